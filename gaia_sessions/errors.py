@@ -1,0 +1,276 @@
+"""Every error this package raises, and the exit code each one ends a command with.
+
+Owns the tree below and the one table that turns an error into an exit code. Knows nothing of
+files, commands or hosts: an error carries its data as attributes, builds its own message, and
+says in ``hint`` what to do next.
+
+    SessionsError
+    ├── UsageError              2   asked in a way that can never be answered
+    │   ├── UnknownPhase
+    │   ├── UnknownOutcome
+    │   └── BadSetting
+    ├── SessionNotFound         3
+    ├── Conflict                4   a true record says no
+    │   ├── SessionExists
+    │   ├── SessionFinal
+    │   ├── IllegalMove
+    │   ├── ResumeNotAllowed
+    │   ├── RevisionChanged
+    │   └── NewerSchema
+    ├── LockTimeout             5
+    ├── CorruptSession          6
+    ├── InvalidInput            7   the text or value handed in is not acceptable
+    │   ├── InvalidId
+    │   └── TooLarge
+    ├── StoreFailure            8   the system refused; the old state stands
+    │   └── LockUnsupported
+    └── DurabilityUnknown       9   applied, but the disk did not confirm it
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class SessionsError(Exception):
+    """The root of the tree: ``code`` for programs, the message for people, ``hint`` for what to do next."""
+
+    code = "error"
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(SessionsError):
+    """The request itself is wrong; nothing was read or written."""
+
+    code = "usage"
+
+
+class UnknownPhase(UsageError):
+    code = "unknown_phase"
+
+    def __init__(self, phase: object, known: Iterable[str]) -> None:
+        self.phase = phase
+        self.known = tuple(known)
+        super().__init__(f"unknown phase {phase!r}", "the phases are " + ", ".join(self.known))
+
+
+class UnknownOutcome(UsageError):
+    code = "unknown_outcome"
+
+    def __init__(self, outcome: object, known: Iterable[str]) -> None:
+        self.outcome = outcome
+        self.known = tuple(known)
+        super().__init__(f"unknown outcome {outcome!r}", "the outcomes are " + ", ".join(self.known))
+
+
+class BadSetting(UsageError):
+    """A configuration key or value that means nothing; ``origin`` is the file or variable it stands in."""
+
+    code = "bad_setting"
+
+    def __init__(self, origin: str, problem: str, hint: str) -> None:
+        self.origin = origin
+        super().__init__(f"{origin}: {problem}", hint)
+
+
+class SessionNotFound(SessionsError):
+    code = "not_found"
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id
+        super().__init__(f"no session {agent_id!r}", "`gaia-sessions list` shows those that exist")
+
+
+class Conflict(SessionsError):
+    """The record is sound and does not allow what was asked; nothing was written."""
+
+    code = "conflict"
+
+
+class SessionExists(Conflict):
+    code = "exists"
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id
+        super().__init__(f"session {agent_id!r} exists already", "leave the id out to have one made")
+
+
+class SessionFinal(Conflict):
+    code = "final"
+
+    def __init__(self, agent_id: str, phase: str) -> None:
+        self.agent_id = agent_id
+        self.phase = phase
+        super().__init__(
+            f"session {agent_id!r} is {phase} and takes no more changes", "create a new session for further work"
+        )
+
+
+class IllegalMove(Conflict):
+    code = "illegal_move"
+
+    def __init__(self, from_phase: str, to_phase: str) -> None:
+        self.from_phase = from_phase
+        self.to_phase = to_phase
+        super().__init__(f"no move leads from {from_phase} to {to_phase}", "the README shows the diagram of phases")
+
+
+class ResumeNotAllowed(Conflict):
+    code = "resume_not_allowed"
+
+    def __init__(self, agent_id: str, phase: str) -> None:
+        self.agent_id = agent_id
+        self.phase = phase
+        super().__init__(
+            f"session {agent_id!r} cannot be made ready to resume while {phase}",
+            "move it to investigating, planning or approval first",
+        )
+
+
+class RevisionChanged(Conflict):
+    code = "revision_changed"
+
+    def __init__(self, agent_id: str, asked: int, actual: int) -> None:
+        self.agent_id = agent_id
+        self.asked = asked
+        self.actual = actual
+        super().__init__(
+            f"session {agent_id!r} is at revision {actual}, not {asked}", "read it again and decide on what it says now"
+        )
+
+
+class NewerSchema(Conflict):
+    code = "newer_schema"
+
+    def __init__(self, agent_id: str, schema: int, known: int) -> None:
+        self.agent_id = agent_id
+        self.schema = schema
+        super().__init__(
+            f"session {agent_id!r} has schema {schema}; this version writes {known} and only shows newer ones",
+            "update gaia-sessions",
+        )
+
+
+class LockTimeout(SessionsError):
+    """Somebody else held the lock all the while; ``holder`` is their pid where the system can tell."""
+
+    code = "lock_timeout"
+
+    def __init__(self, path: str, seconds: float, holder: int | None) -> None:
+        self.path = path
+        self.seconds = seconds
+        self.holder = holder
+        who = f"process {holder}" if holder else "another process"
+        super().__init__(
+            f"{path}: held by {who} for over {seconds:g} s", "try again, or wait longer with --lock-timeout"
+        )
+
+
+class CorruptSession(SessionsError):
+    """``path`` is not a record; ``problem`` names what and where. The file is kept as it is."""
+
+    code = "corrupt"
+
+    def __init__(self, agent_id: str, path: str, problem: str) -> None:
+        self.agent_id = agent_id
+        self.path = path
+        self.problem = problem
+        super().__init__(f"{path}: {problem}", "mend the file, or remove the session: gaia-sessions cleanup --corrupt")
+
+
+class InvalidInput(SessionsError):
+    """What was handed in is refused; ``where`` is the place in it, empty for the whole."""
+
+    code = "invalid_input"
+
+    def __init__(self, problem: str, where: str = "", hint: str = "correct the input and try again") -> None:
+        self.problem = problem
+        self.where = where
+        super().__init__(f"{where}: {problem}" if where else problem, hint)
+
+
+class InvalidId(InvalidInput):
+    code = "invalid_id"
+
+    def __init__(self, value: object, problem: str) -> None:
+        self.value = value
+        super().__init__(
+            f"{_shortened(repr(value))} is no session id: {problem}",
+            hint="an id looks like agent-123: letters, digits, . _ -",
+        )
+
+
+class TooLarge(InvalidInput):
+    code = "too_large"
+
+    def __init__(self, what: str, size: int, limit: int) -> None:
+        self.size = size
+        self.limit = limit
+        super().__init__(
+            f"{what} is over the limit of {limit} bytes", hint="keep long texts in a file and name the file"
+        )
+
+
+class StoreFailure(SessionsError):
+    """The system refused ``action`` on ``path``; what was there before is there still."""
+
+    code = "io_error"
+
+    def __init__(
+        self, action: str, path: str, reason: str, hint: str = "mend what the system says and try again"
+    ) -> None:
+        self.action = action
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path}: cannot {action}: {reason}", hint)
+
+
+class LockUnsupported(StoreFailure):
+    code = "lock_unsupported"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__("lock", path, reason, "keep the sessions on a local file system")
+
+
+class DurabilityUnknown(SessionsError):
+    """The change is in place and visible, but the directory could not be synced: a power cut may undo it."""
+
+    code = "durability_unknown"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(
+            f"{path}: applied, but not confirmed by the disk: {reason}", "check the disk; the change is visible"
+        )
+
+
+def _shortened(text: str, longest: int = 80) -> str:
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+EXIT_DONE = 0
+EXIT_NO = 1
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+EXIT_CODES: dict[type[SessionsError], int] = {
+    UsageError: 2,
+    SessionNotFound: 3,
+    Conflict: 4,
+    LockTimeout: 5,
+    CorruptSession: 6,
+    InvalidInput: 7,
+    StoreFailure: 8,
+    DurabilityUnknown: 9,
+}
+
+
+def exit_code(error: SessionsError) -> int:
+    """The documented exit code of ``error``: that of its nearest ancestor in the table."""
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
