@@ -1,0 +1,46 @@
+"""Times as the record writes and reads them.
+
+Owns the one format we write, the forms we read, and the only reading of the wall clock. Rules never
+call ``utc_now``: they are handed ``now``.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+FUTURE_TOLERANCE = timedelta(minutes=5)
+"""Clocks of one person's machines may disagree by this much before a time counts as wrong."""
+
+
+def utc_now() -> datetime:
+    """The wall clock, as an aware UTC time."""
+    return datetime.now(UTC)
+
+
+def write_time(moment: datetime) -> str:
+    """``2026-01-08T18:05:30.123456Z``: always UTC, always six digits, so that text order is time order."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+def read_time(text: object) -> datetime:
+    """An aware UTC time from ISO 8601 with date and time of day: ``Z``, any offset, or none (= UTC).
+
+    Raises ``ValueError`` for everything else, a date alone and times outside the years 1 to 9999 included.
+    """
+    if not isinstance(text, str) or not text.isascii() or len(text) < len("20260108T18") or "W" in text:
+        raise ValueError("not a time")
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("not a time") from None
+
+
+def stamp_of(moment: datetime) -> str:
+    """The time as generated ids carry it: ``20260108-180530``, UTC."""
+    return moment.astimezone(UTC).strftime("%Y%m%d-%H%M%S")
+
+
+def seconds_between(earlier: datetime, later: datetime) -> float:
+    """Seconds from one to the other, never below zero: clocks step back, work does not."""
+    return max(0.0, (later - earlier).total_seconds())

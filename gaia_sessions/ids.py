@@ -1,0 +1,96 @@
+"""What may be an id, and how text from outside becomes a file name.
+
+Owns the rule for session ids, checked here before any path is built, and the encoding of host
+ids, which never are file names themselves. Must never touch a file.
+"""
+
+from __future__ import annotations
+
+from .clock import stamp_of
+from .errors import InvalidId
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from typing import TypeGuard
+
+LONGEST_ID = 128
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_PLAIN = frozenset(_LETTERS + _LETTERS.upper() + "0123456789")
+_ALLOWED = _PLAIN | frozenset("._-")
+_UNESCAPED = frozenset(_LETTERS + "0123456789_-")
+
+# Windows opens these whatever the extension; records travel, so they are refused on every system.
+_DEVICES = frozenset(["con", "prn", "aux", "nul"] + [port + digit for port in ("com", "lpt") for digit in "0123456789"])
+
+_LONGEST_KEY = 200
+_SLUG = 100
+
+
+def check_agent_id(value: object) -> str:
+    """Returns ``value`` if it may name a session, else raises ``InvalidId`` saying which rule it breaks.
+
+    The rule: 1 to 128 of ``A-Z a-z 0-9 . _ -``, first a letter or digit, no trailing dot, no ``..``,
+    no Windows device name.
+    """
+    if not isinstance(value, str):
+        raise InvalidId(value, "not a string")
+    problem = _problem(value)
+    if problem:
+        raise InvalidId(value, problem)
+    return value
+
+
+def _problem(value: str) -> str | None:
+    return next((problem for breaks, problem in _RULES if breaks(value)), None)
+
+
+# In this order: each rule may rely on those before it.
+_RULES: tuple[tuple[Callable[[str], bool], str], ...] = (
+    (lambda value: not value, "empty"),
+    (lambda value: len(value) > LONGEST_ID, f"longer than {LONGEST_ID} characters"),
+    (lambda value: not _ALLOWED.issuperset(value), "has a character other than letters, digits, . _ -"),
+    (lambda value: value[0] not in _PLAIN, "does not begin with a letter or digit"),
+    (lambda value: ".." in value or value[-1] == ".", "has two dots in a row or one at the end"),
+    (lambda value: value.split(".", 1)[0].casefold() in _DEVICES, "is a device name on Windows"),
+)
+
+
+def is_agent_id(value: object) -> TypeGuard[str]:
+    """Whether ``check_agent_id`` would accept ``value``."""
+    return isinstance(value, str) and _problem(value) is None
+
+
+def new_agent_id(now: datetime, chance: bytes) -> str:
+    """An id of the generated form, ``agent-{UTC %Y%m%d-%H%M%S}-{8 hex}``, from the time and four random bytes."""
+    return f"agent-{stamp_of(now)}-{chance.hex()}"
+
+
+def fold(agent_id: str) -> str:
+    """The name two ids share that some file system would take for one: locks go by it."""
+    return agent_id.casefold()
+
+
+def encode_key(*parts: str) -> str:
+    """One safe, case-proof file name for the exact strings ``parts``; different parts, different names.
+
+    Short ones are escaped reversibly; long ones keep a readable beginning and end in a SHA-256.
+    """
+    name = ".".join(_escape(part) for part in parts)
+    if len(name) <= _LONGEST_KEY:
+        return name
+    from hashlib import sha256  # loads OpenSSL, a tenth of a hook's whole budget: only for the rare long key
+
+    return name[:_SLUG] + "+" + sha256(name.encode()).hexdigest()
+
+
+def _escape(part: str) -> str:
+    if _UNESCAPED.issuperset(part):
+        return part or "%"
+    return "".join(char if char in _UNESCAPED else _hex(char) for char in part)
+
+
+def _hex(char: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,171 @@
+"""JSON from strangers, read strictly; JSON of ours, written in one form.
+
+Owns what counts as a document: strict UTF-8, no duplicate keys, no NaN or Infinity, no number that
+overflows, nesting of at most 64, no NUL, no lone surrogate, a size limit. Everything refused is an
+``InvalidInput`` that names what and where; no other error leaves this room. Knows nothing of records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from .errors import InvalidInput, TooLarge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeAlias
+
+    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+
+DOCUMENT_LIMIT = 1 << 20
+DEEPEST = 64
+
+_KINDS = {
+    type(None): "null",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "an array",
+    dict: "an object",
+}
+
+_LARGEST = 1 << 63
+_LONGEST_NUMBER = 400
+
+# Inside strings JSON lets these through raw, and a terminal would obey them when a record is shown.
+_TERMINAL_CONTROLS = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+
+
+def loads(data: bytes, limit: int = DOCUMENT_LIMIT) -> Json:
+    """The value of the JSON text ``data``, at most ``limit`` bytes long; raises ``InvalidInput``."""
+    if len(data) > limit:
+        raise TooLarge("the document", len(data), limit)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput("not UTF-8", f"byte {error.start}") from None
+    try:
+        value: Json = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"not JSON: {error.msg}", f"line {error.lineno} column {error.colno}") from None
+    except RecursionError:
+        raise InvalidInput(f"nested deeper than {DEEPEST}") from None
+    _check(value, text)
+    return value
+
+
+def load_object(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
+    """Like ``loads`` for what must be an object."""
+    value = loads(data, limit)
+    if not isinstance(value, dict):
+        raise InvalidInput(f"a JSON object is wanted, not {kind_of(value)}")
+    return value
+
+
+def dumps(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
+    """The one form we write, indented by two with one newline at the end; what ``loads`` would refuse is refused."""
+    text = _encode(value, indent=2)
+    data = (text + "\n").encode("utf-8")
+    if len(data) > limit:
+        raise TooLarge("the document", len(data), limit)
+    return data
+
+
+def dump_line(value: object) -> bytes:
+    """The same on one line, for journals and logs."""
+    return (_encode(value, indent=None) + "\n").encode("utf-8")
+
+
+def canonical(value: object, where: str) -> Json:
+    """A deep copy of a caller's value as JSON has it (tuples become arrays); ``InvalidInput`` names ``where``."""
+    try:
+        return loads(_encode(value, indent=None).encode("utf-8"), limit=DOCUMENT_LIMIT)
+    except InvalidInput as error:
+        raise InvalidInput(error.problem, f"{where} {error.where}".rstrip()) from None
+
+
+def kind_of(value: object) -> str:
+    """What JSON calls the type of ``value``."""
+    return _KINDS.get(type(value), type(value).__name__)
+
+
+def _encode(value: object, indent: int | None) -> str:
+    try:
+        text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidInput("half of a surrogate pair in a string") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"not expressible as JSON: {error}") from None
+    _check(value, text)
+    return text if text.isascii() and "\x7f" not in text else text.translate(_TERMINAL_CONTROLS)
+
+
+def _check(value: object, text: str) -> None:
+    """Walks ``value`` only if its ``text`` shows a sign of what must not be in it: ordinary documents never pay."""
+    if "\\u" in text or text.count("[") + text.count("{") > DEEPEST:
+        for problem, where in _offences(value):
+            raise InvalidInput(problem, where)
+
+
+def _offences(value: object) -> Iterator[tuple[str, str]]:
+    pending = [(value, "", 1)]
+    while pending:
+        item, where, depth = pending.pop()
+        if isinstance(item, str):
+            yield from _text_offences(item, where)
+        elif isinstance(item, dict | list):
+            if depth > DEEPEST:
+                yield f"nested deeper than {DEEPEST}", where[:80]
+            pending += [(child, place, depth + 1) for child, place in _children(item, where)]
+
+
+def _children(item: dict[str, object] | list[object], where: str) -> Iterator[tuple[object, str]]:
+    if isinstance(item, list):
+        for number, child in enumerate(item):
+            yield child, f"{where}[{number}]"
+        return
+    for key, child in item.items():
+        place = f"{where}.{key}" if where else str(key)
+        yield str(key), f"key {place!a}"
+        yield child, place
+
+
+def _text_offences(text: str, where: str) -> Iterator[tuple[str, str]]:
+    if "\0" in text:
+        yield "a NUL character in a string", where
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        yield "half of a surrogate pair in a string", where
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise InvalidInput("the same key twice in an object", f"key {twice!a}")
+    return members
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _LONGEST_NUMBER or not -_LARGEST <= (number := int(digits)) < _LARGEST:
+        raise InvalidInput("a number that overflows 64 bits", digits[:40])
+    return number
+
+
+def _fraction(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise InvalidInput("a number that overflows", digits[:40])
+    return number
+
+
+def _constant(name: str) -> float:
+    raise InvalidInput(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
+)
