@@ -1,0 +1,81 @@
+"""The nine phases of a piece of work and every move between them.
+
+Owns the one table. Final phases stand in it with no moves. Must never know of records, files or
+clocks; whoever needs to know what a phase allows asks here.
+"""
+
+from __future__ import annotations
+
+from .errors import IllegalMove, UnknownOutcome, UnknownPhase
+
+INITIALIZING = "initializing"
+INVESTIGATING = "investigating"
+PLANNING = "planning"
+APPROVAL = "approval"
+EXECUTING = "executing"
+VALIDATING = "validating"
+COMPLETED = "completed"
+FAILED = "failed"
+ABANDONED = "abandoned"
+
+OUTCOMES = (COMPLETED, FAILED, ABANDONED)
+RESUMABLE = (INVESTIGATING, PLANNING, APPROVAL)
+
+_WORK = (INVESTIGATING, PLANNING, APPROVAL, EXECUTING, VALIDATING)
+
+# Agents replan, and a stricter table would make them lie: among the open phases every move is legal,
+# except back to the beginning. Staying is a heartbeat.
+MOVES: dict[str, tuple[str, ...]] = {
+    INITIALIZING: (INITIALIZING, *_WORK, *OUTCOMES),
+    INVESTIGATING: (*_WORK, *OUTCOMES),
+    PLANNING: (*_WORK, *OUTCOMES),
+    APPROVAL: (*_WORK, *OUTCOMES),
+    EXECUTING: (*_WORK, *OUTCOMES),
+    VALIDATING: (*_WORK, *OUTCOMES),
+    COMPLETED: (),
+    FAILED: (),
+    ABANDONED: (),
+}
+
+PHASES = tuple(MOVES)
+
+
+def check_phase(phase: object) -> str:
+    """``phase`` if it is one of the nine, else ``UnknownPhase``."""
+    if not isinstance(phase, str) or phase not in MOVES:
+        raise UnknownPhase(phase, PHASES)
+    return phase
+
+
+def check_outcome(outcome: object) -> str:
+    """``outcome`` if work may end so, else ``UnknownOutcome``."""
+    if not isinstance(outcome, str) or outcome not in OUTCOMES:
+        raise UnknownOutcome(outcome, OUTCOMES)
+    return outcome
+
+
+def check_move(from_phase: str, to_phase: str) -> None:
+    """Nothing if the table has the move, else ``IllegalMove``."""
+    if to_phase not in MOVES[from_phase]:
+        raise IllegalMove(from_phase, to_phase)
+
+
+def is_final(phase: str) -> bool:
+    """Whether nothing leads out of ``phase``."""
+    return not MOVES[phase]
+
+
+def is_resumable(phase: str) -> bool:
+    """Whether work that rests in ``phase`` may be taken up again."""
+    return phase in RESUMABLE
+
+
+def diagram() -> str:
+    """The table as a Mermaid state diagram, the open phases drawn as one group; the README shows it."""
+    lines = ["stateDiagram-v2", f"    [*] --> {INITIALIZING}", f"    {INITIALIZING} --> work", "    state work {"]
+    lines += [f"        {phase} : {phase}{' (resumable)' if is_resumable(phase) else ''}" for phase in _WORK]
+    lines += [f"        {one} --> {other}" for one in _WORK for other in MOVES[one] if other in _WORK and other != one]
+    lines += ["    }"]
+    lines += [f"    {phase} --> {outcome}" for phase in (INITIALIZING, "work") for outcome in OUTCOMES]
+    lines += [f"    {phase} --> [*]" for phase in PHASES if is_final(phase)]
+    return "\n".join(lines) + "\n"
