@@ -1,0 +1,120 @@
+"""Pure changes of a record: old record in, new record out, ``now`` as an argument.
+
+Owns what an update and a finalization do to a session's own keys. What they do to its runs is in
+``runs``; which moves are legal is in ``phases``. A change that changes nothing returns the very
+record it was given, so that a store can tell. Must never touch a file or a clock.
+"""
+
+from __future__ import annotations
+
+from .clock import FUTURE_TOLERANCE, read_time, seconds_between, write_time
+from .errors import NewerSchema, ResumeNotAllowed, RevisionChanged, SessionFinal
+from .phases import check_move, is_final, is_resumable
+from .record import SCHEMA, has_newer_schema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from .shape import Move, Record
+    from .strictjson import Json
+
+LONGEST_HISTORY = 200
+
+
+def check_writable(record: Record) -> None:
+    """Nothing if this version may rewrite ``record``, else ``NewerSchema``."""
+    if has_newer_schema(record):
+        raise NewerSchema(record["agent_id"], record["schema"], SCHEMA)
+
+
+def check_open(record: Record) -> None:
+    """Nothing if the work still goes on, else ``SessionFinal``: final is final."""
+    if is_final(record["phase"]):
+        raise SessionFinal(record["agent_id"], record["phase"])
+
+
+def check_revision(record: Record, asked: int | None) -> None:
+    """Nothing if nobody wrote since revision ``asked`` (or none was asked for), else ``RevisionChanged``."""
+    if asked is not None and record["revision"] != asked:
+        raise RevisionChanged(record["agent_id"], asked, record["revision"])
+
+
+def written(record: Record) -> Record:
+    """``record`` as the next write of it: one revision on. Every changed record passes here exactly once."""
+    return {**record, "revision": record["revision"] + 1}
+
+
+def active_at(record: Record, now: datetime) -> Record:
+    """The work gave a sign of life at ``now``; never moves backwards, unless the old time was plainly wrong."""
+    last = read_time(record["last_updated"])
+    if now < last <= now + FUTURE_TOLERANCE:
+        return record
+    return {**record, "last_updated": write_time(now)}
+
+
+def in_phase(record: Record, phase: str, now: datetime) -> Record:
+    """The work stands in ``phase`` from ``now`` on; staying is a heartbeat and leaves the record as it is."""
+    check_move(record["phase"], phase)
+    if phase == record["phase"]:
+        return record
+    return _moved(record, phase, now)
+
+
+def _moved(record: Record, phase: str, now: datetime) -> Record:
+    step: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": write_time(now)}
+    history = [*record["history"], step]
+    changed: Record = {
+        **record,
+        "phase": phase,
+        "resume_ready": is_resumable(phase),
+        "history": history[-LONGEST_HISTORY:],
+    }
+    dropped = record.get("history_dropped", 0) + len(history) - len(changed["history"])
+    if dropped:
+        changed["history_dropped"] = dropped
+    return changed
+
+
+def with_metadata(record: Record, metadata: dict[str, Json]) -> Record:
+    """``metadata`` merged in, one level deep: equal keys are replaced whole."""
+    return {**record, "metadata": {**record["metadata"], **metadata}}
+
+
+def with_error(record: Record, message: str, now: datetime) -> Record:
+    """One more error, the latest kept."""
+    return {
+        **record,
+        "error_count": record["error_count"] + 1,
+        "last_error": {"message": message, "timestamp": write_time(now)},
+    }
+
+
+def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
+    """Resuming switched on or off by hand until the next move; on is refused outside the resumable phases."""
+    if ready and not is_resumable(record["phase"]):
+        raise ResumeNotAllowed(record["agent_id"], record["phase"])
+    return {**record, "resume_ready": ready}
+
+
+def finalized(record: Record, outcome: str, summary: str | None, now: datetime) -> Record:
+    """The work ended at ``now`` with ``outcome``: the move, the time, how long it took, what came of it."""
+    return _with_ending(in_phase(record, outcome, now), summary, now)
+
+
+def rejudged(record: Record, phase: str, now: datetime) -> Record:
+    """The one way out of a final phase, for a provisional end: its ending is taken away, the move appended."""
+    reopened: Record = {key: value for key, value in record.items() if key not in _ENDING}  # type: ignore[assignment]
+    settled = reopened if phase == record["phase"] else _moved(reopened, phase, now)
+    return _with_ending(settled, None, now) if is_final(phase) else settled
+
+
+_ENDING = ("finalized_at", "duration_seconds", "summary")
+
+
+def _with_ending(record: Record, summary: str | None, now: datetime) -> Record:
+    took = seconds_between(read_time(record["created_at"]), now)
+    ended: Record = {**record, "finalized_at": write_time(now), "duration_seconds": took}
+    if summary:
+        ended["summary"] = summary
+    return ended

@@ -1,0 +1,109 @@
+"""Small checks on values from a document, and how they combine.
+
+Owns how a fault is named: every check takes the value and the place it stands in, returns nothing
+when it is sound, and raises ``InvalidInput`` otherwise. Knows nothing of sessions.
+"""
+
+from __future__ import annotations
+
+from .clock import read_time
+from .errors import InvalidInput
+from .strictjson import kind_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeGuard
+
+    Check = Callable[[object, str], None]
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether JSON would call it a whole number: in Python a boolean is one too."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def text(value: object, where: str) -> None:
+    if not isinstance(value, str):
+        raise InvalidInput(f"a string is wanted, not {kind_of(value)}", where)
+
+
+def flag(value: object, where: str) -> None:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"true or false is wanted, not {kind_of(value)}", where)
+
+
+def mapping(value: object, where: str) -> None:
+    if not isinstance(value, dict):
+        raise InvalidInput(f"an object is wanted, not {kind_of(value)}", where)
+
+
+def time(value: object, where: str) -> None:
+    try:
+        read_time(value)
+    except ValueError:
+        raise InvalidInput("an ISO 8601 time is wanted", where) from None
+
+
+def seconds(value: object, where: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise InvalidInput("a number from 0 is wanted", where)
+
+
+def count_from(least: int) -> Check:
+    """A whole number of at least ``least``."""
+
+    def check(value: object, where: str) -> None:
+        if not is_integer(value) or value < least:
+            raise InvalidInput(f"a whole number from {least} is wanted", where)
+
+    return check
+
+
+def one_of(words: tuple[str, ...]) -> Check:
+    """One of the strings ``words``."""
+
+    def check(value: object, where: str) -> None:
+        if not isinstance(value, str) or value not in words:
+            raise InvalidInput(f"one of {', '.join(words)} is wanted", where)
+
+    return check
+
+
+def or_null(inner: Check) -> Check:
+    """``null``, or what ``inner`` accepts."""
+
+    def check(value: object, where: str) -> None:
+        if value is not None:
+            inner(value, where)
+
+    return check
+
+
+def each(element: Check) -> Check:
+    """An array of what ``element`` accepts."""
+
+    def check(value: object, where: str) -> None:
+        if not isinstance(value, list):
+            raise InvalidInput(f"an array is wanted, not {kind_of(value)}", where)
+        for number, item in enumerate(value):
+            element(item, f"{where}[{number}]")
+
+    return check
+
+
+def members(required: dict[str, Check], optional: dict[str, Check]) -> Check:
+    """An object with all ``required`` members; unknown ones are none of our business."""
+
+    def check(value: object, where: str) -> None:
+        if not isinstance(value, dict):
+            raise InvalidInput(f"an object is wanted, not {kind_of(value)}", where)
+        for key, inner in required.items():
+            if key not in value:
+                raise InvalidInput("missing", f"{where}.{key}".lstrip("."))
+            inner(value[key], f"{where}.{key}".lstrip("."))
+        for key, inner in optional.items():
+            if key in value:
+                inner(value[key], f"{where}.{key}".lstrip("."))
+
+    return check

@@ -1,0 +1,90 @@
+"""The record of one piece of work: how it begins, how it is written and read back.
+
+Owns ``state.json`` as bytes. ``changes`` and ``runs`` make new records from old ones; nothing ever
+changes one in place. Must never touch a file or a clock.
+"""
+
+from __future__ import annotations
+
+from . import strictjson
+from .checks import is_integer
+from .clock import write_time
+from .errors import InvalidInput
+from .phases import INITIALIZING, is_final
+from .shape import check_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from .shape import Record, Summary
+    from .strictjson import Json
+
+SCHEMA = 1
+
+
+def new_record(agent_id: str, agent_name: str, purpose: str, metadata: dict[str, Json], now: datetime) -> Record:
+    """A session that has just begun: ``initializing``, not resumable, revision 1."""
+    moment = write_time(now)
+    return {
+        "agent_id": agent_id,
+        "agent_name": agent_name,
+        "purpose": purpose,
+        "created_at": moment,
+        "last_updated": moment,
+        "phase": INITIALIZING,
+        "metadata": metadata,
+        "resume_ready": False,
+        "history": [],
+        "error_count": 0,
+        "last_error": None,
+        "schema": SCHEMA,
+        "revision": 1,
+    }
+
+
+def encode(record: Record) -> bytes:
+    """The bytes of ``state.json``; ``InvalidInput`` or ``TooLarge`` if they would not be read back the same."""
+    return strictjson.dumps(record)
+
+
+def decode(data: bytes, agent_id: str) -> Record:
+    """The record in ``data``, which must be that of ``agent_id``; ``InvalidInput`` says what is wrong and where.
+
+    A record without ``schema`` and ``revision``, as in the users' documents, reads as 1 and 0. One with
+    a newer schema is returned unchecked but for its id: it is for showing only.
+    """
+    document = strictjson.load_object(data)
+    document.setdefault("schema", SCHEMA)
+    document.setdefault("revision", 0)
+    if document.get("agent_id") != agent_id:
+        raise InvalidInput(f"the id of another session, {document.get('agent_id')!r}", "agent_id")
+    if not has_newer_schema(document):
+        check_record(document, "")
+    return document  # type: ignore[return-value]  # just checked
+
+
+def has_newer_schema(record: Record | dict[str, Json]) -> bool:
+    """Whether a later version wrote it: such a record is shown, never rewritten."""
+    schema = record["schema"]
+    return is_integer(schema) and schema > SCHEMA
+
+
+def is_open(record: Record) -> bool:
+    """Whether the work may still go on; of a later version's record that cannot be told, so it counts as open."""
+    return has_newer_schema(record) or not is_final(record["phase"])
+
+
+def summarize(record: Record) -> Summary:
+    """The line that stands for ``record`` in a list; ``status`` is ``active`` or ``final``."""
+    return {
+        "agent_id": record["agent_id"],
+        "agent_name": record["agent_name"],
+        "purpose": record["purpose"],
+        "phase": record["phase"],
+        "status": "final" if is_final(record["phase"]) else "active",
+        "created_at": record["created_at"],
+        "last_updated": record["last_updated"],
+        "resume_ready": record["resume_ready"],
+        "error_count": record["error_count"],
+    }

@@ -1,0 +1,141 @@
+"""The shape of ``state.json``: every key we know, said once for the type checker and once as checks.
+
+Owns nothing but the shape. The eleven keys of the users' documents come first, in their order; keys
+we do not know are kept and never looked at. ``models`` states the same shape for people and schemas,
+and a property test holds the two together.
+"""
+
+from __future__ import annotations
+
+from .checks import count_from, each, flag, mapping, members, one_of, or_null, seconds, text, time
+from .phases import PHASES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NotRequired, TypedDict
+
+    from .strictjson import Json
+
+    class Move(TypedDict):
+        from_phase: str
+        to_phase: str
+        timestamp: str
+
+    class LastError(TypedDict):
+        message: str
+        timestamp: str
+
+    class HostProcess(TypedDict, total=False):
+        pid: int
+        started: str
+        boot_id: str
+        pid_ns: str
+        machine: str
+
+    class Run(TypedDict, total=False):
+        """One stretch in which a host really runs the sub-agent; a key that is not known is absent."""
+
+        run: int
+        host: str
+        host_session_id: str
+        host_agent_id: str
+        tool_use_id: str
+        parent_host_agent_id: str
+        host_process: HostProcess
+        background: bool
+        claimed_at: str
+        started_at: str
+        ended_at: str
+        end: str
+        detail: str
+        reported: str
+        last_message: str
+        transcript_path: str
+
+    class Record(TypedDict):
+        agent_id: str
+        agent_name: str
+        purpose: str
+        created_at: str
+        last_updated: str
+        phase: str
+        metadata: dict[str, Json]
+        resume_ready: bool
+        history: list[Move]
+        error_count: int
+        last_error: LastError | None
+        schema: int
+        revision: int
+        history_dropped: NotRequired[int]
+        runs: NotRequired[list[Run]]
+        finalized_at: NotRequired[str]
+        duration_seconds: NotRequired[float]
+        summary: NotRequired[str]
+
+    class Summary(TypedDict):
+        agent_id: str
+        agent_name: str
+        purpose: str
+        phase: str
+        status: str
+        created_at: str
+        last_updated: str
+        resume_ready: bool
+        error_count: int
+
+    class CorruptSummary(TypedDict):
+        agent_id: str
+        status: str
+        problem: str
+
+
+ENDS = ("killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied")
+"""How a run can end, the strongest evidence first."""
+
+_phase = one_of(PHASES)
+
+_run_texts = (
+    "host",
+    "host_session_id",
+    "host_agent_id",
+    "tool_use_id",
+    "parent_host_agent_id",
+    "detail",
+    "last_message",
+    "transcript_path",
+)
+
+_process = members({}, {"pid": count_from(1)} | dict.fromkeys(("started", "boot_id", "pid_ns", "machine"), text))
+
+_run = members(
+    {"run": count_from(1)},
+    dict.fromkeys(_run_texts, text)
+    | dict.fromkeys(("claimed_at", "started_at", "ended_at"), time)
+    | {"host_process": _process, "background": flag, "end": one_of(ENDS), "reported": _phase},
+)
+
+check_record = members(
+    {
+        "agent_id": text,
+        "agent_name": text,
+        "purpose": text,
+        "created_at": time,
+        "last_updated": time,
+        "phase": _phase,
+        "metadata": mapping,
+        "resume_ready": flag,
+        "history": each(members({"from_phase": _phase, "to_phase": _phase, "timestamp": time}, {})),
+        "error_count": count_from(0),
+        "last_error": or_null(members({"message": text, "timestamp": time}, {})),
+        "schema": count_from(1),
+        "revision": count_from(0),
+    },
+    {
+        "history_dropped": count_from(0),
+        "runs": each(_run),
+        "finalized_at": time,
+        "duration_seconds": seconds,
+        "summary": text,
+    },
+)
+"""Nothing for a record of this version; ``InvalidInput`` names the first bad key of anything else."""
