@@ -1,0 +1,146 @@
+"""May this work be resumed? The one policy, as a table of conditions.
+
+Owns the conditions, their order and the advice for each. Pure: ``now`` and the limits are arguments.
+Must never touch a file, a clock or a process.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from .clock import FUTURE_TOLERANCE, read_time, seconds_between
+from .phases import RESUMABLE, is_resumable
+from .runs import is_claimed, is_live
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from typing import TypedDict
+
+    from .shape import Record
+
+    class Finding(TypedDict):
+        name: str
+        ok: bool
+        actual: object
+        limit: object
+
+    class Decision(TypedDict):
+        should_resume: bool
+        reason: str
+        agent_id: str
+        phase: str | None
+        idle_seconds: float | None
+        checks: list[Finding]
+        advice: str
+
+    Condition = tuple[bool, object, object]
+    Rule = Callable[[Record, datetime, "Limits"], Condition]
+
+RESUMABLE_REASON = "session_resumable"
+
+
+class Limits:
+    """How long work may rest and how often it may fail and still be resumed: strictly under both."""
+
+    __slots__ = ("idle", "max_errors")
+
+    def __init__(self, idle: timedelta = timedelta(minutes=30), max_errors: int = 3) -> None:
+        self.idle = idle
+        self.max_errors = max_errors
+
+
+def decide(
+    agent_id: str, record: Record | None, now: datetime, limits: Limits, *, problem: str | None = None
+) -> Decision:
+    """The decision on ``record``; None stands for a missing one, or for one unreadable because of ``problem``.
+
+    ``checks`` has every condition in the order of the policy, ``reason`` is the first that fails, or
+    ``session_resumable``. ``idle_seconds`` counts from ``last_updated`` and is never negative.
+    """
+    findings = _findings(record, now, limits, problem)
+    reason = next((reason for (reason, finding) in findings if not finding["ok"]), RESUMABLE_REASON)
+    return {
+        "should_resume": reason == RESUMABLE_REASON,
+        "reason": reason,
+        "agent_id": agent_id,
+        "phase": record["phase"] if record else None,
+        "idle_seconds": seconds_between(read_time(record["last_updated"]), now) if record else None,
+        "checks": [finding for _, finding in findings],
+        "advice": ADVICE[reason],
+    }
+
+
+def _findings(record: Record | None, now: datetime, limits: Limits, problem: str | None) -> list[tuple[str, Finding]]:
+    found = record is not None or problem is not None
+    findings = [
+        _finding("not_found", "exists", (found, found, True)),
+        _finding("corrupt", "readable", (not problem, problem, None)),
+    ]
+    for reason, name, rule in _RULES:
+        findings.append(_finding(reason, name, rule(record, now, limits) if record else (False, None, None)))
+    return findings
+
+
+def _finding(reason: str, name: str, condition: Condition) -> tuple[str, Finding]:
+    ok, actual, limit = condition
+    return reason, {"name": name, "ok": ok, "actual": actual, "limit": limit}
+
+
+def _phase(record: Record, _now: datetime, _limits: Limits) -> Condition:
+    return is_resumable(record["phase"]), record["phase"], list(RESUMABLE)
+
+
+def _no_live_run(record: Record, _now: datetime, _limits: Limits) -> Condition:
+    live = [run["run"] for run in record.get("runs", ()) if is_live(run)]
+    return not live, live, []
+
+
+def _not_claimed(record: Record, now: datetime, _limits: Limits) -> Condition:
+    claimed = [run["run"] for run in record.get("runs", ()) if is_claimed(run, now)]
+    return not claimed, claimed, []
+
+
+def _ready(record: Record, _now: datetime, _limits: Limits) -> Condition:
+    return record["resume_ready"], record["resume_ready"], True
+
+
+def _clock(record: Record, now: datetime, _limits: Limits) -> Condition:
+    ahead = (read_time(record["last_updated"]) - now).total_seconds()
+    limit = FUTURE_TOLERANCE.total_seconds()
+    return ahead <= limit, max(0.0, ahead), limit
+
+
+def _idle(record: Record, now: datetime, limits: Limits) -> Condition:
+    idle = seconds_between(read_time(record["last_updated"]), now)
+    return idle < limits.idle.total_seconds(), idle, limits.idle.total_seconds()
+
+
+def _errors(record: Record, _now: datetime, limits: Limits) -> Condition:
+    return record["error_count"] < limits.max_errors, record["error_count"], limits.max_errors
+
+
+_RULES: tuple[tuple[str, str, Rule], ...] = (
+    ("phase_not_resumable", "phase", _phase),
+    ("running", "no_live_run", _no_live_run),
+    ("claimed", "not_claimed", _not_claimed),
+    ("not_ready", "resume_ready", _ready),
+    ("clock_skew", "clock", _clock),
+    ("expired", "idle_seconds", _idle),
+    ("too_many_errors", "error_count", _errors),
+)
+
+ADVICE = {
+    RESUMABLE_REASON: "resume it with its metadata and history as context",
+    "not_found": "start new work: there is nothing to resume",
+    "corrupt": "start new work, and mend or remove the file",
+    "phase_not_resumable": "resume only from investigating, planning or approval; otherwise start new work",
+    "running": "leave it alone: its agent is still at work",
+    "claimed": "leave it alone: somebody is about to resume it",
+    "not_ready": "switch it back on with update --resume-ready, or start new work",
+    "clock_skew": "correct the clock or last_updated: the last activity lies in the future",
+    "expired": "start new work: this one has rested too long",
+    "too_many_errors": "look at last_error and start new work: this one keeps failing",
+}
+"""What to do for each reason, in the order in which reasons are given."""
