@@ -1,0 +1,203 @@
+"""The settings of one call, read where they stand and nowhere else.
+
+Owns every option, its default and its check, and their order: flag > environment > project file >
+user file > default. Built once at the edge as one frozen ``Config`` and passed on; no other room
+reads the environment for a setting. Where the sessions live is found by ``project``.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+from .errors import BadSetting
+from .policy import Limits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+PREFIX = "GAIA_SESSIONS_"
+
+
+class Config:
+    """Every setting of one call; frozen.
+
+    idle_minutes, max_errors: the limits of the resume policy.
+    durability: ``full`` syncs every write to the disk before it is acknowledged; ``fast`` leaves that
+    to the system, so a power cut may take back the last seconds (never tear a record).
+    lock_timeout: seconds a command waits for a session somebody else is writing.
+    hooks: False switches the hooks off. ignore_agents: agent types the hooks leave alone.
+    store_description, keep_last_message: whether a delegation's description and an agent's last
+    message are kept in the record.
+    """
+
+    __slots__ = (
+        "durability",
+        "hooks",
+        "idle_minutes",
+        "ignore_agents",
+        "keep_last_message",
+        "lock_timeout",
+        "max_errors",
+        "store_description",
+    )
+
+    idle_minutes: float
+    max_errors: int
+    durability: str
+    lock_timeout: float
+    hooks: bool
+    ignore_agents: tuple[str, ...]
+    store_description: bool
+    keep_last_message: bool
+
+    def __init__(self, chosen: Mapping[str, object]) -> None:
+        for name in self.__slots__:
+            object.__setattr__(self, name, chosen.get(name, OPTIONS[name].default))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Config is frozen: {name}")
+
+    @property
+    def limits(self) -> Limits:
+        """The resume policy's share."""
+        return Limits(timedelta(minutes=self.idle_minutes), self.max_errors)
+
+
+class Option:
+    """One setting: where a file has it, its default, and how a value from a file or the environment is checked."""
+
+    __slots__ = ("default", "key", "read", "wanted")
+
+    def __init__(self, key: str, read: Callable[[object], object], *, default: object, wanted: str) -> None:
+        self.key = key
+        self.default = default
+        self.read = read
+        self.wanted = wanted
+
+
+_FOR_EVER = 1e9
+
+
+def _positive(value: object) -> float:
+    number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
+    if not 0 < number < _FOR_EVER:
+        raise ValueError(value)
+    return number
+
+
+def _count(value: object) -> int:
+    number = _positive(value)
+    if number != int(number):
+        raise ValueError(value)
+    return int(number)
+
+
+_SWITCHES = {"on": True, "true": True, "1": True, "yes": True, "off": False, "false": False, "0": False, "no": False}
+
+
+def _switch(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.casefold() in _SWITCHES:
+        return _SWITCHES[value.casefold()]
+    raise ValueError(value)
+
+
+def _durability(value: object) -> str:
+    if value not in ("full", "fast"):
+        raise ValueError(value)
+    return str(value)
+
+
+def _names(value: object) -> tuple[str, ...]:
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(value)
+    return tuple(name.strip().casefold() for name in names if name.strip())
+
+
+OPTIONS: dict[str, Option] = {
+    "idle_minutes": Option("idle_minutes", _positive, default=30.0, wanted="a number of minutes above 0"),
+    "max_errors": Option("max_errors", _count, default=3, wanted="a whole number above 0"),
+    "durability": Option("durability", _durability, default="full", wanted='"full" or "fast"'),
+    "lock_timeout": Option("lock_timeout", _positive, default=10.0, wanted="a number of seconds above 0"),
+    "hooks": Option("hooks.enabled", _switch, default=True, wanted="true or false"),
+    "ignore_agents": Option("hooks.ignore_agents", _names, default=(), wanted="a list of agent types"),
+    "store_description": Option("hooks.store_description", _switch, default=True, wanted="true or false"),
+    "keep_last_message": Option("hooks.keep_last_message", _switch, default=True, wanted="true or false"),
+}
+
+_NOT_OPTIONS = frozenset(["ROOT"])
+
+
+def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:
+    """The settings for the sessions at ``root``; ``BadSetting`` for a key or value that means nothing."""
+    chosen: dict[str, object] = {}
+    for path in (user_file(environ), project_file(root)):
+        chosen.update(_from_file(path))
+    chosen.update(_from_environment(environ))
+    chosen.update({name: value for name, value in (flags or {}).items() if value is not None})
+    return Config(chosen)
+
+
+def project_file(root: str) -> str:
+    """Beside a project's own settings when the root is its ``.claude/session``, else in the root itself."""
+    folder, name = os.path.split(root)
+    if name == "session" and os.path.basename(folder) == ".claude":
+        return os.path.join(folder, "gaia-sessions.toml")
+    return os.path.join(root, ".config.toml")
+
+
+def user_file(environ: Mapping[str, str]) -> str:
+    """The user's own settings, by the XDG rule that a relative path counts as unset."""
+    home = environ.get("XDG_CONFIG_HOME", "")
+    folder = home if os.path.isabs(home) else os.path.join(environ.get("HOME", ""), ".config")
+    return os.path.join(folder, "gaia-sessions", "config.toml")
+
+
+def _from_file(path: str) -> dict[str, object]:
+    if not os.path.isabs(path) or not os.path.exists(path):
+        return {}
+    import tomllib  # costs more than a whole hook may: only where a file is there
+
+    try:
+        with open(path, "rb") as file:
+            tables = tomllib.load(file)
+    except (OSError, ValueError) as error:
+        raise BadSetting(path, str(error), "correct the file or remove it") from None
+    by_key = {option.key: name for name, option in OPTIONS.items()}
+    return {_known(by_key, key, path): _read(by_key[key], value, path) for key, value in _flatten(tables)}
+
+
+def _flatten(tables: dict[str, object]) -> list[tuple[str, object]]:
+    flat = [(key, value) for key, value in tables.items() if not isinstance(value, dict)]
+    for table, members in tables.items():
+        if isinstance(members, dict):
+            flat += [(f"{table}.{key}", value) for key, value in members.items()]
+    return flat
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    given = [name for name in environ if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in _NOT_OPTIONS]
+    by_variable = {PREFIX + name.upper(): name for name in OPTIONS}
+    return {_known(by_variable, name, "environment"): _read(by_variable[name], environ[name], name) for name in given}
+
+
+def _known(known: Mapping[str, str], key: str, origin: str) -> str:
+    if key not in known:
+        from difflib import get_close_matches
+
+        near = get_close_matches(key, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else "the settings are " + ", ".join(sorted(known))
+        raise BadSetting(origin, f"unknown setting {key}", hint)
+    return known[key]
+
+
+def _read(name: str, value: object, origin: str) -> object:
+    option = OPTIONS[name]
+    try:
+        return option.read(value)
+    except ValueError:
+        raise BadSetting(origin, f"{option.key} = {value!r}", f"{option.wanted} is wanted") from None

@@ -1,0 +1,82 @@
+"""Where the sessions of a project live.
+
+Owns the search for the root, so that hooks and commands from any directory of a project, and from its
+linked worktrees, find the same one. Reads directory entries and a linked worktree's own pointer files;
+creates nothing.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .errors import BadSetting
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SESSIONS = os.path.join(".claude", "session")
+
+
+def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
+    """The absolute root, by ``flag``, ``GAIA_SESSIONS_ROOT`` or ``CLAUDE_PROJECT_DIR``, else searched upwards.
+
+    Raises ``BadSetting`` for a relative ``GAIA_SESSIONS_ROOT``: every process would take it for another place.
+    """
+    if flag:
+        return os.path.normpath(os.path.join(cwd, flag))
+    fixed = environ.get("GAIA_SESSIONS_ROOT")
+    if fixed:
+        if not os.path.isabs(fixed):
+            raise BadSetting("GAIA_SESSIONS_ROOT", f"{fixed!r} is not absolute", "give the whole path")
+        return os.path.normpath(fixed)
+    project = environ.get("CLAUDE_PROJECT_DIR")
+    if project and os.path.isabs(project):
+        return os.path.normpath(os.path.join(project, SESSIONS))
+    return os.path.join(_project_above(cwd, environ.get("HOME", "")), SESSIONS)
+
+
+def _project_above(cwd: str, home: str) -> str:
+    folders = list(_upwards(cwd, home))
+    for folder in folders:
+        if os.path.isdir(os.path.join(folder, SESSIONS)):
+            return folder
+    for folder in folders:
+        checkout = _main_checkout(folder)
+        if checkout:
+            return checkout
+        if os.path.exists(os.path.join(folder, ".claude")) or os.path.exists(os.path.join(folder, ".git")):
+            return folder
+    return cwd
+
+
+def _upwards(cwd: str, home: str) -> Iterator[str]:
+    """``cwd`` and the folders above it, ending before ``home``: its ``.claude`` is the user's, not a project's."""
+    folder = cwd
+    while folder != home:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def _main_checkout(folder: str) -> str | None:
+    """The main checkout whose linked worktree ``folder`` is; None for everything else, submodules included."""
+    pointer = _first_line(os.path.join(folder, ".git"))
+    if pointer is None or not pointer.startswith("gitdir:"):
+        return None
+    gitdir = os.path.join(folder, pointer.removeprefix("gitdir:").strip())
+    common = _first_line(os.path.join(gitdir, "commondir"))
+    if common is None:
+        return None
+    shared = os.path.normpath(os.path.join(gitdir, common))
+    return os.path.dirname(shared) if os.path.basename(shared) == ".git" else None
+
+
+def _first_line(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.readline(4096).strip()
+    except (OSError, ValueError):
+        return None
