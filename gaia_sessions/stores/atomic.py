@@ -1,0 +1,138 @@
+"""The only code that writes a file.
+
+Owns the protocol by which acknowledged means durable: a private temporary file in the same directory,
+written whole, synced, renamed over the old one, the directory synced. Whoever reads sees the old state
+or the new. A failed sync is never tried again on the same file: the kernel may have dropped the pages
+and call the second try a success (Rebello et al., USENIX ATC 2020).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from gaia_sessions.errors import DurabilityUnknown
+
+from .directory import translating
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .directory import Directory
+
+TEMPORARY = ".tmp"
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_JOURNAL = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PRIVATE = 0o600
+
+
+def replace(folder: Directory, name: str, data: bytes, *, durable: bool) -> None:
+    """``name`` in ``folder`` holds ``data``, or exactly what it held before and ``StoreFailure`` says why.
+
+    ``DurabilityUnknown``: it does hold it, but the directory could not be synced.
+    """
+    temporary = f".{name}.{os.urandom(8).hex()}{TEMPORARY}"
+    with translating("write", f"{folder.path}/{name}"):
+        try:
+            write_new(folder, temporary, data, durable=durable)
+            os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        except BaseException:
+            discard(folder, temporary)
+            raise
+    if durable:
+        confirm(folder)
+
+
+def write_new(folder: Directory, name: str, data: bytes, *, durable: bool) -> None:
+    """A file that was not there, private whatever the umask, its content synced; raises ``OSError``."""
+    fd = os.open(name, _NEW, _PRIVATE, dir_fd=folder.fd)
+    try:
+        os.fchmod(fd, _PRIVATE)
+        _write_all(fd, data)
+        if durable:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def confirm(folder: Directory) -> None:
+    """Syncs ``folder`` after a change of its names that is visible already: ``DurabilityUnknown`` if that fails."""
+    try:
+        folder.sync()
+    except OSError as error:
+        raise DurabilityUnknown(folder.path, error.strerror or str(error)) from error
+
+
+def touch(folder: Directory, name: str, data: bytes = b"") -> None:
+    """A hint or a mark: written in place, unsynced, because whoever reads it knows that it may be wrong."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    fd = os.open(name, flags, _PRIVATE, dir_fd=folder.fd)
+    try:
+        if data:
+            _write_all(fd, data)
+    finally:
+        os.close(fd)
+
+
+def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None:
+    """Whole ``lines`` at the end of ``name``, or none of them and ``StoreFailure``.
+
+    Under the caller's lock. What a killed writer left without a newline gets one first, so that it can
+    spoil no line but its own.
+    """
+    with translating("append to", f"{folder.path}/{name}"):
+        fd = os.open(name, _JOURNAL, _PRIVATE, dir_fd=folder.fd)
+        try:
+            _append_lines(fd, lines, durable=durable)
+        finally:
+            os.close(fd)
+        if durable:
+            folder.sync()
+
+
+def _append_lines(fd: int, lines: bytes, *, durable: bool) -> None:
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    os.fchmod(fd, _PRIVATE)
+    size = found.st_size
+    torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+    try:
+        _write_all(fd, b"\n" + lines if torn else lines)
+        if durable:
+            os.fdatasync(fd)
+    except OSError:
+        os.ftruncate(fd, size)
+        raise
+
+
+def log(folder: str, name: str, line: bytes, limit: int) -> None:
+    """One line at the end of a log, unsynced; a log over ``limit`` bytes first becomes the one old file.
+
+    Raises ``OSError``.
+    """
+    path = os.path.join(folder, name)
+    fd = os.open(path, _JOURNAL, _PRIVATE)
+    try:
+        if os.fstat(fd).st_size >= limit:
+            os.rename(path, path + ".old")
+            os.close(fd)
+            fd = os.open(path, _JOURNAL, _PRIVATE)
+        os.write(fd, line)
+    finally:
+        os.close(fd)
+
+
+def discard(folder: Directory, name: str) -> None:
+    """Removes a file that must not stay; if even that is refused, cleanup sweeps it later."""
+    try:
+        os.unlink(name, dir_fd=folder.fd)
+    except OSError:
+        return
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]

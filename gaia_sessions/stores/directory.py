@@ -1,0 +1,143 @@
+"""A directory held open: everything below it is reached by name from its descriptor, never through a link.
+
+Owns looking and reading. What writes a file is in ``atomic``; what the names mean is known above.
+Errors of the system pass through as ``OSError``; ``translating`` turns them into ours, with the path.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from gaia_sessions.errors import StoreFailure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# A FIFO planted under the name must not make a reader wait, so files open without blocking.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PRIVATE = 0o700
+
+
+class NotAFile(OSError):
+    """Something other than a regular file stands under the name."""
+
+
+class TooBig(OSError):
+    """The file is larger than the reader is willing to read."""
+
+
+class Directory:
+    """An open directory; closes with its ``with`` block. ``path`` is for messages only."""
+
+    __slots__ = ("fd", "path")
+
+    def __init__(self, fd: int, path: str) -> None:
+        self.fd = fd
+        self.path = path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.fd)
+
+    @classmethod
+    def at(cls, path: str) -> Directory:
+        """The directory at ``path``; a link there is followed: which root to use is the user's choice."""
+        return cls(os.open(path, _FOLDER), path)
+
+    def below(self, *names: str) -> Directory:
+        """The directory at ``names`` in this one, none of them a link."""
+        return self._walk(names, _open)
+
+    def make(self, *names: str) -> Directory:
+        """The same, each of ``names`` created if it was not there."""
+        return self._walk(names, _open_or_make)
+
+    def _walk(self, names: tuple[str, ...], step: Callable[[Directory, str], Directory]) -> Directory:
+        here = step(self, names[0])
+        for name in names[1:]:
+            with here:
+                here = step(here, name)
+        return here
+
+    def add(self, name: str) -> None:
+        """Makes ``name``, private whatever the umask; nothing if somebody else just did."""
+        try:
+            os.mkdir(name, _PRIVATE, dir_fd=self.fd)
+        except FileExistsError:
+            return
+        if stat.S_IMODE(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode) != _PRIVATE:
+            os.chmod(name, _PRIVATE, dir_fd=self.fd)
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The whole of the regular file ``name``; ``TooBig`` over ``limit`` bytes, ``NotAFile`` for anything else."""
+        fd = os.open(name, _FILE, dir_fd=self.fd)
+        try:
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode):
+                raise NotAFile(f"{name} is not a regular file")
+            if found.st_size > limit:
+                raise TooBig(f"{name} is larger than {limit} bytes")
+            return _read_all(fd, found.st_size)
+        finally:
+            os.close(fd)
+
+    def has(self, name: str) -> bool:
+        """Whether anything at all stands under ``name``."""
+        return self.inode(name) is not None
+
+    def inode(self, name: str) -> tuple[int, int] | None:
+        """Which file ``name`` is now, as device and inode; None for none."""
+        try:
+            found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def names(self) -> list[str]:
+        """What is in here, in no order."""
+        return os.listdir(self.fd)
+
+    def sync(self) -> None:
+        """The names in here are on the disk when this returns."""
+        os.fsync(self.fd)
+
+
+def _open(folder: Directory, name: str) -> Directory:
+    return Directory(os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder.fd), f"{folder.path}/{name}")
+
+
+def _open_or_make(folder: Directory, name: str) -> Directory:
+    try:
+        return _open(folder, name)
+    except FileNotFoundError:
+        folder.add(name)
+        return _open(folder, name)
+
+
+def _read_all(fd: int, size: int) -> bytes:
+    data = os.read(fd, size + 1)
+    while chunk := os.read(fd, 1 << 16):
+        data += chunk
+    return data
+
+
+class translating:  # noqa: N801  # reads as the verb it is: with translating("create", path)
+    """A block in which an error of the system becomes ours: what was being done, to which file, why it was refused."""
+
+    __slots__ = ("action", "path")
+
+    def __init__(self, action: str, path: str) -> None:
+        self.action = action
+        self.path = path
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        if isinstance(error, OSError):
+            raise StoreFailure(self.action, self.path, error.strerror or str(error)) from error

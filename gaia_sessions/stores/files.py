@@ -1,0 +1,269 @@
+"""The file store: one directory per session below one root, on a local POSIX file system.
+
+Owns the order of steps by which the port's promises hold: lock, read, rule, write whole, sync, rename,
+sync, answer. The single steps are next door: ``atomic`` writes, ``locks`` locks, ``reading`` reads,
+``index`` hints, ``inbox`` defers, ``sweep`` tidies. Knows records only by the functions of the domain.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions import strictjson
+from gaia_sessions.changes import check_writable, written
+from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError
+from gaia_sessions.ids import check_agent_id, encode_key, fold, is_agent_id
+from gaia_sessions.record import encode, is_open
+from gaia_sessions.runs import aliases_of
+
+from . import atomic, inbox, index, locks, reading
+from . import root as roots
+from .directory import Directory, translating
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.events import Event
+    from gaia_sessions.runs import Alias
+    from gaia_sessions.shape import Record
+    from gaia_sessions.strictjson import Json
+
+    from .port import Found, Rule
+
+
+class FileStore:
+    """The port over files below ``root``.
+
+    durable: False leaves syncing to the system. wait: the manner in which a held lock is waited for.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        durable: bool = True,
+        lock_timeout: float = 10.0,
+        wait: locks.Wait = locks.wait_with_filelock,
+    ) -> None:
+        self.root = root
+        self.durable = durable
+        self.lock_timeout = lock_timeout
+        self.wait = wait
+
+    def read(self, agent_id: str) -> Record:
+        check_agent_id(agent_id)
+        with self._existing_root(agent_id) as root:
+            return reading.read(root, agent_id)
+
+    def scan(self, *, active_only: bool = False, agent_name: str | None = None) -> Iterator[tuple[str, Found]]:
+        with translating("list", self.root):
+            try:
+                root = Directory.at(self.root)
+            except FileNotFoundError:
+                return
+        with root:
+            hinted = active_only and index.is_complete(root)
+            with translating("list", self.root):
+                names = index.active(root, agent_name) if hinted else roots.sessions(root)
+            for name in names:
+                found = _found(root, name)
+                if not isinstance(found, SessionNotFound):
+                    yield name, found
+
+    def create(self, record: Record, aliases: Iterable[Alias] = ()) -> None:
+        agent_id = check_agent_id(record["agent_id"])
+        data = encode(record)
+        path = f"{self.root}/{agent_id}"
+        with translating("create", path), roots.make(self.root, durable=self.durable) as root:
+            self._vouch_for_nothing(root)
+            with root.make(roots.LOCKS) as folder, self._lock(folder, agent_id):
+                if root.has(agent_id):
+                    raise SessionExists(agent_id)
+                index.mark(root, agent_id, record["agent_name"])
+                index.name(root, agent_id, aliases)
+                self._bring_in(root, agent_id, data)
+                if self.durable:
+                    atomic.confirm(root)
+
+    def change(
+        self, agent_id: str, rule: Rule, *, timeout: float | None = None, aliases: Iterable[Alias] = ()
+    ) -> Record:
+        check_agent_id(agent_id)
+        with (
+            self._existing_root(agent_id) as root,
+            translating("change", f"{self.root}/{agent_id}"),
+            root.make(roots.LOCKS) as folder,
+            self._lock(folder, agent_id, timeout),
+            reading.open_session(root, agent_id) as session,
+        ):
+            record = reading.load(root, session, agent_id)
+            check_writable(record)
+            changed = rule(record)
+            if changed is record:
+                return record
+            changed = written(changed)
+            self._write(root, session, record, changed, aliases)
+            return changed
+
+    def find(self, alias: Alias) -> str | None:
+        try:
+            root = Directory.at(self.root)
+        except FileNotFoundError:
+            return None
+        with root:
+            hint = index.look_up(root, alias)
+            if hint is not None or index.is_complete(root):
+                return hint if is_agent_id(hint) else None
+        records = ((name, found) for name, found in self.scan() if not isinstance(found, SessionsError))
+        return next((name for name, record in records if alias in aliases_of(record)), None)
+
+    def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
+        check_agent_id(agent_id)
+        with (
+            self._existing_root(agent_id) as root,
+            translating("delete", f"{self.root}/{agent_id}"),
+            root.make(roots.LOCKS) as folder,
+            self._lock(folder, agent_id, 0) as lock,
+        ):
+            found = _found(root, agent_id)
+            if isinstance(found, SessionNotFound):
+                raise found
+            if not judge(found):
+                return False
+            with root.make(roots.TRASH) as trash:
+                gone = f"{agent_id}.{os.urandom(8).hex()}"
+                os.rename(agent_id, gone, src_dir_fd=root.fd, dst_dir_fd=trash.fd)
+            _forget(root, agent_id, found)
+            lock.remove()
+            return True
+
+    def settle(self) -> None:
+        from .sweep import empty_trash  # shutil is for those who delete
+
+        with translating("settle", self.root), Directory.at(self.root) as root:
+            empty_trash(root, durable=self.durable)
+
+    def tend(self, now: datetime, active: Iterable[str]) -> list[str]:
+        from .sweep import tend
+
+        with translating("tend", self.root), Directory.at(self.root) as root:
+            return tend(root, now, set(active), self.scan)
+
+    def exclusive(self, key: tuple[str, ...], timeout: float) -> Exclusive:
+        return Exclusive(self, f".{encode_key(*key)}{locks.SUFFIX}", timeout)
+
+    def append(self, agent_id: str, journal: str, entries: list[Json]) -> None:
+        check_agent_id(agent_id)
+        lines = b"".join(strictjson.dump_line(entry) for entry in entries)
+        with (
+            self._existing_root(agent_id) as root,
+            translating("append to", f"{self.root}/{agent_id}/{journal}"),
+            root.make(roots.LOCKS) as folder,
+            self._lock(folder, agent_id),
+            reading.open_session(root, agent_id) as session,
+        ):
+            atomic.append(session, journal, lines, durable=self.durable)
+
+    def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
+        check_agent_id(agent_id)
+        with self._existing_root(agent_id) as root, reading.open_session(root, agent_id) as session:
+            yield from reading.entries(session, journal)
+
+    def defer(self, event: Event, now: datetime) -> None:
+        with translating("defer", self.root), roots.make(self.root, durable=self.durable) as root:
+            inbox.put(root, event, now, durable=self.durable)
+
+    def deferred(self) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
+        try:
+            root = Directory.at(self.root)
+        except FileNotFoundError:
+            return
+        with root, translating("read", f"{self.root}/{roots.INBOX}"):
+            yield from inbox.events(root)
+
+    def dismiss(self, name: str) -> None:
+        with translating("dismiss", f"{self.root}/{roots.INBOX}/{name}"), Directory.at(self.root) as root:
+            inbox.remove(root, name)
+
+    def _existing_root(self, agent_id: str) -> Directory:
+        with translating("open", self.root):
+            try:
+                root = Directory.at(self.root)
+            except FileNotFoundError:
+                raise SessionNotFound(agent_id) from None
+            if root.has(agent_id):
+                return root
+            os.close(root.fd)
+            raise SessionNotFound(agent_id)
+
+    def _lock(self, folder: Directory, agent_id: str, timeout: float | None = None) -> locks.Lock:
+        seconds = self.lock_timeout if timeout is None else timeout
+        return locks.acquire(folder, fold(agent_id) + locks.SUFFIX, seconds, self.wait)
+
+    def _vouch_for_nothing(self, root: Directory) -> None:
+        """A root without sessions has a complete index; every later session is marked before it is there."""
+        if index.is_complete(root):
+            return
+        with root.make(roots.LOCKS) as folder, locks.acquire(folder, index.LOCK, self.lock_timeout, self.wait):
+            if not roots.sessions(root):
+                index.vouch(root)
+
+    def _bring_in(self, root: Directory, agent_id: str, data: bytes) -> None:
+        """The session's directory is built out of sight and moved into place whole."""
+        with root.make(roots.STAGE) as stage:
+            built = f"{agent_id}.{os.urandom(8).hex()}"
+            with stage.make(built) as session:
+                atomic.write_new(session, reading.STATE, data, durable=self.durable)
+                if self.durable:
+                    session.sync()
+            os.rename(built, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
+
+    def _write(self, root: Directory, session: Directory, old: Record, new: Record, aliases: Iterable[Alias]) -> None:
+        data = encode(new)
+        index.name(root, new["agent_id"], aliases)
+        if is_open(new) and not is_open(old):
+            index.mark(root, new["agent_id"], new["agent_name"])
+        atomic.replace(session, reading.STATE, data, durable=self.durable)
+        if not is_open(new):
+            index.unmark(root, new["agent_id"], new["agent_name"])
+
+
+class Exclusive:
+    """The lock on a key of some host; its file goes when the block ends, since keys come only once."""
+
+    __slots__ = ("folder", "lock", "name", "store", "timeout")
+
+    def __init__(self, store: FileStore, name: str, timeout: float) -> None:
+        self.store = store
+        self.name = name
+        self.timeout = timeout
+
+    def __enter__(self) -> None:
+        with translating("lock", self.store.root), roots.make(self.store.root, durable=self.store.durable) as root:
+            self.folder = root.make(roots.LOCKS)
+            try:
+                self.lock = locks.acquire(self.folder, self.name, self.timeout, self.store.wait)
+            except SessionsError:
+                os.close(self.folder.fd)
+                raise
+
+    def __exit__(self, *_: object) -> None:
+        with self.folder, self.lock:
+            atomic.discard(self.folder, self.name)
+
+
+def _found(root: Directory, agent_id: str) -> Found:
+    try:
+        return reading.read(root, agent_id)
+    except SessionsError as error:
+        return error
+
+
+def _forget(root: Directory, agent_id: str, found: Found) -> None:
+    if isinstance(found, SessionsError):
+        index.forget(root, agent_id)
+        return
+    index.unmark(root, agent_id, found["agent_name"])
+    index.unname(root, aliases_of(found))

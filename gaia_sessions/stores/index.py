@@ -1,0 +1,154 @@
+"""Hints that make cost follow the active sessions, not the total.
+
+Owns ``.index``: empty marks ``active/{agent_id}`` and ``name/{encoded}/{agent_id}`` for sessions that
+are not final, ``alias/{kind}/{encoded}`` holding an id for each exact key of a host, and ``complete``,
+which vouches for all of them. A hint is never the truth: whoever follows one reads the record. Writers
+mark before their first write and unmark after their last, both under the session's lock, so a crash
+leaves a mark too many, never one too few. Only writers remove hints.
+
+``complete`` names the boot it was written in: marks are not synced, so after a power cut nobody may
+rely on them. Without it readers scan.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.ids import encode_key
+
+from . import atomic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gaia_sessions.runs import Alias
+
+    from .directory import Directory
+
+FOLDER = ".index"
+LOCK = ".index.lock"
+
+_COMPLETE = "complete"
+_ACTIVE = "active"
+_NAME = "name"
+_ALIAS = "alias"
+_LONGEST_ALIAS = 1 << 10
+
+
+def is_complete(root: Directory) -> bool:
+    """Whether every active session of this root is sure to have its marks."""
+    try:
+        with root.below(FOLDER) as index:
+            return index.read(_COMPLETE, _LONGEST_ALIAS).decode() == _boot()
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def vouch(root: Directory) -> None:
+    """Every active session has its marks from here on; under the lock ``LOCK``, after the last of them."""
+    with root.make(FOLDER) as index:
+        index.add(_ACTIVE)
+        atomic.touch(index, _COMPLETE, _boot().encode())
+
+
+def mark(root: Directory, agent_id: str, agent_name: str) -> None:
+    """The session is about to become, or still is, active."""
+    for folder in _marked_folders(agent_name):
+        _put(root, folder, agent_id)
+
+
+def unmark(root: Directory, agent_id: str, agent_name: str) -> None:
+    """The session has become final, or is gone."""
+    for folder in _marked_folders(agent_name):
+        _remove(root, folder, agent_id)
+
+
+def name(root: Directory, agent_id: str, aliases: Iterable[Alias]) -> None:
+    """The session is about to be findable by each of ``aliases``."""
+    for kind, parts in aliases:
+        _put(root, (_ALIAS, kind), encode_key(*parts), agent_id.encode())
+
+
+def unname(root: Directory, aliases: Iterable[Alias]) -> None:
+    """The session with ``aliases`` is gone."""
+    for kind, parts in aliases:
+        _remove(root, (_ALIAS, kind), encode_key(*parts))
+
+
+def forget(root: Directory, agent_id: str) -> None:
+    """Every hint of a session that is gone, whatever its record said: by looking through them all."""
+    for folders, leaf, named in _hints(root):
+        if named == agent_id:
+            _remove(root, folders, leaf)
+
+
+def named(root: Directory) -> set[str]:
+    """Every id that any hint leads to."""
+    return {agent_id for _, _, agent_id in _hints(root)}
+
+
+def look_up(root: Directory, alias: Alias) -> str | None:
+    """The id kept under ``alias``, if any: the record decides whether it is right."""
+    kind, parts = alias
+    try:
+        with root.below(FOLDER, _ALIAS, kind) as folder:
+            return folder.read(encode_key(*parts), _LONGEST_ALIAS).decode()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def active(root: Directory, agent_name: str | None = None) -> list[str]:
+    """The ids marked active, or those of them with ``agent_name``."""
+    return _names(root, _ACTIVE) if agent_name is None else _names(root, _NAME, encode_key(agent_name))
+
+
+def _marked_folders(agent_name: str) -> tuple[tuple[str, ...], ...]:
+    return (_ACTIVE,), (_NAME, encode_key(agent_name))
+
+
+def _hints(root: Directory) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Each hint: the folders it is in, its own name, and the id it leads to."""
+    yield from (((_ACTIVE,), agent_id, agent_id) for agent_id in _names(root, _ACTIVE))
+    for name in _names(root, _NAME):
+        yield from (((_NAME, name), agent_id, agent_id) for agent_id in _names(root, _NAME, name))
+    for kind in _names(root, _ALIAS):
+        with root.below(FOLDER, _ALIAS, kind) as folder:
+            for leaf in folder.names():
+                yield (_ALIAS, kind), leaf, _target(folder, leaf)
+
+
+def _target(folder: Directory, leaf: str) -> str:
+    try:
+        return folder.read(leaf, _LONGEST_ALIAS).decode(errors="replace")
+    except OSError:  # removed meanwhile, or planted: it leads nowhere
+        return ""
+
+
+def _names(root: Directory, *folders: str) -> list[str]:
+    try:
+        with root.below(FOLDER, *folders) as folder:
+            return folder.names()
+    except FileNotFoundError:
+        return []
+
+
+def _put(root: Directory, folders: tuple[str, ...], leaf: str, data: bytes = b"") -> None:
+    with root.make(FOLDER, *folders) as folder:
+        atomic.touch(folder, leaf, data)
+
+
+def _remove(root: Directory, folders: tuple[str, ...], leaf: str) -> None:
+    try:
+        with root.below(FOLDER, *folders) as folder:
+            os.unlink(leaf, dir_fd=folder.fd)
+    except OSError:  # a mark too many costs a reader one look, and the next cleanup tries again
+        return
+
+
+def _boot() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return "unknown"

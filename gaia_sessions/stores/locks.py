@@ -1,0 +1,153 @@
+"""The only code that locks.
+
+Owns ``flock`` on files in ``.locks``, which stand outside the sessions they guard, and the two ways of
+waiting for one: hooks sleep and try again with the standard library alone; commands and the API leave
+the waiting to the ``filelock`` package. Both lock the same file with the same system call, so they
+exclude each other. The kernel frees the lock of whoever dies.
+
+A lock file is removed only by its holder, as the last thing done under it. Whoever locks a file
+therefore checks that the name still leads to it, and otherwise begins again.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import time
+from functools import partial
+
+from gaia_sessions.errors import LockTimeout, LockUnsupported
+
+from .directory import translating
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from .directory import Directory
+
+    Release = Callable[[], object]
+    Wait = Callable[[Directory, str, float], Release | None]
+    """Waits for a lock file of a directory, at most so many seconds; returns what lets go of it."""
+
+SUFFIX = ".lock"
+
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PRIVATE = 0o600
+_SHORTEST_SLEEP = 0.005
+_UNSUPPORTED = frozenset([errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+
+
+class Lock:
+    """A lock held until the ``with`` block ends."""
+
+    __slots__ = ("folder", "name", "release")
+
+    def __init__(self, folder: Directory, name: str, release: Release) -> None:
+        self.folder = folder
+        self.name = name
+        self.release = release
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def remove(self) -> None:
+        """Takes the file away, as the last act under the lock: whoever waits on it will see that and begin again."""
+        os.unlink(self.name, dir_fd=self.folder.fd)
+
+
+def acquire(folder: Directory, name: str, seconds: float, wait: Wait) -> Lock:
+    """The lock ``name`` of ``folder``, waiting in the manner of ``wait`` only if somebody else holds it.
+
+    Raises ``LockTimeout`` after ``seconds`` (0: at once), ``LockUnsupported`` where the file system
+    cannot lock, ``StoreFailure`` for everything else.
+    """
+    path = f"{folder.path}/{name}"
+    with translating("lock", path):
+        try:
+            release = _try(folder, name)
+            if release is None and seconds > 0:
+                release = wait(folder, name, seconds)
+        except OSError as error:
+            if error.errno in _UNSUPPORTED:
+                raise LockUnsupported(path, os.strerror(error.errno)) from error
+            raise
+    if release is None:
+        raise LockTimeout(path, seconds, holder(folder, name))
+    return Lock(folder, name, release)
+
+
+def sleep_and_retry(folder: Directory, name: str, seconds: float) -> Release | None:
+    """The hooks' way: tries 5 to 10 ms apart, never in step with the others who wait."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(_SHORTEST_SLEEP * (1 + os.urandom(1)[0] / 255))
+        release = _try(folder, name)
+        if release is not None:
+            return release
+    return None
+
+
+def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release | None:
+    """The commands' and the API's way: the ``filelock`` package, its native lock and no other kind."""
+    from filelock import FileLock, Timeout  # imported only by whoever must wait: it costs as much as click
+
+    lock = FileLock(
+        f"{folder.path}/{name}", seconds, mode=_PRIVATE, poll_interval=_SHORTEST_SLEEP, fallback_to_soft=False
+    )
+    try:
+        lock.acquire()
+    except Timeout:
+        return None
+    return lock.release
+
+
+def holder(folder: Directory, name: str) -> int | None:
+    """The pid that holds the lock, where the system tells (Linux, and only within one pid namespace)."""
+    found = folder.inode(name)
+    try:
+        with open("/proc/locks", encoding="ascii") as table:
+            rows = [line.split() for line in table]
+    except OSError:
+        return None
+    # "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF", and "1: -> FLOCK ..." for those who wait.
+    held = {int(row[5].rpartition(":")[2]): int(row[4]) for row in rows if row[1] == "FLOCK"}
+    pid = held.get(found[1], 0) if found else 0
+    return pid if pid > 0 else None
+
+
+def _try(folder: Directory, name: str) -> Release | None:
+    """One try, without waiting; None if somebody else has it."""
+    while True:
+        fd = os.open(name, _OPEN, _PRIVATE, dir_fd=folder.fd)
+        try:
+            locked = _flock(fd)
+            if locked and folder.inode(name) == _inode(fd):
+                return partial(os.close, fd)
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+        if not locked:
+            return None
+
+
+def _flock(fd: int) -> bool:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _inode(fd: int) -> tuple[int, int]:
+    found = os.fstat(fd)
+    return found.st_dev, found.st_ino

@@ -1,0 +1,131 @@
+"""The port over a dictionary: the reference model that the contract suite holds the file store to.
+
+Owns nothing durable. Says in the fewest words what each method means; one process, one thread.
+"""
+
+from __future__ import annotations
+
+import json
+
+from gaia_sessions import strictjson
+from gaia_sessions.changes import check_writable, written
+from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound
+from gaia_sessions.ids import check_agent_id
+from gaia_sessions.record import decode, encode, is_open
+from gaia_sessions.runs import aliases_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.errors import SessionsError
+    from gaia_sessions.events import Event
+    from gaia_sessions.runs import Alias
+    from gaia_sessions.shape import Record
+    from gaia_sessions.strictjson import Json
+
+    from .port import Found, Rule
+
+
+class MemoryStore:
+    """Records as bytes by id, so that nobody can change a kept one through a value handed out."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, bytes] = {}
+        self._journals: dict[tuple[str, str], list[bytes]] = {}
+        self._inbox: dict[str, bytes] = {}
+        self._held: set[tuple[str, ...]] = set()
+        self._deferred = 0
+
+    def read(self, agent_id: str) -> Record:
+        if check_agent_id(agent_id) not in self._records:
+            raise SessionNotFound(agent_id)
+        return decode(self._records[agent_id], agent_id)
+
+    def scan(self, *, active_only: bool = False, agent_name: str | None = None) -> Iterator[tuple[str, Found]]:
+        for agent_id in list(self._records):
+            record = self.read(agent_id)
+            named = agent_name in (None, record["agent_name"])
+            if not active_only or (named and is_open(record)):
+                yield agent_id, record
+
+    def create(self, record: Record, aliases: Iterable[Alias] = ()) -> None:  # noqa: ARG002  # found by the record itself
+        agent_id = check_agent_id(record["agent_id"])
+        data = encode(record)
+        if agent_id in self._records:
+            raise SessionExists(agent_id)
+        self._records[agent_id] = data
+
+    def change(
+        self,
+        agent_id: str,
+        rule: Rule,
+        *,
+        timeout: float | None = None,  # noqa: ARG002  # nobody else is here
+        aliases: Iterable[Alias] = (),  # noqa: ARG002
+    ) -> Record:
+        record = self.read(agent_id)
+        check_writable(record)
+        changed = rule(record)
+        if changed is record:
+            return record
+        changed = written(changed)
+        self._records[agent_id] = encode(changed)
+        return changed
+
+    def find(self, alias: Alias) -> str | None:
+        return next((agent_id for agent_id in self._records if alias in aliases_of(self.read(agent_id))), None)
+
+    def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
+        if not judge(self.read(agent_id)):
+            return False
+        del self._records[agent_id]
+        for key in [key for key in self._journals if key[0] == agent_id]:
+            del self._journals[key]
+        return True
+
+    def settle(self) -> None:
+        return
+
+    def tend(self, now: datetime, active: Iterable[str]) -> list[str]:  # noqa: ARG002  # nothing is ever left over
+        return []
+
+    def exclusive(self, key: tuple[str, ...], timeout: float) -> Exclusive:
+        return Exclusive(self._held, key, timeout)
+
+    def append(self, agent_id: str, journal: str, entries: list[Json]) -> None:
+        self.read(agent_id)
+        lines = [strictjson.dump_line(entry) for entry in entries]
+        self._journals.setdefault((agent_id, journal), []).extend(lines)
+
+    def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
+        self.read(agent_id)
+        yield from (json.loads(line) for line in self._journals.get((agent_id, journal), []))
+
+    def defer(self, event: Event, now: datetime) -> None:  # noqa: ARG002  # order of arrival is order of time
+        self._deferred += 1
+        self._inbox[f"{self._deferred:09}"] = strictjson.dumps(event)
+
+    def deferred(self) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
+        yield from [(name, strictjson.load_object(data)) for name, data in self._inbox.items()]
+
+    def dismiss(self, name: str) -> None:
+        self._inbox.pop(name, None)
+
+
+class Exclusive:
+    """The block in which nobody else holds the key."""
+
+    def __init__(self, held: set[tuple[str, ...]], key: tuple[str, ...], timeout: float) -> None:
+        self._held = held
+        self._key = key
+        self._timeout = timeout
+
+    def __enter__(self) -> None:
+        if self._key in self._held:
+            raise LockTimeout(str(self._key), self._timeout, None)
+        self._held.add(self._key)
+
+    def __exit__(self, *_: object) -> None:
+        self._held.discard(self._key)

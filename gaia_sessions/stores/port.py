@@ -1,0 +1,111 @@
+"""What every store promises, method by method; one contract suite holds them all to it.
+
+Only type checkers read this at run time: importing ``typing`` would cost a hook more than its work.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.errors import SessionsError
+    from gaia_sessions.events import Event
+    from gaia_sessions.runs import Alias
+    from gaia_sessions.shape import Record
+    from gaia_sessions.strictjson import Json
+
+    Rule = Callable[[Record], Record]
+    Found = Record | SessionsError
+
+
+class Held(Protocol):
+    """A lock, held for as long as the ``with`` block lasts."""
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(self, kind: object, error: object, trace: object, /) -> None: ...
+
+
+class Store(Protocol):
+    """Records by id. Acknowledged means durable; a reader never waits; no writer is ever lost.
+
+    Every method may raise ``StoreFailure`` when the system refuses; what stood before stands then still.
+    Every method that takes an ``agent_id`` raises ``InvalidId`` for an impossible one.
+    """
+
+    def read(self, agent_id: str) -> Record:
+        """The record as the last acknowledged write, or a later one, left it. Takes no lock, creates nothing.
+
+        Raises ``SessionNotFound``; ``CorruptSession`` for what is there and is no record.
+        """
+
+    def scan(self, *, active_only: bool = False, agent_name: str | None = None) -> Iterator[tuple[str, Found]]:
+        """Every session with its record, or with the error its reading raised, in no order, one at a time.
+
+        ``active_only`` may leave out those that are final, and then ``agent_name`` those of other names, at a
+        cost by the number of those left in: a promise on cost, not on what is in.
+        A session that comes or goes meanwhile may be in or out. Takes no lock, creates nothing.
+        """
+
+    def create(self, record: Record, aliases: Iterable[Alias] = ()) -> None:
+        """Keeps a new record, durably, findable by its ``aliases``. Of many at once for one id exactly one wins.
+
+        Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``.
+        """
+
+    def change(
+        self, agent_id: str, rule: Rule, *, timeout: float | None = None, aliases: Iterable[Alias] = ()
+    ) -> Record:
+        """Reads, applies ``rule``, keeps the result durably and returns it, with nobody between.
+
+        A rule that returns the very record it was given writes nothing. What it raises passes through and
+        nothing is written. ``timeout`` (seconds; 0: do not wait) replaces the store's own.
+        Raises ``SessionNotFound``, ``CorruptSession``, ``LockTimeout``, ``NewerSchema``, ``TooLarge``,
+        ``DurabilityUnknown``.
+        """
+
+    def find(self, alias: Alias) -> str | None:
+        """The id of the session that was created or changed with exactly this ``alias``: a hint, the record decides."""
+
+    def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
+        """Removes the session if ``judge``, given what is found with nobody between, says so; whether it did.
+
+        Durable once ``settle`` has returned. Nothing deleted revives: who waited for it finds it gone.
+        Raises ``SessionNotFound``, and ``LockTimeout`` at once when somebody is at work on it.
+        """
+
+    def settle(self) -> None:
+        """The deletions so far are durable when this returns, and their remains are removed."""
+
+    def tend(self, now: datetime, active: Iterable[str]) -> list[str]:
+        """Removes what killed processes left behind over an hour before ``now``, and mends the hints.
+
+        ``active`` are the sessions that a scan just showed not to be final. Says what it removed.
+        """
+
+    def exclusive(self, key: tuple[str, ...], timeout: float) -> Held:
+        """Nobody else is in a block with this ``key`` meanwhile. Raises ``LockTimeout`` on entering."""
+
+    def append(self, agent_id: str, journal: str, entries: list[Json]) -> None:
+        """Adds whole ``entries`` to the end of a session's ``journal``, durably, in order, none interleaved.
+
+        Raises ``SessionNotFound``, ``LockTimeout``.
+        """
+
+    def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
+        """The entries of a journal in order, an ``InvalidInput`` in the place of each unreadable one.
+
+        An unfinished last entry is left out. Takes no lock. Raises ``SessionNotFound``.
+        """
+
+    def defer(self, event: Event, now: datetime) -> None:
+        """Puts an event that cannot be applied yet into the inbox, durably."""
+
+    def deferred(self) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
+        """The events of the inbox with their names, the oldest first."""
+
+    def dismiss(self, name: str) -> None:
+        """Takes an event out of the inbox; nothing if it is gone already."""

@@ -1,0 +1,154 @@
+"""What a store does for itself when it is cleaned up: leftovers of killed processes, and the hints put right.
+
+Owns the rule that nothing younger than an hour is a leftover, and that it is taken only under the lock
+of whoever could still be at work on it. Runs beside everything else and beside itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import timedelta
+from functools import partial
+
+from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError
+from gaia_sessions.ids import fold
+from gaia_sessions.record import is_open
+from gaia_sessions.runs import aliases_of
+
+from . import atomic, index, locks, reading
+from . import root as roots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from .directory import Directory
+    from .port import Found
+
+    Scan = Callable[[], Iterator[tuple[str, Found]]]
+
+LEFTOVER = timedelta(hours=1)
+
+
+def empty_trash(root: Directory, *, durable: bool) -> None:
+    """What was moved out of ``root`` is gone for good: first on the disk, then in fact."""
+    if not root.has(roots.TRASH):
+        return
+    with root.make(roots.TRASH) as trash:
+        doomed = trash.names()
+        if durable and doomed:
+            root.sync()
+        for name in doomed:
+            _remove(trash, name)
+
+
+def tend(root: Directory, now: datetime, active: set[str], scan: Scan) -> list[str]:
+    """Sweeps and mends; names what was removed. ``active`` are the sessions that are not final."""
+    before = (now - LEFTOVER).timestamp()
+    with root.make(roots.LOCKS) as folder:
+        removed = [*_sweep_stage(root, folder, before), *_sweep_temporaries(root, folder, before, active)]
+        removed += _sweep_locks(root, folder, before)
+        _mend_index(root, folder, active, scan)
+    return removed
+
+
+def _sweep_stage(root: Directory, folder: Directory, before: float) -> Iterator[str]:
+    with root.make(roots.STAGE) as stage:
+        for name in _older(stage, stage.names(), before):
+            agent_id = name.rpartition(".")[0]
+            if _alone(folder, fold(agent_id) + locks.SUFFIX, partial(_remove, stage, name)):
+                yield f"{stage.path}/{name}"
+
+
+def _sweep_temporaries(root: Directory, folder: Directory, before: float, active: set[str]) -> Iterator[str]:
+    """Only of sessions still open: whoever was killed writing a final record left it open."""
+    for agent_id in active:
+        try:
+            session = reading.open_session(root, agent_id)
+        except SessionsError:
+            continue
+        with session:
+            names = [name for name in session.names() if name.startswith(".") and name.endswith(atomic.TEMPORARY)]
+            for name in _older(session, names, before):
+                if _alone(folder, fold(agent_id) + locks.SUFFIX, partial(atomic.discard, session, name)):
+                    yield f"{session.path}/{name}"
+
+
+def _sweep_locks(root: Directory, folder: Directory, before: float) -> Iterator[str]:
+    """Lock files of sessions that were removed by hand, and of host keys whose holder was killed."""
+    needed = {fold(agent_id) + locks.SUFFIX for agent_id in roots.sessions(root)} | {index.LOCK}
+    idle = [name for name in folder.names() if name not in needed]
+    for name in _older(folder, idle, before):
+        if _alone(folder, name, partial(atomic.discard, folder, name)):
+            yield f"{folder.path}/{name}"
+
+
+def _mend_index(root: Directory, folder: Directory, active: set[str], scan: Scan) -> None:
+    if not index.is_complete(root):
+        _alone(folder, index.LOCK, partial(_rebuild, root, scan))
+    for agent_id in set(index.active(root)) ^ active:
+        _alone(folder, fold(agent_id) + locks.SUFFIX, partial(_mend_marks, root, agent_id))
+    present = set(roots.sessions(root))
+    for agent_id in index.named(root) - present:
+        index.forget(root, agent_id)
+
+
+def _rebuild(root: Directory, scan: Scan) -> None:
+    for agent_id, found in scan():
+        if isinstance(found, SessionsError):
+            continue
+        index.name(root, agent_id, aliases_of(found))
+        if is_open(found):
+            index.mark(root, agent_id, found["agent_name"])
+    index.vouch(root)
+
+
+def _mend_marks(root: Directory, agent_id: str) -> None:
+    try:
+        record = reading.read(root, agent_id)
+    except SessionNotFound:
+        index.forget(root, agent_id)
+        return
+    except SessionsError:  # corrupt: it may have been active, so its mark stays
+        return
+    if is_open(record):
+        index.mark(root, agent_id, record["agent_name"])
+        index.name(root, agent_id, aliases_of(record))
+    else:
+        index.unmark(root, agent_id, record["agent_name"])
+
+
+def _alone(folder: Directory, name: str, act: Callable[[], None]) -> bool:
+    """Acts under the lock ``name`` if nobody holds it; whether it did. A lock nothing needs is taken away with it."""
+    try:
+        with locks.acquire(folder, name, 0, _no_wait):
+            act()
+    except LockTimeout:
+        return False
+    return True
+
+
+def _no_wait(_folder: Directory, _name: str, _seconds: float) -> None:
+    return None
+
+
+def _older(folder: Directory, names: list[str], before: float) -> Iterator[str]:
+    for name in names:
+        try:
+            changed = os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mtime
+        except FileNotFoundError:
+            continue
+        if changed < before:
+            yield name
+
+
+def _remove(folder: Directory, name: str) -> None:
+    """Whatever stands under ``name``, not followed; somebody else may be removing it too."""
+    try:
+        shutil.rmtree(name, dir_fd=folder.fd)
+    except FileNotFoundError:
+        return
+    except OSError:  # a link or a file; or refused, and then the next cleanup tries again
+        atomic.discard(folder, name)
