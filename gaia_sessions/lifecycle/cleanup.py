@@ -1,0 +1,143 @@
+"""Removing what nobody touched for long.
+
+Owns the rule of what may go: by ``last_updated`` and nothing else, whatever its phase, but never what
+may still be resumed or has a live run, and nothing it is unsure about. Each session is judged twice, the
+second time under its lock.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from gaia_sessions import policy
+from gaia_sessions.clock import FUTURE_TOLERANCE, read_time
+from gaia_sessions.errors import CorruptSession, InvalidInput, LockTimeout, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.record import has_newer_schema, is_open
+from gaia_sessions.runs import began_at, is_live
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import TypedDict
+
+    from gaia_sessions.policy import Limits
+    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.stores.port import Found, Store
+
+    class Kept(TypedDict):
+        agent_id: str
+        reason: str
+
+    class Report(TypedDict):
+        dry_run: bool
+        hours: float
+        removed: list[str]
+        kept: list[Kept]
+        busy: list[str]
+        corrupt: list[Kept]
+        failed: list[Kept]
+        swept: list[str]
+
+
+DEFAULT_HOURS = 24.0
+
+_MOST_HOURS = 1_000_000
+_UNKNOWN_RUN_LIVES = timedelta(hours=24)
+
+
+class Rule:
+    """What may go at ``now``: untouched for ``hours``; with ``corrupt`` also what cannot be read."""
+
+    __slots__ = ("age", "corrupt", "limits", "now")
+
+    def __init__(self, now: datetime, hours: float, limits: Limits, *, corrupt: bool = False) -> None:
+        if not 0 <= hours <= _MOST_HOURS:  # NaN is refused too
+            raise InvalidInput(f"a number from 0 to {_MOST_HOURS} is wanted", "hours")
+        self.now = now
+        self.age = timedelta(hours=hours)
+        self.limits = limits
+        self.corrupt = corrupt
+
+    def allows(self, found: Found) -> bool:
+        """Whether the session may go."""
+        if isinstance(found, SessionsError):
+            return self.corrupt and isinstance(found, CorruptSession)
+        return self.is_old(found) and self.reason_to_keep(found) is None
+
+    def is_old(self, record: Record) -> bool:
+        """Whether nobody touched it for long enough; what a later version wrote is never called old."""
+        return not has_newer_schema(record) and self.now - read_time(record["last_updated"]) >= self.age
+
+    def reason_to_keep(self, record: Record) -> str | None:
+        """Why an old session must stay all the same, or why its age cannot be told; None for nothing."""
+        if has_newer_schema(record):
+            return "newer_schema"
+        if read_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:
+            return "clock_skew"
+        if not self.is_old(record):
+            return None
+        if any(self._may_run(run) for run in record.get("runs", ())):
+            return "running"
+        decision = policy.decide(record["agent_id"], record, self.now, self.limits)
+        return "resumable" if decision["should_resume"] else None
+
+    def _may_run(self, run: Run) -> bool:
+        began = began_at(run)
+        return is_live(run) and began is not None and self.now - began < max(self.age, _UNKNOWN_RUN_LIVES)
+
+
+def cleanup(store: Store, rule: Rule, *, dry_run: bool) -> Report:
+    """Removes what ``rule`` allows, each session at most once; says what it did, or with ``dry_run`` would do.
+
+    Sessions somebody is at work on are skipped as busy, and one that the system refuses to remove stops no other.
+    Raises ``StoreFailure`` for the store as a whole.
+    """
+    report: Report = {
+        "dry_run": dry_run,
+        "hours": rule.age.total_seconds() / 3600,
+        "removed": [],
+        "kept": [],
+        "busy": [],
+        "corrupt": [],
+        "failed": [],
+        "swept": [],
+    }
+    active = set()
+    for agent_id, found in store.scan():
+        if _judge(store, rule, report, agent_id, found) and _is_active(found):
+            active.add(agent_id)
+    if not dry_run:
+        store.settle()
+        report["swept"] = store.tend(rule.now, active)
+    return report
+
+
+def _judge(store: Store, rule: Rule, report: Report, agent_id: str, found: Found) -> bool:
+    """Whether the session is still there afterwards."""
+    if not rule.allows(found):
+        _report_staying(rule, report, agent_id, found)
+        return True
+    try:
+        if report["dry_run"] or store.delete(agent_id, rule.allows):
+            report["removed"].append(agent_id)
+            return report["dry_run"]
+    except SessionNotFound:
+        return False
+    except LockTimeout:
+        report["busy"].append(agent_id)
+    except StoreFailure as error:
+        report["failed"].append({"agent_id": agent_id, "reason": str(error)})
+    return True
+
+
+def _report_staying(rule: Rule, report: Report, agent_id: str, found: Found) -> None:
+    if isinstance(found, SessionsError):
+        report["corrupt"].append({"agent_id": agent_id, "reason": str(found)})
+        return
+    reason = rule.reason_to_keep(found)
+    if reason:
+        report["kept"].append({"agent_id": agent_id, "reason": reason})
+
+
+def _is_active(found: Found) -> bool:
+    return not isinstance(found, SessionsError) and is_open(found)

@@ -1,0 +1,181 @@
+"""What people and agents do with one session: create, read, update, finalize, ask about resuming.
+
+Owns the order of the rules within one write. Knows a store only by its port; ``now`` is an argument.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import changes, policy, strictjson
+from gaia_sessions.checks import text
+from gaia_sessions.errors import CorruptSession, InvalidId, InvalidInput, SessionExists, SessionNotFound
+from gaia_sessions.ids import check_agent_id, new_agent_id
+from gaia_sessions.phases import check_outcome, check_phase, is_final
+from gaia_sessions.record import has_newer_schema, new_record
+from gaia_sessions.runs import reported
+from gaia_sessions.shape import check_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from gaia_sessions.policy import Decision, Limits
+    from gaia_sessions.runs import Alias
+    from gaia_sessions.shape import Record
+    from gaia_sessions.stores.port import Store
+    from gaia_sessions.strictjson import Json
+
+    Chance = Callable[[int], bytes]
+
+
+class Update:
+    """What one update asks for; None is "leave as it is"."""
+
+    __slots__ = ("error", "if_revision", "metadata", "phase", "resume_ready")
+
+    def __init__(
+        self,
+        phase: str | None = None,
+        metadata: object = None,
+        error: str | None = None,
+        *,
+        resume_ready: bool | None = None,
+        if_revision: int | None = None,
+    ) -> None:
+        self.phase = phase if phase is None else check_phase(phase)
+        self.metadata = None if metadata is None else check_metadata(metadata)
+        self.error = _checked_text(error, "error")
+        self.resume_ready = resume_ready
+        self.if_revision = if_revision
+
+    def only_moves_to(self, phase: str) -> bool:
+        """Whether ``phase`` is all that is asked for."""
+        return self.phase == phase and self.metadata is None and self.error is None and self.resume_ready is None
+
+
+def check_metadata(metadata: object) -> dict[str, Json]:
+    """A copy of ``metadata`` as JSON has it; ``InvalidInput`` for what is no JSON object."""
+    copy = strictjson.canonical(metadata, "metadata")
+    if not isinstance(copy, dict):
+        raise InvalidInput(f"an object is wanted, not {strictjson.kind_of(copy)}", "metadata")
+    return copy
+
+
+def create(
+    store: Store,
+    now: datetime,
+    chance: Chance,
+    agent_name: str,
+    purpose: str,
+    metadata: object = None,
+    agent_id: str | None = None,
+) -> Record:
+    """A new session, under ``agent_id`` or one made from ``now`` and ``chance`` (random bytes, so many).
+
+    Raises ``InvalidInput``, ``InvalidId``, ``SessionExists``.
+    """
+    text(agent_name, "agent_name")
+    text(purpose, "purpose")
+    kept = {} if metadata is None else check_metadata(metadata)
+    if agent_id is not None:
+        record = new_record(check_agent_id(agent_id), agent_name, purpose, kept, now)
+        store.create(record)
+        return record
+    return create_under_new_id(
+        store, new_record(new_agent_id(now, chance(4)), agent_name, purpose, kept, now), now, chance
+    )
+
+
+def create_under_new_id(
+    store: Store, record: Record, now: datetime, chance: Chance, aliases: tuple[Alias, ...] = ()
+) -> Record:
+    """Keeps ``record``, under another made id should its own be taken by chance."""
+    while True:
+        try:
+            store.create(record, aliases)
+        except SessionExists:
+            record = {**record, "agent_id": new_agent_id(now, chance(4))}
+        else:
+            return record
+
+
+def update(store: Store, now: datetime, agent_id: str, asked: Update) -> Record:
+    """The new record. A final phase in ``asked`` finalizes; to ask again for the end that holds already is success.
+
+    Raises ``SessionNotFound``, ``CorruptSession``, and the conflicts ``SessionFinal``, ``IllegalMove``,
+    ``ResumeNotAllowed``, ``RevisionChanged``.
+    """
+    return store.change(agent_id, lambda record: _updated(record, asked, now))
+
+
+def finalize(
+    store: Store,
+    now: datetime,
+    agent_id: str,
+    outcome: str,
+    summary: str | None = None,
+    error: str | None = None,
+    *,
+    timeout: float | None = None,
+) -> Record:
+    """The new record. The same outcome again changes nothing; another one raises ``SessionFinal``."""
+    check_outcome(outcome)
+    asked = Update(outcome, error=error)
+    told = _checked_text(summary, "summary")
+
+    def rule(record: Record) -> Record:
+        return record if record["phase"] == outcome else _finalized(record, asked, told, now)
+
+    return store.change(agent_id, rule, timeout=timeout)
+
+
+def explain(store: Store, now: datetime, agent_id: str, limits: Limits) -> Decision:
+    """The decision with its reasons; missing and corrupt sessions are answered, impossible ids raise ``InvalidId``."""
+    try:
+        record = store.read(agent_id)
+        if has_newer_schema(record):
+            check_record(record, "")
+    except SessionNotFound:
+        return policy.decide(agent_id, None, now, limits)
+    except InvalidId:
+        raise
+    except (CorruptSession, InvalidInput) as error:
+        return policy.decide(agent_id, None, now, limits, problem=str(error))
+    return policy.decide(agent_id, record, now, limits)
+
+
+def _updated(record: Record, asked: Update, now: datetime) -> Record:
+    changes.check_revision(record, asked.if_revision)
+    if asked.only_moves_to(record["phase"]) and is_final(record["phase"]):
+        return record
+    changes.check_open(record)
+    if asked.phase is not None and is_final(asked.phase):
+        return _finalized(record, asked, None, now)
+    return _with_readiness(_with_news(record, asked, asked.phase, now), asked)
+
+
+def _finalized(record: Record, asked: Update, summary: str | None, now: datetime) -> Record:
+    changes.check_open(record)
+    outcome = check_outcome(asked.phase)
+    known = _with_news(record, asked, None, now)
+    return _with_readiness(changes.finalized(reported(known, outcome), outcome, summary, now), asked)
+
+
+def _with_news(record: Record, asked: Update, phase: str | None, now: datetime) -> Record:
+    if phase is not None:
+        record = reported(changes.in_phase(record, phase, now), phase)
+    if asked.metadata is not None:
+        record = changes.with_metadata(record, asked.metadata)
+    if asked.error is not None:
+        record = changes.with_error(record, asked.error, now)
+    return changes.active_at(record, now)
+
+
+def _with_readiness(record: Record, asked: Update) -> Record:
+    return record if asked.resume_ready is None else changes.with_resume_ready(record, asked.resume_ready)
+
+
+def _checked_text(value: str | None, where: str) -> str | None:
+    if value is not None:
+        text(value, where)
+    return value
