@@ -1,0 +1,43 @@
+"""Durable sessions for the sub-agents of coding agents.
+
+The names below are the public API; ``gaia_sessions.errors`` has what they raise. They are loaded on
+first use, so that a hook importing one module of this package pays for no other.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .api import (
+        cleanup_sessions,
+        create_session,
+        explain_resume,
+        finalize_session,
+        get_session,
+        list_sessions,
+        should_resume,
+        update_state,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "cleanup_sessions",
+    "create_session",
+    "explain_resume",
+    "finalize_session",
+    "get_session",
+    "list_sessions",
+    "should_resume",
+    "update_state",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
