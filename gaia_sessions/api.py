@@ -13,7 +13,7 @@ from . import config
 from .clock import utc_now
 from .errors import SessionNotFound, StoreFailure
 from .ids import is_agent_id
-from .lifecycle import sessions
+from .lifecycle import resuming, sessions
 from .lifecycle.news import apply_deferred
 from .project import find_root
 from .stores.files import FileStore
@@ -79,7 +79,8 @@ def should_resume(agent_id: str, *, root: str | None = None) -> bool:
 def explain_resume(agent_id: str, *, root: str | None = None) -> Decision:
     """The decision with its reason and every check: see ``policy.decide``. Raises ``InvalidId``, ``StoreFailure``."""
     opened = Sessions(root)
-    return sessions.explain(opened.store, utc_now(), agent_id, opened.config.limits)
+    decision, _ = resuming.consider(opened.store, utc_now(), agent_id, opened.config.limits)
+    return decision
 
 
 def get_session(agent_id: str, *, root: str | None = None) -> Record | None:

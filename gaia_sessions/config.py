@@ -11,11 +11,12 @@ import os
 from datetime import timedelta
 
 from .errors import BadSetting
-from .policy import Limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from .policy import Limits
 
 PREFIX = "GAIA_SESSIONS_"
 
@@ -62,6 +63,8 @@ class Config:
     @property
     def limits(self) -> Limits:
         """The resume policy's share."""
+        from .policy import Limits  # most hook calls decide nothing
+
         return Limits(timedelta(minutes=self.idle_minutes), self.max_errors)
 
 
@@ -129,15 +132,28 @@ OPTIONS: dict[str, Option] = {
     "keep_last_message": Option("hooks.keep_last_message", _switch, default=True, wanted="true or false"),
 }
 
-_NOT_OPTIONS = frozenset(["ROOT"])
+_NOT_OPTIONS = frozenset([PREFIX + "ROOT"])
 
 
-def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:
-    """The settings for the sessions at ``root``; ``BadSetting`` for a key or value that means nothing."""
+def _refuse(fault: BadSetting) -> None:
+    raise fault
+
+
+def load(
+    root: str,
+    environ: Mapping[str, str],
+    flags: Mapping[str, object] | None = None,
+    on_fault: Callable[[BadSetting], None] = _refuse,
+) -> Config:
+    """The settings for the sessions at ``root``.
+
+    A key or value that means nothing is a ``BadSetting``: raised, unless ``on_fault`` takes it and the
+    setting is passed over.
+    """
     chosen: dict[str, object] = {}
     for path in (user_file(environ), project_file(root)):
-        chosen.update(_from_file(path))
-    chosen.update(_from_environment(environ))
+        chosen.update(_understood(_KEYS, _from_file(path, on_fault), path, on_fault))
+    chosen.update(_understood(_VARIABLES, _from_environment(environ), "environment", on_fault))
     chosen.update({name: value for name, value in (flags or {}).items() if value is not None})
     return Config(chosen)
 
@@ -157,18 +173,21 @@ def user_file(environ: Mapping[str, str]) -> str:
     return os.path.join(folder, "gaia-sessions", "config.toml")
 
 
-def _from_file(path: str) -> dict[str, object]:
+_KEYS = {option.key: name for name, option in OPTIONS.items()}
+_VARIABLES = {PREFIX + name.upper(): name for name in OPTIONS}
+
+
+def _from_file(path: str, on_fault: Callable[[BadSetting], None]) -> list[tuple[str, object]]:
     if not os.path.isabs(path) or not os.path.exists(path):
-        return {}
+        return []
     import tomllib  # costs more than a whole hook may: only where a file is there
 
     try:
         with open(path, "rb") as file:
-            tables = tomllib.load(file)
+            return _flatten(tomllib.load(file))
     except (OSError, ValueError) as error:
-        raise BadSetting(path, str(error), "correct the file or remove it") from None
-    by_key = {option.key: name for name, option in OPTIONS.items()}
-    return {_known(by_key, key, path): _read(by_key[key], value, path) for key, value in _flatten(tables)}
+        on_fault(BadSetting(path, str(error), "correct the file or remove it"))
+        return []
 
 
 def _flatten(tables: dict[str, object]) -> list[tuple[str, object]]:
@@ -179,20 +198,32 @@ def _flatten(tables: dict[str, object]) -> list[tuple[str, object]]:
     return flat
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
-    given = [name for name in environ if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in _NOT_OPTIONS]
-    by_variable = {PREFIX + name.upper(): name for name in OPTIONS}
-    return {_known(by_variable, name, "environment"): _read(by_variable[name], environ[name], name) for name in given}
+def _from_environment(environ: Mapping[str, str]) -> list[tuple[str, object]]:
+    return [(name, environ[name]) for name in environ if name.startswith(PREFIX) and name not in _NOT_OPTIONS]
+
+
+def _understood(
+    known: Mapping[str, str], given: list[tuple[str, object]], origin: str, on_fault: Callable[[BadSetting], None]
+) -> dict[str, object]:
+    """The values of ``given`` by the names of their options."""
+    understood = {}
+    for key, value in given:
+        try:
+            name = _known(known, key, origin)
+            understood[name] = _read(name, value, origin)
+        except BadSetting as fault:
+            on_fault(fault)
+    return understood
 
 
 def _known(known: Mapping[str, str], key: str, origin: str) -> str:
-    if key not in known:
-        from difflib import get_close_matches
+    if key in known:
+        return known[key]
+    from difflib import get_close_matches
 
-        near = get_close_matches(key, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else "the settings are " + ", ".join(sorted(known))
-        raise BadSetting(origin, f"unknown setting {key}", hint)
-    return known[key]
+    near = get_close_matches(key, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else "the settings are " + ", ".join(sorted(known))
+    raise BadSetting(origin, f"unknown setting {key}", hint)
 
 
 def _read(name: str, value: object, origin: str) -> object:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
         kind: ``delegate`` (a sub-agent is about to be started), ``stop`` (it stopped), ``finalize``
         (somebody said how the work ended). at: when we heard of it. marked, marked_id: what the last
-        line of ``last_message`` says in our own words. again: the agent had been kept going after an
-        earlier stop.
+        line of ``last_message`` says in our own words. spoke: there was a last message, kept or not. again:
+        the agent had been kept going after an earlier stop. transcript_path: the agent's own.
         """
 
         kind: str
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         last_message: str
         marked: str
         marked_id: str
+        spoke: bool
         again: bool
         outcome: str
         summary: str
@@ -63,7 +64,7 @@ _texts = (
 check_event = members(
     {"kind": one_of(KINDS), "at": time},
     dict.fromkeys(_texts, text)
-    | dict.fromkeys(("background", "again"), flag)
+    | dict.fromkeys(("background", "spoke", "again"), flag)
     | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES)},
 )
 """Nothing for an event; ``InvalidInput`` names the first bad key of anything else."""

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 CLAIM_LAPSES = timedelta(minutes=10)
 """A claim without a start holds the session for so long."""
 
+LONGEST_MESSAGE = 4000
+"""Characters kept of what an agent said last."""
+
 _BEGUN = frozenset(["started_at", "host_agent_id", "reported"])
 
 
@@ -116,16 +119,16 @@ def joined(record: Record, run: Run, host_agent_id: str, now: datetime) -> Recor
     return in_phase(known, INVESTIGATING, now) if known["phase"] == INITIALIZING else known
 
 
-def stopped(record: Record, run: Run, marked: str | None, last_message: str | None, now: datetime) -> Record:
+def stopped(record: Record, run: Run, marked: str | None, told: Run, now: datetime) -> Record:
     """``run`` ended with a stop, and the session pauses or is finalized with it.
 
-    ``marked`` is the phase that the agent's own last line names. The session pauses when that is a
-    resumable one, or when ``approval`` was the last reported in this run; it fails when it is
+    ``told`` is what else the stop told of the run, ``marked`` the phase that the agent's own last line
+    names. The session pauses when that is a resumable one, or when ``approval`` was the last reported in this run; it fails when it is
     ``failed``; else it is completed. A finalization made here is provisional: see ``restopped``.
     Of a session finalized otherwise only the run is closed.
     """
     phase = _phase_after_stop(run, marked)
-    known = _with_run(record, _stopped_run(run, marked, last_message, now))
+    known = _with_run(record, _stopped_run(run, marked, told, now))
     if is_final(record["phase"]):
         return known
     known = active_at(known, now)
@@ -139,14 +142,14 @@ def may_be_rejudged(record: Record, run: Run) -> bool:
     return not is_final(record["phase"]) or record.get("finalized_at") == run["ended_at"]
 
 
-def restopped(record: Record, run: Run, marked: str | None, last_message: str | None, now: datetime) -> Record:
+def restopped(record: Record, run: Run, marked: str | None, told: Run, now: datetime) -> Record:
     """The same run stopped again, because somebody kept its agent going after the first stop: judged afresh.
 
     A phase reported by the marker of the first stop no longer counts; one reported by command does.
     """
     earlier = run if "detail" not in run else _without(run, "reported", "detail")
     settled = rejudged(record, _phase_after_stop(earlier, marked), now)
-    return active_at(_with_run(settled, _stopped_run(earlier, marked, last_message, now)), now)
+    return active_at(_with_run(settled, _stopped_run(earlier, marked, told, now)), now)
 
 
 def _phase_after_stop(run: Run, marked: str | None) -> str:
@@ -155,13 +158,11 @@ def _phase_after_stop(run: Run, marked: str | None) -> str:
     return marked if is_resumable(marked) else FAILED
 
 
-def _stopped_run(run: Run, marked: str | None, last_message: str | None, now: datetime) -> Run:
-    ended: Run = {**run, "ended_at": write_time(now), "end": "stopped"}
+def _stopped_run(run: Run, marked: str | None, told: Run, now: datetime) -> Run:
+    ended: Run = {**run, **told, "ended_at": write_time(now), "end": "stopped"}
     if marked is not None:
         ended["reported"] = marked
         ended["detail"] = "said so in its last line"
-    if last_message is not None:
-        ended["last_message"] = last_message
     return ended
 
 

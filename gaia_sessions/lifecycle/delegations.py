@@ -11,7 +11,7 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.ids import new_agent_id
 from gaia_sessions.record import new_record
 
-from .sessions import create_under_new_id
+from .beginning import create_under_new_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gaia_sessions.shape import Run
     from gaia_sessions.stores.port import Store
 
-    from .sessions import Chance
+    from .beginning import Chance
 
 _KEYS_OF_RUN = (
     "host",
@@ -29,7 +29,6 @@ _KEYS_OF_RUN = (
     "tool_use_id",
     "parent_host_agent_id",
     "background",
-    "transcript_path",
 )
 
 

@@ -14,10 +14,6 @@ from gaia_sessions.clock import read_time
 from gaia_sessions.errors import InvalidInput, LockTimeout, SessionsError
 from gaia_sessions.events import check_event
 
-from . import sessions
-from .delegations import delegate
-from .stops import NOT_JOINED, stop
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,6 +26,8 @@ WAITS = timedelta(hours=24)
 """So long an event waits for its session; then it is dropped."""
 
 DEFERRED = "deferred"
+NOT_JOINED = "not_joined"
+"""The event has a key, and no session has it yet: it may come too early."""
 
 
 def take_in(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str, str | None]:
@@ -84,19 +82,31 @@ def _checked(event: dict[str, Json] | SessionsError) -> Event:
 
 
 def _apply(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str, str | None]:
-    if event["kind"] == "delegate":
-        return delegate(store, event, now, os.urandom, timeout)
-    if event["kind"] == "stop":
-        return stop(store, event, now, timeout)
-    return _finalize(store, event, now, timeout)
+    return _USE_CASES[event["kind"]](store, event, now, timeout)
+
+
+def _delegate(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str, str | None]:
+    from .delegations import delegate
+
+    return delegate(store, event, now, os.urandom, timeout)
+
+
+def _stop(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str, str | None]:
+    from .stops import stop
+
+    return stop(store, event, now, timeout)
 
 
 def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str, str | None]:
+    from . import sessions
+
     agent_id = event["agent_id"]
     told = (event["outcome"], event.get("summary"), event.get("error"))
     sessions.finalize(store, now, agent_id, *told, timeout=timeout)
     return "finalized", agent_id
 
+
+_USE_CASES = {"delegate": _delegate, "stop": _stop, "finalize": _finalize}
 
 _NEEDED = {
     "delegate": ("host", "host_session_id", "tool_use_id", "agent_name", "purpose"),

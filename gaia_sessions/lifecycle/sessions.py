@@ -1,31 +1,29 @@
-"""What people and agents do with one session: create, read, update, finalize, ask about resuming.
+"""What people and agents do with one session: create, update, finalize.
 
 Owns the order of the rules within one write. Knows a store only by its port; ``now`` is an argument.
 """
 
 from __future__ import annotations
 
-from gaia_sessions import changes, policy, strictjson
+from gaia_sessions import changes, strictjson
 from gaia_sessions.checks import text
-from gaia_sessions.errors import CorruptSession, InvalidId, InvalidInput, SessionExists, SessionNotFound
+from gaia_sessions.errors import InvalidInput
 from gaia_sessions.ids import check_agent_id, new_agent_id
 from gaia_sessions.phases import check_outcome, check_phase, is_final
-from gaia_sessions.record import has_newer_schema, new_record
+from gaia_sessions.record import new_record
 from gaia_sessions.runs import reported
-from gaia_sessions.shape import check_record
+
+from .beginning import create_under_new_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.policy import Decision, Limits
-    from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
     from gaia_sessions.stores.port import Store
     from gaia_sessions.strictjson import Json
 
-    Chance = Callable[[int], bytes]
+    from .beginning import Chance
 
 
 class Update:
@@ -86,19 +84,6 @@ def create(
     )
 
 
-def create_under_new_id(
-    store: Store, record: Record, now: datetime, chance: Chance, aliases: tuple[Alias, ...] = ()
-) -> Record:
-    """Keeps ``record``, under another made id should its own be taken by chance."""
-    while True:
-        try:
-            store.create(record, aliases)
-        except SessionExists:
-            record = {**record, "agent_id": new_agent_id(now, chance(4))}
-        else:
-            return record
-
-
 def update(store: Store, now: datetime, agent_id: str, asked: Update) -> Record:
     """The new record. A final phase in ``asked`` finalizes; to ask again for the end that holds already is success.
 
@@ -127,21 +112,6 @@ def finalize(
         return record if record["phase"] == outcome else _finalized(record, asked, told, now)
 
     return store.change(agent_id, rule, timeout=timeout)
-
-
-def explain(store: Store, now: datetime, agent_id: str, limits: Limits) -> Decision:
-    """The decision with its reasons; missing and corrupt sessions are answered, impossible ids raise ``InvalidId``."""
-    try:
-        record = store.read(agent_id)
-        if has_newer_schema(record):
-            check_record(record, "")
-    except SessionNotFound:
-        return policy.decide(agent_id, None, now, limits)
-    except InvalidId:
-        raise
-    except (CorruptSession, InvalidInput) as error:
-        return policy.decide(agent_id, None, now, limits, problem=str(error))
-    return policy.decide(agent_id, record, now, limits)
 
 
 def _updated(record: Record, asked: Update, now: datetime) -> Record:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from gaia_sessions.shape import Record, Run
     from gaia_sessions.stores.port import Store
 
-NOT_JOINED = "not_joined"
-"""The stop has a key, and no session has it yet: it may come too early."""
+_TOLD = ("last_message", "transcript_path")
 
 
 def stop(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str, str | None]:
@@ -33,7 +32,7 @@ def stop(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str
     """
     found = set(_joined(store, event))
     if not found:
-        return (NOT_JOINED if "tool_use_id" in event else "no_key"), None
+        return ("not_joined" if "tool_use_id" in event else "no_key"), None
     if len(found) > 1:
         return "keys_disagree", None
     [(agent_id, number)] = found
@@ -61,7 +60,7 @@ class _Stopping:
         if runs.has_ended(run):
             return self._judged_again(record, run)
         known = runs.joined(record, run, event["host_agent_id"], self.now)
-        if "last_message" not in event:
+        if not event.get("spoke"):
             self.word = "joined"
             return known
         return self._settled(runs.stopped(known, known["runs"][self.number - 1], *self._said()))
@@ -71,8 +70,9 @@ class _Stopping:
             return record
         return self._settled(runs.restopped(record, run, *self._said()))
 
-    def _said(self) -> tuple[str | None, str | None, datetime]:
-        return self.event.get("marked"), self.event.get("last_message") or None, self.now
+    def _said(self) -> tuple[str | None, Run, datetime]:
+        told: Run = {key: self.event[key] for key in _TOLD if key in self.event}  # type: ignore[literal-required, assignment]
+        return self.event.get("marked"), told, self.now
 
     def _settled(self, record: Record) -> Record:
         self.word = "finalized" if is_final(record["phase"]) else "paused"

@@ -1,0 +1,128 @@
+"""The direct form: what the users' own documents show, one JSON object in, one out.
+
+Owns its words: the keys of input and answer and the reasons. Everything it decides is decided elsewhere.
+A fault in the input is raised as ``InvalidInput`` or ``UsageError``; the ladder answers for it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.checks import flag, is_integer, text
+from gaia_sessions.clock import write_time
+from gaia_sessions.errors import InvalidInput, SessionNotFound
+from gaia_sessions.ids import check_agent_id
+from gaia_sessions.phases import COMPLETED, FAILED, check_outcome
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.events import Event
+    from gaia_sessions.shape import Record
+    from gaia_sessions.stores.port import Store
+    from gaia_sessions.strictjson import Json
+
+    Answer = dict[str, object]
+    Asked = dict[str, Json]
+
+_ENDING_TEXTS = ("summary", "error")
+
+
+def pre_delegate(asked: Asked, store: Store, config: Config, now: datetime, _timeout: float) -> Answer:
+    """May the session ``agent_id`` be resumed? Only checks, unless ``create`` is true and nothing is to be resumed."""
+    agent_id = _optional_text(asked, "agent_id")
+    agent_name = _optional_text(asked, "agent_name")
+    flag(asked.get("create", False), "create")
+    if agent_id is None:
+        answer = _refusal(None, "no_existing_session")
+    else:
+        answer = _decided(check_agent_id(agent_id), store, config, now)
+    if asked.get("create") and not answer["should_resume"]:
+        wanted = agent_id if answer.get("detail") == "not_found" else None
+        answer["created_agent_id"] = _create(store, now, agent_name, asked.get("metadata"), wanted)
+    return answer
+
+
+def subagent_stop(asked: Asked, store: Store, _config: Config, now: datetime, timeout: float) -> Answer:
+    """Finalizes the session ``agent_id``: ``outcome`` if given, else by ``exit_code``, where none means completed."""
+    told = asked.get("task_info", asked)
+    if not isinstance(told, dict):
+        raise InvalidInput("an object is wanted", "task_info")
+    agent_id = _optional_text(told, "agent_id")
+    if agent_id is None:
+        return {"finalized": False, "agent_id": None, "outcome": None, "reason": "no_agent_id"}
+    event = _ending(check_agent_id(agent_id), told, now)
+    from gaia_sessions.lifecycle import news
+
+    try:
+        done, _ = news.take_in(store, event, now, timeout)
+    except SessionNotFound as missing:
+        done = missing.code
+    return {"finalized": done == "finalized", "agent_id": agent_id, "outcome": event["outcome"], "reason": done}
+
+
+def _decided(agent_id: str, store: Store, config: Config, now: datetime) -> Answer:
+    from gaia_sessions.lifecycle import resuming
+
+    decision, record = resuming.consider(store, now, agent_id, config.limits)
+    if not decision["should_resume"] or record is None:
+        return {**_refusal(agent_id, "session_not_resumable"), "detail": decision["reason"]}
+    return {
+        "should_resume": True,
+        "reason": decision["reason"],
+        "agent_id": agent_id,
+        "resume_metadata": _context(record),
+    }
+
+
+def _refusal(agent_id: str | None, reason: str) -> Answer:
+    return {"should_resume": False, "reason": reason, "agent_id": agent_id}
+
+
+def _context(record: Record) -> Answer:
+    return {
+        "previous_phase": record["phase"],
+        "created_at": record["created_at"],
+        "last_updated": record["last_updated"],
+        "history": record["history"],
+        "session_metadata": record["metadata"],
+    }
+
+
+def _create(store: Store, now: datetime, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
+    from gaia_sessions.lifecycle import sessions
+
+    name = "unknown" if agent_name is None else agent_name
+    return sessions.create(store, now, os.urandom, name, "general", metadata, agent_id)["agent_id"]
+
+
+def _ending(agent_id: str, told: Asked, now: datetime) -> Event:
+    event: Event = {"kind": "finalize", "at": write_time(now), "agent_id": agent_id, "outcome": _outcome(told)}
+    for key in _ENDING_TEXTS:
+        value = _optional_text(told, key)
+        if value is not None:
+            event[key] = value  # type: ignore[literal-required]
+    return event
+
+
+def _outcome(told: Asked) -> str:
+    """Never by searching a text for the word error: only what was said counts."""
+    if told.get("outcome") is not None:
+        return check_outcome(told["outcome"])
+    exit_code = told.get("exit_code", 0)
+    if not is_integer(exit_code):
+        raise InvalidInput("a whole number is wanted", "exit_code")
+    return FAILED if exit_code else COMPLETED
+
+
+def _optional_text(asked: Asked, key: str) -> str | None:
+    value = asked.get(key)
+    if value is not None:
+        text(value, key)
+    return value  # type: ignore[return-value]  # just checked
+
+
+ANSWERS = {"pre_delegate": pre_delegate, "subagent_stop": subagent_stop}
+"""What answers, by hook."""

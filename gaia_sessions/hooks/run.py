@@ -1,0 +1,163 @@
+"""The ladder every hook call climbs: read, whose is it, switched off, do it, answer, one line in the log.
+
+Owns the promise that a hook fails open and silent: exit 0 in every case, within three seconds, and no
+output to a host. Input that cannot be read is met with silence when a host sent it (the bytes
+``hook_event_name`` are in it) or when nothing came, else with one object of the direct form. Here is
+the one place that catches everything, and it logs what it caught.
+
+Each rung imports what it needs when it is reached: a fresh interpreter per call pays for every import.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+
+from gaia_sessions import config as configs
+from gaia_sessions import streams, strictjson
+from gaia_sessions.clock import utc_now, write_time
+from gaia_sessions.errors import InvalidInput, SessionsError, UsageError
+from gaia_sessions.project import find_root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.config import Config
+    from gaia_sessions.errors import BadSetting
+    from gaia_sessions.stores.directory import Directory
+    from gaia_sessions.stores.files import FileStore
+    from gaia_sessions.stores.locks import Release
+    from gaia_sessions.strictjson import Json
+
+    Payload = dict[str, Json]
+
+PRE_DELEGATE = "pre_delegate"
+SUBAGENT_STOP = "subagent_stop"
+
+INPUT_LIMIT = 8 << 20
+"""Bytes: hosts send whole prompts."""
+
+READING_LASTS = 1.5
+LOCK_WAIT = 2.0
+ALL_LASTS = 2.6
+"""Seconds. The rest of the three belongs to starting and ending an interpreter."""
+
+_OF_A_HOST = "hook_event_name"
+_BLANK = {PRE_DELEGATE: {"should_resume": False}, SUBAGENT_STOP: {"finalized": False}}
+
+
+def main(hook: str, arguments: list[str]) -> int:
+    """Runs ``hook`` on standard input; with ``--test``, tries the whole flow. The exit code of the script: 0."""
+    if arguments:
+        from .selftest import main as test
+
+        return test(hook, arguments)
+    call = Call(hook)
+    try:
+        call.climb()
+    except Exception as error:  # noqa: BLE001  # the one catch-all: a host must never notice that we failed
+        call.fail(error)
+    call.write_log()
+    return 0
+
+
+class Call:
+    """One call of one hook, from the first byte read to the line in the log."""
+
+    def __init__(self, hook: str) -> None:
+        self.hook = hook
+        self.started = time.monotonic()
+        self.now = utc_now()
+        self.of_a_host = True
+        self.payload: Payload | None = None
+        self.root: str | None = None
+        self.line: dict[str, object] = {}
+
+    def climb(self) -> None:
+        """Does what the input asks for, or nothing."""
+        streams.secure()
+        data = streams.read_input(INPUT_LIMIT, READING_LASTS)
+        if not data:
+            return
+        self.of_a_host = _OF_A_HOST.encode() in data
+        self.payload = strictjson.load_object(data, INPUT_LIMIT)
+        self.of_a_host = _OF_A_HOST in self.payload
+        self.root = find_root(None, os.environ, os.getcwd())
+        config = configs.load(self.root, os.environ, on_fault=self._note_fault)
+        if self.of_a_host:
+            self._take_in(self.payload, config)
+        else:
+            self._answer(self.payload, config)
+
+    def fail(self, error: Exception) -> None:
+        """Silence for a host; for everybody else an answer that says what was wrong."""
+        ours = isinstance(error, SessionsError)
+        self.line |= {"decision": "error", "error": str(error) if ours else f"{type(error).__name__}: {error}"[:500]}
+        if not self.of_a_host:
+            reason = "invalid_input" if isinstance(error, InvalidInput | UsageError) else "error"
+            self._say({"reason": reason, "agent_id": None, "error": str(error)})
+
+    def write_log(self) -> None:
+        """One line, if there was anything to do and a place to write it."""
+        if self.root is None or not self.line:
+            return
+        from . import log
+
+        taken = round((time.monotonic() - self.started) * 1000, 1)
+        log.write(self.root, self.hook, {"at": write_time(self.now), **self.line, "ms": taken})
+
+    def _take_in(self, payload: Payload, config: Config) -> None:
+        if not config.hooks:
+            return
+        from . import claude_code
+
+        event = claude_code.EVENTS[self.hook](payload, config, self.now)
+        if event and event["agent_name"].casefold() in config.ignore_agents:
+            return
+        self.line |= {"event": payload[_OF_A_HOST], **_ids(payload), "decision": "not_ours"}
+        if event:
+            from gaia_sessions.lifecycle import news
+
+            store = self._store(config)
+            self._note_deferred(news.apply_deferred(store, self.now))
+            done, agent_id = news.take_in(store, event, self.now, LOCK_WAIT)
+            self.line |= {"decision": done, "session": agent_id}
+
+    def _answer(self, payload: Payload, config: Config) -> None:
+        if not config.hooks:
+            self._say({"reason": "disabled", "agent_id": payload.get("agent_id")})
+            return
+        from . import direct
+
+        answer = direct.ANSWERS[self.hook](payload, self._store(config), config, self.now, LOCK_WAIT)
+        self.line |= {"event": "direct", "decision": answer["reason"], "session": answer["agent_id"]}
+        self._say(answer)
+
+    def _store(self, config: Config) -> FileStore:
+        from gaia_sessions.stores.files import FileStore
+
+        wait = partial(_wait_until, self.started + ALL_LASTS)
+        return FileStore(self.root or "", durable=config.durability == "full", lock_timeout=LOCK_WAIT, wait=wait)
+
+    def _say(self, answer: dict[str, object]) -> None:
+        whole = {**_BLANK[self.hook], **answer, "original_context": self.payload}
+        streams.write_output(strictjson.dumps(whole, limit=4 * INPUT_LIMIT))
+
+    def _note_fault(self, fault: BadSetting) -> None:
+        self.line["setting"] = f"{fault}; {fault.hint}"
+
+    def _note_deferred(self, applied: list[str]) -> None:
+        if applied:
+            self.line["inbox"] = applied
+
+
+def _wait_until(end: float, folder: Directory, name: str, seconds: float) -> Release | None:
+    from gaia_sessions.stores.locks import sleep_and_retry
+
+    return sleep_and_retry(folder, name, min(seconds, end - time.monotonic()))
+
+
+def _ids(payload: Payload) -> dict[str, object]:
+    """The ids in a payload that help to find the call again, shortened: they are anybody's text."""
+    names = ("session_id", "agent_id", "tool_use_id", "tool_name", "agent_type")
+    return {name: str(payload[name])[:100] for name in names if name in payload}

@@ -1,0 +1,96 @@
+"""``--test``: the whole flow of a hook, tried as a host would, in a temporary root.
+
+Owns a handful of steps and what each must lead to. Starts the real script as a process of its own; says
+what passed and what did not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from gaia_sessions.api import create_session, get_session, update_state
+
+from .run import PRE_DELEGATE, SUBAGENT_STOP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    Step = tuple[str, bool]
+
+USAGE = "reads one JSON object on standard input; --test tries the whole flow in a temporary root\n"
+
+_DELEGATION = {
+    "hook_event_name": "PreToolUse",
+    "session_id": "test-session",
+    "tool_name": "Agent",
+    "tool_input": {"description": "A delegation", "prompt": "Do it", "subagent_type": "tester"},
+    "tool_use_id": "toolu_test",
+}
+
+
+def main(hook: str, arguments: list[str]) -> int:
+    """1 if a step failed, else 0: a host never passes ``--test``."""
+    if arguments != ["--test"]:
+        sys.stdout.write(f"{hook}.py {USAGE}")
+        sys.stdout.flush()
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        steps = list(_STEPS[hook](os.path.join(folder, "session")))
+    for name, passed in steps:
+        sys.stdout.write(f"{'passed' if passed else 'FAILED'}: {name}\n")
+    failed = sum(not passed for _, passed in steps)
+    sys.stdout.write(f"{len(steps) - failed} passed, {failed} failed\n")
+    sys.stdout.flush()
+    return 1 if failed else 0
+
+
+def _pre_delegate(root: str) -> Iterator[Step]:
+    answer = _answer(root, {"agent_name": "tester"})
+    yield "without an id there is nothing to resume", answer.get("reason") == "no_existing_session"
+    agent_id = create_session("tester", "test", root=root)
+    answer = _answer(root, {"agent_name": "tester", "agent_id": agent_id})
+    yield "a session just created is not resumable", answer.get("detail") == "phase_not_resumable"
+    update_state(agent_id, "approval", {"plan": "three steps"}, root=root)
+    answer = _answer(root, {"agent_name": "tester", "agent_id": agent_id})
+    yield "a session that waits for approval is resumable", answer.get("reason") == "session_resumable"
+    context = answer.get("resume_metadata") or {}
+    yield "with its context", isinstance(context, dict) and context.get("session_metadata") == {"plan": "three steps"}
+    answer = _answer(root, {"agent_name": "tester", "agent_id": "../elsewhere"})
+    yield "an impossible id is refused", answer.get("reason") == "invalid_input"
+    yield "a host's delegation is taken in without a word", _run(root, PRE_DELEGATE, _DELEGATION) == ""
+
+
+def _subagent_stop(root: str) -> Iterator[Step]:
+    for exit_code, outcome in ((0, "completed"), (1, "failed")):
+        agent_id = create_session("tester", "test", root=root)
+        _run(root, SUBAGENT_STOP, {"agent_id": agent_id, "exit_code": exit_code})
+        record = get_session(agent_id, root=root)
+        yield f"exit code {exit_code} ends as {outcome}", record is not None and record["phase"] == outcome
+    answer = json.loads(_run(root, SUBAGENT_STOP, {"agent_id": "agent-unknown"}))
+    yield "an unknown id changes nothing", answer["finalized"] is False
+    yield (
+        "a host's stop is taken in without a word",
+        _run(root, SUBAGENT_STOP, {"hook_event_name": "SubagentStop"}) == "",
+    )
+
+
+def _answer(root: str, asked: dict[str, object]) -> dict[str, object]:
+    answer: dict[str, object] = json.loads(_run(root, PRE_DELEGATE, asked))
+    return answer
+
+
+def _run(root: str, hook: str, asked: Mapping[str, object]) -> str:
+    """What the script prints for ``asked``; it must end with 0."""
+    script = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), f"{hook}.py")
+    environment = {**os.environ, "GAIA_SESSIONS_ROOT": root, "GAIA_SESSIONS_HOOKS": "on"}
+    told = json.dumps(asked)
+    command = [sys.executable, script]
+    return subprocess.run(command, input=told, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+_STEPS = {PRE_DELEGATE: _pre_delegate, SUBAGENT_STOP: _subagent_stop}
