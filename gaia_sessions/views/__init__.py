@@ -1,0 +1,1 @@
+"""What people see: values in, text or renderables out. Prints nothing, decides nothing."""

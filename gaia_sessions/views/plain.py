@@ -1,0 +1,128 @@
+"""Plain text, one fact per line, the same whoever reads: pipes, logs, agents, people.
+
+Owns the wording of every command's answer. Knows no terminal; ``tables`` does.
+"""
+
+from __future__ import annotations
+
+from .words import ago, duration, plural, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.lifecycle.cleanup import Kept, Report
+    from gaia_sessions.policy import Decision
+    from gaia_sessions.shape import CorruptSummary, Record, Run, Summary
+
+
+def updated(record: Record) -> str:
+    """What the session is like now."""
+    facts = [f"phase {record['phase']}", f"revision {record['revision']}"]
+    if record["error_count"]:
+        facts.append(plural(record["error_count"], "error"))
+    if record["resume_ready"]:
+        facts.append("ready to resume")
+    return f"{record['agent_id']}: {', '.join(facts)}"
+
+
+def decided(decision: Decision) -> Iterator[str]:
+    """Yes or no, and why; for a no, every check that failed and what to do."""
+    answer = "yes" if decision["should_resume"] else "no"
+    standing = f", {decision['phase']}" if decision["phase"] else ""
+    idle = f", idle {duration(decision['idle_seconds'])}" if decision["idle_seconds"] is not None else ""
+    yield f"{answer}: {decision['reason']}{standing}{idle}"
+    if not decision["should_resume"]:
+        yield from (
+            f"  {check['name']}: {safe(check['actual'])}, limit {safe(check['limit'])}"
+            for check in decision["checks"]
+            if not check["ok"] and check["limit"] is not None
+        )
+    yield f"  {decision['advice']}"
+
+
+def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator[str]:
+    """A line per session, columns two blanks apart."""
+    for line in lines:
+        yield f"{line['agent_id']}  {'  '.join(columns(line, now))}"
+
+
+def columns(line: Summary | CorruptSummary, now: datetime) -> list[str]:
+    """What is said of one session after its id: name, phase, activity, remarks."""
+    if "problem" in line:
+        return ["-", line["status"], "-", safe(line["problem"])]
+    return [safe(line["agent_name"], 40), line["phase"], ago(line["last_updated"], now), ", ".join(_remarks(line))]
+
+
+def _remarks(line: Summary) -> Iterator[str]:
+    if line["resume_ready"]:
+        yield "ready to resume"
+    if line["error_count"]:
+        yield plural(line["error_count"], "error")
+    if line["status"] == "newer":
+        yield "written by a later version"
+
+
+def cleaned(report: Report) -> Iterator[str]:
+    """What was removed, or would be; then whatever was not."""
+    verb = "would remove" if report["dry_run"] else "removed"
+    yield f"{verb} {plural(len(report['removed']), 'session')} untouched for {report['hours']:g} hours"
+    yield from (f"  {agent_id}" for agent_id in report["removed"])
+    yield from (f"busy: {agent_id}" for agent_id in report["busy"])
+    yield from _kept("kept", report["kept"])
+    yield from _kept("corrupt", report["corrupt"])
+    yield from _kept("failed", report["failed"])
+    yield from (f"swept: {path}" for path in report["swept"])
+
+
+def _kept(word: str, sessions: list[Kept]) -> Iterator[str]:
+    yield from (f"{word}: {kept['agent_id']}: {safe(kept['reason'])}" for kept in sessions)
+
+
+def shown(record: Record, now: datetime) -> Iterator[str]:
+    """One session for people: what it is, its phases as a timeline, its errors, its runs."""
+    yield f"{record['agent_id']}: {safe(record['agent_name'])}, {safe(record['purpose'])}"
+    yield from (f"  {name}: {value}" for name, value in facts(record, now))
+    yield "phases"
+    yield from (f"  {moment}  {step}" for moment, step in timeline(record))
+    if record.get("runs"):
+        yield "runs"
+        yield from (f"  {described_run(run)}" for run in record["runs"])
+
+
+def facts(record: Record, now: datetime) -> Iterator[tuple[str, str]]:
+    """Name and value of everything worth saying of a session at a glance."""
+    yield "phase", record["phase"]
+    yield "ready to resume", "yes" if record["resume_ready"] else "no"
+    yield "created", f"{record['created_at']}, {ago(record['created_at'], now)}"
+    yield "last activity", f"{record['last_updated']}, {ago(record['last_updated'], now)}"
+    if record["last_error"]:
+        told = safe(record["last_error"]["message"])
+        yield "errors", f"{record['error_count']}, the last {ago(record['last_error']['timestamp'], now)}: {told}"
+    if "duration_seconds" in record:
+        yield "took", duration(record["duration_seconds"])
+    if "summary" in record:
+        yield "summary", safe(record["summary"])
+    yield from ((f"metadata {safe(key, 40)}", safe(value)) for key, value in record["metadata"].items())
+    yield "revision", str(record["revision"])
+
+
+def timeline(record: Record) -> Iterator[tuple[str, str]]:
+    """When the work came to each phase; what is no longer kept is said to be missing."""
+    yield record["created_at"], "initializing"
+    if record.get("history_dropped"):
+        yield "…", f"{plural(record['history_dropped'], 'earlier move')} no longer kept"
+    yield from ((move["timestamp"], f"{move['from_phase']} → {move['to_phase']}") for move in record["history"])
+
+
+def described_run(run: Run) -> str:
+    """One run in a line: which, for whom, from when to when, how it ended."""
+    began = run.get("started_at") or run.get("claimed_at")
+    parts = [f"{run['run']}", safe(run.get("host", "unknown host")), f"from {began}" if began else "start unknown"]
+    parts.append(f"{run.get('end', 'ended')} {run['ended_at']}" if "ended_at" in run else "not ended")
+    if "detail" in run:
+        parts.append(safe(run["detail"]))
+    if "last_message" in run:
+        parts.append(f"said last: {safe(run['last_message'], 80)}")
+    return ", ".join(parts)

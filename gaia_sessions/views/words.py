@@ -1,0 +1,42 @@
+"""How people say times, counts and texts.
+
+Owns the wording that plain text and tables share. Texts in a record are anybody's, so what a terminal
+would obey is taken out of them here.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.clock import read_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_UNITS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
+
+_UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " ")
+
+
+def safe(text: object, longest: int = 200) -> str:
+    """``text`` on one line, without what would steer a terminal or turn the writing direction, not over ``longest``."""
+    words = " ".join(str(text).translate(_UNSAFE).split())
+    return words if len(words) <= longest else words[: longest - 1] + "…"
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 session``, ``2 sessions``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def duration(seconds: float) -> str:
+    """``3 minutes``: in the largest unit that fits, rounded down."""
+    size, noun = next(((size, noun) for size, noun in _UNITS if seconds >= size), _UNITS[-1])
+    return plural(int(seconds / size), noun)
+
+
+def ago(text: str, now: datetime) -> str:
+    """``3 minutes ago``, seen from ``now``; the future is named as such."""
+    seconds = (now - read_time(text)).total_seconds()
+    if seconds < 0:
+        return f"in {duration(-seconds)}"
+    return "just now" if seconds < 1 else f"{duration(seconds)} ago"
