@@ -1,0 +1,1 @@
+"""The command line: parse, one call, one view. The one door to click."""

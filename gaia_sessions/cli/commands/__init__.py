@@ -1,0 +1,1 @@
+"""One command per file; ``cli.group`` names and summarizes them without importing any."""

@@ -1,0 +1,34 @@
+"""``cleanup``: what nobody touched for long."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.api import DEFAULT_HOURS
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, StoreFailure
+from gaia_sessions.views import plain
+from gaia_sessions.views.words import safe
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare("cleanup --hours 24 --dry-run", "cleanup --hours 24 --quiet", "cleanup --corrupt")
+@click.option("--hours", type=float, default=DEFAULT_HOURS, help="Untouched for so long.  [default: 24]")
+@click.option("-n", "--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@click.option("--corrupt", is_flag=True, help="Remove what cannot be read as well.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but failures: for cron.")
+def command(call: Call, hours: float, *, dry_run: bool, corrupt: bool, quiet: bool) -> int:
+    """Remove what nobody touched for long, never what may still be resumed or runs."""
+    report = call.sessions().cleanup(hours, dry_run=dry_run, corrupt=corrupt)
+    if call.as_json:
+        output.say_json(report)
+    elif not quiet:
+        output.say_all(plain.cleaned(report))
+    for failed in report["failed"] if quiet else ():
+        output.complain(f"Error: {safe(failed['reason'])}")
+    return EXIT_CODES[StoreFailure] if report["failed"] else EXIT_DONE

@@ -1,0 +1,28 @@
+"""``finalize``: the work has ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.views import plain
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare("finalize agent-123 completed --summary 'applied'", "finalize agent-123 failed --error 'plan rejected'")
+@click.argument("agent_id", metavar="ID")
+@click.argument("outcome", metavar="completed|failed|abandoned")
+@click.option("--summary", metavar="TEXT", help="What came of it.")
+@click.option("--error", metavar="TEXT", help="Count a last error and keep its text.")
+def command(call: Call, agent_id: str, outcome: str, summary: str | None, error: str | None) -> None:
+    """End a session as completed, failed or abandoned. The same outcome again changes nothing."""
+    record = call.sessions().finalize(agent_id, outcome, summary, error)
+    if call.as_json:
+        output.say_json(record)
+    else:
+        output.say(plain.updated(record))

@@ -1,0 +1,52 @@
+"""``list``: which sessions there are."""
+
+from __future__ import annotations
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.times import TIME
+from gaia_sessions.clock import utc_now
+from gaia_sessions.lifecycle.listing import Filter, list_sessions
+from gaia_sessions.views import plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.cli.call import Call
+
+
+@declare("list --active-only", "list --agent terraform-architect --phase approval", "list --since 2h --limit 10 --json")
+@click.option("--active-only", is_flag=True, help="Only what is not final.")
+@click.option("--agent", metavar="NAME", help="Only this kind of agent.")
+@click.option("--phase", "phases", metavar="PHASE", multiple=True, help="Only this phase; may be given again.")
+@click.option("--since", type=TIME, help="Created at or after.")
+@click.option("--until", type=TIME, help="Created at or before.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="The first N only.")
+def command(
+    call: Call,
+    *,
+    active_only: bool,
+    agent: str | None,
+    phases: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    limit: int | None,
+) -> None:
+    """List sessions, the latest activity first."""
+    wanted = Filter(active_only=active_only, agent_name=agent, phases=phases, since=since, until=until)
+    lines = list_sessions(call.sessions().store, wanted, limit)
+    if call.as_json:
+        output.say_json_array(lines)
+        return
+    found = list(lines)
+    if not found:
+        output.say("No sessions found")
+    elif output.is_terminal():
+        from gaia_sessions.views import tables
+
+        output.draw(tables.listed(found, utc_now()))
+    else:
+        output.say_all(plain.listed(found, utc_now()))

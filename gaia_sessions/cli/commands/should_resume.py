@@ -1,0 +1,38 @@
+"""``should-resume``: the question that counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, EXIT_NO, CorruptSession, InvalidId, SessionNotFound, exit_code
+from gaia_sessions.views import plain
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+# The answer to all of these is no as well, but a script can tell them from a no of the policy.
+_CODES = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[CorruptSession]}
+
+
+@declare("should-resume agent-123 && echo resume it", "should-resume agent-123 --json")
+@click.argument("agent_id", metavar="ID")
+def command(call: Call, agent_id: str) -> int:
+    """May the work be resumed? Exit code 0 yes, 1 no, 3 not found, 6 corrupt, 7 impossible id."""
+    try:
+        decision = call.sessions().explain(agent_id)
+    except InvalidId as error:
+        if call.as_json:
+            output.say_json({"should_resume": False, "reason": error.code, "agent_id": agent_id, "advice": error.hint})
+        else:
+            output.say(f"no: {error.code}")
+        output.complain(str(error))
+        return exit_code(error)
+    if call.as_json:
+        output.say_json(decision)
+    else:
+        output.say_all(plain.decided(decision))
+    return EXIT_DONE if decision["should_resume"] else _CODES.get(decision["reason"], EXIT_NO)

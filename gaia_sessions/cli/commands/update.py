@@ -1,0 +1,47 @@
+"""``update``: news of the work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.metadata import METADATA, PAIRS, collected
+from gaia_sessions.views import plain
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare(
+    "update agent-123 --phase approval",
+    "update agent-123 -m finding='issue A' --error 'no such host'",
+    "update agent-123 --metadata - --if-revision 4 < findings.json",
+)
+@click.argument("agent_id", metavar="ID")
+@click.option("--phase", metavar="PHASE", help="Where the work stands; a final phase ends the session.")
+@METADATA
+@PAIRS
+@click.option("--error", metavar="TEXT", help="Count an error and keep its text.")
+@click.option("--resume-ready/--no-resume-ready", default=None, help="Allow or forbid resuming until the next phase.")
+@click.option("--if-revision", metavar="N", type=int, help="Write only if the record is at revision N.")
+def command(
+    call: Call,
+    agent_id: str,
+    phase: str | None,
+    metadata: str | None,
+    pairs: tuple[str, ...],
+    error: str | None,
+    *,
+    resume_ready: bool | None,
+    if_revision: int | None,
+) -> None:
+    """Say where the work stands, what is known, what went wrong. Without options: a heartbeat."""
+    known = collected(metadata, pairs)
+    record = call.sessions().update(agent_id, phase, known, error, resume_ready=resume_ready, if_revision=if_revision)
+    if call.as_json:
+        output.say_json(record)
+    else:
+        output.say(plain.updated(record))

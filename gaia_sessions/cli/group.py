@@ -1,0 +1,53 @@
+"""The commands by name.
+
+Owns the table of names and summaries, from which ``--help`` is made without importing a command, and
+"did you mean" for a name that is none of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+COMMANDS = {
+    "create": "Begin a session; prints its id.",
+    "get": "Print a session's record as JSON.",
+    "update": "Say where the work stands, what is known, what went wrong.",
+    "should-resume": "May the work be resumed? Exit code 0 yes, 1 no.",
+    "list": "List sessions, the latest activity first.",
+    "finalize": "End a session as completed, failed or abandoned.",
+    "cleanup": "Remove what nobody touched for long.",
+    "show": "Show one session to a person: timeline, errors, runs.",
+    "schema": "Print the JSON Schema of state.json.",
+}
+
+
+class Commands(click.Group):
+    """Commands that are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"gaia_sessions.cli.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name in COMMANDS or ctx.resilient_parsing or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, COMMANDS, n=1)
+        hint = f"Did you mean '{near[0]}'?" if near else f"The commands are {', '.join(COMMANDS)}."
+        raise click.UsageError(f"No such command '{name}'. {hint}", ctx)

@@ -1,0 +1,118 @@
+"""Where a command's answer goes: results to stdout, everything else to stderr.
+
+Owns the two ways of writing (JSON, always UTF-8 and in our one form; text, in whatever the stream can)
+and what a reader who went away means: the work is done, so there is no one left to tell.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+
+from gaia_sessions import strictjson
+from gaia_sessions.errors import StoreFailure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import TextIO
+
+    from rich.console import RenderableType
+
+_NO_LIMIT = sys.maxsize
+
+
+class ReaderGone(Exception):
+    """Nobody reads the answer any more."""
+
+
+def prepare() -> None:
+    """Both streams exist, and what their encoding cannot express is escaped instead of failing the command."""
+    sys.stdout = _prepared(sys.stdout)
+    sys.stderr = _prepared(sys.stderr)
+
+
+def _prepared(stream: TextIO | None) -> TextIO:
+    if stream is None:  # it was closed when the interpreter started
+        return open(os.devnull, "w", encoding="utf-8")
+    stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]  # the interpreter's own are TextIOWrapper
+    return stream
+
+
+def say(text: str) -> None:
+    """One line of the answer."""
+    sys.stdout.write(text + "\n")
+
+
+def say_all(lines: Iterable[str]) -> None:
+    """The answer, line by line."""
+    for line in lines:
+        say(line)
+
+
+def say_json(value: object) -> None:
+    """The answer as one JSON document."""
+    sys.stdout.buffer.write(strictjson.dumps(value, limit=_NO_LIMIT))
+
+
+def say_json_array(values: Iterable[object]) -> None:
+    """The answer as one JSON array, of which no more than one element is held."""
+    opening = b"[\n"
+    for value in values:
+        sys.stdout.buffer.write(opening + strictjson.dump_line(value).rstrip())
+        opening = b",\n"
+    sys.stdout.buffer.write(b"[]\n" if opening == b"[\n" else b"\n]\n")
+
+
+def complain(text: str) -> None:
+    """One line for people, on stderr; if nobody reads that either, so be it."""
+    try:
+        sys.stderr.write(text + "\n")
+    except OSError:
+        _silence(sys.stderr)
+
+
+def complain_json(value: object) -> None:
+    """One JSON object for programs, on stderr."""
+    complain(strictjson.dumps(value, limit=_NO_LIMIT).decode().rstrip())
+
+
+def draw(renderable: RenderableType) -> None:
+    """The answer as a renderable, on a terminal."""
+    from gaia_sessions.views.tables import drawn
+
+    sys.stdout.write(drawn(renderable, sys.stdout))
+
+
+def is_terminal() -> bool:
+    """Whether the answer is read by a person."""
+    return sys.stdout.isatty()
+
+
+def finish() -> None:
+    """The answer is out, so that nothing can fail when the interpreter ends."""
+    sys.stdout.flush()
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """A block in which the system's errors are those of writing the answer; every other room translates its own.
+
+    Raises ``ReaderGone``, or ``StoreFailure`` if the answer could not be written.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        raise ReaderGone from None
+    except OSError as error:
+        _silence(sys.stdout)
+        raise StoreFailure("write the answer", "stdout", error.strerror or str(error)) from None
+
+
+def _silence(stream: TextIO) -> None:
+    """What is still buffered goes nowhere, instead of failing once more at the end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

@@ -1,0 +1,40 @@
+"""The times people type: ``2h``, ``yesterday``'s date, a stamp from a log. The one door to dateutil."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from gaia_sessions.clock import utc_now
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class Time(click.ParamType[datetime]):
+    """``90m`` (so long ago) or a date and time; without an offset it is local."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        text = str(value).strip()
+        try:
+            return _ago(text) if text[-1:] in _UNITS and text[:-1].isdecimal() else _stamp(text)
+        except (ValueError, OverflowError):
+            self.fail(f"{text!r} is no time: 2h, 3d, 2026-01-08 or 2026-01-08T18:05 are", param, ctx)
+
+
+def _ago(text: str) -> datetime:
+    return utc_now() - timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
+
+
+def _stamp(text: str) -> datetime:
+    from dateutil import parser, tz
+
+    midnight = datetime.now(tz.tzlocal()).replace(hour=0, minute=0, second=0, microsecond=0)
+    return parser.parse(text, default=midnight).astimezone(UTC)
+
+
+TIME = Time()
