@@ -1,8 +1,8 @@
 """The Python API: one function per thing a program wants of its sessions.
 
-The first five names and their leading arguments are those of the users' documents. Owns the wiring of
-root, settings, clock and store for one call, and nothing else. Every function takes ``root``; None
-means the one the command line would find from here. All raise the errors of ``gaia_sessions.errors``.
+The first five names and their leading arguments are those of the users' documents. Every function takes
+``root``; None means the one the command line would find from here. All raise the errors of
+``gaia_sessions.errors``. ``Sessions`` is the same for one root, found and configured once.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from . import config
 from .clock import utc_now
 from .errors import SessionNotFound, StoreFailure
 from .ids import is_agent_id
-from .lifecycle import resuming, sessions
-from .lifecycle.news import apply_deferred
 from .project import find_root
 from .stores.files import FileStore
 
@@ -23,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from .config import Config
     from .lifecycle.cleanup import Report
     from .policy import Decision
     from .shape import CorruptSummary, Record, Summary
+
+DEFAULT_HOURS = 24.0
 
 
 def create_session(
@@ -40,12 +39,9 @@ def create_session(
     """The id of a new session in phase ``initializing``, durable on return.
 
     ``agent_id``: an id of your own instead of a made one. Raises ``SessionExists``, ``InvalidId``,
-    ``InvalidInput`` for metadata that is not JSON, ``TooLarge`` over 1 MiB, ``StoreFailure``.
+    ``InvalidInput`` for metadata that is not JSON, ``TooLarge`` over 1 MiB, ``LockTimeout``, ``StoreFailure``.
     """
-    opened = Sessions(root)
-    opened.take_in_deferred()
-    record = sessions.create(opened.store, utc_now(), os.urandom, agent_name, purpose, metadata, agent_id)
-    return record["agent_id"]
+    return Sessions(root).create(agent_name, purpose, metadata, agent_id)
 
 
 def update_state(
@@ -63,24 +59,19 @@ def update_state(
     The same phase again is a heartbeat; a final one finalizes. ``if_revision`` writes only if the record
     is at that revision. Raises ``SessionNotFound``, ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``,
     ``ResumeNotAllowed``, ``RevisionChanged``, ``NewerSchema``, ``CorruptSession``, ``InvalidInput``,
-    ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
+    ``TooLarge``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
     """
-    asked = sessions.Update(phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision)
-    opened = Sessions(root)
-    opened.take_in_deferred()
-    return sessions.update(opened.store, utc_now(), agent_id, asked)
+    return Sessions(root).update(agent_id, phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision)
 
 
 def should_resume(agent_id: str, *, root: str | None = None) -> bool:
     """Whether the work may be resumed; False for missing, corrupt and impossible ids too. Writes nothing."""
-    return is_agent_id(agent_id) and explain_resume(agent_id, root=root)["should_resume"]
+    return is_agent_id(agent_id) and Sessions(root).explain(agent_id)["should_resume"]
 
 
 def explain_resume(agent_id: str, *, root: str | None = None) -> Decision:
     """The decision with its reason and every check: see ``policy.decide``. Raises ``InvalidId``, ``StoreFailure``."""
-    opened = Sessions(root)
-    decision, _ = resuming.consider(opened.store, utc_now(), agent_id, opened.config.limits)
-    return decision
+    return Sessions(root).explain(agent_id)
 
 
 def get_session(agent_id: str, *, root: str | None = None) -> Record | None:
@@ -98,9 +89,7 @@ def finalize_session(
 
     Raises ``UnknownOutcome``, ``SessionFinal`` if it ended otherwise, and what ``update_state`` raises.
     """
-    opened = Sessions(root)
-    opened.take_in_deferred()
-    return sessions.finalize(opened.store, utc_now(), agent_id, outcome, summary, error)
+    return Sessions(root).finalize(agent_id, outcome, summary, error)
 
 
 def list_sessions(
@@ -115,7 +104,7 @@ def list_sessions(
 ) -> Iterator[Summary | CorruptSummary]:
     """Summaries, the latest activity first; one that cannot be read has ``status`` ``corrupt`` and a ``problem``.
 
-    Active is what is not final; ``since`` and ``until`` (aware times) bound ``created_at``.
+    Active is what is not final; ``since`` and ``until`` (aware times) bound ``created_at``, both included.
     """
     from .lifecycle import listing
 
@@ -124,35 +113,76 @@ def list_sessions(
 
 
 def cleanup_sessions(
-    hours: float = 24.0, *, dry_run: bool = False, corrupt: bool = False, root: str | None = None
+    hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False, root: str | None = None
 ) -> Report:
     """Removes what nobody touched for ``hours``, never what may be resumed or runs; says what it did.
 
-    ``corrupt`` removes what cannot be read as well. Raises ``InvalidInput`` for hours below 0.
+    ``corrupt`` removes what cannot be read as well. Raises ``BadArgument`` for hours below 0.
     """
-    from .lifecycle import cleanup
-
-    opened = Sessions(root)
-    now = utc_now()
-    rule = cleanup.Rule(now, hours, opened.config.limits, corrupt=corrupt)
-    if not dry_run:
-        opened.take_in_deferred()
-    return cleanup.cleanup(opened.store, rule, dry_run=dry_run)
+    return Sessions(root).cleanup(hours, dry_run=dry_run, corrupt=corrupt)
 
 
 class Sessions:
-    """The settings and the store of one root, found and read once."""
+    """The sessions of one root: its place, its settings, its store. ``flags`` are settings that beat all others.
+
+    The methods are the functions above, without their ``root``. Whoever writes first applies what waits
+    in the inbox.
+    """
 
     __slots__ = ("config", "root", "store")
 
     def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
         self.root = find_root(root, os.environ, _here())
-        self.config: Config = config.load(self.root, os.environ, flags)
+        self.config = config.load(self.root, os.environ, flags)
         durable = self.config.durability == "full"
         self.store = FileStore(self.root, durable=durable, lock_timeout=self.config.lock_timeout)
 
-    def take_in_deferred(self) -> None:
-        """Whoever writes first applies what waits in the inbox."""
+    def create(self, agent_name: str, purpose: str, metadata: object = None, agent_id: str | None = None) -> str:
+        from .lifecycle import sessions
+
+        self._take_in_deferred()
+        return sessions.create(self.store, utc_now(), os.urandom, agent_name, purpose, metadata, agent_id)["agent_id"]
+
+    def update(
+        self,
+        agent_id: str,
+        phase: str | None = None,
+        metadata: object = None,
+        error: str | None = None,
+        *,
+        resume_ready: bool | None = None,
+        if_revision: int | None = None,
+    ) -> Record:
+        from .lifecycle import sessions
+
+        asked = sessions.Update(phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision)
+        self._take_in_deferred()
+        return sessions.update(self.store, utc_now(), agent_id, asked)
+
+    def finalize(self, agent_id: str, outcome: str, summary: str | None = None, error: str | None = None) -> Record:
+        from .lifecycle import sessions
+
+        self._take_in_deferred()
+        return sessions.finalize(self.store, utc_now(), agent_id, outcome, summary, error)
+
+    def explain(self, agent_id: str) -> Decision:
+        from .lifecycle import resuming
+
+        decision, _ = resuming.consider(self.store, utc_now(), agent_id, self.config.limits)
+        return decision
+
+    def cleanup(self, hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False) -> Report:
+        from .lifecycle import cleanup
+
+        now = utc_now()
+        rule = cleanup.Rule(now, hours, self.config.limits, corrupt=corrupt)
+        if not dry_run:
+            self._take_in_deferred()
+        return cleanup.cleanup(self.store, rule, dry_run=dry_run)
+
+    def _take_in_deferred(self) -> None:
+        from .lifecycle.news import apply_deferred
+
         apply_deferred(self.store, utc_now())
 
 

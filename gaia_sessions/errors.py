@@ -8,6 +8,7 @@ says in ``hint`` what to do next.
     ├── UsageError              2   asked in a way that can never be answered
     │   ├── UnknownPhase
     │   ├── UnknownOutcome
+    │   ├── BadArgument
     │   └── BadSetting
     ├── SessionNotFound         3
     ├── Conflict                4   a true record says no
@@ -66,6 +67,17 @@ class UnknownOutcome(UsageError):
         self.outcome = outcome
         self.known = tuple(known)
         super().__init__(f"unknown outcome {outcome!r}", "the outcomes are " + ", ".join(self.known))
+
+
+class BadArgument(UsageError):
+    """An argument outside what its command or function can mean."""
+
+    code = "bad_argument"
+
+    def __init__(self, name: str, value: object, wanted: str) -> None:
+        self.name = name
+        self.value = value
+        super().__init__(f"{name} {value!r} means nothing", f"{wanted} is wanted")
 
 
 class BadSetting(UsageError):

@@ -70,6 +70,12 @@ def has_newer_schema(record: Record | dict[str, Json]) -> bool:
     return is_integer(schema) and schema > SCHEMA
 
 
+def check_readable(record: Record) -> None:
+    """Nothing if this version understands ``record``: of a newer one it may not, and ``InvalidInput`` says where."""
+    if has_newer_schema(record):
+        check_record(record, "")
+
+
 def is_open(record: Record) -> bool:
     """Whether the work may still go on; of a later version's record that cannot be told, so it counts as open."""
     return has_newer_schema(record) or not is_final(record["phase"])

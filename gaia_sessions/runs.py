@@ -123,9 +123,9 @@ def stopped(record: Record, run: Run, marked: str | None, told: Run, now: dateti
     """``run`` ended with a stop, and the session pauses or is finalized with it.
 
     ``told`` is what else the stop told of the run, ``marked`` the phase that the agent's own last line
-    names. The session pauses when that is a resumable one, or when ``approval`` was the last reported in this run; it fails when it is
-    ``failed``; else it is completed. A finalization made here is provisional: see ``restopped``.
-    Of a session finalized otherwise only the run is closed.
+    names. The session pauses when that is a resumable one, or when ``approval`` was the last reported in
+    this run; it fails when it is ``failed``; else it is completed. A finalization made here is
+    provisional: see ``restopped``. Of a session finalized otherwise only the run is closed.
     """
     phase = _phase_after_stop(run, marked)
     known = _with_run(record, _stopped_run(run, marked, told, now))

@@ -12,7 +12,7 @@ from .phases import PHASES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NotRequired, TypedDict
+    from typing import NotRequired, TypedDict, final
 
     from .strictjson import Json
 
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         duration_seconds: NotRequired[float]
         summary: NotRequired[str]
 
+    @final
     class Summary(TypedDict):
         agent_id: str
         agent_name: str
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
         resume_ready: bool
         error_count: int
 
+    @final
     class CorruptSummary(TypedDict):
         agent_id: str
         status: str

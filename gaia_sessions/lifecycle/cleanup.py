@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from gaia_sessions import policy
 from gaia_sessions.clock import FUTURE_TOLERANCE, read_time
-from gaia_sessions.errors import CorruptSession, InvalidInput, LockTimeout, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.errors import BadArgument, CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.record import has_newer_schema, is_open
 from gaia_sessions.runs import began_at, is_live
 
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
         swept: list[str]
 
 
-DEFAULT_HOURS = 24.0
-
 _MOST_HOURS = 1_000_000
 _UNKNOWN_RUN_LIVES = timedelta(hours=24)
 
@@ -52,7 +50,7 @@ class Rule:
 
     def __init__(self, now: datetime, hours: float, limits: Limits, *, corrupt: bool = False) -> None:
         if not 0 <= hours <= _MOST_HOURS:  # NaN is refused too
-            raise InvalidInput(f"a number from 0 to {_MOST_HOURS} is wanted", "hours")
+            raise BadArgument("hours", hours, f"a number from 0 to {_MOST_HOURS}")
         self.now = now
         self.age = timedelta(hours=hours)
         self.limits = limits

@@ -8,8 +8,7 @@ from __future__ import annotations
 from gaia_sessions import policy
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound
 from gaia_sessions.ids import check_agent_id
-from gaia_sessions.record import has_newer_schema
-from gaia_sessions.shape import check_record
+from gaia_sessions.record import check_readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ def consider(store: Store, now: datetime, agent_id: str, limits: Limits) -> tupl
     check_agent_id(agent_id)
     try:
         record = store.read(agent_id)
-        if has_newer_schema(record):
-            check_record(record, "")
+        check_readable(record)
     except SessionNotFound:
         return policy.decide(agent_id, None, now, limits), None
     except (CorruptSession, InvalidInput) as error:
