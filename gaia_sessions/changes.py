@@ -1,8 +1,7 @@
 """Pure changes of a record: old record in, new record out, ``now`` as an argument.
 
 Owns what an update and a finalization do to a session's own keys. What they do to its runs is in
-``runs``; which moves are legal is in ``phases``. A change that changes nothing returns the very
-record it was given, so that a store can tell. Must never touch a file or a clock.
+``runs``; which moves are legal is in ``phases``. Must never touch a file or a clock.
 """
 
 from __future__ import annotations

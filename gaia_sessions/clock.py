@@ -27,7 +27,9 @@ def read_time(text: object) -> datetime:
 
     Raises ``ValueError`` for everything else, a date alone and times outside the years 1 to 9999 included.
     """
-    if not isinstance(text, str) or not text.isascii() or len(text) < len("20260108T18") or "W" in text:
+    if not isinstance(text, str) or not text.isascii() or len(text) < len("20260108T18"):
+        raise ValueError("not a time")
+    if "W" in text or text[10 if text[4] == "-" else 8] not in "Tt ":  # fromisoformat takes weeks, and any character
         raise ValueError("not a time")
     try:
         moment = datetime.fromisoformat(text)

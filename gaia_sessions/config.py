@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from .policy import Limits
 
+    Given = tuple[str, str, object]
+    """Where a setting stands, its key there, its value."""
+
 PREFIX = "GAIA_SESSIONS_"
 
 
@@ -90,6 +93,10 @@ def _positive(value: object) -> float:
     return number
 
 
+def _waiting(value: object) -> float:
+    return 0.0 if value in (0, "0") and value is not False else _positive(value)
+
+
 def _count(value: object) -> int:
     number = _positive(value)
     if number != int(number):
@@ -125,7 +132,7 @@ OPTIONS: dict[str, Option] = {
     "idle_minutes": Option("idle_minutes", _positive, default=30.0, wanted="a number of minutes above 0"),
     "max_errors": Option("max_errors", _count, default=3, wanted="a whole number above 0"),
     "durability": Option("durability", _durability, default="full", wanted='"full" or "fast"'),
-    "lock_timeout": Option("lock_timeout", _positive, default=10.0, wanted="a number of seconds above 0"),
+    "lock_timeout": Option("lock_timeout", _waiting, default=10.0, wanted="a number of seconds from 0"),
     "hooks": Option("hooks.enabled", _switch, default=True, wanted="true or false"),
     "ignore_agents": Option("hooks.ignore_agents", _names, default=(), wanted="a list of agent types"),
     "store_description": Option("hooks.store_description", _switch, default=True, wanted="true or false"),
@@ -152,9 +159,9 @@ def load(
     """
     chosen: dict[str, object] = {}
     for path in (user_file(environ), project_file(root)):
-        chosen.update(_understood(_KEYS, _from_file(path, on_fault), path, on_fault))
-    chosen.update(_understood(_VARIABLES, _from_environment(environ), "environment", on_fault))
-    chosen.update({name: value for name, value in (flags or {}).items() if value is not None})
+        chosen.update(_understood(_KEYS, _from_file(path, on_fault), on_fault))
+    chosen.update(_understood(_VARIABLES, _from_environment(environ), on_fault))
+    chosen.update(_understood(_FLAGS, _from_flags(flags or {}), on_fault))
     return Config(chosen)
 
 
@@ -174,40 +181,50 @@ def user_file(environ: Mapping[str, str]) -> str:
 
 
 _KEYS = {option.key: name for name, option in OPTIONS.items()}
+_TABLES = {key.partition(".")[0] for key in _KEYS if "." in key}
 _VARIABLES = {PREFIX + name.upper(): name for name in OPTIONS}
+_FLAGS = {"--" + name.replace("_", "-"): name for name in OPTIONS}
 
 
-def _from_file(path: str, on_fault: Callable[[BadSetting], None]) -> list[tuple[str, object]]:
+def _from_file(path: str, on_fault: Callable[[BadSetting], None]) -> list[Given]:
     if not os.path.isabs(path) or not os.path.exists(path):
         return []
     import tomllib  # costs more than a whole hook may: only where a file is there
 
     try:
         with open(path, "rb") as file:
-            return _flatten(tomllib.load(file))
-    except (OSError, ValueError) as error:
+            return [(path, key, value) for key, value in _flatten(tomllib.load(file))]
+    except (OSError, ValueError, RecursionError) as error:
         on_fault(BadSetting(path, str(error), "correct the file or remove it"))
         return []
 
 
 def _flatten(tables: dict[str, object]) -> list[tuple[str, object]]:
-    flat = [(key, value) for key, value in tables.items() if not isinstance(value, dict)]
-    for table, members in tables.items():
-        if isinstance(members, dict):
-            flat += [(f"{table}.{key}", value) for key, value in members.items()]
+    flat = []
+    for name, value in tables.items():
+        if isinstance(value, dict) and name in _TABLES:
+            flat += [(f"{name}.{key}", member) for key, member in value.items()]
+        else:
+            flat.append((name, value))
     return flat
 
 
-def _from_environment(environ: Mapping[str, str]) -> list[tuple[str, object]]:
-    return [(name, environ[name]) for name in environ if name.startswith(PREFIX) and name not in _NOT_OPTIONS]
+def _from_environment(environ: Mapping[str, str]) -> list[Given]:
+    ours = (name for name in environ if name.startswith(PREFIX) and name not in _NOT_OPTIONS)
+    return [(name, name, environ[name]) for name in ours if environ[name]]
+
+
+def _from_flags(flags: Mapping[str, object]) -> list[Given]:
+    given = (("--" + name.replace("_", "-"), value) for name, value in flags.items() if value is not None)
+    return [(flag, flag, value) for flag, value in given]
 
 
 def _understood(
-    known: Mapping[str, str], given: list[tuple[str, object]], origin: str, on_fault: Callable[[BadSetting], None]
+    known: Mapping[str, str], given: list[Given], on_fault: Callable[[BadSetting], None]
 ) -> dict[str, object]:
     """The values of ``given`` by the names of their options."""
     understood = {}
-    for key, value in given:
+    for origin, key, value in given:
         try:
             name = _known(known, key, origin)
             understood[name] = _read(name, value, origin)
@@ -230,5 +247,5 @@ def _read(name: str, value: object, origin: str) -> object:
     option = OPTIONS[name]
     try:
         return option.read(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise BadSetting(origin, f"{option.key} = {value!r}", f"{option.wanted} is wanted") from None

@@ -44,6 +44,17 @@ class SessionsError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors cross process pools whole, whatever their constructors take."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[SessionsError], args: tuple[object, ...], data: dict[str, object]) -> SessionsError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(data)
+    return error
+
 
 class UsageError(SessionsError):
     """The request itself is wrong; nothing was read or written."""

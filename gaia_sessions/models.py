@@ -16,6 +16,7 @@ from pydantic import (
     Field,
     JsonValue,
     ValidationError,
+    field_validator,
     model_validator,
 )
 from pydantic.json_schema import GenerateJsonSchema
@@ -141,6 +142,13 @@ class Session(_Shape):
     finalized_at: Time | None = None
     duration_seconds: Annotated[float, Field(ge=0)] | None = None
     summary: str | None = None
+
+    @field_validator("runs")
+    @classmethod
+    def _numbered_in_order(cls, runs: list[Run] | None) -> list[Run] | None:
+        if runs and [run.run for run in runs] != list(range(1, len(runs) + 1)):
+            raise ValueError("runs are numbered from 1 in their order")
+        return runs
 
 
 def validate(document: object) -> Session:

@@ -76,7 +76,7 @@ def _findings(record: Record | None, now: datetime, limits: Limits, problem: str
     found = record is not None or problem is not None
     findings = [
         _finding("not_found", "exists", (found, found, True)),
-        _finding("corrupt", "readable", (not problem, problem, None)),
+        _finding("corrupt", "readable", (problem is None, problem, None)),
     ]
     for reason, name, rule in _RULES:
         findings.append(_finding(reason, name, rule(record, now, limits) if record else (False, None, None)))

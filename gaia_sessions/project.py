@@ -52,8 +52,8 @@ def _project_above(cwd: str, home: str) -> str:
 
 def _upwards(cwd: str, home: str) -> Iterator[str]:
     """``cwd`` and the folders above it, ending before ``home``: its ``.claude`` is the user's, not a project's."""
-    folder = cwd
-    while folder != home:
+    folder, stop = os.path.realpath(cwd), os.path.realpath(home) if home else None
+    while folder != stop:
         yield folder
         above = os.path.dirname(folder)
         if above == folder:

@@ -10,6 +10,7 @@ from . import strictjson
 from .checks import is_integer
 from .clock import write_time
 from .errors import InvalidInput
+from .ids import LONGEST_ID
 from .phases import INITIALIZING, is_final
 from .shape import check_record
 
@@ -57,10 +58,10 @@ def decode(data: bytes, agent_id: str) -> Record:
     document = strictjson.load_object(data)
     document.setdefault("schema", SCHEMA)
     document.setdefault("revision", 0)
-    if document.get("agent_id") != agent_id:
-        raise InvalidInput(f"the id of another session, {document.get('agent_id')!r}", "agent_id")
     if not has_newer_schema(document):
         check_record(document, "")
+    if document.get("agent_id") != agent_id:
+        raise InvalidInput(f"the id of another session, {str(document.get('agent_id'))[:LONGEST_ID]!r}", "agent_id")
     return document  # type: ignore[return-value]  # just checked
 
 

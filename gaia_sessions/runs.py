@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from .changes import active_at, finalized, in_phase, rejudged
-from .clock import read_time, write_time
+from .clock import FUTURE_TOLERANCE, read_time, write_time
 from .phases import APPROVAL, COMPLETED, FAILED, INITIALIZING, INVESTIGATING, is_final, is_resumable
 from .record import has_newer_schema
 
@@ -50,7 +50,7 @@ def is_claimed(run: Run, now: datetime) -> bool:
     """Delegated a moment ago and not yet begun: the claim still holds."""
     if has_ended(run) or is_live(run) or "claimed_at" not in run:
         return False
-    return now - read_time(run["claimed_at"]) < CLAIM_LAPSES
+    return -FUTURE_TOLERANCE <= now - read_time(run["claimed_at"]) < CLAIM_LAPSES
 
 
 def delegated(record: Record, keys: Run, now: datetime) -> Record:
@@ -72,8 +72,8 @@ def run_of_agent(record: Record, host_session_id: str, host_agent_id: str) -> Ru
 
 def unended_run_of_host(record: Record, host_session_id: str) -> Run | None:
     """The latest unended run in this main session of the host."""
-    run = _last(record, {"host_session_id": host_session_id})
-    return run if run and not has_ended(run) else None
+    runs = (run for run in reversed(record.get("runs", [])) if not has_ended(run))
+    return next((run for run in runs if run.get("host_session_id") == host_session_id), None)
 
 
 def delegation_alias(host_session_id: str, tool_use_id: str) -> Alias:
@@ -115,7 +115,10 @@ def joined(record: Record, run: Run, host_agent_id: str, now: datetime) -> Recor
     """The agent ``host_agent_id`` turned out to be at work for ``run``: the first news of that is its start."""
     if run.get("host_agent_id") == host_agent_id:
         return record
-    known = active_at(_with_run(record, {**run, "host_agent_id": host_agent_id}), now)
+    known = _with_run(record, {**run, "host_agent_id": host_agent_id})
+    if is_final(record["phase"]):
+        return known
+    known = active_at(known, now)
     return in_phase(known, INVESTIGATING, now) if known["phase"] == INITIALIZING else known
 
 

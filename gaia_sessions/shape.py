@@ -8,6 +8,7 @@ and a property test holds the two together.
 from __future__ import annotations
 
 from .checks import count_from, each, flag, mapping, members, one_of, or_null, seconds, text, time
+from .errors import InvalidInput
 from .phases import PHASES
 
 TYPE_CHECKING = False
@@ -116,6 +117,18 @@ _run = members(
     | {"host_process": _process, "background": flag, "end": one_of(ENDS), "reported": _phase},
 )
 
+_each_run = each(_run)
+
+
+def _runs(value: object, where: str) -> None:
+    _each_run(value, where)
+    for number, run in enumerate(value, 1):  # type: ignore[var-annotated, arg-type]  # just checked
+        if run["run"] != number:
+            raise InvalidInput(
+                f"runs are numbered from 1 in their order: {number} is wanted", f"{where}[{number - 1}].run"
+            )
+
+
 check_record = members(
     {
         "agent_id": text,
@@ -134,7 +147,7 @@ check_record = members(
     },
     {
         "history_dropped": count_from(0),
-        "runs": each(_run),
+        "runs": _runs,
         "finalized_at": time,
         "duration_seconds": seconds,
         "summary": text,

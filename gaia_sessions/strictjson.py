@@ -47,14 +47,7 @@ def loads(data: bytes, limit: int = DOCUMENT_LIMIT) -> Json:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidInput("not UTF-8", f"byte {error.start}") from None
-    try:
-        value: Json = _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        raise InvalidInput(f"not JSON: {error.msg}", f"line {error.lineno} column {error.colno}") from None
-    except RecursionError:
-        raise InvalidInput(f"nested deeper than {DEEPEST}") from None
-    _check(value, text)
-    return value
+    return _parse(text)
 
 
 def load_object(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
@@ -76,13 +69,18 @@ def dumps(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
 
 def dump_line(value: object) -> bytes:
     """The same on one line, for journals and logs."""
-    return (_encode(value, indent=None) + "\n").encode("utf-8")
+    data = (_encode(value, indent=None) + "\n").encode("utf-8")
+    if len(data) > DOCUMENT_LIMIT:
+        raise TooLarge("the line", len(data), DOCUMENT_LIMIT)
+    return data
 
 
 def canonical(value: object, where: str) -> Json:
     """A deep copy of a caller's value as JSON has it (tuples become arrays); ``InvalidInput`` names ``where``."""
     try:
         return loads(_encode(value, indent=None).encode("utf-8"), limit=DOCUMENT_LIMIT)
+    except TooLarge:
+        raise
     except InvalidInput as error:
         raise InvalidInput(error.problem, f"{where} {error.where}".rstrip()) from None
 
@@ -92,7 +90,19 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), type(value).__name__)
 
 
+def _parse(text: str) -> Json:
+    try:
+        value: Json = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"not JSON: {error.msg}", f"line {error.lineno} column {error.colno}") from None
+    except RecursionError:
+        raise InvalidInput(f"nested deeper than {DEEPEST}") from None
+    _check(value, text)
+    return value
+
+
 def _encode(value: object, indent: int | None) -> str:
+    """The text, read back once: what Python would write and we would not read never leaves here."""
     try:
         text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
         text.encode("utf-8")
@@ -100,7 +110,7 @@ def _encode(value: object, indent: int | None) -> str:
         raise InvalidInput("half of a surrogate pair in a string") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"not expressible as JSON: {error}") from None
-    _check(value, text)
+    _parse(text)
     return text if text.isascii() and "\x7f" not in text else text.translate(_TERMINAL_CONTROLS)
 
 
@@ -163,7 +173,7 @@ def _fraction(digits: str) -> float:
 
 
 def _constant(name: str) -> float:
-    raise InvalidInput(f"{name} is not JSON")
+    raise InvalidInput("no number in JSON", name)
 
 
 _DECODER = json.JSONDecoder(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import strictjson
-from gaia_sessions.errors import InvalidInput
+from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.stores import atomic
 from gaia_sessions.stores.directory import Directory
 
@@ -32,7 +32,7 @@ def write(root: str, hook: str, line: dict[str, object]) -> None:
     try:
         _make(folder)
         atomic.log(folder, f"{hook}.log", strictjson.dump_line(line), ROTATES_AT)
-    except (OSError, InvalidInput):
+    except (OSError, InvalidInput, StoreFailure):
         return
 
 
@@ -41,4 +41,4 @@ def _make(folder: str) -> None:
         return
     os.makedirs(folder, mode=0o700, exist_ok=True)
     with Directory.at(folder) as made:
-        atomic.touch(made, _IGNORE, b"*\n")
+        atomic.replace(made, _IGNORE, b"*\n", durable=False)

@@ -11,7 +11,7 @@ import os
 from datetime import timedelta
 
 from gaia_sessions.clock import read_time
-from gaia_sessions.errors import InvalidInput, LockTimeout, SessionsError
+from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure
 from gaia_sessions.events import check_event
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ def take_in(store: Store, event: Event, now: datetime, timeout: float) -> tuple[
 def apply_deferred(store: Store, now: datetime) -> list[str]:
     """Applies what waits in the inbox and can be applied without waiting; says what became of each.
 
-    What can never be applied is dropped, and so is what waited a day.
+    What can never be applied is dropped, and so is what found no session for a day; what the system refuses waits.
     """
     return [f"{name} {_apply_one(store, name, event, now)}" for name, event in store.deferred()]
 
@@ -58,8 +58,8 @@ def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, 
     try:
         checked = _checked(event)
         done, _ = _apply(store, checked, read_time(checked["at"]), 0)
-    except LockTimeout:
-        return "waits: locked"
+    except (LockTimeout, StoreFailure, DurabilityUnknown) as error:
+        return f"waits: {error.code}"
     except SessionsError as error:
         store.dismiss(name)
         return f"dropped: {error}"

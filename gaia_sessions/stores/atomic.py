@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .directory import Directory
 
-TEMPORARY = ".tmp"
+_TEMPORARY = ".tmp"
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _JOURNAL = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -32,7 +32,7 @@ def replace(folder: Directory, name: str, data: bytes, *, durable: bool) -> None
 
     ``DurabilityUnknown``: it does hold it, but the directory could not be synced.
     """
-    temporary = f".{name}.{os.urandom(8).hex()}{TEMPORARY}"
+    temporary = f".{name}.{os.urandom(8).hex()}{_TEMPORARY}"
     with translating("write", f"{folder.path}/{name}"):
         try:
             write_new(folder, temporary, data, durable=durable)
@@ -64,19 +64,19 @@ def confirm(folder: Directory) -> None:
         raise DurabilityUnknown(folder.path, error.strerror or str(error)) from error
 
 
-def touch(folder: Directory, name: str, data: bytes = b"") -> None:
-    """A hint or a mark: written in place, unsynced, because whoever reads it knows that it may be wrong."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    fd = os.open(name, flags, _PRIVATE, dir_fd=folder.fd)
+def touch(folder: Directory, name: str) -> None:
+    """An empty mark, unsynced: whoever follows it knows that it may be wrong."""
+    fd = os.open(
+        name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, _PRIVATE, dir_fd=folder.fd
+    )
     try:
-        if data:
-            _write_all(fd, data)
+        os.fchmod(fd, _PRIVATE)
     finally:
         os.close(fd)
 
 
 def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None:
-    """Whole ``lines`` at the end of ``name``, or none of them and ``StoreFailure``.
+    """Whole ``lines`` at the end of ``name``, or none of them and ``StoreFailure``; ``DurabilityUnknown`` as above.
 
     Under the caller's lock. What a killed writer left without a newline gets one first, so that it can
     spoil no line but its own.
@@ -87,8 +87,8 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None
             _append_lines(fd, lines, durable=durable)
         finally:
             os.close(fd)
-        if durable:
-            folder.sync()
+    if durable:
+        confirm(folder)
 
 
 def _append_lines(fd: int, lines: bytes, *, durable: bool) -> None:
@@ -122,6 +122,11 @@ def log(folder: str, name: str, line: bytes, limit: int) -> None:
         os.write(fd, line)
     finally:
         os.close(fd)
+
+
+def temporaries(folder: Directory) -> list[str]:
+    """The temporary files in ``folder``: somebody is writing one, or was killed doing so."""
+    return [name for name in folder.names() if name.startswith(".") and name.endswith(_TEMPORARY)]
 
 
 def discard(folder: Directory, name: str) -> None:

@@ -8,17 +8,19 @@ sync, answer. The single steps are next door: ``atomic`` writes, ``locks`` locks
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError
-from gaia_sessions.ids import check_agent_id, encode_key, fold, is_agent_id
+from gaia_sessions.ids import check_agent_id, fold, is_agent_id
 from gaia_sessions.record import encode, is_open
 from gaia_sessions.runs import aliases_of
 
-from . import atomic, inbox, index, locks, reading
+from . import atomic, inbox, index, locks, reading, removal
 from . import root as roots
 from .directory import Directory, translating
+from .exclusive import Exclusive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,14 +60,12 @@ class FileStore:
             return reading.read(root, agent_id)
 
     def scan(self, *, active_only: bool = False, agent_name: str | None = None) -> Iterator[tuple[str, Found]]:
-        with translating("list", self.root):
-            try:
-                root = Directory.at(self.root)
-            except FileNotFoundError:
-                return
+        root = self._opened()
+        if root is None:
+            return
         with root:
-            hinted = active_only and index.is_complete(root)
             with translating("list", self.root):
+                hinted = active_only and index.is_complete(root)
                 names = index.active(root, agent_name) if hinted else roots.sessions(root)
             for name in names:
                 found = _found(root, name)
@@ -93,8 +93,7 @@ class FileStore:
         check_agent_id(agent_id)
         with (
             self._existing_root(agent_id) as root,
-            translating("change", f"{self.root}/{agent_id}"),
-            root.make(roots.LOCKS) as folder,
+            self._locks(root) as folder,
             self._lock(folder, agent_id, timeout),
             reading.open_session(root, agent_id) as session,
         ):
@@ -104,13 +103,13 @@ class FileStore:
             if changed is record:
                 return record
             changed = written(changed)
-            self._write(root, session, record, changed, aliases)
+            with translating("change", session.path):
+                self._write(root, session, record, changed, aliases)
             return changed
 
     def find(self, alias: Alias) -> str | None:
-        try:
-            root = Directory.at(self.root)
-        except FileNotFoundError:
+        root = self._opened()
+        if root is None:
             return None
         with root:
             hint = index.look_up(root, alias)
@@ -123,8 +122,7 @@ class FileStore:
         check_agent_id(agent_id)
         with (
             self._existing_root(agent_id) as root,
-            translating("delete", f"{self.root}/{agent_id}"),
-            root.make(roots.LOCKS) as folder,
+            self._locks(root) as folder,
             self._lock(folder, agent_id, 0) as lock,
         ):
             found = _found(root, agent_id)
@@ -132,18 +130,15 @@ class FileStore:
                 raise found
             if not judge(found):
                 return False
-            with root.make(roots.TRASH) as trash:
-                gone = f"{agent_id}.{os.urandom(8).hex()}"
-                os.rename(agent_id, gone, src_dir_fd=root.fd, dst_dir_fd=trash.fd)
-            _forget(root, agent_id, found)
-            lock.remove()
+            with translating("delete", f"{self.root}/{agent_id}"):
+                removal.move_to_trash(root, agent_id)
+                removal.forget(root, agent_id, found)
+                lock.remove()
             return True
 
     def settle(self) -> None:
-        from .sweep import empty_trash  # shutil is for those who delete
-
         with translating("settle", self.root), Directory.at(self.root) as root:
-            empty_trash(root, durable=self.durable)
+            removal.empty_trash(root, durable=self.durable)
 
     def tend(self, now: datetime, active: Iterable[str]) -> list[str]:
         from .sweep import tend
@@ -152,15 +147,14 @@ class FileStore:
             return tend(root, now, set(active), self.scan)
 
     def exclusive(self, key: tuple[str, ...], timeout: float) -> Exclusive:
-        return Exclusive(self, f".{encode_key(*key)}{locks.SUFFIX}", timeout)
+        return Exclusive(partial(roots.make, self.root, durable=self.durable), key, timeout, self.wait)
 
     def append(self, agent_id: str, journal: str, entries: list[Json]) -> None:
         check_agent_id(agent_id)
         lines = b"".join(strictjson.dump_line(entry) for entry in entries)
         with (
             self._existing_root(agent_id) as root,
-            translating("append to", f"{self.root}/{agent_id}/{journal}"),
-            root.make(roots.LOCKS) as folder,
+            self._locks(root) as folder,
             self._lock(folder, agent_id),
             reading.open_session(root, agent_id) as session,
         ):
@@ -176,9 +170,8 @@ class FileStore:
             inbox.put(root, event, now, durable=self.durable)
 
     def deferred(self) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-        try:
-            root = Directory.at(self.root)
-        except FileNotFoundError:
+        root = self._opened()
+        if root is None:
             return
         with root, translating("read", f"{self.root}/{roots.INBOX}"):
             yield from inbox.events(root)
@@ -187,16 +180,26 @@ class FileStore:
         with translating("dismiss", f"{self.root}/{roots.INBOX}/{name}"), Directory.at(self.root) as root:
             inbox.remove(root, name)
 
-    def _existing_root(self, agent_id: str) -> Directory:
+    def _opened(self) -> Directory | None:
         with translating("open", self.root):
             try:
-                root = Directory.at(self.root)
+                return Directory.at(self.root)
             except FileNotFoundError:
-                raise SessionNotFound(agent_id) from None
-            if root.has(agent_id):
-                return root
+                return None
+
+    def _existing_root(self, agent_id: str) -> Directory:
+        """The root, if the session is there: nobody waits for the lock of one that never was."""
+        root = self._opened()
+        if root is None:
+            raise SessionNotFound(agent_id)
+        if not root.has(agent_id):
             os.close(root.fd)
             raise SessionNotFound(agent_id)
+        return root
+
+    def _locks(self, root: Directory) -> Directory:
+        with translating("open", f"{self.root}/{roots.LOCKS}"):
+            return root.make(roots.LOCKS)
 
     def _lock(self, folder: Directory, agent_id: str, timeout: float | None = None) -> locks.Lock:
         seconds = self.lock_timeout if timeout is None else timeout
@@ -227,31 +230,9 @@ class FileStore:
             index.mark(root, new["agent_id"], new["agent_name"])
         atomic.replace(session, reading.STATE, data, durable=self.durable)
         if not is_open(new):
+            for leftover in atomic.temporaries(session):  # of a writer that was killed: we hold its lock
+                atomic.discard(session, leftover)
             index.unmark(root, new["agent_id"], new["agent_name"])
-
-
-class Exclusive:
-    """The lock on a key of some host; its file goes when the block ends, since keys come only once."""
-
-    __slots__ = ("folder", "lock", "name", "store", "timeout")
-
-    def __init__(self, store: FileStore, name: str, timeout: float) -> None:
-        self.store = store
-        self.name = name
-        self.timeout = timeout
-
-    def __enter__(self) -> None:
-        with translating("lock", self.store.root), roots.make(self.store.root, durable=self.store.durable) as root:
-            self.folder = root.make(roots.LOCKS)
-            try:
-                self.lock = locks.acquire(self.folder, self.name, self.timeout, self.store.wait)
-            except SessionsError:
-                os.close(self.folder.fd)
-                raise
-
-    def __exit__(self, *_: object) -> None:
-        with self.folder, self.lock:
-            atomic.discard(self.folder, self.name)
 
 
 def _found(root: Directory, agent_id: str) -> Found:
@@ -259,11 +240,3 @@ def _found(root: Directory, agent_id: str) -> Found:
         return reading.read(root, agent_id)
     except SessionsError as error:
         return error
-
-
-def _forget(root: Directory, agent_id: str, found: Found) -> None:
-    if isinstance(found, SessionsError):
-        index.forget(root, agent_id)
-        return
-    index.unmark(root, agent_id, found["agent_name"])
-    index.unname(root, aliases_of(found))

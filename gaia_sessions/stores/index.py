@@ -49,13 +49,18 @@ def vouch(root: Directory) -> None:
     """Every active session has its marks from here on; under the lock ``LOCK``, after the last of them."""
     with root.make(FOLDER) as index:
         index.add(_ACTIVE)
-        atomic.touch(index, _COMPLETE, _boot().encode())
+        atomic.replace(index, _COMPLETE, _boot().encode(), durable=False)
 
 
 def mark(root: Directory, agent_id: str, agent_name: str) -> None:
     """The session is about to become, or still is, active."""
     for folder in _marked_folders(agent_name):
         _put(root, folder, agent_id)
+
+
+def suspect(root: Directory, agent_id: str) -> None:
+    """The session cannot be read, so it may be active."""
+    _put(root, (_ACTIVE,), agent_id)
 
 
 def unmark(root: Directory, agent_id: str, agent_name: str) -> None:
@@ -135,7 +140,10 @@ def _names(root: Directory, *folders: str) -> list[str]:
 
 def _put(root: Directory, folders: tuple[str, ...], leaf: str, data: bytes = b"") -> None:
     with root.make(FOLDER, *folders) as folder:
-        atomic.touch(folder, leaf, data)
+        if data:
+            atomic.replace(folder, leaf, data, durable=False)
+        else:
+            atomic.touch(folder, leaf)
 
 
 def _remove(root: Directory, folders: tuple[str, ...], leaf: str) -> None:

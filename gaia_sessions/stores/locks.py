@@ -139,8 +139,11 @@ def _try(folder: Directory, name: str) -> Release | None:
 
 
 def _flock(fd: int) -> bool:
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    mode = os.fstat(fd).st_mode
+    if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "not a regular file")
+    if stat.S_IMODE(mode) != _PRIVATE:  # an umask may have made it so that nobody could open it again
+        os.fchmod(fd, _PRIVATE)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -7,16 +7,15 @@ of whoever could still be at work on it. Runs beside everything else and beside 
 from __future__ import annotations
 
 import os
-import shutil
 from datetime import timedelta
 from functools import partial
 
 from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError
-from gaia_sessions.ids import fold
+from gaia_sessions.ids import fold, is_agent_id
 from gaia_sessions.record import is_open
 from gaia_sessions.runs import aliases_of
 
-from . import atomic, index, locks, reading
+from . import atomic, index, locks, reading, removal
 from . import root as roots
 
 TYPE_CHECKING = False
@@ -32,23 +31,14 @@ if TYPE_CHECKING:
 LEFTOVER = timedelta(hours=1)
 
 
-def empty_trash(root: Directory, *, durable: bool) -> None:
-    """What was moved out of ``root`` is gone for good: first on the disk, then in fact."""
-    if not root.has(roots.TRASH):
-        return
-    with root.make(roots.TRASH) as trash:
-        doomed = trash.names()
-        if durable and doomed:
-            root.sync()
-        for name in doomed:
-            _remove(trash, name)
-
-
 def tend(root: Directory, now: datetime, active: set[str], scan: Scan) -> list[str]:
     """Sweeps and mends; names what was removed. ``active`` are the sessions that are not final."""
     before = (now - LEFTOVER).timestamp()
     with root.make(roots.LOCKS) as folder:
-        removed = [*_sweep_stage(root, folder, before), *_sweep_temporaries(root, folder, before, active)]
+        removed = [*_sweep_stage(root, folder, before), *_sweep_sessions(root, folder, before, active)]
+        removed += _sweep_temporaries(root, before)
+        with root.make(roots.INBOX) as inbox:
+            removed += _sweep_temporaries(inbox, before)
         removed += _sweep_locks(root, folder, before)
         _mend_index(root, folder, active, scan)
     return removed
@@ -58,22 +48,28 @@ def _sweep_stage(root: Directory, folder: Directory, before: float) -> Iterator[
     with root.make(roots.STAGE) as stage:
         for name in _older(stage, stage.names(), before):
             agent_id = name.rpartition(".")[0]
-            if _alone(folder, fold(agent_id) + locks.SUFFIX, partial(_remove, stage, name)):
+            if _alone(folder, fold(agent_id) + locks.SUFFIX, partial(removal.remove, stage, name)):
                 yield f"{stage.path}/{name}"
 
 
-def _sweep_temporaries(root: Directory, folder: Directory, before: float, active: set[str]) -> Iterator[str]:
-    """Only of sessions still open: whoever was killed writing a final record left it open."""
+def _sweep_sessions(root: Directory, folder: Directory, before: float, active: set[str]) -> Iterator[str]:
+    """Only those still open: whoever finalizes a session clears its directory."""
     for agent_id in active:
         try:
             session = reading.open_session(root, agent_id)
         except SessionsError:
             continue
         with session:
-            names = [name for name in session.names() if name.startswith(".") and name.endswith(atomic.TEMPORARY)]
-            for name in _older(session, names, before):
+            for name in _older(session, atomic.temporaries(session), before):
                 if _alone(folder, fold(agent_id) + locks.SUFFIX, partial(atomic.discard, session, name)):
                     yield f"{session.path}/{name}"
+
+
+def _sweep_temporaries(folder: Directory, before: float) -> Iterator[str]:
+    """Of files that have no lock: nobody writes one for an hour."""
+    for name in _older(folder, atomic.temporaries(folder), before):
+        atomic.discard(folder, name)
+        yield f"{folder.path}/{name}"
 
 
 def _sweep_locks(root: Directory, folder: Directory, before: float) -> Iterator[str]:
@@ -88,16 +84,18 @@ def _sweep_locks(root: Directory, folder: Directory, before: float) -> Iterator[
 def _mend_index(root: Directory, folder: Directory, active: set[str], scan: Scan) -> None:
     if not index.is_complete(root):
         _alone(folder, index.LOCK, partial(_rebuild, root, scan))
-    for agent_id in set(index.active(root)) ^ active:
-        _alone(folder, fold(agent_id) + locks.SUFFIX, partial(_mend_marks, root, agent_id))
-    present = set(roots.sessions(root))
-    for agent_id in index.named(root) - present:
-        index.forget(root, agent_id)
+    doubtful = (set(index.active(root)) ^ active) | (index.named(root) - set(roots.sessions(root)))
+    for agent_id in doubtful:
+        if is_agent_id(agent_id):
+            _alone(folder, fold(agent_id) + locks.SUFFIX, partial(_mend_marks, root, agent_id))
+        else:
+            index.forget(root, agent_id)
 
 
 def _rebuild(root: Directory, scan: Scan) -> None:
     for agent_id, found in scan():
         if isinstance(found, SessionsError):
+            index.suspect(root, agent_id)
             continue
         index.name(root, agent_id, aliases_of(found))
         if is_open(found):
@@ -142,13 +140,3 @@ def _older(folder: Directory, names: list[str], before: float) -> Iterator[str]:
             continue
         if changed < before:
             yield name
-
-
-def _remove(folder: Directory, name: str) -> None:
-    """Whatever stands under ``name``, not followed; somebody else may be removing it too."""
-    try:
-        shutil.rmtree(name, dir_fd=folder.fd)
-    except FileNotFoundError:
-        return
-    except OSError:  # a link or a file; or refused, and then the next cleanup tries again
-        atomic.discard(folder, name)

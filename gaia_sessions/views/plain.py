@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.lifecycle.cleanup import Kept, Report
-    from gaia_sessions.policy import Decision
+    from gaia_sessions.policy import Decision, Finding
     from gaia_sessions.shape import CorruptSummary, Record, Run, Summary
 
 
@@ -28,18 +28,20 @@ def updated(record: Record) -> str:
 
 
 def decided(decision: Decision) -> Iterator[str]:
-    """Yes or no, and why; for a no, every check that failed and what to do."""
+    """Yes or no, and why: every check of the policy, and what to do."""
     answer = "yes" if decision["should_resume"] else "no"
     standing = f", {decision['phase']}" if decision["phase"] else ""
     idle = f", idle {duration(decision['idle_seconds'])}" if decision["idle_seconds"] is not None else ""
     yield f"{answer}: {decision['reason']}{standing}{idle}"
-    if not decision["should_resume"]:
-        yield from (
-            f"  {check['name']}: {safe(check['actual'])}, limit {safe(check['limit'])}"
-            for check in decision["checks"]
-            if not check["ok"] and check["limit"] is not None
-        )
+    if decision["phase"]:
+        yield from (f"  {_checked(check)}" for check in decision["checks"])
     yield f"  {decision['advice']}"
+
+
+def _checked(check: Finding) -> str:
+    verdict = "ok" if check["ok"] else "NO"
+    limit = f", limit {safe(check['limit'])}" if check["limit"] not in (None, [], True) else ""
+    return f"{verdict}  {check['name']}: {safe(check['actual'])}{limit}"
 
 
 def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator[str]:

@@ -1,0 +1,92 @@
+"""What one call costs inside a running process.
+
+Owns the yardstick of a durable write: the plainest code that locks, reads, writes whole, syncs, renames
+and syncs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import time
+from functools import partial
+from statistics import median
+
+from gaia_sessions import should_resume
+from gaia_sessions.api import Sessions
+from gaia_sessions.clock import utc_now
+
+from . import samples
+from .findings import Finding
+from .timing import compared
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CALLS = 2000
+_ROUNDS = 81
+_UPDATES = 5
+
+
+def resume(folder: str) -> Iterator[Finding]:
+    """The question that counts, as a program asks it: from its project, without naming the root."""
+    project, store = samples.project(folder)
+    agent_id = samples.resting(store, utc_now())
+    taken = []
+    with contextlib.chdir(project):
+        for _ in range(_CALLS):
+            began = time.perf_counter()
+            answer = should_resume(agent_id)
+            taken.append(time.perf_counter() - began)
+            if not answer:
+                raise RuntimeError("a session that may be resumed was expected")
+    yield Finding("should_resume in process", median(taken) * 1000, 0.2, "ms")
+
+
+def update(folder: str) -> Iterator[Finding]:
+    """A durable update of one session, against the plainest code for a copy of its file."""
+    _, store = samples.project(folder)
+    agent_id = samples.resting(store, utc_now())
+    sessions = Sessions(store.root)
+    copy = os.path.join(folder, "bare")
+    shutil.copytree(os.path.join(store.root, agent_id), copy)
+    os.sync()
+
+    def ours(number: int) -> None:
+        for step in range(_UPDATES):
+            sessions.update(agent_id, "approval", {"step": [number, step]})
+
+    def bare(number: int) -> None:
+        for step in range(_UPDATES):
+            _bare_update(copy, {"step": [number, step]})
+
+    ratio = compared(_ROUNDS, lambda number: (partial(ours, number), partial(bare, number)))
+    yield Finding("durable update: time of a bare one", ratio.wall, 2.0)
+    yield Finding("durable update: CPU of a bare one", ratio.cpu, 1.4)
+
+
+def _bare_update(folder: str, metadata: dict[str, object]) -> None:
+    path = os.path.join(folder, "state.json")
+    lock = os.open(f"{folder}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with open(path, "rb") as file:
+            record = json.loads(file.read())
+        record["metadata"].update(metadata)
+        record["revision"] += 1
+        record["last_updated"] = utc_now().isoformat()
+        temporary = f"{path}.tmp"
+        with open(temporary, "wb") as file:
+            file.write(json.dumps(record, indent=2).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(temporary, path)
+        names = os.open(folder, os.O_RDONLY)
+        os.fsync(names)
+        os.close(names)
+    finally:
+        os.close(lock)

@@ -1,0 +1,115 @@
+"""What many sessions cost: lists, memory, cleanup.
+
+Owns how many, and how old. Old ones ended two days ago, the others an hour ago; a few are still at work.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from datetime import timedelta
+from functools import partial
+
+from gaia_sessions import cleanup_sessions, list_sessions
+from gaia_sessions.clock import utc_now
+
+from . import samples
+from .findings import Finding
+from .starts import COMMAND
+from .timing import compared
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.stores.files import FileStore
+
+    from .timing import Act
+
+_MANY = 10_000
+_ACTIVE = 50
+_HOURS = 24
+_OLD = timedelta(hours=48)
+_RECENT = timedelta(hours=1)
+
+_LIST_ROUNDS = 61
+_CLEANUP_ROUNDS = 5
+
+# A child counts the memory of whoever started it as its own until it becomes another program: so a small one starts it.
+_PEAK = (
+    "import resource, subprocess, sys\n"
+    "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)\n"
+    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+)
+_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+def listing(folder: str) -> Iterator[Finding]:
+    """The active ones of many, against as many where there are no others."""
+    crowd, alone = (_crowd(os.path.join(folder, name), ended) for name, ended in _sizes())
+    ratio = compared(_LIST_ROUNDS, lambda _: (partial(_list_active, crowd.root), partial(_list_active, alone.root)))
+    what = f"list --active-only, {_ACTIVE} of {_MANY}"
+    yield Finding(f"{what}: time of {_ACTIVE} of {_ACTIVE}", ratio.wall, 1.5)
+    yield Finding(f"{what}: CPU of {_ACTIVE} of {_ACTIVE}", ratio.cpu, 1.5)
+
+
+def _sizes() -> tuple[tuple[str, int], ...]:
+    return ("crowd", _MANY - _ACTIVE), ("alone", 0)
+
+
+def _list_active(root: str) -> None:
+    if len(list(list_sessions(active_only=True, root=root))) != _ACTIVE:
+        raise RuntimeError(f"{_ACTIVE} sessions were expected")
+
+
+def memory(folder: str) -> Iterator[Finding]:
+    """The most that listing many takes at any one moment."""
+    store = _crowd(folder, _MANY - _ACTIVE)
+    command = (sys.executable, "-c", _PEAK, sys.executable, COMMAND, "--root", store.root, "list", "--json")
+    peak = int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) * _UNIT
+    yield Finding(f"list --json of {_MANY}: peak memory", peak / (1 << 20), 80, "MiB")
+
+
+def cleanup(folder: str) -> Iterator[Finding]:
+    """Choosing and removing the old ones, against removing just their directories."""
+    for old, all_, limit in ((500, 1000, 2.0), (1000, _MANY, 5.0)):
+        place = os.path.join(folder, str(all_))
+        store = _crowd(place, all_ - old - _ACTIVE)
+        ratio = compared(_CLEANUP_ROUNDS, partial(_cleaning, store, place, old))
+        yield Finding(f"cleanup of {old} old among {all_}: time of rmtree", ratio.wall, limit)
+
+
+def _cleaning(store: FileStore, place: str, old: int, _round: int) -> tuple[Act, Act]:
+    """So many old sessions again, once in the store and once as bare copies of their directories."""
+    before = utc_now() - _OLD
+    names = [samples.ended(store, before) for _ in range(old)]
+    copies = [os.path.join(place, "copies", name) for name in names]
+    for name, copy in zip(names, copies, strict=True):
+        shutil.copytree(os.path.join(store.root, name), copy)
+    os.sync()
+    return partial(_clean, store.root, old), partial(_remove, copies)
+
+
+def _clean(root: str, expected: int) -> None:
+    removed = len(cleanup_sessions(_HOURS, root=root)["removed"])
+    if removed != expected:
+        raise RuntimeError(f"{expected} sessions were to be removed, not {removed}")
+
+
+def _remove(folders: list[str]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder)
+
+
+def _crowd(folder: str, ended: int) -> FileStore:
+    """A store with so many ended sessions, and the few that are still at work."""
+    _, store = samples.project(folder)
+    recently = utc_now() - _RECENT
+    for _ in range(ended):
+        samples.ended(store, recently)
+    for _ in range(_ACTIVE):
+        samples.resting(store, utc_now())
+    os.sync()
+    return store

@@ -1,0 +1,40 @@
+"""What was found, and how it is told.
+
+Owns the words of the table. A limit is broken by more than it, not by exactly it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_WIDTHS = (62, 12, 10)
+
+
+class Finding(NamedTuple):
+    """One figure and its limit, both in ``unit``."""
+
+    what: str
+    measured: float
+    limit: float
+    unit: str = "x"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the limit holds."""
+        return self.measured <= self.limit
+
+    def row(self) -> str:
+        """A row of the table."""
+        figures = (f"{self.measured:.3g} {self.unit}", f"{self.limit:g} {self.unit}")
+        return _row(self.what, *figures, "ok" if self.ok else "BROKEN")
+
+    def as_json(self) -> dict[str, object]:
+        """The same for programs."""
+        return {**self._asdict(), "ok": self.ok}
+
+
+def _row(what: str, measured: str, limit: str, ok: str) -> str:
+    return " | ".join([what.ljust(_WIDTHS[0]), measured.rjust(_WIDTHS[1]), limit.rjust(_WIDTHS[2]), ok])
+
+
+HEADING = _row("what", "measured", "limit", "ok") + "\n" + "-|-".join("-" * width for width in (*_WIDTHS, 6))

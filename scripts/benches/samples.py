@@ -1,0 +1,85 @@
+"""What is measured on: folders on a disk, and sessions of an ordinary size, put there by the store itself.
+
+Owns what an ordinary session looks like: about two kilobytes, four moves, some metadata.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from datetime import timedelta
+
+from gaia_sessions import changes, record
+from gaia_sessions.ids import new_agent_id
+from gaia_sessions.stores.files import FileStore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.shape import Record
+    from gaia_sessions.strictjson import Json
+
+STEERING = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_CONFIG_HOME", "COVERAGE_")
+"""How variables begin that change what the hooks and commands do, or measure them."""
+
+AGENT = "terraform-architect"
+
+METADATA: dict[str, Json] = {
+    "task_id": "T001",
+    "tags": ["infra", "network", "production"],
+    "findings": [
+        f"subnet 10.0.{number}.0/24 overlaps the peering range of account {number:012}" for number in range(8)
+    ],
+    "plan": {"add": 12, "change": 3, "destroy": 0, "file": "plans/2026-01-08-network.tfplan"},
+    "next": "wait for the approval of the plan, then apply it in the order of the modules",
+}
+
+_DISK = "/var/tmp"  # noqa: S108  # where big files go that a reboot may keep
+_IN_MEMORY = ("tmpfs", "ramfs")
+
+
+def folder_on_disk() -> str:
+    """The usual place for temporary folders, unless that is in memory: there no write waits for anything."""
+    usual = tempfile.gettempdir()
+    return _DISK if _file_system(usual) in _IN_MEMORY and os.path.isdir(_DISK) else usual
+
+
+def _file_system(path: str) -> str:
+    device = os.stat(path).st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+            rows = [line.split() for line in mounts]
+    except OSError:
+        return "unknown"
+    return next((row[row.index("-") + 1] for row in rows if row[2] == wanted), "unknown")
+
+
+def project(folder: str) -> tuple[str, FileStore]:
+    """A project in ``folder``, and the store of its sessions; what is put there is not waited for."""
+    root = os.path.join(folder, "project", ".claude", "session")
+    os.makedirs(os.path.dirname(root))
+    return os.path.join(folder, "project"), FileStore(root, durable=False)
+
+
+def resting(store: FileStore, now: datetime) -> str:
+    """The id of a new session that waits for an approval since ``now``."""
+    made = _worked_on(now)
+    store.create(made)
+    return made["agent_id"]
+
+
+def ended(store: FileStore, now: datetime) -> str:
+    """The id of a new session that ended at ``now``."""
+    agent_id = resting(store, now)
+    store.change(agent_id, lambda found: changes.finalized(found, "completed", "applied, nothing left to do", now))
+    return agent_id
+
+
+def _worked_on(now: datetime) -> Record:
+    begun = now - timedelta(minutes=20)
+    made = record.new_record(new_agent_id(begun, os.urandom(4)), AGENT, "approval_workflow", METADATA, begun)
+    for minutes, phase in enumerate(("investigating", "planning", "investigating", "approval"), 1):
+        made = changes.written(changes.in_phase(made, phase, begun + timedelta(minutes=minutes)))
+    return changes.active_at(made, now)

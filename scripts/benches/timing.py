@@ -1,0 +1,108 @@
+"""How things are measured, so that a busy machine does not spoil it.
+
+Owns the two ways: instructions of a whole process, which repeat to a thousandth, and ratios of two
+things done in turn (A B, B A, ...), of which the median counts. Single times mean little.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import time
+from statistics import median
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Act = Callable[[], object]
+    Pair = Callable[[int], tuple[Act, Act]]
+    """Ours and what it is measured against, made ready for the round of this number."""
+
+BARE = (sys.executable, "-c", "pass")
+
+_ROUNDS = 15
+
+
+class Spent(NamedTuple):
+    """Seconds of the clock on the wall, and of this process on a core; or two ratios of them."""
+
+    wall: float
+    cpu: float
+
+
+def compared(rounds: int, pair: Pair) -> Spent:
+    """How many times as long the first takes as the second: medians over ``rounds``, either being first in turn."""
+    ratios = [_ratios(number, *pair(number)) for number in range(rounds)]
+    return Spent(median(ratio.wall for ratio in ratios), median(ratio.cpu for ratio in ratios))
+
+
+def _ratios(number: int, ours: Act, theirs: Act) -> Spent:
+    if number % 2:
+        second, first = spent(theirs), spent(ours)
+    else:
+        first, second = spent(ours), spent(theirs)
+    return Spent(first.wall / second.wall, first.cpu / second.cpu)
+
+
+def spent(act: Act) -> Spent:
+    """What ``act`` takes."""
+    gc.collect()
+    wall, cpu = time.perf_counter(), time.process_time()
+    act()
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    return Spent(wall, cpu)
+
+
+class Start(NamedTuple):
+    """A program to be started in ``folder``: ``feed`` makes ready for one call of it and returns its standard input."""
+
+    what: str
+    command: tuple[str, ...]
+    folder: str
+    feed: Callable[[], bytes]
+    check: Callable[[bytes], None]
+    """Given what was printed, raises if the program did not do what is measured here."""
+
+
+def times_bare(start: Start) -> tuple[float, str]:
+    """How many times what ``python -c pass`` takes ``start`` takes, and of what: instructions, else seconds."""
+    _run(start)  # once before, so that everything is compiled
+    if shutil.which("valgrind"):
+        bare = Start("bare", BARE, start.folder, bytes, lambda _: None)
+        return _instructions(start) / _instructions(bare), "instructions"
+    return median(_wall(start) / _wall(start._replace(command=BARE)) for _ in range(_ROUNDS)), "seconds, no valgrind"
+
+
+def _run(start: Start, prefix: tuple[str, ...] = ()) -> None:
+    told = start.feed()
+    done = subprocess.run(
+        (*prefix, *start.command), input=told, cwd=start.folder, env=_environment(), stdout=subprocess.PIPE, check=True
+    )
+    start.check(done.stdout)
+
+
+def _wall(start: Start) -> float:
+    told = start.feed()
+    began = time.perf_counter()
+    subprocess.run(
+        start.command, input=told, cwd=start.folder, env=_environment(), stdout=subprocess.DEVNULL, check=True
+    )
+    return time.perf_counter() - began
+
+
+def _instructions(start: Start) -> int:
+    log = os.path.join(start.folder, "callgrind.log")
+    count = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--log-file={log}")
+    _run(start, count)
+    with open(log, encoding="utf-8") as file:
+        return next(int(line.split()[-1]) for line in file if "Collected" in line)
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONHASHSEED": "0"}
