@@ -11,7 +11,7 @@ import os
 
 from . import config
 from .clock import utc_now
-from .errors import SessionNotFound, StoreFailure
+from .errors import SessionNotFound
 from .ids import is_agent_id
 from .project import find_root
 from .stores.files import FileStore
@@ -189,5 +189,5 @@ class Sessions:
 def _here() -> str:
     try:
         return os.getcwd()
-    except OSError as error:
-        raise StoreFailure("find the project from", ".", error.strerror or str(error)) from error
+    except OSError:  # it was removed; the root may be known without it
+        return ""

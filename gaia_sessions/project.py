@@ -21,7 +21,8 @@ SESSIONS = os.path.join(".claude", "session")
 def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
     """The absolute root, by ``flag``, ``GAIA_SESSIONS_ROOT`` or ``CLAUDE_PROJECT_DIR``, else searched upwards.
 
-    Raises ``BadSetting`` for a relative ``GAIA_SESSIONS_ROOT``: every process would take it for another place.
+    Raises ``BadSetting`` for a relative ``GAIA_SESSIONS_ROOT``, which every process would take for another
+    place, and when only a working directory could tell and ``cwd`` is empty because it is gone.
     """
     if flag:
         return os.path.normpath(os.path.join(cwd, flag))
@@ -33,6 +34,8 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
     project = environ.get("CLAUDE_PROJECT_DIR")
     if project and os.path.isabs(project):
         return os.path.normpath(os.path.join(project, SESSIONS))
+    if not cwd:
+        raise BadSetting("working directory", "is gone", "go to one that exists, or say --root")
     return os.path.join(_project_above(cwd, environ.get("HOME", "")), SESSIONS)
 
 

@@ -15,6 +15,7 @@ import click
 from gaia_sessions import __version__, streams
 from gaia_sessions.errors import EXIT_BUG, EXIT_DONE, EXIT_INTERRUPTED, SessionsError, UsageError, exit_code
 from gaia_sessions.stores import atomic
+from gaia_sessions.stores.directory import Directory
 from gaia_sessions.views.words import safe
 
 from . import output
@@ -96,7 +97,8 @@ def _report_bug() -> int:
     folder = os.path.join(_state_home(), "gaia-sessions")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        atomic.log(folder, _BUGS, f"{__version__}\n{traceback.format_exc()}\n".encode(errors="replace"), _BUGS_LIMIT)
+        with Directory.at(folder) as logs:
+            atomic.log(logs, _BUGS, f"{__version__}\n{traceback.format_exc()}\n".encode(errors="replace"), _BUGS_LIMIT)
         told = f"the log has the rest: {os.path.join(folder, _BUGS)}"
     except OSError:
         told = f"no log could be written: {traceback.format_exc(limit=-1).splitlines()[-1]}"

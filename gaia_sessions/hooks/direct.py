@@ -56,6 +56,7 @@ def subagent_stop(asked: Asked, store: Store, _config: Config, now: datetime, ti
     event = _ending(check_agent_id(agent_id), told, now)
     from gaia_sessions.lifecycle import news
 
+    news.apply_deferred(store, now)
     try:
         done, _ = news.take_in(store, event, now, timeout)
     except SessionNotFound as missing:
@@ -92,8 +93,9 @@ def _context(record: Record) -> Answer:
 
 
 def _create(store: Store, now: datetime, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
-    from gaia_sessions.lifecycle import sessions
+    from gaia_sessions.lifecycle import news, sessions
 
+    news.apply_deferred(store, now)
     name = "unknown" if agent_name is None else agent_name
     return sessions.create(store, now, os.urandom, name, "general", metadata, agent_id)["agent_id"]
 

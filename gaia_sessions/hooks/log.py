@@ -11,6 +11,7 @@ import os
 from gaia_sessions import strictjson
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.stores import atomic
+from gaia_sessions.stores import root as roots
 from gaia_sessions.stores.directory import Directory
 
 ROTATES_AT = 1 << 20
@@ -18,27 +19,28 @@ ROTATES_AT = 1 << 20
 _IGNORE = ".gitignore"
 
 
-def folder_of(root: str) -> str:
-    """``.claude/logs`` for a root that is a project's ``.claude/session``, else ``.logs`` in the root."""
-    above, name = os.path.split(root)
-    if name == "session" and os.path.basename(above) == ".claude":
-        return os.path.join(above, "logs")
-    return os.path.join(root, ".logs")
-
-
 def write(root: str, hook: str, line: dict[str, object]) -> None:
     """Appends ``line`` to the log of ``hook``; whatever the system refuses is passed over."""
-    folder = folder_of(root)
     try:
-        _make(folder)
-        atomic.log(folder, f"{hook}.log", strictjson.dump_line(line), ROTATES_AT)
+        with _folder(root) as folder:
+            atomic.log(folder, f"{hook}.log", strictjson.dump_line(line), ROTATES_AT)
     except (OSError, InvalidInput, StoreFailure):
         return
 
 
-def _make(folder: str) -> None:
-    if os.path.isdir(folder):
-        return
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    with Directory.at(folder) as made:
-        atomic.replace(made, _IGNORE, b"*\n", durable=False)
+def _folder(root: str) -> Directory:
+    """``.claude/logs`` for a root that is a project's ``.claude/session``, else ``.logs`` in the root."""
+    above, name = os.path.split(root)
+    if name == "session" and os.path.basename(above) == ".claude":
+        os.makedirs(above, exist_ok=True)
+        with Directory.at(above) as settings:
+            return _ignored(settings.make("logs"))
+    with roots.make(root, durable=False) as made:
+        return made.make(".logs")
+
+
+def _ignored(folder: Directory) -> Directory:
+    """A folder of our making stays out of version control; one that was there is its owner's."""
+    if not folder.names():
+        atomic.replace(folder, _IGNORE, b"*\n", durable=False)
+    return folder

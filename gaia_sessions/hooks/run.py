@@ -43,7 +43,11 @@ ALL_LASTS = 2.6
 """Seconds. The rest of the three belongs to starting and ending an interpreter."""
 
 _OF_A_HOST = "hook_event_name"
-_BLANK = {PRE_DELEGATE: {"should_resume": False}, SUBAGENT_STOP: {"finalized": False}}
+_BLANK: dict[str, dict[str, object]] = {
+    PRE_DELEGATE: {"should_resume": False},
+    SUBAGENT_STOP: {"finalized": False, "outcome": None},
+}
+_LONGEST_ID = 128
 
 
 def main(hook: str, arguments: list[str]) -> int:
@@ -82,7 +86,7 @@ class Call:
         self.of_a_host = _OF_A_HOST.encode() in data
         self.payload = strictjson.load_object(data, INPUT_LIMIT)
         self.of_a_host = _OF_A_HOST in self.payload
-        self.root = find_root(None, os.environ, os.getcwd())
+        self.root = find_root(None, os.environ, _here())
         config = configs.load(self.root, os.environ, on_fault=self._note_fault)
         if self.of_a_host:
             self._take_in(self.payload, config)
@@ -95,7 +99,7 @@ class Call:
         self.line |= {"decision": "error", "error": str(error) if ours else f"{type(error).__name__}: {error}"[:500]}
         if not self.of_a_host:
             reason = "invalid_input" if isinstance(error, InvalidInput | UsageError) else "error"
-            self._say({"reason": reason, "agent_id": None, "error": str(error)})
+            self._say({"reason": reason, "agent_id": self._asked_id(), "error": str(error)})
 
     def write_log(self) -> None:
         """One line, if there was anything to do and a place to write it."""
@@ -108,13 +112,15 @@ class Call:
 
     def _take_in(self, payload: Payload, config: Config) -> None:
         if not config.hooks:
+            self.line.clear()
             return
         from . import claude_code
 
         event = claude_code.EVENTS[self.hook](payload, config, self.now)
         if event and event["agent_name"].casefold() in config.ignore_agents:
+            self.line.clear()
             return
-        self.line |= {"event": payload[_OF_A_HOST], **_ids(payload), "decision": "not_ours"}
+        self.line |= {**_ids(payload), "decision": "not_ours"}
         if event:
             from gaia_sessions.lifecycle import news
 
@@ -125,7 +131,8 @@ class Call:
 
     def _answer(self, payload: Payload, config: Config) -> None:
         if not config.hooks:
-            self._say({"reason": "disabled", "agent_id": payload.get("agent_id")})
+            self.line.clear()
+            self._say({"reason": "disabled", "agent_id": self._asked_id()})
             return
         from . import direct
 
@@ -143,12 +150,25 @@ class Call:
         whole = {**_BLANK[self.hook], **answer, "original_context": self.payload}
         streams.write_output(strictjson.dumps(whole, limit=4 * INPUT_LIMIT))
 
+    def _asked_id(self) -> Json:
+        """The id the question was about, said back as it was."""
+        asked = self.payload or {}
+        told = asked.get("task_info")
+        return (told if isinstance(told, dict) else asked).get("agent_id")
+
     def _note_fault(self, fault: BadSetting) -> None:
         self.line["setting"] = f"{fault}; {fault.hint}"
 
     def _note_deferred(self, applied: list[str]) -> None:
         if applied:
             self.line["inbox"] = applied
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed; the host may name the project all the same
+        return ""
 
 
 def _wait_until(end: float, folder: Directory, name: str, seconds: float) -> Release | None:
@@ -159,5 +179,5 @@ def _wait_until(end: float, folder: Directory, name: str, seconds: float) -> Rel
 
 def _ids(payload: Payload) -> dict[str, object]:
     """The ids in a payload that help to find the call again, shortened: they are anybody's text."""
-    names = ("session_id", "agent_id", "tool_use_id", "tool_name", "agent_type")
-    return {name: str(payload[name])[:100] for name in names if name in payload}
+    names = (_OF_A_HOST, "session_id", "agent_id", "tool_use_id", "tool_name", "agent_type")
+    return {name: str(payload[name])[:_LONGEST_ID] for name in names if name in payload}

@@ -107,21 +107,26 @@ def _append_lines(fd: int, lines: bytes, *, durable: bool) -> None:
         raise
 
 
-def log(folder: str, name: str, line: bytes, limit: int) -> None:
+def log(folder: Directory, name: str, line: bytes, limit: int) -> None:
     """One line at the end of a log, unsynced; a log over ``limit`` bytes first becomes the one old file.
 
     Raises ``OSError``.
     """
-    path = os.path.join(folder, name)
-    fd = os.open(path, _JOURNAL, _PRIVATE)
+    fd = _open_log(folder, name)
     try:
         if os.fstat(fd).st_size >= limit:
-            os.rename(path, path + ".old")
+            os.rename(name, name + ".old", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
             os.close(fd)
-            fd = os.open(path, _JOURNAL, _PRIVATE)
+            fd = _open_log(folder, name)
         os.write(fd, line)
     finally:
         os.close(fd)
+
+
+def _open_log(folder: Directory, name: str) -> int:
+    fd = os.open(name, _JOURNAL, _PRIVATE, dir_fd=folder.fd)
+    os.fchmod(fd, _PRIVATE)
+    return fd
 
 
 def temporaries(folder: Directory) -> list[str]:

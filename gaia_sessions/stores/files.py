@@ -137,13 +137,19 @@ class FileStore:
             return True
 
     def settle(self) -> None:
-        with translating("settle", self.root), Directory.at(self.root) as root:
+        root = self._opened()
+        if root is None:
+            return
+        with root, translating("settle", self.root):
             removal.empty_trash(root, durable=self.durable)
 
     def tend(self, now: datetime, active: Iterable[str]) -> list[str]:
         from .sweep import tend
 
-        with translating("tend", self.root), Directory.at(self.root) as root:
+        root = self._opened()
+        if root is None:
+            return []
+        with root, translating("tend", self.root):
             return tend(root, now, set(active), self.scan)
 
     def exclusive(self, key: tuple[str, ...], timeout: float) -> Exclusive:
@@ -177,7 +183,10 @@ class FileStore:
             yield from inbox.events(root)
 
     def dismiss(self, name: str) -> None:
-        with translating("dismiss", f"{self.root}/{roots.INBOX}/{name}"), Directory.at(self.root) as root:
+        root = self._opened()
+        if root is None:
+            return
+        with root, translating("dismiss", f"{self.root}/{roots.INBOX}/{name}"):
             inbox.remove(root, name)
 
     def _opened(self) -> Directory | None:

@@ -62,5 +62,6 @@ def _event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
 
 def remove(root: Directory, name: str) -> None:
     """Takes ``name`` out; nothing if somebody else did."""
-    with root.below(INBOX) as inbox:
-        atomic.discard(inbox, name)
+    if root.has(INBOX):
+        with root.below(INBOX) as inbox:
+            atomic.discard(inbox, name)

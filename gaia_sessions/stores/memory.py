@@ -45,6 +45,8 @@ class MemoryStore:
 
     def scan(self, *, active_only: bool = False, agent_name: str | None = None) -> Iterator[tuple[str, Found]]:
         for agent_id in list(self._records):
+            if agent_id not in self._records:
+                continue
             record = self.read(agent_id)
             named = agent_name in (None, record["agent_name"])
             if not active_only or (named and is_open(record)):
