@@ -86,21 +86,24 @@ class Option:
 _FOR_EVER = 1e9
 
 
-def _positive(value: object) -> float:
+def _waiting(value: object) -> float:
     number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
-    if not 0 < number < _FOR_EVER:
-        raise ValueError(value)
+    if not 0 <= number < _FOR_EVER:
+        raise ValueError
     return number
 
 
-def _waiting(value: object) -> float:
-    return 0.0 if value in (0, "0") and value is not False else _positive(value)
+def _positive(value: object) -> float:
+    number = _waiting(value)
+    if not number:
+        raise ValueError
+    return number
 
 
 def _count(value: object) -> int:
     number = _positive(value)
     if number != int(number):
-        raise ValueError(value)
+        raise ValueError
     return int(number)
 
 
@@ -112,19 +115,19 @@ def _switch(value: object) -> bool:
         return value
     if isinstance(value, str) and value.casefold() in _SWITCHES:
         return _SWITCHES[value.casefold()]
-    raise ValueError(value)
+    raise ValueError
 
 
 def _durability(value: object) -> str:
     if value not in ("full", "fast"):
-        raise ValueError(value)
+        raise ValueError
     return str(value)
 
 
 def _names(value: object) -> tuple[str, ...]:
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(value)
+        raise ValueError
     return tuple(name.strip().casefold() for name in names if name.strip())
 
 
@@ -243,9 +246,14 @@ def _known(known: Mapping[str, str], key: str, origin: str) -> str:
     raise BadSetting(origin, f"unknown setting {key}", hint)
 
 
+def _shown(value: object) -> str:
+    huge = isinstance(value, int) and abs(value) > _FOR_EVER  # Python itself refuses to write out the largest
+    return "a number too large" if huge else repr(value)
+
+
 def _read(name: str, value: object, origin: str) -> object:
     option = OPTIONS[name]
     try:
         return option.read(value)
     except (ValueError, OverflowError):
-        raise BadSetting(origin, f"{option.key} = {value!r}", f"{option.wanted} is wanted") from None
+        raise BadSetting(origin, f"{option.key} = {_shown(value)}", f"{option.wanted} is wanted") from None

@@ -42,6 +42,14 @@ def write_output(data: bytes) -> None:
     rest = memoryview(data)
     try:
         while rest:
-            rest = rest[os.write(1, rest) :]
+            rest = rest[_written(rest) :]
     except OSError:
         return
+
+
+def _written(data: memoryview) -> int:
+    try:
+        return os.write(1, data)
+    except BlockingIOError:  # a pipe that somebody made non-blocking, and its reader is slow
+        select.select([], [1], [], 1.0)
+        return 0

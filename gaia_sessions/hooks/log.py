@@ -19,28 +19,35 @@ ROTATES_AT = 1 << 20
 _IGNORE = ".gitignore"
 
 
+def folder_of(root: str) -> str:
+    """``.claude/logs`` for a root that is a project's ``.claude/session``, else ``.logs`` in the root."""
+    above, name = os.path.split(root)
+    if name == "session" and os.path.basename(above) == ".claude":
+        return os.path.join(above, "logs")
+    return os.path.join(root, ".logs")
+
+
 def write(root: str, hook: str, line: dict[str, object]) -> None:
     """Appends ``line`` to the log of ``hook``; whatever the system refuses is passed over."""
     try:
-        with _folder(root) as folder:
+        with _opened(root) as folder:
             atomic.log(folder, f"{hook}.log", strictjson.dump_line(line), ROTATES_AT)
     except (OSError, InvalidInput, StoreFailure):
         return
 
 
-def _folder(root: str) -> Directory:
-    """``.claude/logs`` for a root that is a project's ``.claude/session``, else ``.logs`` in the root."""
-    above, name = os.path.split(root)
-    if name == "session" and os.path.basename(above) == ".claude":
-        os.makedirs(above, exist_ok=True)
-        with Directory.at(above) as settings:
-            return _ignored(settings.make("logs"))
-    with roots.make(root, durable=False) as made:
-        return made.make(".logs")
+def _opened(root: str) -> Directory:
+    above, name = os.path.split(folder_of(root))
+    if above == root:
+        with roots.make(root, durable=False) as made:
+            return made.make(name)
+    os.makedirs(above, exist_ok=True)
+    with Directory.at(above) as settings:
+        return settings.below(name) if settings.has(name) else _made(settings, name)
 
 
-def _ignored(folder: Directory) -> Directory:
+def _made(settings: Directory, name: str) -> Directory:
     """A folder of our making stays out of version control; one that was there is its owner's."""
-    if not folder.names():
-        atomic.replace(folder, _IGNORE, b"*\n", durable=False)
+    folder = settings.make(name)
+    atomic.replace(folder, _IGNORE, b"*\n", durable=False)
     return folder

@@ -120,7 +120,7 @@ class Call:
         if event and event["agent_name"].casefold() in config.ignore_agents:
             self.line.clear()
             return
-        self.line |= {**_ids(payload), "decision": "not_ours"}
+        self.line |= {"event": _shortened(payload[_OF_A_HOST]), **_ids(payload), "decision": "not_ours"}
         if event:
             from gaia_sessions.lifecycle import news
 
@@ -178,6 +178,11 @@ def _wait_until(end: float, folder: Directory, name: str, seconds: float) -> Rel
 
 
 def _ids(payload: Payload) -> dict[str, object]:
-    """The ids in a payload that help to find the call again, shortened: they are anybody's text."""
-    names = (_OF_A_HOST, "session_id", "agent_id", "tool_use_id", "tool_name", "agent_type")
-    return {name: str(payload[name])[:_LONGEST_ID] for name in names if name in payload}
+    """The ids in a payload that help to find the call again."""
+    names = ("session_id", "agent_id", "tool_use_id", "tool_name", "agent_type")
+    return {name: _shortened(payload[name]) for name in names if name in payload}
+
+
+def _shortened(value: Json) -> str:
+    """What a host calls something can be anybody's text, of any length."""
+    return str(value)[:_LONGEST_ID]
