@@ -1,0 +1,376 @@
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gaia_sessions.changes import (
+    LONGEST_HISTORY,
+    active_at,
+    check_open,
+    check_revision,
+    check_writable,
+    finalized,
+    in_phase,
+    rejudged,
+    with_error,
+    with_metadata,
+    with_resume_ready,
+    written,
+)
+from gaia_sessions.clock import read_time, write_time
+from gaia_sessions.errors import IllegalMove, InvalidInput, NewerSchema, ResumeNotAllowed, RevisionChanged, SessionFinal
+from gaia_sessions.phases import MOVES, OUTCOMES, PHASES
+from gaia_sessions.record import decode, encode, new_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.shape import Record
+
+    Change = Callable[[Record, datetime], Record]
+
+START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
+LATER = START + timedelta(minutes=4)
+THEN = "2026-01-08T18:00:00.000000Z"
+WHEN = "2026-01-08T18:04:00.000000Z"
+OPEN = [phase for phase in PHASES if phase not in OUTCOMES]
+RESUMABLE = ["investigating", "planning", "approval"]
+
+
+def record_in(phase: str, **changed: Any) -> Record:
+    """A record that was put into ``phase`` without any history, with some keys changed."""
+    record: Any = {**new_record("agent-1", "Explore", "general", {}, START), "phase": phase, **changed}
+    return decode(encode(record), "agent-1")
+
+
+def moved(one: str, other: str, at: str = WHEN) -> dict[str, str]:
+    return {"from_phase": one, "to_phase": other, "timestamp": at}
+
+
+def unchanged(change: Callable[[Record], object], record: Record) -> Any:
+    """What ``change`` makes of ``record``, which must itself stay as it was."""
+    before = deepcopy(record)
+    after = change(record)
+    assert record == before
+    return after
+
+
+LEGAL = [(one, other) for one in OPEN for other in MOVES[one] if other != one]
+
+
+@pytest.mark.parametrize(("one", "other"), LEGAL)
+def test_a_move_sets_the_phase_its_readiness_and_one_entry_of_history(one: str, other: str) -> None:
+    record = record_in(one, resume_ready=one in RESUMABLE)
+    assert unchanged(lambda record: in_phase(record, other, LATER), record) == {
+        **record,
+        "phase": other,
+        "resume_ready": other in RESUMABLE,
+        "history": [moved(one, other)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(one, other) for one in PHASES for other in PHASES if other not in MOVES[one]]
+)
+def test_a_move_that_the_table_lacks_is_refused(one: str, other: str) -> None:
+    with pytest.raises(IllegalMove) as caught:
+        in_phase(record_in(one), other, LATER)
+    assert (caught.value.from_phase, caught.value.to_phase) == (one, other)
+
+
+@pytest.mark.parametrize("phase", OPEN)
+@pytest.mark.parametrize("ready", [True, False])
+def test_the_same_phase_again_is_a_heartbeat_that_leaves_history_and_readiness(phase: str, ready: bool) -> None:  # noqa: FBT001
+    record = record_in(phase, resume_ready=ready)
+    assert in_phase(record, phase, LATER) is record
+    assert written(active_at(in_phase(record, phase, LATER), LATER)) == {**record, "last_updated": WHEN, "revision": 2}
+
+
+def test_a_move_switches_a_readiness_set_by_hand_back() -> None:
+    off = with_resume_ready(record_in("planning", resume_ready=True), ready=False)
+    assert in_phase(off, "approval", LATER)["resume_ready"] is True
+
+
+_ENTRIES = [moved("planning", "approval", THEN), moved("approval", "planning", THEN)]
+
+
+@pytest.mark.parametrize(
+    ("kept", "dropped", "kept_then", "dropped_then"),
+    [
+        pytest.param(0, None, 1, None, id="the first"),
+        pytest.param(198, None, 199, None, id="199 fit"),
+        pytest.param(199, None, 200, None, id="200 fit"),
+        pytest.param(200, None, 200, 1, id="the oldest gives way to the 201st"),
+        pytest.param(200, 1, 200, 2, id="and the next oldest after that"),
+        pytest.param(199, 7, 200, 7, id="what was dropped stays counted"),
+        pytest.param(300, None, 200, 101, id="a longer one made elsewhere is cut"),
+    ],
+)
+def test_the_newest_200_moves_are_kept_and_the_others_counted(
+    kept: int, dropped: int | None, kept_then: int, dropped_then: int | None
+) -> None:
+    old = [{**_ENTRIES[0], "number": number} for number in range(kept)]
+    counted = {} if dropped is None else {"history_dropped": dropped}
+    counted_then = {} if dropped_then is None else {"history_dropped": dropped_then}
+    record = record_in("planning", history=old, **counted)
+    assert unchanged(lambda record: in_phase(record, "executing", LATER), record) == {
+        **record,
+        "phase": "executing",
+        "history": [*old[kept - kept_then + 1 :], moved("planning", "executing")],
+        **counted_then,
+    }
+
+
+def test_the_longest_history_is_the_documented_one() -> None:
+    assert LONGEST_HISTORY == 200
+
+
+@pytest.mark.parametrize(
+    ("last", "then"),
+    [
+        pytest.param(START, WHEN, id="the past"),
+        pytest.param(LATER - timedelta(microseconds=1), WHEN, id="a moment ago"),
+        pytest.param(LATER, WHEN, id="the same moment"),
+        pytest.param(LATER + timedelta(microseconds=1), "2026-01-08T18:04:00.000001Z", id="a moment ahead stays"),
+        pytest.param(LATER + timedelta(minutes=5), "2026-01-08T18:09:00.000000Z", id="exactly 5 minutes ahead stays"),
+        pytest.param(LATER + timedelta(minutes=5, microseconds=1), WHEN, id="over 5 minutes ahead was wrong"),
+        pytest.param(LATER + timedelta(days=4000), WHEN, id="years ahead was wrong"),
+    ],
+)
+def test_a_sign_of_life_moves_last_updated_and_never_back(last: datetime, then: str) -> None:
+    record = record_in("planning", last_updated=write_time(last))
+    assert unchanged(lambda record: active_at(record, LATER), record) == {**record, "last_updated": then}
+
+
+_SECONDS = st.integers(-1_000_000, 1_000_000).map(lambda number: timedelta(seconds=number))
+
+
+@given(_SECONDS, _SECONDS)
+@example(timedelta(0), timedelta(seconds=-300))
+@example(timedelta(0), timedelta(seconds=-301))
+def test_last_updated_goes_backwards_only_from_more_than_five_minutes_in_the_future(
+    last: timedelta, moment: timedelta
+) -> None:
+    before, now = START + last, START + moment
+    after = read_time(active_at(record_in("planning", last_updated=write_time(before)), now)["last_updated"])
+    wrong = before - now > timedelta(minutes=5)
+    assert after == (now if wrong else max(before, now))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "merged"),
+    [
+        pytest.param({}, {"a": 1}, {"a": 1}, id="a first key"),
+        pytest.param({"a": 1, "b": 2}, {"a": 3}, {"a": 3, "b": 2}, id="an equal key is replaced in its place"),
+        pytest.param({"a": {"x": 1}}, {"a": {"y": 2}}, {"a": {"y": 2}}, id="and replaced whole, not merged deeply"),
+        pytest.param({"a": [1]}, {"a": None}, {"a": None}, id="null is a value"),
+        pytest.param({"a": 1}, {}, {"a": 1}, id="nothing new"),
+    ],
+)
+def test_metadata_is_merged_one_level_deep(old: dict[str, Any], new: dict[str, Any], merged: dict[str, Any]) -> None:
+    record = record_in("planning", metadata=old)
+    after = unchanged(lambda record: with_metadata(record, new), record)
+    assert after == {**record, "metadata": merged}
+    assert list(after["metadata"]) == list(merged)
+
+
+@pytest.mark.parametrize("count", [0, 2, 3, 100])
+def test_an_error_is_counted_and_the_latest_kept(count: int) -> None:
+    earlier = {"message": "older", "timestamp": THEN} if count else None
+    record = record_in("executing", error_count=count, last_error=earlier)
+    assert unchanged(lambda record: with_error(record, "boom", LATER), record) == {
+        **record,
+        "error_count": count + 1,
+        "last_error": {"message": "boom", "timestamp": WHEN},
+    }
+
+
+@pytest.mark.parametrize(
+    "change", [lambda record: with_error(record, "boom", LATER), written], ids=["error_count", "revision"]
+)
+def test_a_count_past_the_largest_number_is_refused_before_it_is_written(change: Callable[[Record], Record]) -> None:
+    record = record_in("planning", error_count=(1 << 63) - 1, revision=(1 << 63) - 1)
+
+    with pytest.raises(InvalidInput):
+        encode(change(record))
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("was", [True, False])
+def test_resuming_is_switched_off_by_hand_in_any_phase(phase: str, was: bool) -> None:  # noqa: FBT001
+    record = record_in(phase, resume_ready=was)
+    assert unchanged(lambda record: with_resume_ready(record, ready=False), record) == {**record, "resume_ready": False}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("was", [True, False])
+def test_resuming_is_switched_on_by_hand_only_in_a_resumable_phase(phase: str, was: bool) -> None:  # noqa: FBT001
+    record = record_in(phase, resume_ready=was)
+    if phase in RESUMABLE:
+        assert unchanged(lambda record: with_resume_ready(record, ready=True), record) == {
+            **record,
+            "resume_ready": True,
+        }
+        return
+    with pytest.raises(ResumeNotAllowed) as caught:
+        with_resume_ready(record, ready=True)
+    assert (caught.value.agent_id, caught.value.phase) == ("agent-1", phase)
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("phase", OPEN)
+@pytest.mark.parametrize(
+    ("summary", "told"),
+    [("applied", {"summary": "applied"}), (None, {}), ("", {})],
+    ids=["summary", "no summary", "empty"],
+)
+def test_an_end_is_a_move_with_its_time_its_duration_and_its_summary(
+    phase: str, outcome: str, summary: str | None, told: dict[str, str]
+) -> None:
+    record = record_in(phase, resume_ready=phase in RESUMABLE)
+    assert unchanged(lambda record: finalized(record, outcome, summary, LATER), record) == {
+        **record,
+        "phase": outcome,
+        "resume_ready": False,
+        "history": [moved(phase, outcome)],
+        "finalized_at": WHEN,
+        "duration_seconds": 240.0,
+        **told,
+    }
+
+
+def test_a_session_finalized_before_it_began_took_no_time() -> None:
+    ended = finalized(record_in("planning"), "failed", None, START - timedelta(hours=1))
+    assert (ended["finalized_at"], ended["duration_seconds"]) == ("2026-01-08T17:00:00.000000Z", 0.0)
+
+
+@pytest.mark.parametrize("final", OUTCOMES)
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_nothing_that_is_final_is_finalized_again(final: str, outcome: str) -> None:
+    with pytest.raises(IllegalMove):
+        finalized(record_in(final), outcome, None, LATER)
+
+
+@pytest.mark.parametrize("final", OUTCOMES)
+@pytest.mark.parametrize("phase", RESUMABLE)
+def test_a_rejudged_end_is_taken_away_and_the_way_back_is_in_the_history(final: str, phase: str) -> None:
+    ended = finalized(record_in("planning"), final, "applied", START)
+    reopened = {
+        key: value for key, value in ended.items() if key not in {"finalized_at", "duration_seconds", "summary"}
+    }
+    assert unchanged(lambda record: rejudged(record, phase, LATER), ended) == {
+        **reopened,
+        "phase": phase,
+        "resume_ready": True,
+        "history": [moved("planning", final, THEN), moved(final, phase)],
+    }
+
+
+@pytest.mark.parametrize("final", OUTCOMES)
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_an_end_rejudged_as_an_end_has_the_new_time_and_no_old_summary(final: str, outcome: str) -> None:
+    ended = finalized(record_in("planning"), final, "applied", START)
+    rest = {key: value for key, value in ended.items() if key != "summary"}
+    assert unchanged(lambda record: rejudged(record, outcome, LATER), ended) == {
+        **rest,
+        "phase": outcome,
+        "history": [moved("planning", final, THEN), *([moved(final, outcome)] if outcome != final else [])],
+        "finalized_at": WHEN,
+        "duration_seconds": 240.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("phase", "then", "ending"),
+    [
+        pytest.param("approval", "approval", {}, id="a pause that stays one changes nothing"),
+        pytest.param("approval", "planning", {}, id="a pause in another phase"),
+        pytest.param(
+            "approval", "completed", {"finalized_at": WHEN, "duration_seconds": 240.0}, id="a pause that was an end"
+        ),
+    ],
+)
+def test_a_pause_can_be_rejudged_as_well(phase: str, then: str, ending: dict[str, Any]) -> None:
+    record = record_in(phase, resume_ready=True)
+    assert rejudged(record, then, LATER) == {
+        **record,
+        "phase": then,
+        "resume_ready": then in RESUMABLE,
+        "history": [moved(phase, then)] if phase != then else [],
+        **ending,
+    }
+
+
+@pytest.mark.parametrize("revision", [0, 1, 41])
+def test_every_write_is_one_revision_on(revision: int) -> None:
+    record = record_in("planning", revision=revision)
+    assert unchanged(written, record) == {**record, "revision": revision + 1}
+
+
+@pytest.mark.parametrize("asked", [None, 5])
+def test_a_write_nobody_came_before_may_go_on(asked: int | None) -> None:
+    check_revision(record_in("planning", revision=5), asked)
+
+
+@pytest.mark.parametrize("asked", [0, 4, 6])
+def test_a_write_somebody_came_before_is_a_conflict(asked: int) -> None:
+    with pytest.raises(RevisionChanged) as caught:
+        check_revision(record_in("planning", revision=5), asked)
+    assert (caught.value.agent_id, caught.value.asked, caught.value.actual) == ("agent-1", asked, 5)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_final_is_final(phase: str) -> None:
+    if phase not in OUTCOMES:
+        check_open(record_in(phase))
+        return
+    with pytest.raises(SessionFinal) as caught:
+        check_open(record_in(phase))
+    assert (caught.value.agent_id, caught.value.phase) == ("agent-1", phase)
+
+
+def test_a_record_of_our_schema_may_be_rewritten() -> None:
+    check_writable(record_in("completed"))
+
+
+def test_a_newer_record_is_never_rewritten() -> None:
+    with pytest.raises(NewerSchema) as caught:
+        check_writable(record_in("planning", schema=2))
+    assert (caught.value.agent_id, caught.value.schema) == ("agent-1", 2)
+
+
+_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=10)
+_METADATA: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
+    _TEXT, st.one_of(st.none(), st.booleans(), st.lists(_TEXT))
+)
+_STEPS: st.SearchStrategy[Change] = st.one_of(
+    st.sampled_from(PHASES).map(lambda phase: lambda record, now: in_phase(record, phase, now)),
+    st.tuples(st.sampled_from(OUTCOMES), st.one_of(st.none(), _TEXT)).map(
+        lambda end: lambda record, now: finalized(record, *end, now)
+    ),
+    st.sampled_from(PHASES).map(lambda phase: lambda record, now: rejudged(record, phase, now)),
+    _METADATA.map(lambda metadata: lambda record, _now: with_metadata(record, metadata)),
+    _TEXT.map(lambda message: lambda record, now: with_error(record, message, now)),
+    st.booleans().map(lambda ready: lambda record, _now: with_resume_ready(record, ready)),
+    st.just(lambda record, _now: record),
+)
+
+
+@given(st.lists(st.tuples(_STEPS, st.integers(-3600, 3600)), max_size=12))
+def test_whatever_is_done_to_a_record_it_can_be_written_and_read_back(steps: list[tuple[Change, int]]) -> None:
+    record, now = record_in("initializing", later=["keys", {"are": "kept"}]), START
+    for change, seconds in steps:
+        now += timedelta(seconds=seconds)
+        try:
+            record = written(active_at(change(record, now), now))
+        except (IllegalMove, ResumeNotAllowed):
+            continue
+        assert decode(encode(record), "agent-1") == record
+        assert record["later"] == ["keys", {"are": "kept"}]  # type: ignore[typeddict-item]  # a key of later
+        assert ("finalized_at" in record) == ("duration_seconds" in record)
+        assert record["resume_ready"] is False or record["phase"] in RESUMABLE

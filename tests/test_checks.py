@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.checks import (
+    count_from,
+    each,
+    flag,
+    is_integer,
+    mapping,
+    members,
+    one_of,
+    or_null,
+    seconds,
+    text,
+    time,
+)
+from gaia_sessions.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from gaia_sessions.checks import Check
+
+_CASE = members({"name": text, "tags": each(text)}, {"age": or_null(count_from(1))})
+
+SOUND: list[tuple[str, Check, list[object]]] = [
+    ("text", text, ["", "a"]),
+    ("flag", flag, [True, False]),
+    ("mapping", mapping, [{}, {"a": 1}]),
+    ("time", time, ["2026-01-08T18:05:30Z", "2026-01-08 18:05"]),
+    ("seconds", seconds, [0, 0.0, 1.5, 7]),
+    ("count", count_from(2), [2, 3, 1 << 62]),
+    ("one of", one_of(("a", "b")), ["a", "b"]),
+    ("or null", or_null(text), [None, "a"]),
+    ("each", each(flag), [[], [True], [True, False]]),
+    (
+        "members",
+        _CASE,
+        [
+            {"name": "a", "tags": []},
+            {"tags": ["t"], "age": 1, "name": "a"},
+            {"name": "a", "tags": [], "age": None, "unknown": object()},
+        ],
+    ),
+]
+
+FAULTY: list[tuple[str, Check, object, str, str]] = [
+    ("text: null", text, None, "a string is wanted, not null", "x"),
+    ("text: number", text, 1, "a string is wanted, not a number", "x"),
+    ("flag: one", flag, 1, "true or false is wanted, not a number", "x"),
+    ("flag: word", flag, "true", "true or false is wanted, not a string", "x"),
+    ("mapping: array", mapping, [], "an object is wanted, not an array", "x"),
+    ("time: date", time, "2026-01-08", "an ISO 8601 time is wanted", "x"),
+    ("time: number", time, 1767895530, "an ISO 8601 time is wanted", "x"),
+    ("seconds: negative", seconds, -0.001, "a number from 0 is wanted", "x"),
+    ("seconds: boolean", seconds, True, "a number from 0 is wanted", "x"),
+    ("seconds: word", seconds, "1", "a number from 0 is wanted", "x"),
+    ("count: below", count_from(2), 1, "a whole number from 2 is wanted", "x"),
+    ("count: fraction", count_from(2), 2.0, "a whole number from 2 is wanted", "x"),
+    ("count: boolean", count_from(0), True, "a whole number from 0 is wanted", "x"),
+    ("count: null", count_from(0), None, "a whole number from 0 is wanted", "x"),
+    ("one of: another", one_of(("a", "b")), "c", "one of a, b is wanted", "x"),
+    ("one of: array", one_of(("a", "b")), ["a"], "one of a, b is wanted", "x"),
+    ("or null: neither", or_null(text), 1, "a string is wanted, not a number", "x"),
+    ("each: object", each(flag), {}, "an array is wanted, not an object", "x"),
+    ("each: second", each(flag), [True, None], "true or false is wanted, not null", "x[1]"),
+    ("each: of each", each(each(flag)), [[], [True, "no"]], "true or false is wanted, not a string", "x[1][1]"),
+    ("members: array", _CASE, [], "an object is wanted, not an array", "x"),
+    ("members: first missing", _CASE, {"tags": []}, "missing", "x.name"),
+    ("members: second missing", _CASE, {"name": "a"}, "missing", "x.tags"),
+    ("members: required null", _CASE, {"name": None, "tags": []}, "a string is wanted, not null", "x.name"),
+    ("members: inner", _CASE, {"name": "a", "tags": ["t", 1]}, "a string is wanted, not a number", "x.tags[1]"),
+    ("members: optional", _CASE, {"name": "a", "tags": [], "age": 0}, "a whole number from 1 is wanted", "x.age"),
+]
+
+
+@pytest.mark.parametrize(("check", "values"), [row[1:] for row in SOUND], ids=[row[0] for row in SOUND])
+def test_a_sound_value_passes(check: Check, values: list[object]) -> None:
+    for value in values:
+        check(value, "x")
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "problem", "where"), [row[1:] for row in FAULTY], ids=[row[0] for row in FAULTY]
+)
+def test_a_fault_is_named_with_its_place(check: Check, value: object, problem: str, where: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        check(value, "x")
+    assert (caught.value.problem, caught.value.where) == (problem, where)
+
+
+@pytest.mark.parametrize(
+    ("value", "where"),
+    [
+        pytest.param({"tags": []}, "name", id="missing"),
+        pytest.param({"name": 1, "tags": []}, "name", id="required"),
+        pytest.param({"name": "a", "tags": [], "age": "old"}, "age", id="optional"),
+    ],
+)
+def test_the_place_in_a_whole_document_has_no_leading_dot(value: object, where: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        _CASE(value, "")
+    assert caught.value.where == where
+
+
+@pytest.mark.parametrize(
+    ("value", "whole"), [(0, True), (-7, True), (True, False), (1.0, False), ("1", False), (None, False)], ids=repr
+)
+def test_a_boolean_is_no_whole_number(value: object, whole: bool) -> None:  # noqa: FBT001  # the expected answer
+    assert is_integer(value) == whole

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gaia_sessions.clock import FUTURE_TOLERANCE, read_time, seconds_between, stamp_of, utc_now, write_time
+
+MOMENT = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
+
+_OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+# Two days off the ends: no offset can push these out of the years that exist.
+MOMENTS = st.datetimes(
+    datetime(1, 1, 3),  # noqa: DTZ001  # hypothesis wants bounds without a zone
+    datetime(9999, 12, 29),  # noqa: DTZ001
+    timezones=_OFFSETS,
+)
+
+
+def test_the_wall_clock_is_aware_and_utc() -> None:
+    before = datetime.now(UTC)
+    moment = utc_now()
+    assert before <= moment <= datetime.now(UTC)
+    assert moment.tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        pytest.param(MOMENT.replace(microsecond=123456), "2026-01-08T18:05:30.123456Z", id="the documented example"),
+        pytest.param(MOMENT, "2026-01-08T18:05:30.000000Z", id="six digits even for a whole second"),
+        pytest.param(
+            MOMENT.astimezone(timezone(timedelta(hours=5, minutes=30))),
+            "2026-01-08T18:05:30.000000Z",
+            id="any zone is turned into UTC",
+        ),
+        pytest.param(datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00.000000Z", id="four digits even for year 1"),
+    ],
+)
+def test_a_time_is_written_in_one_form(moment: datetime, text: str) -> None:
+    assert write_time(moment) == text
+
+
+@given(MOMENTS)
+def test_what_is_written_is_read_back_as_the_same_moment_in_utc(moment: datetime) -> None:
+    again = read_time(write_time(moment))
+    assert again == moment
+    assert again.tzinfo is UTC
+
+
+@given(MOMENTS, MOMENTS)
+def test_text_order_is_time_order(one: datetime, other: datetime) -> None:
+    assert (write_time(one) < write_time(other)) == (one < other)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        pytest.param("2026-01-08T18:05:30Z", MOMENT, id="Z, as in the users' documents"),
+        pytest.param("2026-01-08T18:05:30.123456Z", MOMENT.replace(microsecond=123456), id="our own form"),
+        pytest.param("2026-01-08T18:05:30.5Z", MOMENT.replace(microsecond=500000), id="a short fraction"),
+        pytest.param("2026-01-08T18:05:30,5Z", MOMENT.replace(microsecond=500000), id="a comma"),
+        pytest.param("2026-01-08T18:05:30.123456789Z", MOMENT.replace(microsecond=123456), id="nanoseconds are cut"),
+        pytest.param("2026-01-08T19:05:30+01:00", MOMENT, id="an offset east"),
+        pytest.param("2026-01-08T10:35:30-07:30", MOMENT, id="an offset west"),
+        pytest.param("2026-01-08T19:05:30+0100", MOMENT, id="an offset without a colon"),
+        pytest.param("2026-01-08T18:05:30-00:00", MOMENT, id="minus zero"),
+        pytest.param("2026-01-08T18:05:30", MOMENT, id="no offset is UTC"),
+        pytest.param("2026-01-08 18:05:30", MOMENT, id="a blank for the T"),
+        pytest.param("2026-01-08T18:05", MOMENT.replace(second=0), id="no seconds"),
+        pytest.param("2026-01-08T18", MOMENT.replace(minute=0, second=0), id="hours only"),
+        pytest.param("20260108T180530Z", MOMENT, id="the basic form"),
+        pytest.param("20260108T18", MOMENT.replace(minute=0, second=0), id="the shortest there is"),
+        pytest.param("2024-02-29T00:00:00Z", datetime(2024, 2, 29, tzinfo=UTC), id="a leap day"),
+    ],
+)
+def test_every_iso_8601_time_is_read_as_utc(text: str, moment: datetime) -> None:
+    again = read_time(text)
+    assert (again, again.tzinfo) == (moment, UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(None, id="null"),
+        pytest.param(1767895530, id="a number"),
+        pytest.param(True, id="a boolean"),
+        pytest.param(MOMENT, id="a datetime"),
+        pytest.param("", id="empty"),
+        pytest.param("now", id="a word"),
+        pytest.param("2026-01-08", id="a date alone"),
+        pytest.param("20260108", id="a basic date alone"),
+        pytest.param("2026-01-08T", id="a date and no time"),
+        pytest.param("2026-01-08 ", id="a date and a blank"),
+        pytest.param("2026-W02-4", id="a week date"),
+        pytest.param("2026-W02-4T18:05:30", id="a week date with a time"),
+        pytest.param("18:05:30.000000", id="a time alone"),
+        pytest.param("2026-02-29T00:00:00Z", id="a day that was not"),
+        pytest.param("2026-13-01T00:00:00Z", id="a month that is not"),
+        pytest.param("2026-01-08T25:00:00Z", id="an hour that is not"),
+        pytest.param("2026-01-08T18:05:60Z", id="a leap second"),
+        pytest.param("2026-01-08T18:05:30+25:00", id="an offset that is not"),
+        pytest.param("0000-01-01T00:00:00Z", id="year 0"),
+        pytest.param("0001-01-01T00:00:00+00:01", id="before year 1 in UTC"),
+        pytest.param("9999-12-31T23:59:59-00:01", id="after year 9999 in UTC"),
+        pytest.param("2026-01-08T18:05:30Z\n", id="a newline at the end"),
+        pytest.param(" 2026-01-08T18:05:30Z", id="a blank in front"),
+        pytest.param("٢٠٢٦-01-08T18:05:30Z", id="digits of another script"),
+        pytest.param("2026-01-08T18:05:30Z and more", id="something behind it"),
+    ],
+)
+def test_everything_else_is_no_time(text: object) -> None:
+    with pytest.raises(ValueError, match=r"\Anot a time\Z"):
+        read_time(text)
+
+
+@pytest.mark.parametrize("text", ["2026-01-08+01:00", "2026-01-08-01:00", "2026-01-08?18:05", "20260108-1805"])
+def test_a_date_with_an_offset_is_no_time(text: str) -> None:
+    with pytest.raises(ValueError, match=r"\Anot a time\Z"):
+        read_time(text)
+
+
+@pytest.mark.parametrize("date", ["2026-01-08{}18:05:30Z", "20260108{}180530Z"], ids=["extended", "basic"])
+def test_date_and_time_of_day_are_parted_by_t_or_a_blank_and_nothing_else(date: str) -> None:
+    for char in map(chr, range(128)):
+        text = date.format(char)
+        if char in "Tt ":
+            assert read_time(text) == MOMENT
+        else:
+            with pytest.raises(ValueError, match=r"\Anot a time\Z"):
+                read_time(text)
+
+
+@given(st.one_of(st.text(), st.text("0123456789-:.TZ+W ", min_size=10, max_size=30)))
+@example("0001-01-01T00:00:00+23:59")
+def test_reading_a_time_never_fails_otherwise(text: str) -> None:
+    try:
+        moment = read_time(text)
+    except ValueError as error:
+        assert str(error) == "not a time"  # noqa: PT017  # most texts are none, and that is fine too
+    else:
+        assert moment.tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    ("moment", "stamp"),
+    [
+        pytest.param(MOMENT.replace(microsecond=999999), "20260108-180530", id="the fraction is cut"),
+        pytest.param(
+            datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=1))), "20251231-230000", id="turned into UTC"
+        ),
+    ],
+)
+def test_the_stamp_of_an_id_is_utc_to_the_second(moment: datetime, stamp: str) -> None:
+    assert stamp_of(moment) == stamp
+
+
+@pytest.mark.parametrize(
+    ("later", "seconds"),
+    [
+        pytest.param(MOMENT + timedelta(minutes=30), 1800.0, id="half an hour"),
+        pytest.param(MOMENT + timedelta(microseconds=1), 1e-06, id="the smallest step"),
+        pytest.param(MOMENT, 0.0, id="no time"),
+        pytest.param(MOMENT - timedelta(days=1), 0.0, id="a clock set back counts as no time"),
+        pytest.param(MOMENT.astimezone(timezone(timedelta(hours=9))), 0.0, id="the same moment elsewhere"),
+    ],
+)
+def test_seconds_between_are_never_negative(later: datetime, seconds: float) -> None:
+    assert seconds_between(MOMENT, later) == seconds
+
+
+def test_clocks_may_disagree_by_five_minutes() -> None:
+    assert timedelta(minutes=5) == FUTURE_TOLERANCE

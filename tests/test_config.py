@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+import math
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.config import OPTIONS, Config, load, project_file, user_file
+from gaia_sessions.errors import BadSetting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULTS: dict[str, object] = {
+    "durability": "full",
+    "hooks": True,
+    "idle_minutes": 30.0,
+    "ignore_agents": (),
+    "keep_last_message": True,
+    "lock_timeout": 10.0,
+    "max_errors": 3,
+    "store_description": True,
+}
+
+
+def settings(config: Config) -> dict[str, object]:
+    return {name: getattr(config, name) for name in OPTIONS}
+
+
+def write(path: str, text: str) -> str:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+    return path
+
+
+def refusal(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> tuple[str, str]:
+    with pytest.raises(BadSetting) as caught:
+        load(root, environ, flags)
+    assert str(caught.value).startswith(f"{caught.value.origin}: ")
+    return str(caught.value), caught.value.hint
+
+
+def test_where_nothing_is_said_the_documented_defaults_hold(root: str) -> None:
+    assert settings(load(root, os.environ)) == DEFAULTS
+
+
+def test_every_slot_of_a_config_is_an_option() -> None:
+    assert set(Config.__slots__) == set(OPTIONS) == set(DEFAULTS)
+
+
+def test_reading_the_settings_creates_nothing(root: str, away_from_home: Path) -> None:
+    load(root, os.environ)
+    assert not os.path.exists(root)
+    assert [path.name for path in away_from_home.rglob("*")] == ["elsewhere"]
+
+
+# From the weakest to the strongest; each says something else.
+def test_a_stronger_source_beats_all_weaker_ones(root: str, away_from_home: Path) -> None:
+    environ = {"HOME": str(away_from_home)}
+    seen = [load(root, environ).idle_minutes]
+    write(user_file(environ), "idle_minutes = 1")
+    seen.append(load(root, environ).idle_minutes)
+    write(project_file(root), "idle_minutes = 2")
+    seen.append(load(root, environ).idle_minutes)
+    environ["GAIA_SESSIONS_IDLE_MINUTES"] = "3"
+    seen.append(load(root, environ).idle_minutes)
+    seen.append(load(root, environ, {"idle_minutes": 4.0}).idle_minutes)
+    assert seen == [30.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_sources_that_speak_of_different_things_are_all_heard(root: str, away_from_home: Path) -> None:
+    environ = {"HOME": str(away_from_home), "GAIA_SESSIONS_MAX_ERRORS": "5"}
+    write(user_file(environ), 'durability = "fast"\n[hooks]\nstore_description = false\n')
+    write(project_file(root), '[hooks]\nignore_agents = ["Explore"]\n')
+    assert settings(load(root, environ, {"lock_timeout": 0.5, "idle_minutes": None})) == {
+        **DEFAULTS,
+        "durability": "fast",
+        "store_description": False,
+        "ignore_agents": ("explore",),
+        "max_errors": 5,
+        "lock_timeout": 0.5,
+    }
+
+
+def test_a_flag_that_was_not_given_beats_nothing(root: str) -> None:
+    assert load(root, {"GAIA_SESSIONS_LOCK_TIMEOUT": "2"}, {"lock_timeout": None}).lock_timeout == 2.0
+    assert settings(load(root, {}, {"no_option": None})) == DEFAULTS
+
+
+def test_a_variable_that_is_empty_counts_as_unset(root: str) -> None:
+    write(project_file(root), 'max_errors = 7\n[hooks]\nignore_agents = ["Explore"]\n')
+    empty = dict.fromkeys([*(f"GAIA_SESSIONS_{name.upper()}" for name in OPTIONS), "GAIA_SESSIONS_NO_OPTION"], "")
+    assert settings(load(root, empty)) == {**DEFAULTS, "max_errors": 7, "ignore_agents": ("explore",)}
+
+
+VALUES: list[tuple[str, str, str, str, object]] = [
+    ("idle_minutes", "idle_minutes = 45", "IDLE_MINUTES", "45", 45.0),
+    ("idle_minutes", "idle_minutes = 0.5", "IDLE_MINUTES", "0.5", 0.5),
+    ("max_errors", "max_errors = 1", "MAX_ERRORS", "1", 1),
+    ("max_errors", "max_errors = 2.0", "MAX_ERRORS", "2.0", 2),
+    ("durability", 'durability = "fast"', "DURABILITY", "fast", "fast"),
+    ("durability", 'durability = "full"', "DURABILITY", "full", "full"),
+    ("lock_timeout", "lock_timeout = 0.25", "LOCK_TIMEOUT", "0.25", 0.25),
+    ("lock_timeout", "lock_timeout = 0", "LOCK_TIMEOUT", "0", 0.0),
+    ("lock_timeout", "lock_timeout = 0.0", "LOCK_TIMEOUT", "0.0", 0.0),
+    ("hooks", "[hooks]\nenabled = false", "HOOKS", "off", False),
+    ("hooks", '[hooks]\nenabled = "ON"', "HOOKS", "ON", True),
+    ("store_description", "hooks.store_description = false", "STORE_DESCRIPTION", "no", False),
+    ("store_description", 'hooks.store_description = "Yes"', "STORE_DESCRIPTION", "Yes", True),
+    ("keep_last_message", "[hooks]\nkeep_last_message = false", "KEEP_LAST_MESSAGE", "0", False),
+    ("keep_last_message", '[hooks]\nkeep_last_message = "1"', "KEEP_LAST_MESSAGE", "1", True),
+    ("hooks", '[hooks]\nenabled = "true"', "HOOKS", "True", True),
+    ("hooks", '[hooks]\nenabled = "false"', "HOOKS", "FALSE", False),
+    (
+        "ignore_agents",
+        '[hooks]\nignore_agents = ["Explore", " Plan "]',
+        "IGNORE_AGENTS",
+        "Explore, Plan ,",
+        ("explore", "plan"),
+    ),
+    ("ignore_agents", "[hooks]\nignore_agents = []", "IGNORE_AGENTS", ",", ()),
+]
+_VALUE_IDS = [f"{row[0]} {row[3]}" for row in VALUES]
+
+
+@pytest.mark.parametrize(("name", "line", "variable", "text", "value"), VALUES, ids=_VALUE_IDS)
+def test_a_file_and_a_variable_say_the_same_thing_alike(
+    root: str, name: str, line: str, variable: str, text: str, value: object
+) -> None:
+    expected = {**DEFAULTS, name: value}
+    assert settings(load(root, {f"GAIA_SESSIONS_{variable}": text})) == expected
+    write(project_file(root), line)
+    assert settings(load(root, {})) == expected
+
+
+def test_there_is_a_value_above_for_every_option() -> None:
+    assert {row[0] for row in VALUES} == set(OPTIONS)
+
+
+MINUTES = "a number of minutes above 0 is wanted"
+SECONDS = "a number of seconds from 0 is wanted"
+COUNT = "a whole number above 0 is wanted"
+SWITCH = "true or false is wanted"
+ALL_KEYS = (
+    "the settings are durability, hooks.enabled, hooks.ignore_agents, hooks.keep_last_message, "
+    "hooks.store_description, idle_minutes, lock_timeout, max_errors"
+)
+
+BAD_LINES: list[tuple[str, str, str]] = [
+    ("idle_minutes = 0", "idle_minutes = 0", MINUTES),
+    ("idle_minutes = -1", "idle_minutes = -1", MINUTES),
+    ("idle_minutes = nan", "idle_minutes = nan", MINUTES),
+    ("idle_minutes = inf", "idle_minutes = inf", MINUTES),
+    ("idle_minutes = 1e9", "idle_minutes = 1000000000.0", MINUTES),
+    ("idle_minutes = true", "idle_minutes = True", MINUTES),
+    ("idle_minutes = [1]", "idle_minutes = [1]", MINUTES),
+    ('idle_minutes = "long"', "idle_minutes = 'long'", MINUTES),
+    ("max_errors = 0", "max_errors = 0", COUNT),
+    ("max_errors = 2.5", "max_errors = 2.5", COUNT),
+    ("lock_timeout = -1", "lock_timeout = -1", SECONDS),
+    ("lock_timeout = -0.5", "lock_timeout = -0.5", SECONDS),
+    ("lock_timeout = nan", "lock_timeout = nan", SECONDS),
+    ("lock_timeout = inf", "lock_timeout = inf", SECONDS),
+    ("lock_timeout = false", "lock_timeout = False", SECONDS),
+    ('lock_timeout = ""', "lock_timeout = ''", SECONDS),
+    ('durability = "slow"', "durability = 'slow'", '"full" or "fast" is wanted'),
+    ("durability = 1", "durability = 1", '"full" or "fast" is wanted'),
+    ("hooks.enabled = 1", "hooks.enabled = 1", SWITCH),
+    ('hooks.enabled = "maybe"', "hooks.enabled = 'maybe'", SWITCH),
+    ("hooks.enabled = {a = 1}", "hooks.enabled = {'a': 1}", SWITCH),
+    ("hooks.ignore_agents = 1", "hooks.ignore_agents = 1", "a list of agent types is wanted"),
+    ('hooks.ignore_agents = ["a", 1]', "hooks.ignore_agents = ['a', 1]", "a list of agent types is wanted"),
+    ("hooks.store_description = []", "hooks.store_description = []", SWITCH),
+    ("hooks.keep_last_message = 0", "hooks.keep_last_message = 0", SWITCH),
+]
+
+
+@pytest.mark.parametrize(("line", "shown", "hint"), BAD_LINES, ids=[row[0] for row in BAD_LINES])
+def test_a_value_that_means_nothing_is_refused_with_its_file_and_what_is_wanted(
+    root: str, line: str, shown: str, hint: str
+) -> None:
+    path = write(project_file(root), line)
+    assert refusal(root, {}) == (f"{path}: {shown}", hint)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "shown", "hint"),
+    [
+        ("IDLE_MINUTES", "soon", "idle_minutes = 'soon'", MINUTES),
+        ("MAX_ERRORS", "-3", "max_errors = '-3'", COUNT),
+        ("LOCK_TIMEOUT", "nan", "lock_timeout = 'nan'", SECONDS),
+        ("DURABILITY", "FAST", "durability = 'FAST'", '"full" or "fast" is wanted'),
+        ("LOCK_TIMEOUT", "-1", "lock_timeout = '-1'", SECONDS),
+        ("HOOKS", "maybe", "hooks.enabled = 'maybe'", SWITCH),
+        ("HOOKS", " ", "hooks.enabled = ' '", SWITCH),
+    ],
+)
+def test_a_variable_that_means_nothing_is_refused_by_its_name(
+    root: str, variable: str, text: str, shown: str, hint: str
+) -> None:
+    name = f"GAIA_SESSIONS_{variable}"
+    assert refusal(root, {name: text}) == (f"{name}: {shown}", hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "flag", "shown", "hint"),
+    [
+        ("idle_minutes", 0, "--idle-minutes", "idle_minutes = 0", MINUTES),
+        ("max_errors", 2.5, "--max-errors", "max_errors = 2.5", COUNT),
+        ("lock_timeout", -1.0, "--lock-timeout", "lock_timeout = -1.0", SECONDS),
+        ("lock_timeout", math.nan, "--lock-timeout", "lock_timeout = nan", SECONDS),
+        ("lock_timeout", False, "--lock-timeout", "lock_timeout = False", SECONDS),
+        ("lock_timeout", "", "--lock-timeout", "lock_timeout = ''", SECONDS),
+        ("hooks", "maybe", "--hooks", "hooks.enabled = 'maybe'", SWITCH),
+        ("idle_minute", 1, "--idle-minute", "unknown setting --idle-minute", "did you mean --idle-minutes?"),
+        ("no_hooks", True, "--no-hooks", "unknown setting --no-hooks", "did you mean --hooks?"),
+    ],
+)
+def test_a_flag_that_means_nothing_is_refused_by_its_name(
+    root: str, name: str, value: object, flag: str, shown: str, hint: str
+) -> None:
+    assert refusal(root, {}, {name: value}) == (f"{flag}: {shown}", hint)
+
+
+def test_a_flag_is_read_like_everything_else(root: str) -> None:
+    flags = {"lock_timeout": 0, "max_errors": "2", "hooks": "off", "ignore_agents": "Explore, Plan"}
+    assert settings(load(root, {}, flags)) == {
+        **DEFAULTS,
+        "lock_timeout": 0.0,
+        "max_errors": 2,
+        "hooks": False,
+        "ignore_agents": ("explore", "plan"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "hint"),
+    [
+        pytest.param("idle_minute = 1", "idle_minute", "did you mean idle_minutes?", id="a letter short"),
+        pytest.param("[hooks]\nenable = true", "hooks.enable", "did you mean hooks.enabled?", id="in a table"),
+        pytest.param("[hook]\nenabled = true", "hook", ALL_KEYS, id="another table"),
+        pytest.param("[hoooks]\n", "hoooks", ALL_KEYS, id="another table without keys"),
+        pytest.param("[max_error]\na = 1", "max_error", "did you mean max_errors?", id="a table for a setting"),
+        pytest.param("hooks = true", "hooks", ALL_KEYS, id="a value for a table"),
+        pytest.param("[hooks.enable]", "hooks.enable", "did you mean hooks.enabled?", id="a table in a table"),
+        pytest.param("xyzzy = 1", "xyzzy", ALL_KEYS, id="nothing near"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_nearest_known(root: str, line: str, key: str, hint: str) -> None:
+    path = write(project_file(root), line)
+    assert refusal(root, {}) == (f"{path}: unknown setting {key}", hint)
+
+
+@pytest.mark.parametrize(
+    ("variable", "hint"),
+    [
+        ("GAIA_SESSIONS_IDLE_MINUTE", "did you mean GAIA_SESSIONS_IDLE_MINUTES?"),
+        ("GAIA_SESSIONS_hooks", "did you mean GAIA_SESSIONS_HOOKS?"),
+        ("GAIA_SESSIONS_ROOTS", "did you mean GAIA_SESSIONS_HOOKS?"),
+    ],
+)
+def test_an_unknown_variable_is_refused_with_the_nearest_known(root: str, variable: str, hint: str) -> None:
+    assert refusal(root, {variable: "1"}) == (f"{variable}: unknown setting {variable}", hint)
+
+
+def test_a_known_table_without_keys_says_nothing(root: str) -> None:
+    write(project_file(root), "[hooks]\n")
+    assert settings(load(root, {})) == DEFAULTS
+
+
+def test_the_root_and_other_programs_variables_are_none_of_its_business(root: str) -> None:
+    environ = {"GAIA_SESSIONS_ROOT": "anywhere", "GAIA": "1", "CLAUDE_PROJECT_DIR": "x", "IDLE_MINUTES": "1"}
+    assert settings(load(root, environ)) == DEFAULTS
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"idle_minutes = ", id="no TOML"),
+        pytest.param(b"idle_minutes = 1\nidle_minutes = 2", id="a key twice"),
+        pytest.param(b"\xff", id="no UTF-8"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(root: str, content: bytes) -> None:
+    path = Path(write(project_file(root), ""))
+    path.write_bytes(content)
+    said, hint = refusal(root, {})
+    assert (said.startswith(f"{path}: "), hint) == (True, "correct the file or remove it")
+
+
+def test_a_directory_in_the_place_of_a_file_is_named(root: str) -> None:
+    path = project_file(root)
+    os.makedirs(path)
+    assert refusal(root, {})[0].startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("idle_minutes = 1" + "0" * 400, id="a number without end"),
+        pytest.param("max_errors = 1" + "0" * 400, id="a count without end"),
+        pytest.param("lock_timeout = 1" + "0" * 400, id="a wait without end"),
+        pytest.param("max_errors = 1" + "0" * 5000, id="more digits than Python reads"),
+        pytest.param("max_errors = 0x1" + "0" * 5000, id="more digits than Python shows"),
+        pytest.param("a = " + "[" * 5000 + "]" * 5000, id="nesting without end"),
+    ],
+)
+def test_whatever_stands_in_a_file_it_is_a_bad_setting(root: str, line: str) -> None:
+    path = write(project_file(root), line)
+    assert refusal(root, {})[0].startswith(f"{path}: ")
+
+
+def test_faults_are_handed_over_one_by_one_and_the_rest_is_kept(root: str) -> None:
+    path = write(project_file(root), 'idle_minutes = 45\nmax_errors = 0\nmax_error = 1\n[hooks]\nenabled = "no"\n')
+    faults: list[BadSetting] = []
+    environ = {"GAIA_SESSIONS_X": "1", "GAIA_SESSIONS_DURABILITY": "fast"}
+    flags = {"idle_minutes": -1, "keep_last_message": False, "y": 1}
+    config = load(root, environ, flags, on_fault=faults.append)
+    expected = {"idle_minutes": 45.0, "hooks": False, "durability": "fast", "keep_last_message": False}
+    assert settings(config) == {**DEFAULTS, **expected}
+    assert [(fault.origin, str(fault)) for fault in faults] == [
+        (path, f"{path}: max_errors = 0"),
+        (path, f"{path}: unknown setting max_error"),
+        ("GAIA_SESSIONS_X", "GAIA_SESSIONS_X: unknown setting GAIA_SESSIONS_X"),
+        ("--idle-minutes", "--idle-minutes: idle_minutes = -1"),
+        ("--y", "--y: unknown setting --y"),
+    ]
+
+
+def test_a_file_that_cannot_be_read_is_handed_over_and_passed_over(root: str) -> None:
+    path = write(project_file(root), "max_errors = 1\n?")
+    faults: list[BadSetting] = []
+    config = load(root, {"GAIA_SESSIONS_MAX_ERRORS": "7"}, on_fault=faults.append)
+    assert (config.max_errors, [fault.origin for fault in faults]) == (7, [path])
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        pytest.param("/p/.claude/session", "/p/.claude/gaia-sessions.toml", id="beside a project's own settings"),
+        pytest.param("/p/.claude/sessions", "/p/.claude/sessions/.config.toml", id="not quite its place"),
+        pytest.param("/p/claude/session", "/p/claude/session/.config.toml", id="nor this"),
+        pytest.param("/srv/agents", "/srv/agents/.config.toml", id="in a root elsewhere"),
+    ],
+)
+def test_the_project_file_stands_where_the_sessions_are(root: str, path: str) -> None:
+    assert project_file(root) == path
+
+
+@pytest.mark.parametrize(
+    ("environ", "path"),
+    [
+        pytest.param({"HOME": "/h"}, "/h/.config/gaia-sessions/config.toml", id="home"),
+        pytest.param({"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, "/x/gaia-sessions/config.toml", id="XDG"),
+        pytest.param({"HOME": "/h", "XDG_CONFIG_HOME": ""}, "/h/.config/gaia-sessions/config.toml", id="XDG empty"),
+        pytest.param({"HOME": "/h", "XDG_CONFIG_HOME": "x"}, "/h/.config/gaia-sessions/config.toml", id="XDG relative"),
+    ],
+)
+def test_the_user_file_stands_by_the_xdg_rule(environ: dict[str, str], path: str) -> None:
+    assert user_file(environ) == path
+
+
+def test_without_a_home_no_file_of_the_working_directory_is_taken_for_the_users(root: str) -> None:
+    write(".config/gaia-sessions/config.toml", "max_errors = 1")
+    assert settings(load(root, {})) == DEFAULTS
+
+
+def test_a_config_is_frozen() -> None:
+    config = Config({"max_errors": 1})
+    for name in ("max_errors", "something_new"):
+        with pytest.raises(AttributeError, match="frozen"):
+            setattr(config, name, 2)
+    assert settings(config) == {**DEFAULTS, "max_errors": 1}
+
+
+def test_a_config_takes_the_options_it_knows() -> None:
+    chosen: dict[str, Any] = {"idle_minutes": 1.0, "not_an_option": 1}
+    assert settings(Config(chosen)) == {**DEFAULTS, "idle_minutes": 1.0}
+
+
+def test_the_resume_policy_gets_its_limits() -> None:
+    limits = Config({"idle_minutes": 0.5, "max_errors": 7}).limits
+    assert (limits.idle, limits.max_errors) == (timedelta(seconds=30), 7)

@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from gaia_sessions import errors
+from gaia_sessions.errors import (
+    EXIT_BUG,
+    EXIT_CODES,
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    EXIT_NO,
+    BadArgument,
+    BadSetting,
+    Conflict,
+    CorruptSession,
+    DurabilityUnknown,
+    IllegalMove,
+    InvalidId,
+    InvalidInput,
+    LockTimeout,
+    LockUnsupported,
+    NewerSchema,
+    ResumeNotAllowed,
+    RevisionChanged,
+    SessionExists,
+    SessionFinal,
+    SessionNotFound,
+    SessionsError,
+    StoreFailure,
+    TooLarge,
+    UnknownOutcome,
+    UnknownPhase,
+    UsageError,
+    exit_code,
+)
+
+# One of each kind: the error, its code, its exit code, its message, its hint, its own data.
+EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
+    (UsageError("not so", "but so"), "usage", 2, "not so", "but so", {}),
+    (
+        UnknownPhase("sleeping", ["planning", "approval"]),
+        "unknown_phase",
+        2,
+        "unknown phase 'sleeping'",
+        "the phases are planning, approval",
+        {"phase": "sleeping", "known": ("planning", "approval")},
+    ),
+    (
+        UnknownOutcome(None, iter(["completed", "failed"])),
+        "unknown_outcome",
+        2,
+        "unknown outcome None",
+        "the outcomes are completed, failed",
+        {"outcome": None, "known": ("completed", "failed")},
+    ),
+    (
+        BadArgument("hours", -1, "a number from 0"),
+        "bad_argument",
+        2,
+        "hours -1 means nothing",
+        "a number from 0 is wanted",
+        {"name": "hours", "value": -1},
+    ),
+    (
+        BadSetting("GAIA_SESSIONS_HOOKS", "hooks = 'maybe'", "on or off"),
+        "bad_setting",
+        2,
+        "GAIA_SESSIONS_HOOKS: hooks = 'maybe'",
+        "on or off",
+        {"origin": "GAIA_SESSIONS_HOOKS"},
+    ),
+    (
+        SessionNotFound("agent-1"),
+        "not_found",
+        3,
+        "no session 'agent-1'",
+        "`gaia-sessions list` shows those that exist",
+        {"agent_id": "agent-1"},
+    ),
+    (Conflict("no", "ask otherwise"), "conflict", 4, "no", "ask otherwise", {}),
+    (
+        SessionExists("agent-1"),
+        "exists",
+        4,
+        "session 'agent-1' exists already",
+        "leave the id out to have one made",
+        {"agent_id": "agent-1"},
+    ),
+    (
+        SessionFinal("agent-1", "completed"),
+        "final",
+        4,
+        "session 'agent-1' is completed and takes no more changes",
+        "create a new session for further work",
+        {"agent_id": "agent-1", "phase": "completed"},
+    ),
+    (
+        IllegalMove("planning", "initializing"),
+        "illegal_move",
+        4,
+        "no move leads from planning to initializing",
+        "the README shows the diagram of phases",
+        {"from_phase": "planning", "to_phase": "initializing"},
+    ),
+    (
+        ResumeNotAllowed("agent-1", "executing"),
+        "resume_not_allowed",
+        4,
+        "session 'agent-1' cannot be made ready to resume while executing",
+        "move it to investigating, planning or approval first",
+        {"agent_id": "agent-1", "phase": "executing"},
+    ),
+    (
+        RevisionChanged("agent-1", 3, 5),
+        "revision_changed",
+        4,
+        "session 'agent-1' is at revision 5, not 3",
+        "read it again and decide on what it says now",
+        {"agent_id": "agent-1", "asked": 3, "actual": 5},
+    ),
+    (
+        NewerSchema("agent-1", 2, 1),
+        "newer_schema",
+        4,
+        "session 'agent-1' has schema 2; this version writes 1 and only shows newer ones",
+        "update gaia-sessions",
+        {"agent_id": "agent-1", "schema": 2},
+    ),
+    (
+        LockTimeout("session/.locks/a.lock", 10.0, 4711),
+        "lock_timeout",
+        5,
+        "session/.locks/a.lock: held by process 4711 for over 10 s",
+        "try again, or wait longer with --lock-timeout",
+        {"path": "session/.locks/a.lock", "seconds": 10.0, "holder": 4711},
+    ),
+    (
+        LockTimeout("a.lock", 0.5, None),
+        "lock_timeout",
+        5,
+        "a.lock: held by another process for over 0.5 s",
+        "try again, or wait longer with --lock-timeout",
+        {"path": "a.lock", "seconds": 0.5, "holder": None},
+    ),
+    (
+        CorruptSession("agent-1", "agent-1/state.json", "line 1 column 1: not JSON"),
+        "corrupt",
+        6,
+        "agent-1/state.json: line 1 column 1: not JSON",
+        "mend the file, or remove the session: gaia-sessions cleanup --corrupt",
+        {"agent_id": "agent-1", "path": "agent-1/state.json", "problem": "line 1 column 1: not JSON"},
+    ),
+    (
+        InvalidInput("a string is wanted, not a number", "summary"),
+        "invalid_input",
+        7,
+        "summary: a string is wanted, not a number",
+        "correct the input and try again",
+        {"problem": "a string is wanted, not a number", "where": "summary"},
+    ),
+    (
+        InvalidInput("nothing came", hint="send something"),
+        "invalid_input",
+        7,
+        "nothing came",
+        "send something",
+        {"problem": "nothing came", "where": ""},
+    ),
+    (
+        InvalidId("..", "does not begin with a letter or digit"),
+        "invalid_id",
+        7,
+        "'..' is no session id: does not begin with a letter or digit",
+        "an id looks like agent-123: letters, digits, . _ -",
+        {
+            "value": "..",
+            "problem": "'..' is no session id: does not begin with a letter or digit",
+            "where": "",
+        },
+    ),
+    (
+        TooLarge("the document", 11, 10),
+        "too_large",
+        7,
+        "the document is over the limit of 10 bytes",
+        "keep long texts in a file and name the file",
+        {"problem": "the document is over the limit of 10 bytes", "where": "", "size": 11, "limit": 10},
+    ),
+    (
+        StoreFailure("write", "state.json", "No space left on device"),
+        "io_error",
+        8,
+        "state.json: cannot write: No space left on device",
+        "mend what the system says and try again",
+        {"action": "write", "path": "state.json", "reason": "No space left on device"},
+    ),
+    (
+        StoreFailure("read", "state.json", "Permission denied", "chmod it"),
+        "io_error",
+        8,
+        "state.json: cannot read: Permission denied",
+        "chmod it",
+        {"action": "read", "path": "state.json", "reason": "Permission denied"},
+    ),
+    (
+        LockUnsupported(".locks", "Function not implemented"),
+        "lock_unsupported",
+        8,
+        ".locks: cannot lock: Function not implemented",
+        "keep the sessions on a local file system",
+        {"action": "lock", "path": ".locks", "reason": "Function not implemented"},
+    ),
+    (
+        DurabilityUnknown("agent-1", "Input/output error"),
+        "durability_unknown",
+        9,
+        "agent-1: applied, but not confirmed by the disk: Input/output error",
+        "check the disk; the change is visible",
+        {"path": "agent-1", "reason": "Input/output error"},
+    ),
+]
+
+ALL = [*(row[0] for row in EXAMPLES), SessionsError("not so", "but so")]
+
+
+class Later(LockUnsupported):
+    """An error of a part that is not written yet, whose constructor takes something else."""
+
+    def __init__(self, path: str, number: int) -> None:
+        self.number = number
+        super().__init__(path, f"errno {number}")
+
+
+KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, SessionsError)]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "ends_with", "message", "hint", "data"),
+    EXAMPLES,
+    ids=[f"{type(row[0]).__name__}-{number}" for number, row in enumerate(EXAMPLES)],
+)
+def test_an_error_says_what_happened_and_what_to_do_and_carries_its_data(
+    error: SessionsError, code: str, ends_with: int, message: str, hint: str, data: dict[str, object]
+) -> None:
+    said = {"code": error.code, "exit_code": exit_code(error), "message": str(error), "data": vars(error)}
+    assert said == {"code": code, "exit_code": ends_with, "message": message, "data": {**data, "hint": hint}}
+
+
+def test_there_is_an_example_above_of_every_error_but_the_root() -> None:
+    assert {type(row[0]) for row in EXAMPLES} == set(KINDS) - {SessionsError}
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("error", ALL, ids=lambda error: type(error).__name__)
+def test_an_error_survives_pickling_whole(error: SessionsError, protocol: int) -> None:
+    again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301  # our own
+    assert type(again) is type(error)
+    assert (str(again), again.args, again.hint, vars(again)) == (str(error), error.args, error.hint, vars(error))
+
+
+@pytest.mark.parametrize("error", ALL, ids=lambda error: type(error).__name__)
+def test_a_copied_error_shares_no_data_with_its_original(error: SessionsError) -> None:
+    before = dict(vars(error))
+    again = copy.copy(error)
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), before)
+    again.hint = "another"
+    assert vars(error) == before
+
+
+def test_an_error_of_a_later_part_survives_pickling_too() -> None:
+    again = pickle.loads(pickle.dumps(Later("p", 7)))  # noqa: S301  # our own
+    assert (type(again), str(again), vars(again)) == (Later, "p: cannot lock: errno 7", vars(Later("p", 7)))
+
+
+def test_no_two_kinds_of_error_share_a_code() -> None:
+    codes = [kind.code for kind in KINDS]
+    assert sorted(codes) == sorted(set(codes))
+
+
+def test_the_exit_codes_are_the_documented_ones() -> None:
+    table = {kind.__name__: number for kind, number in EXIT_CODES.items()}
+    assert table == {
+        "UsageError": 2,
+        "SessionNotFound": 3,
+        "Conflict": 4,
+        "LockTimeout": 5,
+        "CorruptSession": 6,
+        "InvalidInput": 7,
+        "StoreFailure": 8,
+        "DurabilityUnknown": 9,
+    }
+    assert (EXIT_DONE, EXIT_NO, EXIT_BUG, EXIT_INTERRUPTED) == (0, 1, 70, 130)
+
+
+def test_every_error_but_the_root_has_an_ancestor_in_the_exit_table() -> None:
+    assert [kind for kind in KINDS if EXIT_CODES.keys().isdisjoint(kind.__mro__)] == [SessionsError]
+
+
+def test_an_error_of_a_later_part_ends_like_its_nearest_ancestor() -> None:
+    assert exit_code(Later("p", 7)) == 8
+
+
+@pytest.mark.parametrize(
+    ("length", "shown"),
+    [
+        pytest.param(78, "'" + "x" * 78 + "'", id="80 characters with quotes stand whole"),
+        pytest.param(79, "'" + "x" * 76 + "...", id="81 are cut to 80"),
+        pytest.param(1 << 20, "'" + "x" * 76 + "...", id="a megabyte is cut to 80"),
+    ],
+)
+def test_an_impossible_id_is_shown_shortened(length: int, shown: str) -> None:
+    assert str(InvalidId("x" * length, "too long")) == f"{shown} is no session id: too long"
+
+
+def test_control_characters_of_an_impossible_id_are_shown_escaped() -> None:
+    assert str(InvalidId("a\x1b[2J\n", "bad")) == r"'a\x1b[2J\n' is no session id: bad"

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from string import ascii_letters, digits
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gaia_sessions.errors import InvalidId
+from gaia_sessions.ids import LONGEST_ID, check_agent_id, encode_key, fold, is_agent_id, new_agent_id
+
+GOOD = [
+    "a",
+    "7",
+    "agent-123",
+    "agent-20260108-180530-abc12345",
+    "A.b_c-D",
+    "a.b.c",
+    "a-",
+    "a_",
+    "console",
+    "com",
+    "com10",
+    "lpt",
+    "a.con",
+    "nul-1",
+    "x" * 128,
+]
+
+NO_SUCH_CHARACTER = "has a character other than letters, digits, . _ -"
+BEGINS_BADLY = "does not begin with a letter or digit"
+DOTS = "has two dots in a row or one at the end"
+DEVICE = "is a device name on Windows"
+
+BAD: list[tuple[str, object, str]] = [
+    ("null", None, "not a string"),
+    ("number", 7, "not a string"),
+    ("boolean", True, "not a string"),
+    ("bytes", b"agent-1", "not a string"),
+    ("array", ["agent-1"], "not a string"),
+    ("empty", "", "empty"),
+    ("129 characters", "x" * 129, "longer than 128 characters"),
+    ("slash", "a/b", NO_SUCH_CHARACTER),
+    ("absolute path", "/etc/passwd", NO_SUCH_CHARACTER),
+    ("climbing path", "../../x", NO_SUCH_CHARACTER),
+    ("backslash", "a\\b", NO_SUCH_CHARACTER),
+    ("space", "a b", NO_SUCH_CHARACTER),
+    ("newline at the end", "agent-1\n", NO_SUCH_CHARACTER),
+    ("NUL", "a\0b", NO_SUCH_CHARACTER),
+    ("colon", "a:b", NO_SUCH_CHARACTER),
+    ("umlaut", "ärger", NO_SUCH_CHARACTER),
+    ("letter of another script", "аgent", NO_SUCH_CHARACTER),  # noqa: RUF001  # a Cyrillic a, that is the point
+    ("digit of another script", "agent-٣", NO_SUCH_CHARACTER),
+    ("lone surrogate", "a\ud800", NO_SUCH_CHARACTER),
+    ("tilde", "~", NO_SUCH_CHARACTER),
+    ("hidden", ".locks", BEGINS_BADLY),
+    ("one dot", ".", BEGINS_BADLY),
+    ("two dots", "..", BEGINS_BADLY),
+    ("option", "-rf", BEGINS_BADLY),
+    ("underscore first", "_a", BEGINS_BADLY),
+    ("two dots inside", "a..b", DOTS),
+    ("dot at the end", "a.", DOTS),
+    ("con", "con", DEVICE),
+    ("CON", "CON", DEVICE),
+    ("nul.txt", "nul.txt", DEVICE),
+    ("Aux.tar.gz", "Aux.tar.gz", DEVICE),
+    ("prn", "prn", DEVICE),
+    *((f"{port}{digit}", f"{port}{digit}", DEVICE) for port in ("com", "LPT") for digit in digits),
+]
+
+
+@pytest.mark.parametrize("value", GOOD)
+def test_a_good_id_is_returned_as_it_is(value: str) -> None:
+    assert (check_agent_id(value), is_agent_id(value)) == (value, True)
+
+
+@pytest.mark.parametrize(("value", "problem"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+def test_an_impossible_id_is_refused_with_the_rule_it_breaks(value: object, problem: str) -> None:
+    with pytest.raises(InvalidId) as caught:
+        check_agent_id(value)
+    assert (caught.value.value, str(caught.value).split(" is no session id: ")[1]) == (value, problem)
+    assert not is_agent_id(value)
+
+
+_RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+_DEVICE_NAME = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?", re.ASCII | re.IGNORECASE)
+
+
+@given(st.one_of(st.text(), st.text(ascii_letters + digits + "._-", max_size=140)))
+@example("com1.x")
+def test_an_id_is_accepted_exactly_when_the_documented_rule_holds(value: str) -> None:
+    holds = bool(_RULE.fullmatch(value)) and not value.endswith(".") and ".." not in value
+    assert is_agent_id(value) == (holds and not _DEVICE_NAME.fullmatch(value))
+
+
+def test_the_longest_id_is_the_documented_one() -> None:
+    assert LONGEST_ID == 128
+
+
+@pytest.mark.parametrize(
+    ("moment", "chance", "made"),
+    [
+        pytest.param(
+            datetime(2026, 1, 8, 18, 5, 30, 999999, tzinfo=UTC),
+            b"\xab\xc1\x23\x45",
+            "agent-20260108-180530-abc12345",
+            id="UTC, the fraction cut off",
+        ),
+        pytest.param(
+            datetime(2026, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=2))),
+            b"\0\0\0\x01",
+            "agent-20251231-223000-00000001",
+            id="another zone is turned into UTC, zeros are kept",
+        ),
+    ],
+)
+def test_a_made_id_carries_the_time_in_utc_and_chance(moment: datetime, chance: bytes, made: str) -> None:
+    assert new_agent_id(moment, chance) == made
+
+
+@given(st.datetimes(datetime(1000, 1, 1), timezones=st.just(UTC)), st.binary(min_size=4, max_size=4))  # noqa: DTZ001
+def test_a_made_id_is_a_good_id_of_the_generated_form(moment: datetime, chance: bytes) -> None:
+    made = new_agent_id(moment, chance)
+    assert check_agent_id(made) == made
+    assert re.fullmatch(r"agent-[0-9]{8}-[0-9]{6}-[0-9a-f]{8}", made)
+
+
+@given(st.text(ascii_letters + digits + "._-"))
+def test_ids_that_differ_only_in_case_fold_into_one(agent_id: str) -> None:
+    assert fold(agent_id.upper()) == fold(agent_id.lower()) == fold(fold(agent_id))
+
+
+@pytest.mark.parametrize(
+    ("parts", "name"),
+    [
+        pytest.param(("explore",), "explore", id="a plain word is its own name"),
+        pytest.param(("a-b_c-1",), "a-b_c-1", id="dash and underscore are plain"),
+        pytest.param(("Explore",), "%45xplore", id="an upper case letter is escaped: names are case-proof"),
+        pytest.param(("a.b",), "a%2eb", id="a dot is escaped: it separates parts"),
+        pytest.param(("a", "b"), "a.b", id="two parts"),
+        pytest.param(("%45",), "%2545", id="a percent sign is escaped"),
+        pytest.param(("a/b\n:",), "a%2fb%0a%3a", id="path separator, newline and colon"),
+        pytest.param(("é",), "%c3%a9", id="UTF-8, byte by byte"),
+        pytest.param(("\ud800",), "%ed%a0%80", id="half of a surrogate pair"),
+        pytest.param(("",), "%", id="an empty part still has a name"),
+        pytest.param(("", ""), "%.%", id="two empty parts"),
+        pytest.param(("x" * 200,), "x" * 200, id="200 characters stand whole"),
+        pytest.param(
+            ("x" * 201,),
+            "x" * 100 + "+" + "84a0678c90937f5dcf9994d5866668da6b995109c8ad845410559b48a4ecafed",
+            id="201 keep their beginning and end in a SHA-256",
+        ),
+    ],
+)
+def test_a_key_becomes_a_readable_file_name(parts: tuple[str, ...], name: str) -> None:
+    assert encode_key(*parts) == name
+
+
+_ANY_TEXT = st.text(st.characters(), max_size=30)
+_KEYS = st.lists(
+    st.one_of(
+        _ANY_TEXT,
+        st.text("aA.%+-", max_size=4),
+        st.builds(str.__mul__, st.text(st.characters(), min_size=1, max_size=5), st.integers(20, 200)),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(_KEYS)
+@example(["\ud800" * 300])
+@example(["", "", ""])
+def test_any_key_becomes_a_name_that_every_file_system_takes(parts: list[str]) -> None:
+    name = encode_key(*parts)
+    assert re.fullmatch(r"[a-z0-9_%.+-]+", name)
+    assert len(name.encode()) <= 255
+    assert name not in {".", ".."}
+
+
+@given(st.lists(_KEYS, min_size=2, max_size=6, unique_by=tuple))
+@example([["a", "b"], ["a.b"], ["a%2eb"], ["a", "", "b"]])
+@example([["A"], ["a"], ["%41"]])
+@example([["x" * 300], ["x" * 301], ["x" * 150, "x" * 150]])
+@example([[""], ["%"], ["", ""]])
+def test_different_keys_have_different_names_whatever_the_case(keys: list[list[str]]) -> None:
+    names = {encode_key(*parts).casefold() for parts in keys}
+    assert len(names) == len(keys)

@@ -1,0 +1,306 @@
+"""Which room may import which, and through which doors the world comes in: read from the source itself."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+import gaia_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = "gaia_sessions"
+SOURCE = Path(gaia_sessions.__file__).parent
+
+DOMAIN = [
+    "errors",
+    "clock",
+    "ids",
+    "strictjson",
+    "checks",
+    "phases",
+    "shape",
+    "record",
+    "changes",
+    "runs",
+    "policy",
+    "events",
+]
+
+# From the bottom up: a room imports from its own and from lines above its own, never from beside or below it.
+FLOORS = [
+    *([room] for room in DOMAIN),
+    ["config", "project", "streams"],
+    ["stores"],
+    ["lifecycle"],
+    ["api"],
+    ["hooks"],
+    ["models"],
+    ["views"],
+    ["cli"],
+    ["__main__"],
+]
+FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+DOORS = {
+    "click": "cli/",
+    "rich": "views/",
+    "pydantic": "models.py",
+    "pydantic_core": "models.py",  # the engine of pydantic, installed with it
+    "filelock": "stores/locks.py",
+    "dateutil": "cli/times.py",
+}
+STDLIB_ONLY = [*DOMAIN, "config", "project", "streams", "stores", "lifecycle", "api", "hooks"]
+READS_THE_ENVIRONMENT = ["config", "project", "api", "hooks", "cli"]
+
+FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+
+
+class Import(NamedTuple):
+    """One module a file imports at run time, by its whole name."""
+
+    line: int
+    name: str
+
+
+def room_of(file: str) -> str:
+    return file.partition("/")[0].removesuffix(".py")
+
+
+@cache
+def tree_of(file: str) -> ast.Module:
+    return ast.parse((SOURCE / file).read_text(encoding="utf-8"), file)
+
+
+def running(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node below ``node`` but those that only a type checker sees."""
+    yield node
+    hidden = node.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) else []
+    for child in ast.iter_child_nodes(node):
+        if child not in hidden:
+            yield from running(child)
+
+
+def imports_of(file: str) -> Iterator[Import]:
+    """What ``file`` imports; ``from package import name`` counts as the module ``package.name`` if that exists."""
+    for node in running(tree_of(file)):
+        if isinstance(node, ast.Import):
+            yield from (Import(node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute(file, node)
+            for alias in node.names:
+                whole = f"{base}.{alias.name}"
+                yield Import(node.lineno, whole if is_module(whole) else base)
+
+
+def absolute(file: str, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    here = [PACKAGE, *Path(file).parts][: -node.level]
+    return ".".join([*here, node.module] if node.module else here)
+
+
+def is_module(name: str) -> bool:
+    path = SOURCE.joinpath(*name.split(".")[1:])
+    return name.startswith(f"{PACKAGE}.") and (path.is_dir() or path.with_suffix(".py").is_file())
+
+
+def is_allowed(file: str, target: str) -> bool:
+    """Whether ``file`` may import the module ``target`` of the package."""
+    parts = target.split(".")
+    if len(parts) == 1:
+        return FLOOR_OF[room_of(file)] >= FLOOR_OF["hooks"]  # the front door: the version and the public names
+    room, other = room_of(file), parts[1]
+    return room == other or FLOOR_OF[other] < FLOOR_OF[room]
+
+
+def test_every_file_stands_in_a_room_of_the_list() -> None:
+    assert [file for file in FILES if room_of(file) not in {*FLOOR_OF, "__init__"}] == []
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file != "__init__.py"])
+def test_a_room_imports_only_rooms_above_it_in_the_list(file: str) -> None:
+    ours = [found for found in imports_of(file) if found.name.split(".")[0] == PACKAGE]
+    assert [found for found in ours if not is_allowed(file, found.name)] == []
+
+
+def test_the_front_door_opens_on_the_api_and_only_when_it_is_used() -> None:
+    at_once = [node for node in tree_of("__init__.py").body if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert at_once == []
+    assert {found.name for found in imports_of("__init__.py")} == {f"{PACKAGE}.api"}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_not_ours_comes_in_through_its_one_door(file: str) -> None:
+    foreign = [
+        found for found in imports_of(file) if found.name.split(".")[0] not in {PACKAGE, *sys.stdlib_module_names}
+    ]
+    assert [found for found in foreign if not opens(file, found.name.split(".")[0])] == []
+
+
+def opens(file: str, third_party: str) -> bool:
+    door = DOORS.get(third_party)
+    return door is not None and (file.startswith(door) if door.endswith("/") else file == door)
+
+
+def test_the_doors_into_the_rooms_that_must_start_fast_are_shut_but_for_the_lock() -> None:
+    doors = {door for door in DOORS.values() if room_of(door) in STDLIB_ONLY}
+    assert doors == {"stores/locks.py"}
+
+
+def called(node: ast.Call) -> str:
+    return ast.unparse(node.func)
+
+
+def writes(node: ast.AST) -> bool:
+    """Whether ``node`` opens a file for writing, moves one or syncs it."""
+    if isinstance(node, ast.Attribute | ast.Name):
+        name = ast.unparse(node)
+        return name in {"os.rename", "os.renames", "os.replace", "os.fsync", "os.link", "os.truncate", "os.mkfifo"} or (
+            name.split(".")[-1] in {"O_CREAT", "write_text", "write_bytes"}
+        )
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "os" and bool(
+            {alias.name for alias in node.names} & {"rename", "replace", "fsync", "open"}
+        )
+    return (
+        isinstance(node, ast.Call) and called(node) in {"open", "io.open", "os.fdopen", "gzip.open"} and not reads(node)
+    )
+
+
+def reads(node: ast.Call) -> bool:
+    """Whether this call of ``open`` can be seen to change no file: it only reads, or writes to nowhere."""
+    if node.args and ast.unparse(node.args[0]) == "os.devnull":
+        return True
+    keyword = next((keyword.value for keyword in node.keywords if keyword.arg == "mode"), None)
+    mode = node.args[1] if len(node.args) > 1 else keyword
+    return mode is None or (isinstance(mode, ast.Constant) and not set("wax+") & set(str(mode.value)))
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if room_of(file) != "stores"])
+def test_only_the_stores_write_files(file: str) -> None:
+    offences = [ast.unparse(node) for node in running(tree_of(file)) if writes(node)]
+    assert offences == []
+
+
+_ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
+
+
+def names_in(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Attribute):
+        return {node.attr}
+    if isinstance(node, ast.Name):
+        return {node.id}
+    return {alias.name for alias in node.names} if isinstance(node, ast.ImportFrom) else set()
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if room_of(file) not in READS_THE_ENVIRONMENT])
+def test_only_the_edges_read_the_environment(file: str) -> None:
+    assert [ast.unparse(node) for node in running(tree_of(file)) if names_in(node) & _ENVIRONMENT] == []
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if room_of(file) in set(DOMAIN) - {"clock"}])
+def test_the_domain_touches_no_file_no_process_and_no_clock(file: str) -> None:
+    world = {
+        "os",
+        "io",
+        "pathlib",
+        "shutil",
+        "subprocess",
+        "socket",
+        "tempfile",
+        "time",
+        "random",
+        "secrets",
+        "threading",
+    }
+    assert [found for found in imports_of(file) if found.name.split(".")[0] in world] == []
+    calls = {called(node) for node in running(tree_of(file)) if isinstance(node, ast.Call)}
+    assert calls & {"open", "print", "input", "utc_now", "datetime.now", "datetime.utcnow", "datetime.today"} == set()
+
+
+# The walk above must see an offence to be worth anything: each of these is one.
+@pytest.mark.parametrize(
+    "source",
+    [
+        "open('f', 'w')",
+        "open('f', mode='ab')",
+        "open('f', mode)",
+        "open('f', 'r+')",
+        "os.fdopen(3, 'xb')",
+        "os.replace('a', 'b')",
+        "move = os.rename",
+        "os.fsync(3)",
+        "os.open('f', os.O_WRONLY | os.O_CREAT)",
+        "from os import replace",
+        "Path('f').write_text('x')",
+    ],
+)
+def test_writing_is_recognised(source: str) -> None:
+    assert any(writes(node) for node in running(ast.parse(source)))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "open('f')",
+        "open('f', 'rb')",
+        "open('f', mode='r')",
+        "'a'.replace('b', 'c')",
+        "os.open('f', os.O_RDONLY)",
+        "open(os.devnull, 'w')",
+    ],
+)
+def test_reading_is_not_taken_for_writing(source: str) -> None:
+    assert not any(writes(node) for node in running(ast.parse(source)))
+
+
+def test_what_only_a_type_checker_sees_is_exempt_and_what_runs_is_not() -> None:
+    tree = ast.parse(
+        "if TYPE_CHECKING:\n    import seen_never\nelse:\n    import seen_now\ndef f():\n    import seen_later\n"
+    )
+    names = [alias.name for node in running(tree) if isinstance(node, ast.Import) for alias in node.names]
+    assert names == ["seen_now", "seen_later"]
+
+
+@pytest.mark.parametrize(
+    ("file", "target", "allowed"),
+    [
+        ("record.py", "gaia_sessions.shape", True),
+        ("shape.py", "gaia_sessions.record", False),
+        ("stores/files.py", "gaia_sessions.stores.locks", True),
+        ("stores/files.py", "gaia_sessions.lifecycle.news", False),
+        ("config.py", "gaia_sessions.project", False),
+        ("cli/main.py", "gaia_sessions", True),
+        ("api.py", "gaia_sessions", False),
+    ],
+)
+def test_the_list_is_read_as_it_is_meant(file: str, target: str, allowed: bool) -> None:  # noqa: FBT001
+    assert is_allowed(file, target) == allowed
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "name"),
+    [
+        ("stores/files.py", "from . import atomic", "gaia_sessions.stores.atomic"),
+        ("stores/files.py", "from .locks import Lock", "gaia_sessions.stores.locks"),
+        ("stores/files.py", "from .. import errors", "gaia_sessions.errors"),
+        ("record.py", "from .errors import InvalidInput", "gaia_sessions.errors"),
+        ("record.py", "from . import strictjson", "gaia_sessions.strictjson"),
+        ("record.py", "from gaia_sessions import strictjson", "gaia_sessions.strictjson"),
+        ("record.py", "from gaia_sessions import __version__", "gaia_sessions"),
+        ("record.py", "from os import path", "os"),
+    ],
+)
+def test_an_import_is_resolved_to_the_module_it_means(file: str, source: str, name: str) -> None:
+    [node] = ast.parse(source).body
+    assert isinstance(node, ast.ImportFrom)
+    base = absolute(file, node)
+    whole = f"{base}.{node.names[0].name}"
+    assert (whole if is_module(whole) else base) == name

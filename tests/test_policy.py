@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.clock import write_time
+from gaia_sessions.phases import PHASES
+from gaia_sessions.policy import ADVICE, RESUMABLE_REASON, Limits, decide
+from gaia_sessions.record import decode, encode, new_record
+
+if TYPE_CHECKING:
+    from gaia_sessions.shape import Record
+
+NOW = datetime(2026, 1, 8, 18, 30, tzinfo=UTC)
+PHASES_TO_RESUME = ["investigating", "planning", "approval"]
+LIVE = {"run": 1, "started_at": "2026-01-08T18:00:00Z"}
+CLAIMED = {"run": 2, "claimed_at": "2026-01-08T18:29:00Z"}
+ENDED = {"run": 1, "started_at": "2026-01-08T18:00:00Z", "ended_at": "2026-01-08T18:01:00Z", "end": "stopped"}
+
+ORDER = [
+    "not_found",
+    "corrupt",
+    "phase_not_resumable",
+    "running",
+    "claimed",
+    "not_ready",
+    "clock_skew",
+    "expired",
+    "too_many_errors",
+]
+NAMES = {
+    "not_found": "exists",
+    "corrupt": "readable",
+    "phase_not_resumable": "phase",
+    "running": "no_live_run",
+    "claimed": "not_claimed",
+    "not_ready": "resume_ready",
+    "clock_skew": "clock",
+    "expired": "idle_seconds",
+    "too_many_errors": "error_count",
+}
+
+
+def resumable(idle: timedelta = timedelta(minutes=10), **changed: Any) -> Record:
+    """A record that may be resumed in every respect, with some keys changed."""
+    record: Any = {
+        **new_record("agent-1", "Explore", "general", {}, NOW - timedelta(hours=2)),
+        "last_updated": write_time(NOW - idle),
+        "phase": "approval",
+        "resume_ready": True,
+        **changed,
+    }
+    return decode(encode(record), "agent-1")
+
+
+def checks(**changed: tuple[bool, object, object]) -> list[dict[str, object]]:
+    """The findings of ``resumable()`` in the order of the policy, with those of some reasons changed."""
+    sound: dict[str, tuple[bool, object, object]] = {
+        "not_found": (True, True, True),
+        "corrupt": (True, None, None),
+        "phase_not_resumable": (True, "approval", PHASES_TO_RESUME),
+        "running": (True, [], []),
+        "claimed": (True, [], []),
+        "not_ready": (True, True, True),
+        "clock_skew": (True, 0.0, 300.0),
+        "expired": (True, 600.0, 1800.0),
+        "too_many_errors": (True, 0, 3),
+    }
+    found = {**sound, **changed}
+    return [
+        dict(zip(("name", "ok", "actual", "limit"), (NAMES[reason], *found[reason]), strict=True)) for reason in ORDER
+    ]
+
+
+def test_a_session_that_meets_every_condition_may_be_resumed() -> None:
+    assert list(decide("agent-1", resumable(), NOW, Limits()).items()) == [
+        ("should_resume", True),
+        ("reason", "session_resumable"),
+        ("agent_id", "agent-1"),
+        ("phase", "approval"),
+        ("idle_seconds", 600.0),
+        ("checks", checks()),
+        ("advice", "resume it with its metadata and history as context"),
+    ]
+
+
+NOTHING: tuple[bool, object, object] = (False, None, None)
+UNKNOWN = dict.fromkeys(ORDER[2:], NOTHING)
+
+
+def test_a_missing_session_is_not_found_and_nothing_is_known_of_it() -> None:
+    assert decide("agent-1", None, NOW, Limits()) == {
+        "should_resume": False,
+        "reason": "not_found",
+        "agent_id": "agent-1",
+        "phase": None,
+        "idle_seconds": None,
+        "checks": checks(not_found=(False, False, True), **UNKNOWN),
+        "advice": "start new work: there is nothing to resume",
+    }
+
+
+def test_a_corrupt_session_is_named_with_its_problem_and_nothing_is_known_of_it() -> None:
+    assert decide("agent-1", None, NOW, Limits(), problem="line 1 column 1: not JSON") == {
+        "should_resume": False,
+        "reason": "corrupt",
+        "agent_id": "agent-1",
+        "phase": None,
+        "idle_seconds": None,
+        "checks": checks(corrupt=(False, "line 1 column 1: not JSON", None), **UNKNOWN),
+        "advice": "start new work, and mend or remove the file",
+    }
+
+
+def test_a_session_that_cannot_be_read_is_corrupt_even_if_the_problem_has_no_words() -> None:
+    decision = decide("agent-1", None, NOW, Limits(), problem="")
+    assert (decision["reason"], decision["checks"]) == ("corrupt", checks(corrupt=(False, "", None), **UNKNOWN))
+
+
+# One fault each: what it does to the record, its finding.
+FAULTS: dict[str, tuple[dict[str, Any], tuple[bool, object, object]]] = {
+    "phase_not_resumable": ({"phase": "executing"}, (False, "executing", PHASES_TO_RESUME)),
+    "running": ({"runs": [LIVE]}, (False, [1], [])),
+    "claimed": ({"runs": [ENDED, CLAIMED]}, (False, [2], [])),
+    "not_ready": ({"resume_ready": False}, (False, False, True)),
+    "clock_skew": ({"last_updated": "2026-01-08T18:35:00.5Z"}, (False, 300.5, 300.0)),
+    "expired": ({"last_updated": "2026-01-08T17:59:59Z"}, (False, 1801.0, 1800.0)),
+    "too_many_errors": ({"error_count": 3}, (False, 3, 3)),
+}
+
+
+@pytest.mark.parametrize("reason", FAULTS)
+def test_each_condition_alone_decides_with_its_own_reason(reason: str) -> None:
+    changed, finding = FAULTS[reason]
+    idle = {"clock_skew": 0.0, "expired": 1801.0}.get(reason, 600.0)
+    also: dict[str, tuple[bool, object, object]] = {"expired": (True, 0.0, 1800.0)} if reason == "clock_skew" else {}
+    assert decide("agent-1", resumable(**changed), NOW, Limits()) == {
+        "should_resume": False,
+        "reason": reason,
+        "agent_id": "agent-1",
+        "phase": changed.get("phase", "approval"),
+        "idle_seconds": idle,
+        "checks": checks(**{reason: finding}, **also),
+        "advice": ADVICE[reason],
+    }
+
+
+_TOGETHER = [reason for reason in FAULTS if reason != "clock_skew"]  # the future has not expired
+
+
+@pytest.mark.parametrize("first", range(len(_TOGETHER)), ids=_TOGETHER)
+def test_of_many_reasons_the_first_in_the_order_is_given_and_all_are_shown(first: int) -> None:
+    at_hand = _TOGETHER[first:]
+    changed = {key: value for reason in at_hand for key, value in FAULTS[reason][0].items()}
+    if {"running", "claimed"} <= set(at_hand):
+        changed["runs"] = [LIVE, CLAIMED]
+    decision = decide("agent-1", resumable(**changed), NOW, Limits())
+    assert (decision["reason"], decision["checks"]) == (
+        at_hand[0],
+        checks(**{reason: FAULTS[reason][1] for reason in at_hand}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("earlier", "reason"),
+    [({"resume_ready": False}, "not_ready"), ({"error_count": 3}, "clock_skew")],
+    ids=["after not_ready", "before too_many_errors"],
+)
+def test_a_clock_ahead_has_its_place_in_the_order(earlier: dict[str, Any], reason: str) -> None:
+    record = resumable(last_updated="2026-01-08T18:36:00Z", **earlier)
+    assert decide("agent-1", record, NOW, Limits())["reason"] == reason
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_only_three_phases_may_be_resumed(phase: str) -> None:
+    decision = decide("agent-1", resumable(phase=phase), NOW, Limits())
+    expected = "session_resumable" if phase in PHASES_TO_RESUME else "phase_not_resumable"
+    assert (decision["should_resume"], decision["reason"], decision["phase"]) == (
+        phase in PHASES_TO_RESUME,
+        expected,
+        phase,
+    )
+
+
+@pytest.mark.parametrize(
+    ("idle", "reason", "seconds"),
+    [
+        pytest.param(timedelta(0), "session_resumable", 0.0, id="no time"),
+        pytest.param(timedelta(minutes=29, seconds=59), "session_resumable", 1799.0, id="29:59"),
+        pytest.param(timedelta(minutes=30, microseconds=-1), "session_resumable", 1799.999999, id="a moment under 30"),
+        pytest.param(timedelta(minutes=30), "expired", 1800.0, id="exactly 30 minutes"),
+        pytest.param(timedelta(minutes=31), "expired", 1860.0, id="31 minutes"),
+        pytest.param(timedelta(days=4000), "expired", 345600000.0, id="years"),
+        pytest.param(timedelta(minutes=-1), "session_resumable", 0.0, id="a minute ahead is no time"),
+        pytest.param(timedelta(minutes=-5), "session_resumable", 0.0, id="exactly 5 minutes ahead is no time"),
+        pytest.param(timedelta(minutes=-5, microseconds=-1), "clock_skew", 0.0, id="over 5 minutes ahead"),
+        pytest.param(timedelta(days=-4000), "clock_skew", 0.0, id="years ahead"),
+    ],
+)
+def test_work_may_rest_strictly_under_30_minutes_and_lie_5_ahead(idle: timedelta, reason: str, seconds: float) -> None:
+    decision = decide("agent-1", resumable(idle), NOW, Limits())
+    assert (decision["should_resume"], decision["reason"], decision["idle_seconds"]) == (
+        reason == "session_resumable",
+        reason,
+        seconds,
+    )
+
+
+@pytest.mark.parametrize(
+    ("errors", "reason"),
+    [(0, "session_resumable"), (2, "session_resumable"), (3, "too_many_errors"), (4, "too_many_errors")],
+)
+def test_work_may_fail_twice(errors: int, reason: str) -> None:
+    assert decide("agent-1", resumable(error_count=errors), NOW, Limits())["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("runs", "reason", "live", "claimed"),
+    [
+        pytest.param([], "session_resumable", [], [], id="none"),
+        pytest.param([ENDED], "session_resumable", [], [], id="ended"),
+        pytest.param(
+            [{"run": 1, "claimed_at": "2026-01-08T18:20:00Z"}], "session_resumable", [], [], id="a claim lapsed"
+        ),
+        pytest.param([{"run": 1, "claimed_at": "2026-01-08T18:20:01Z"}], "claimed", [], [1], id="a claim holds"),
+        pytest.param([LIVE, CLAIMED], "running", [1], [2], id="one live, one claimed"),
+        pytest.param([LIVE, {**LIVE, "run": 2}], "running", [1, 2], [], id="two live"),
+    ],
+)
+def test_work_that_somebody_does_or_is_about_to_do_is_not_resumed(
+    runs: list[dict[str, Any]], reason: str, live: list[int], claimed: list[int]
+) -> None:
+    decision = decide("agent-1", resumable(runs=runs), NOW, Limits())
+    assert (decision["reason"], decision["checks"]) == (
+        reason,
+        checks(running=(not live, live, []), claimed=(not claimed, claimed, [])),
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "idle", "errors", "reason"),
+    [
+        pytest.param(Limits(timedelta(minutes=60), 3), 59, 0, "session_resumable", id="rests longer"),
+        pytest.param(Limits(timedelta(minutes=5), 3), 5, 0, "expired", id="rests shorter"),
+        pytest.param(Limits(max_errors=10), 1, 9, "session_resumable", id="fails oftener"),
+        pytest.param(Limits(max_errors=1), 1, 1, "too_many_errors", id="fails never"),
+    ],
+)
+def test_the_limits_are_what_the_caller_says(limits: Limits, idle: int, errors: int, reason: str) -> None:
+    record = resumable(timedelta(minutes=idle), error_count=errors)
+    decision = decide("agent-1", record, NOW, limits)
+    assert (decision["reason"], decision["checks"][-2]["limit"], decision["checks"][-1]["limit"]) == (
+        reason,
+        limits.idle.total_seconds(),
+        limits.max_errors,
+    )
+
+
+def test_the_limits_are_30_minutes_and_3_errors_unless_said_otherwise() -> None:
+    limits = Limits()
+    assert (limits.idle, limits.max_errors) == (timedelta(minutes=30), 3)
+
+
+def test_the_users_own_times_without_a_fraction_are_judged_the_same() -> None:
+    record = resumable(last_updated="2026-01-08T19:10:15+01:00")
+    assert decide("agent-1", record, NOW, Limits())["idle_seconds"] == 1185.0
+
+
+def test_there_is_advice_for_every_reason_in_their_order() -> None:
+    assert list(ADVICE) == [RESUMABLE_REASON, *ORDER]
+    assert all(ADVICE.values())
+
+
+_RUNS = st.sampled_from([[], [ENDED], [LIVE], [CLAIMED | {"run": 1}], [ENDED, CLAIMED]])
+
+
+@given(st.sampled_from(PHASES), st.booleans(), st.integers(-400, 2000), st.integers(0, 4), _RUNS)
+def test_a_session_is_resumed_exactly_when_all_conditions_hold(
+    phase: str,
+    ready: bool,  # noqa: FBT001
+    idle: int,
+    errors: int,
+    runs: list[dict[str, Any]],
+) -> None:
+    record = resumable(timedelta(seconds=idle), phase=phase, resume_ready=ready, error_count=errors, runs=runs)
+    before = deepcopy(record)
+    decision = decide("agent-1", record, NOW, Limits())
+    failing = [reason for reason, finding in zip(ORDER, decision["checks"], strict=True) if not finding["ok"]]
+    holds = phase in PHASES_TO_RESUME and ready and -300 <= idle < 1800 and errors < 3 and runs in ([], [ENDED])
+    assert decision["should_resume"] == holds
+    assert decision["reason"] == [*failing, "session_resumable"][0]
+    assert record == before

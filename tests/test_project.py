@@ -1,0 +1,230 @@
+"""Where the sessions live. Every search here ends below ``home``, so that it never leaves the test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.errors import BadSetting
+from gaia_sessions.project import SESSIONS, find_root
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    return home
+
+
+def folders(base: Path, *names: str) -> Path:
+    """``base`` with these folders in it."""
+    for name in names:
+        (base / name).mkdir(parents=True, exist_ok=True)
+    return base
+
+
+def found(cwd: Path, home: Path, **environ: str) -> str:
+    return find_root(None, {"HOME": str(home), **environ}, str(cwd))
+
+
+def root_of(project: Path) -> str:
+    return str(project / ".claude" / "session")
+
+
+def git(cwd: Path, *words: str) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *identity, *words], cwd=cwd, check=True, capture_output=True)
+
+
+def repository(path: Path) -> Path:
+    """A real repository with one commit, which a worktree needs."""
+    path.mkdir(parents=True)
+    git(path, "init")
+    git(path, "commit", "--allow-empty", "--no-gpg-sign", "-m", "first")
+    return path
+
+
+def test_the_suite_itself_runs_far_from_every_project_and_setting(away_from_home: Path) -> None:
+    ours = [name for name in os.environ if name.startswith(("GAIA_SESSIONS_", "CLAUDE_", "XDG_", "GIT_"))]
+    assert (os.environ["HOME"], ours) == (str(away_from_home), [])
+    assert find_root(None, os.environ, os.getcwd()) == root_of(away_from_home / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("flag", "root"),
+    [
+        pytest.param("/srv/agents", "/srv/agents", id="absolute"),
+        pytest.param("agents", "/p/sub/agents", id="relative to where one stands"),
+        pytest.param("../agents/", "/p/agents", id="upwards, a slash at the end"),
+        pytest.param(".", "/p/sub", id="here"),
+    ],
+)
+def test_a_flag_beats_everything(flag: str, root: str) -> None:
+    environ = {"GAIA_SESSIONS_ROOT": "/other", "CLAUDE_PROJECT_DIR": "/another"}
+    assert find_root(flag, environ, "/p/sub") == root
+
+
+@pytest.mark.parametrize("flag", [None, ""])
+def test_the_variable_beats_the_hosts_project(flag: str | None) -> None:
+    environ = {"GAIA_SESSIONS_ROOT": "/srv/x/../agents/", "CLAUDE_PROJECT_DIR": "/p"}
+    assert find_root(flag, environ, "/p") == "/srv/agents"
+
+
+@pytest.mark.parametrize("fixed", ["agents", "./agents", "~/agents"])
+def test_a_relative_variable_is_refused(fixed: str) -> None:
+    with pytest.raises(BadSetting) as caught:
+        find_root(None, {"GAIA_SESSIONS_ROOT": fixed, "CLAUDE_PROJECT_DIR": "/p"}, "/p")
+    assert (caught.value.origin, str(caught.value), caught.value.hint) == (
+        "GAIA_SESSIONS_ROOT",
+        f"GAIA_SESSIONS_ROOT: {fixed!r} is not absolute",
+        "give the whole path",
+    )
+
+
+def test_the_hosts_project_beats_the_search(home: Path) -> None:
+    project = folders(home / "p", ".claude/session")
+    assert found(project, home, CLAUDE_PROJECT_DIR="/q/") == "/q/.claude/session"
+
+
+@pytest.mark.parametrize("unusable", ["", "q", "./q"])
+def test_a_hosts_project_that_is_no_absolute_path_is_passed_over(home: Path, unusable: str) -> None:
+    project = folders(home / "p", ".git")
+    assert found(project, home, CLAUDE_PROJECT_DIR=unusable, GAIA_SESSIONS_ROOT="") == root_of(project)
+
+
+@pytest.mark.parametrize(
+    ("there", "cwd", "project"),
+    [
+        pytest.param([], "a/b/c", "a/b/c", id="nothing above: where one stands"),
+        pytest.param(["a/.git"], "a/b/c", "a", id="a repository"),
+        pytest.param(["a/.claude"], "a/b/c", "a", id="a project of the host's"),
+        pytest.param(["a/.git", "a/b/.claude"], "a/b/c", "a/b", id="the nearest of both, .claude"),
+        pytest.param(["a/.claude", "a/b/.git"], "a/b/c", "a/b", id="the nearest of both, .git"),
+        pytest.param(["a/.claude/session"], "a/b/c", "a", id="sessions"),
+        pytest.param(["a/.claude/session", "a/b/.git"], "a/b/c", "a", id="sessions beat a nearer repository"),
+        pytest.param(["a/.claude/session", "a/b/.claude"], "a/b/c", "a", id="sessions beat a nearer .claude"),
+        pytest.param(["a/.claude/session", "a/b/.claude/session"], "a/b/c", "a/b", id="the nearest sessions"),
+        pytest.param(["a/b/c/.claude/session"], "a/b/c", "a/b/c", id="sessions where one stands"),
+        pytest.param(["a/.claude/session/agent-1"], "a/.claude/session/agent-1", "a", id="inside a session"),
+        pytest.param(["a/.claude"], "a/.claude", "a", id="inside .claude"),
+        pytest.param(["a/b/c/.claude/session"], "a/b", "a/b", id="never downwards"),
+    ],
+)
+def test_the_search_goes_upwards(home: Path, there: list[str], cwd: str, project: str) -> None:
+    folders(home, cwd, *there)
+    assert found(home / cwd, home) == root_of(home / project)
+
+
+def test_a_file_in_the_place_of_the_sessions_is_none(home: Path) -> None:
+    project = folders(home / "p", ".claude", "sub/.git")
+    (project / ".claude" / "session").write_text("")
+    assert found(project / "sub", home) == root_of(project / "sub")
+
+
+def test_the_search_stops_before_home(home: Path) -> None:
+    folders(home, ".claude/session", ".git", "work")
+    folders(home.parent, ".claude/session")
+    assert found(home / "work", home) == root_of(home / "work")
+
+
+def test_at_home_the_sessions_are_where_one_stands(home: Path) -> None:
+    folders(home, ".git")
+    folders(home.parent, ".claude/session")
+    assert found(home, home) == root_of(home)
+
+
+def test_beside_home_the_search_goes_on(home: Path) -> None:
+    beside = folders(home.parent / "beside", ".claude/session", "a/b")
+    assert found(beside / "a" / "b", home) == root_of(beside)
+
+
+def test_the_search_ends_at_the_top_of_the_system() -> None:
+    assert find_root(None, {"HOME": "/nowhere"}, "/") == "/.claude/session"
+
+
+def test_a_slash_at_the_end_of_home_makes_no_difference(home: Path) -> None:
+    folders(home, ".claude", "work")
+    assert find_root(None, {"HOME": f"{home}/"}, str(home / "work")) == root_of(home / "work")
+
+
+def test_a_home_behind_a_link_is_still_home(home: Path) -> None:
+    folders(home, ".claude", "work")
+    link = home.parent / "link"
+    link.symlink_to(home)
+    assert find_root(None, {"HOME": str(link)}, os.path.realpath(link / "work")) == root_of(home / "work")
+
+
+def test_a_linked_worktree_counts_as_its_main_checkout(home: Path) -> None:
+    main = repository(home / "main")
+    git(main, "worktree", "add", "../linked")
+    linked = folders(home / "linked", "deep/down")
+    assert (linked / ".git").is_file()
+    assert [found(cwd, home) for cwd in (linked, linked / "deep" / "down", main)] == [root_of(main)] * 3
+
+
+def test_a_linked_worktree_counts_as_its_main_checkout_even_with_a_claude_of_its_own(home: Path) -> None:
+    main = repository(home / "main")
+    git(main, "worktree", "add", "../linked")
+    linked = folders(home / "linked", ".claude", "sub/.claude")
+    assert found(linked, home) == root_of(main)
+    assert found(linked / "sub", home) == root_of(linked / "sub")
+
+
+def test_a_worktree_inside_its_main_checkout_finds_the_same_sessions(home: Path) -> None:
+    main = folders(repository(home / "main"), ".claude/session")
+    git(main, "worktree", "add", ".claude/worktrees/linked")
+    assert found(main / ".claude" / "worktrees" / "linked", home) == root_of(main)
+
+
+def test_a_linked_worktree_with_a_relative_pointer_counts_as_its_main_checkout(home: Path) -> None:
+    main = repository(home / "main")
+    git(main, "worktree", "add", "../linked")
+    (home / "linked" / ".git").write_text("gitdir: ../main/.git/worktrees/linked\n")
+    assert found(home / "linked", home) == root_of(main)
+
+
+def test_a_worktree_of_a_bare_repository_stands_for_itself(home: Path) -> None:
+    main = repository(home / "main")
+    git(home, "clone", "--bare", str(main), "bare.git")
+    git(home / "bare.git", "worktree", "add", str(home / "linked"))
+    assert found(home / "linked", home) == root_of(home / "linked")
+
+
+def test_a_submodule_is_a_project_of_its_own(home: Path) -> None:
+    main = folders(home / "main", ".git/modules/sub", "sub")
+    (main / "sub" / ".git").write_text("gitdir: ../.git/modules/sub\n")
+    assert found(main / "sub", home) == root_of(main / "sub")
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"nonsense\n", id="no pointer"),
+        pytest.param(b"gitdir: nowhere\n", id="to nothing"),
+        pytest.param(b"gitdir: a\0b\n", id="with a NUL"),
+        pytest.param(b"\xff\xfe", id="no text"),
+        pytest.param(b"gitdir: " + b"x" * 5000, id="too long a path"),
+    ],
+)
+def test_a_broken_git_file_still_marks_a_project(home: Path, pointer: bytes) -> None:
+    project = folders(home / "p", "sub")
+    (project / ".git").write_bytes(pointer)
+    assert found(project / "sub", home) == root_of(project)
+
+
+def test_the_search_creates_nothing(home: Path) -> None:
+    project = folders(home / "p", ".claude", "sub")
+    before = sorted(home.rglob("*"))
+    found(project / "sub", home)
+    assert sorted(home.rglob("*")) == before
+
+
+def test_sessions_are_kept_where_the_users_documents_say() -> None:
+    assert SESSIONS == ".claude/session"

@@ -1,0 +1,451 @@
+"""The record and its shape: how it begins, is written, read back and refused."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.errors import InvalidInput, TooLarge
+from gaia_sessions.phases import PHASES
+from gaia_sessions.record import (
+    SCHEMA,
+    check_readable,
+    decode,
+    encode,
+    has_newer_schema,
+    is_open,
+    new_record,
+    summarize,
+)
+from gaia_sessions.shape import ENDS, check_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+AGENT = "agent-20260108-180530-abc12345"
+
+# The users' own document, byte for byte: it has neither schema nor revision.
+USERS_SAMPLE = b"""{
+  "agent_id": "agent-20260108-180530-abc12345",
+  "agent_name": "terraform-architect",
+  "purpose": "approval_workflow",
+  "created_at": "2026-01-08T18:05:30Z",
+  "last_updated": "2026-01-08T18:10:15Z",
+  "phase": "approval",
+  "metadata": {
+    "task_id": "T001",
+    "tags": ["terraform", "infrastructure"]
+  },
+  "resume_ready": true,
+  "history": [
+    {
+      "from_phase": "initializing",
+      "to_phase": "investigating",
+      "timestamp": "2026-01-08T18:06:00Z"
+    },
+    {
+      "from_phase": "investigating",
+      "to_phase": "approval",
+      "timestamp": "2026-01-08T18:10:15Z"
+    }
+  ],
+  "error_count": 0,
+  "last_error": null
+}
+"""
+
+
+def sample(**changed: Any) -> dict[str, Any]:
+    """The users' sample as we write it, with some keys changed."""
+    return {**json.loads(USERS_SAMPLE), "schema": 1, "revision": 0, **changed}
+
+
+def full_run(**changed: Any) -> dict[str, Any]:
+    return {
+        "run": 1,
+        "host": "claude-code",
+        "host_session_id": "h",
+        "host_agent_id": "a",
+        "tool_use_id": "t",
+        "parent_host_agent_id": "p",
+        "host_process": {"pid": 1, "started": "2026", "boot_id": "b", "pid_ns": "4026531836", "machine": "m"},
+        "background": False,
+        "claimed_at": "2026-01-08T18:05:30Z",
+        "started_at": "2026-01-08T18:05:31Z",
+        "ended_at": "2026-01-08T18:05:32Z",
+        "end": "stopped",
+        "detail": "said so in its last line",
+        "reported": "approval",
+        "last_message": "done",
+        "transcript_path": "t.jsonl",
+        **changed,
+    }
+
+
+def refusal(call: Callable[[], object]) -> tuple[str, str]:
+    with pytest.raises(InvalidInput) as caught:
+        call()
+    return caught.value.problem, caught.value.where
+
+
+def test_a_new_record_has_the_documented_keys_in_their_order() -> None:
+    moment = datetime(2026, 1, 8, 20, 5, 30, 123456, tzinfo=timezone(timedelta(hours=2)))
+    record = new_record(AGENT, "terraform-architect", "approval_workflow", {"task_id": "T001"}, moment)
+    assert list(record.items()) == [
+        ("agent_id", AGENT),
+        ("agent_name", "terraform-architect"),
+        ("purpose", "approval_workflow"),
+        ("created_at", "2026-01-08T18:05:30.123456Z"),
+        ("last_updated", "2026-01-08T18:05:30.123456Z"),
+        ("phase", "initializing"),
+        ("metadata", {"task_id": "T001"}),
+        ("resume_ready", False),
+        ("history", []),
+        ("error_count", 0),
+        ("last_error", None),
+        ("schema", 1),
+        ("revision", 1),
+    ]
+
+
+def test_a_record_is_written_as_a_person_would_read_it(now: datetime) -> None:
+    assert encode(new_record("agent-1", "Explore", "año", {}, now)) == (
+        b'{\n  "agent_id": "agent-1",\n  "agent_name": "Explore",\n  "purpose": "a\xc3\xb1o",\n'
+        b'  "created_at": "2026-01-08T18:05:30.123456Z",\n  "last_updated": "2026-01-08T18:05:30.123456Z",\n'
+        b'  "phase": "initializing",\n  "metadata": {},\n  "resume_ready": false,\n  "history": [],\n'
+        b'  "error_count": 0,\n  "last_error": null,\n  "schema": 1,\n  "revision": 1\n}\n'
+    )
+
+
+def test_an_ordinary_record_is_small(now: datetime) -> None:
+    assert len(encode(new_record(AGENT, "terraform-architect", "approval_workflow", {"task_id": "T001"}, now))) < 1024
+
+
+_NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+
+
+@given(
+    _NAMES,
+    _NAMES,
+    st.dictionaries(_NAMES, st.one_of(st.none(), st.booleans(), st.integers(0, 9), _NAMES, st.lists(_NAMES))),
+    st.datetimes(datetime(1000, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+)
+def test_a_new_record_is_read_back_as_it_was_written(
+    agent_name: str, purpose: str, metadata: dict[str, Any], moment: datetime
+) -> None:
+    record = new_record(AGENT, agent_name, purpose, metadata, moment)
+    again = decode(encode(record), AGENT)
+    assert again == record
+    assert list(again) == list(record)
+
+
+def test_a_record_too_large_to_be_read_is_not_written(now: datetime) -> None:
+    with pytest.raises(TooLarge):
+        encode(new_record(AGENT, "Explore", "x" * (1 << 20), {}, now))
+
+
+def test_the_users_own_sample_reads_as_schema_1_and_revision_0() -> None:
+    assert list(decode(USERS_SAMPLE, AGENT).items()) == list(sample().items())
+
+
+def test_every_known_key_is_read_and_none_is_required_beyond_the_documented() -> None:
+    document = sample(
+        history_dropped=3,
+        runs=[full_run(), {"run": 2}],
+        finalized_at="2026-01-08T19:00:00+01:00",
+        duration_seconds=1.5,
+        summary="applied",
+        last_error={"message": "m", "timestamp": "2026-01-08 18:05:30"},
+    )
+    assert decode(json.dumps(document).encode(), AGENT) == document
+
+
+def test_unknown_keys_are_kept_in_their_order_wherever_they_stand() -> None:
+    document = {
+        "zebra": {"b": 1, "a": [None]},
+        **sample(
+            history=[{"why": 1, "from_phase": "planning", "to_phase": "approval", "timestamp": "2026-01-08T18:05Z"}]
+        ),
+        "turns": [],
+        "aardvark": 1,
+        "runs": [{"seen": True, "run": 1, "host_process": {"pid": 1, "name": "n"}}],
+    }
+    text = json.dumps(document, indent=2) + "\n"
+    assert encode(decode(text.encode(), AGENT)).decode() == text
+
+
+def test_the_id_inside_must_be_the_one_asked_for() -> None:
+    assert refusal(lambda: decode(USERS_SAMPLE, "agent-2")) == ("the id of another session, " + repr(AGENT), "agent_id")
+
+
+def test_ids_that_differ_in_case_are_not_the_same() -> None:
+    assert refusal(lambda: decode(USERS_SAMPLE, AGENT.upper()))[1] == "agent_id"
+
+
+def test_a_record_without_an_id_is_said_to_lack_one() -> None:
+    assert refusal(lambda: decode(b"{}", AGENT)) == ("missing", "agent_id")
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem", "where"),
+    [
+        pytest.param({"agent_id": 1}, "a string is wanted, not a number", "agent_id", id="an id that is no text"),
+        pytest.param({"agent_id": "agent-2", "purpose": 1}, "a string is wanted, not a number", "purpose", id="both"),
+    ],
+)
+def test_the_shape_of_a_record_is_judged_before_its_id(changed: dict[str, Any], problem: str, where: str) -> None:
+    assert refusal(lambda: decode(json.dumps(sample(**changed)).encode(), AGENT)) == (problem, where)
+
+
+def test_an_endless_id_of_another_session_is_shown_shortened() -> None:
+    document = sample(agent_id="x" * 100_000)
+    expected = ("the id of another session, " + repr("x" * 128), "agent_id")
+    assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "problem", "where"),
+    [
+        pytest.param(b"", "not JSON: Expecting value", "line 1 column 1", id="empty file"),
+        pytest.param(
+            USERS_SAMPLE[:110], "not JSON: Unterminated string starting at", "line 4 column 14", id="cut short"
+        ),
+        pytest.param(b"[]", "a JSON object is wanted, not an array", "", id="array"),
+        pytest.param(b"\0" * 512, "not JSON: Expecting value", "line 1 column 1", id="zeros after a power cut"),
+        pytest.param(USERS_SAMPLE.replace(b"T001", b"\xff"), "not UTF-8", "byte 260", id="broken text"),
+    ],
+)
+def test_what_is_no_json_object_is_no_record(data: bytes, problem: str, where: str) -> None:
+    assert refusal(lambda: decode(data, AGENT)) == (problem, where)
+
+
+_REQUIRED = list(new_record("a", "b", "c", {}, datetime(2026, 1, 8, tzinfo=UTC)))
+
+
+@pytest.mark.parametrize("key", [key for key in _REQUIRED if key not in {"agent_id", "schema", "revision"}])
+def test_a_record_lacks_no_documented_key(key: str) -> None:
+    document = sample()
+    del document[key]
+    assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == ("missing", key)
+
+
+_ANY_PHASE = "one of " + ", ".join(PHASES) + " is wanted"
+
+FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
+    ("agent_name null", {"agent_name": None}, "a string is wanted, not null", "agent_name"),
+    ("purpose a number", {"purpose": 1}, "a string is wanted, not a number", "purpose"),
+    ("created_at a date", {"created_at": "2026-01-08"}, "an ISO 8601 time is wanted", "created_at"),
+    ("last_updated unix", {"last_updated": 1767895530}, "an ISO 8601 time is wanted", "last_updated"),
+    ("phase unknown", {"phase": "sleeping"}, _ANY_PHASE, "phase"),
+    ("phase null", {"phase": None}, _ANY_PHASE, "phase"),
+    ("metadata an array", {"metadata": []}, "an object is wanted, not an array", "metadata"),
+    ("resume_ready a number", {"resume_ready": 1}, "true or false is wanted, not a number", "resume_ready"),
+    ("history an object", {"history": {}}, "an array is wanted, not an object", "history"),
+    ("history of words", {"history": ["a"]}, "an object is wanted, not a string", "history[0]"),
+    (
+        "a move without an end",
+        {"history": [{"from_phase": "planning", "timestamp": "2026-01-08T18:05Z"}]},
+        "missing",
+        "history[0].to_phase",
+    ),
+    (
+        "a move from nowhere",
+        {"history": [{"from_phase": "x", "to_phase": "planning", "timestamp": "2026-01-08T18:05Z"}]},
+        _ANY_PHASE,
+        "history[0].from_phase",
+    ),
+    (
+        "a move at no time",
+        {"history": [{"from_phase": "planning", "to_phase": "planning", "timestamp": ""}]},
+        "an ISO 8601 time is wanted",
+        "history[0].timestamp",
+    ),
+    ("error_count negative", {"error_count": -1}, "a whole number from 0 is wanted", "error_count"),
+    ("error_count a fraction", {"error_count": 1.0}, "a whole number from 0 is wanted", "error_count"),
+    ("last_error a word", {"last_error": "boom"}, "an object is wanted, not a string", "last_error"),
+    ("last_error without time", {"last_error": {"message": "m"}}, "missing", "last_error.timestamp"),
+    (
+        "last_error without words",
+        {"last_error": {"message": None, "timestamp": "2026-01-08T18:05Z"}},
+        "a string is wanted, not null",
+        "last_error.message",
+    ),
+    ("schema 0", {"schema": 0}, "a whole number from 1 is wanted", "schema"),
+    ("schema true", {"schema": True}, "a whole number from 1 is wanted", "schema"),
+    ("schema a word", {"schema": "2"}, "a whole number from 1 is wanted", "schema"),
+    ("schema a newer fraction", {"schema": 2.5}, "a whole number from 1 is wanted", "schema"),
+    ("schema null", {"schema": None}, "a whole number from 1 is wanted", "schema"),
+    ("revision negative", {"revision": -1}, "a whole number from 0 is wanted", "revision"),
+    ("revision null", {"revision": None}, "a whole number from 0 is wanted", "revision"),
+    ("history_dropped negative", {"history_dropped": -1}, "a whole number from 0 is wanted", "history_dropped"),
+    ("finalized_at null", {"finalized_at": None}, "an ISO 8601 time is wanted", "finalized_at"),
+    ("duration negative", {"duration_seconds": -0.1}, "a number from 0 is wanted", "duration_seconds"),
+    ("duration a flag", {"duration_seconds": True}, "a number from 0 is wanted", "duration_seconds"),
+    ("summary null", {"summary": None}, "a string is wanted, not null", "summary"),
+    ("runs an object", {"runs": {}}, "an array is wanted, not an object", "runs"),
+    ("a run without number", {"runs": [{}]}, "missing", "runs[0].run"),
+    ("run 0", {"runs": [{"run": 0}]}, "a whole number from 1 is wanted", "runs[0].run"),
+    *(
+        (f"run {key}", {"runs": [full_run(**{key: None})]}, "a string is wanted, not null", f"runs[0].{key}")
+        for key in (
+            "host",
+            "host_session_id",
+            "host_agent_id",
+            "tool_use_id",
+            "parent_host_agent_id",
+            "detail",
+            "last_message",
+            "transcript_path",
+        )
+    ),
+    *(
+        (f"run {key}", {"runs": [full_run(**{key: "soon"})]}, "an ISO 8601 time is wanted", f"runs[0].{key}")
+        for key in ("claimed_at", "started_at", "ended_at")
+    ),
+    (
+        "run background",
+        {"runs": [full_run(background=0)]},
+        "true or false is wanted, not a number",
+        "runs[0].background",
+    ),
+    ("run reported", {"runs": [full_run(reported="done")]}, _ANY_PHASE, "runs[0].reported"),
+    (
+        "run end",
+        {"runs": [full_run(), full_run(end="died")]},
+        "one of killed, failed, stopped, returned, ended_with_host, lost, denied is wanted",
+        "runs[1].end",
+    ),
+    (
+        "run host_process",
+        {"runs": [full_run(host_process=1)]},
+        "an object is wanted, not a number",
+        "runs[0].host_process",
+    ),
+    (
+        "host process pid",
+        {"runs": [full_run(host_process={"pid": 0})]},
+        "a whole number from 1 is wanted",
+        "runs[0].host_process.pid",
+    ),
+    *(
+        (
+            f"host process {key}",
+            {"runs": [full_run(host_process={key: 1})]},
+            "a string is wanted, not a number",
+            f"runs[0].host_process.{key}",
+        )
+        for key in ("started", "boot_id", "pid_ns", "machine")
+    ),
+]
+
+
+@pytest.mark.parametrize(("changed", "problem", "where"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
+def test_a_faulty_record_is_refused_with_its_first_bad_key(changed: dict[str, Any], problem: str, where: str) -> None:
+    document = sample(**changed)
+    assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == (problem, where)
+    assert refusal(lambda: check_record(document, "")) == (problem, where)
+
+
+@pytest.mark.parametrize("end", ["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"])
+def test_every_documented_end_of_a_run_is_sound(end: str) -> None:
+    document = sample(runs=[full_run(end=end)])
+    assert decode(json.dumps(document).encode(), AGENT) == document
+    assert end in ENDS
+
+
+def test_the_ends_of_a_run_stand_strongest_first() -> None:
+    assert ENDS == ("killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "place"), [([2], 0), ([1, 1], 1), ([2, 1], 0), ([1, 3], 1), ([1, 2, 3, 5, 4], 3)], ids=str
+)
+def test_runs_that_do_not_count_from_one_are_refused(numbers: list[int], place: int) -> None:
+    document = sample(runs=[{"run": number} for number in numbers])
+    assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == (
+        f"runs are numbered from 1 in their order: {place + 1} is wanted",
+        f"runs[{place}].run",
+    )
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 30])
+def test_runs_that_count_from_one_are_sound(number: int) -> None:
+    document = sample(runs=[{"run": place} for place in range(1, number + 1)])
+    assert decode(json.dumps(document).encode(), AGENT) == document
+
+
+NEWER = {"agent_id": AGENT, "schema": 2, "phase": ["new", "kinds"], "last_updated": 7, "revision": None}
+
+
+def test_a_record_of_a_newer_schema_is_returned_unchecked() -> None:
+    assert decode(json.dumps(NEWER).encode(), AGENT) == NEWER
+
+
+def test_even_a_newer_record_must_be_that_of_the_session_asked_for() -> None:
+    assert refusal(lambda: decode(json.dumps(NEWER).encode(), "agent-2"))[1] == "agent_id"
+
+
+@pytest.mark.parametrize(
+    ("schema", "newer"),
+    [(1, False), (2, True), (1 << 62, True), (True, False), (0, False), (2.5, False), ("2", False), (None, False)],
+    ids=repr,
+)
+def test_only_a_larger_whole_number_is_a_newer_schema(schema: Any, newer: bool) -> None:  # noqa: FBT001
+    assert (has_newer_schema({"schema": schema}), SCHEMA) == (newer, 1)
+
+
+def test_a_newer_record_is_understood_when_all_that_this_version_knows_is_sound_in_it() -> None:
+    check_readable(decode(json.dumps(sample(schema=2, of_later=1)).encode(), AGENT))
+
+
+def test_a_newer_record_is_not_understood_when_a_key_means_something_else_in_it() -> None:
+    newer = decode(json.dumps(sample(schema=2, phase="sleeping")).encode(), AGENT)
+    assert refusal(lambda: check_readable(newer)) == (_ANY_PHASE, "phase")
+
+
+def test_a_record_of_our_schema_was_checked_when_it_was_read() -> None:
+    check_readable(decode(USERS_SAMPLE, AGENT))
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_work_is_open_until_it_is_final(phase: str) -> None:
+    record = decode(json.dumps(sample(phase=phase)).encode(), AGENT)
+    assert is_open(record) == (phase not in {"completed", "failed", "abandoned"})
+
+
+@pytest.mark.parametrize("phase", ["completed", "a phase of later", None])
+def test_a_newer_record_counts_as_open_whatever_its_phase(phase: Any) -> None:
+    assert is_open(decode(json.dumps({**NEWER, "phase": phase}).encode(), AGENT))
+
+
+@pytest.mark.parametrize(
+    ("phase", "status"),
+    [("initializing", "active"), ("approval", "active"), ("completed", "final"), ("abandoned", "final")],
+)
+def test_a_summary_is_the_line_of_a_list(phase: str, status: str) -> None:
+    record = decode(json.dumps(sample(phase=phase, error_count=2, summary="not in it")).encode(), AGENT)
+    assert list(summarize(record).items()) == [
+        ("agent_id", AGENT),
+        ("agent_name", "terraform-architect"),
+        ("purpose", "approval_workflow"),
+        ("phase", phase),
+        ("status", status),
+        ("created_at", "2026-01-08T18:05:30Z"),
+        ("last_updated", "2026-01-08T18:10:15Z"),
+        ("resume_ready", True),
+        ("error_count", 2),
+    ]
+
+
+def test_summarizing_and_writing_change_nothing() -> None:
+    record = decode(USERS_SAMPLE, AGENT)
+    before = deepcopy(record)
+    summarize(record)
+    encode(record)
+    assert record == before

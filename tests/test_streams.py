@@ -1,0 +1,235 @@
+"""The standard streams of real processes: what holds when they are closed, endless, silent or left by their reader."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PATIENCE = 60
+"""A process that takes this many seconds hangs."""
+
+FOR_EVER = 1e6
+
+CLOSED = [numbers for length in range(4) for numbers in combinations((0, 1, 2), length)]
+CLOSED_IDS = ["".join(map(str, numbers)) or "none" for numbers in CLOSED]
+
+# Closes streams as a careless parent would, and tells the truth about them through a file opened before.
+SECURED = """
+import json, os, sys
+from gaia_sessions import streams
+
+report = os.open(sys.argv[1], os.O_WRONLY)
+closed = json.loads(sys.argv[2])
+
+
+def of(number):
+    about = os.fstat(number)
+    return [about.st_dev, about.st_ino, about.st_rdev]
+
+
+before = [of(number) for number in (0, 1, 2)]
+for number in closed:
+    os.close(number)
+streams.secure()
+streams.secure()
+after = [of(number) for number in (0, 1, 2)]
+opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(3)]
+read = len(os.read(0, 10))
+written = [os.write(number, b"said") for number in (1, 2)]
+told = {"before": before, "after": after, "opened": opened, "report": report, "read": read, "written": written}
+os.write(report, json.dumps(told).encode())
+"""
+
+READS = """
+import sys
+from gaia_sessions import streams
+
+sys.stdout.buffer.write(streams.read_input(int(sys.argv[1]), float(sys.argv[2])))
+"""
+
+WRITES = """
+import sys
+from gaia_sessions import streams
+
+streams.write_output(b"0123456789abcdef" * (int(sys.argv[1]) // 16))
+sys.stderr.write("went on")
+"""
+
+
+def command(script: str, *arguments: object) -> list[str]:
+    return [sys.executable, "-c", script, *map(str, arguments)]
+
+
+def pipe_of(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream
+
+
+def read_by_child(data: bytes, limit: int, seconds: float = FOR_EVER) -> bytes:
+    """What a process reads of ``data``, after which its input ends."""
+    done = subprocess.run(command(READS, limit, seconds), input=data, capture_output=True, timeout=PATIENCE, check=True)
+    assert done.stderr == b""
+    return done.stdout
+
+
+@pytest.mark.parametrize("closed", CLOSED, ids=CLOSED_IDS)
+def test_every_stream_that_was_closed_is_filled_and_the_others_are_left_alone(
+    tmp_path: Path, closed: Sequence[int]
+) -> None:
+    report = tmp_path / "report"
+    report.touch()
+    done = subprocess.run(
+        command(SECURED, report, json.dumps(closed)), input=b"heard", capture_output=True, timeout=PATIENCE, check=True
+    )
+    told = json.loads(report.read_bytes())
+    null = os.stat(os.devnull)
+    filled = [null.st_dev, null.st_ino, null.st_rdev]
+    assert told["after"] == [filled if number in closed else told["before"][number] for number in (0, 1, 2)]
+    assert filled not in told["before"]
+    assert all(number > 2 for number in told["opened"])
+    assert len(set(told["opened"])) == 3
+    assert max(told["opened"]) <= told["report"] + 3  # nothing was opened without need
+    assert (told["read"], told["written"]) == (0 if 0 in closed else len("heard"), [len("said"), len("said")])
+    assert done.stdout == (b"" if 1 in closed else b"said")
+    assert done.stderr == (b"" if 2 in closed else b"said")
+
+
+@pytest.mark.parametrize("closed", CLOSED, ids=CLOSED_IDS)
+def test_a_process_born_without_streams_reads_nothing_and_writes_into_nothing(
+    tmp_path: Path, closed: Sequence[int]
+) -> None:
+    report = tmp_path / "report"
+    script = (
+        "import sys; from gaia_sessions import streams; streams.secure(); "
+        "data = streams.read_input(100, 60); streams.write_output(b'said'); "
+        "file = open(sys.argv[1], 'wb'); file.write(data + b' %d' % (file.fileno() > 2)); file.close()"
+    )
+    closing = " ".join(f"{number}>&-" for number in closed)
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closing}', "sh", *command(script, report)],
+        input=b"heard",
+        capture_output=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert report.read_bytes() == (b" 1" if 0 in closed else b"heard 1")
+    assert (done.stdout, done.stderr) == (b"" if 1 in closed else b"said", b"")
+
+
+@pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 102, 5000])
+def test_input_is_read_to_its_end_or_one_byte_over_the_limit(size: int) -> None:
+    data = bytes(number % 251 for number in range(size))
+    assert read_by_child(data, 100) == data[:101]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 65_535, 65_536, 65_537, 300_000])
+def test_no_limit_is_missed_whatever_the_size_of_a_pipe(limit: int) -> None:
+    data = os.urandom(1024) * 300
+    assert read_by_child(data, limit) == data[: limit + 1]
+    assert read_by_child(data[:limit], limit) == data[:limit]
+
+
+def test_input_that_never_ends_is_read_to_one_byte_over_the_limit() -> None:
+    with Path("/dev/zero").open("rb") as endless:
+        done = subprocess.run(
+            command(READS, 1 << 20, FOR_EVER), stdin=endless, capture_output=True, timeout=PATIENCE, check=True
+        )
+    assert (done.stdout, done.stderr) == (bytes((1 << 20) + 1), b"")
+
+
+def test_a_file_is_read_like_a_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(b"from a file")
+    with path.open("rb") as file:
+        done = subprocess.run(
+            command(READS, 100, FOR_EVER), stdin=file, capture_output=True, timeout=PATIENCE, check=True
+        )
+    assert (done.stdout, done.stderr) == (b"from a file", b"")
+
+
+def test_input_that_comes_in_pieces_is_read_whole() -> None:
+    with subprocess.Popen(command(READS, 100, FOR_EVER), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        for piece in (b"one ", b"two ", b"three"):
+            pipe_of(child.stdin).write(piece)
+            pipe_of(child.stdin).flush()
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(0.2)  # the input has not ended, so neither has the reading
+        said, _ = child.communicate(timeout=PATIENCE)
+    assert (said, child.returncode) == (b"one two three", 0)
+
+
+@pytest.mark.parametrize("sent", [b"", b"half of"], ids=["nothing", "something"])
+@pytest.mark.parametrize("seconds", [0, 0.3])
+def test_when_time_is_up_what_came_until_then_is_what_there_is(sent: bytes, seconds: float) -> None:
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, sent)
+        done = subprocess.run(  # the pipe stays open: nothing but the time ends the reading
+            command(READS, 100, seconds), stdin=reading, capture_output=True, timeout=PATIENCE, check=True
+        )
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert (done.stdout, done.stderr) == (sent, b"")
+
+
+@pytest.mark.parametrize("size", [0, 16, 65_536, 1 << 22])
+def test_output_arrives_whole_whatever_the_size_of_a_pipe(size: int) -> None:
+    done = subprocess.run(command(WRITES, size), capture_output=True, timeout=PATIENCE, check=True)
+    assert (done.stdout, done.stderr) == (b"0123456789abcdef" * (size // 16), b"went on")
+
+
+@pytest.mark.parametrize("size", [16, 1 << 22])
+def test_a_reader_who_is_gone_before_is_none_of_our_business(size: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            command(WRITES, size), stdout=writing, stderr=subprocess.PIPE, timeout=PATIENCE, check=False
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"went on")
+
+
+def test_a_reader_who_goes_away_in_the_middle_is_none_of_our_business() -> None:
+    with subprocess.Popen(command(WRITES, 1 << 22), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert os.read(pipe_of(child.stdout).fileno(), 4) == b"0123"
+        pipe_of(child.stdout).close()
+        said = pipe_of(child.stderr).read()
+    assert (child.returncode, said) == (0, b"went on")
+
+
+def test_output_into_a_closed_stream_is_none_of_our_business() -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *command(WRITES, 16)],
+        stderr=subprocess.PIPE,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"went on")
+
+
+def test_a_reader_who_is_slow_gets_everything_even_through_a_pipe_that_does_not_block() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with (
+        open(reading, "rb") as pipe,
+        subprocess.Popen(command(WRITES, 1 << 20), stdout=writing, stderr=subprocess.PIPE) as child,
+    ):
+        os.close(writing)
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(1)  # far more than a pipe holds is to be written, and nobody has read yet
+        assert pipe.read() == b"0123456789abcdef" * (1 << 16)
+        assert pipe_of(child.stderr).read() == b"went on"
+    assert child.returncode == 0
