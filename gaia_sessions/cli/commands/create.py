@@ -9,6 +9,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.metadata import METADATA, PAIRS, collected
+from gaia_sessions.stores.mounts import network_kind
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -28,8 +29,17 @@ def command(
     call: Call, agent: str, purpose: str, agent_id: str | None, metadata: str | None, pairs: tuple[str, ...]
 ) -> None:
     """Begin a session; prints its id."""
-    made = call.sessions().create(agent, purpose, collected(metadata, pairs), agent_id)
+    sessions = call.sessions()
+    made = sessions.create(agent, purpose, collected(metadata, pairs), agent_id)
+    warn_of_network(sessions.root)
     if call.as_json:
         output.say_json({"agent_id": made})
     else:
         output.say(made)
+
+
+def warn_of_network(root: str) -> None:
+    """Says so while the person who chose the place can still choose another."""
+    kind = network_kind(root)
+    if kind:
+        output.complain(f"Warning: {root} is on {kind}: locks cannot be relied on there; keep sessions on a local disk")
