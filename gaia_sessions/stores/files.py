@@ -12,7 +12,7 @@ from functools import partial
 
 from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
-from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError
+from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound, SessionsError
 from gaia_sessions.ids import check_agent_id, fold, is_agent_id
 from gaia_sessions.record import encode, is_open
 from gaia_sessions.runs import aliases_of
@@ -127,6 +127,7 @@ class FileStore:
         ):
             found = _found(root, agent_id)
             if isinstance(found, SessionNotFound):
+                lock.remove()
                 raise found
             if not judge(found):
                 return False
@@ -218,9 +219,12 @@ class FileStore:
         """A root without sessions has a complete index; every later session is marked before it is there."""
         if index.is_complete(root):
             return
-        with root.make(roots.LOCKS) as folder, locks.acquire(folder, index.LOCK, self.lock_timeout, self.wait):
-            if not roots.sessions(root):
-                index.vouch(root)
+        try:
+            with root.make(roots.LOCKS) as folder, locks.acquire(folder, index.LOCK, 0, self.wait):
+                if not roots.sessions(root):
+                    index.vouch(root)
+        except LockTimeout:  # somebody else is at the same, or puts the index right
+            return
 
     def _bring_in(self, root: Directory, agent_id: str, data: bytes) -> None:
         """The session's directory is built out of sight and moved into place whole."""

@@ -93,6 +93,11 @@ def named(root: Directory) -> set[str]:
     return {agent_id for _, _, agent_id in _hints(root)}
 
 
+def folders_written_to(root: Directory) -> list[tuple[str, ...]]:
+    """The folders in which a killed writer may have left a temporary file."""
+    return [(FOLDER,), *((FOLDER, _ALIAS, kind) for kind in _names(root, _ALIAS))]
+
+
 def look_up(root: Directory, alias: Alias) -> str | None:
     """The id kept under ``alias``, if any: the record decides whether it is right."""
     kind, parts = alias
@@ -120,7 +125,8 @@ def _hints(root: Directory) -> Iterator[tuple[tuple[str, ...], str, str]]:
     for kind in _names(root, _ALIAS):
         with root.below(FOLDER, _ALIAS, kind) as folder:
             for leaf in folder.names():
-                yield (_ALIAS, kind), leaf, _target(folder, leaf)
+                if not leaf.startswith("."):  # those are being written
+                    yield (_ALIAS, kind), leaf, _target(folder, leaf)
 
 
 def _target(folder: Directory, leaf: str) -> str:

@@ -24,7 +24,7 @@ def make(path: str, *, durable: bool) -> Directory:
     """The root at ``path``, created with the folders above it if need be, and kept out of version control."""
     above, name = os.path.split(path)
     _make_folders(above, durable=durable)
-    with Directory.at(above or os.sep) as parent:
+    with Directory.at(above or os.curdir) as parent:
         if name and not parent.has(name):
             parent.add(name)
             _sync(parent, durable=durable)
@@ -41,7 +41,7 @@ def _make_folders(path: str, *, durable: bool) -> None:
     above = os.path.dirname(path)
     _make_folders(above, durable=durable)
     os.makedirs(path, exist_ok=True)
-    with Directory.at(above or os.sep) as parent:
+    with Directory.at(above or os.curdir) as parent:
         _sync(parent, durable=durable)
 
 

@@ -37,8 +37,9 @@ def tend(root: Directory, now: datetime, active: set[str], scan: Scan) -> list[s
     with root.make(roots.LOCKS) as folder:
         removed = [*_sweep_stage(root, folder, before), *_sweep_sessions(root, folder, before, active)]
         removed += _sweep_temporaries(root, before)
-        with root.make(roots.INBOX) as inbox:
-            removed += _sweep_temporaries(inbox, before)
+        for names in ((roots.INBOX,), *index.folders_written_to(root)):
+            with root.make(*names) as written:
+                removed += _sweep_temporaries(written, before)
         removed += _sweep_locks(root, folder, before)
         _mend_index(root, folder, active, scan)
     return removed
