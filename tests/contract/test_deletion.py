@@ -1,0 +1,141 @@
+"""What every store promises of removing: delete, settle, tend."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.errors import SessionNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from gaia_sessions.shape import Record
+    from gaia_sessions.stores.port import Found, Store
+
+    New = Callable[..., Record]
+
+
+def agree(_found: Found) -> bool:
+    return True
+
+
+def object_to(_found: Found) -> bool:
+    return False
+
+
+def never(_found: Found) -> bool:
+    raise AssertionError("asked to judge what is not there")
+
+
+def everything(store: Store) -> dict[str, object]:
+    return dict(store.scan())
+
+
+def test_a_deleted_session_is_gone_for_every_method(store: Store, new: New) -> None:
+    store.create(new())
+    store.append("agent-1", "events.jsonl", [{"number": 1}])
+    store.create(new("agent-2"))
+
+    assert store.delete("agent-1", agree) is True
+
+    with pytest.raises(SessionNotFound):
+        store.read("agent-1")
+    with pytest.raises(SessionNotFound):
+        store.change("agent-1", lambda record: {**record})
+    with pytest.raises(SessionNotFound):
+        store.append("agent-1", "events.jsonl", [{}])
+    with pytest.raises(SessionNotFound):
+        list(store.entries("agent-1", "events.jsonl"))
+    with pytest.raises(SessionNotFound):
+        store.delete("agent-1", never)
+    assert everything(store) == {"agent-2": new("agent-2")}
+
+
+def test_the_judge_sees_the_record_as_it_stands(store: Store, new: New) -> None:
+    store.create(new())
+    changed = store.change("agent-1", lambda record: {**record, "purpose": "changed"})
+    seen: list[Found] = []
+
+    def see(found: Found) -> bool:
+        seen.append(found)
+        return False
+
+    assert store.delete("agent-1", see) is False
+    assert seen == [changed]
+
+
+def test_a_judge_who_objects_keeps_the_session_as_it_is(store: Store, new: New) -> None:
+    store.create(new())
+    store.append("agent-1", "events.jsonl", [{"number": 1}])
+
+    assert store.delete("agent-1", object_to) is False
+
+    store.settle()
+    assert everything(store) == {"agent-1": new()}
+    assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
+
+
+def test_a_judge_who_fails_keeps_the_session_and_frees_it(store: Store, new: New) -> None:
+    store.create(new())
+
+    def fail(_found: Found) -> bool:
+        raise LookupError("cannot decide")
+
+    with pytest.raises(LookupError):
+        store.delete("agent-1", fail)
+
+    assert everything(store) == {"agent-1": new()}
+    assert store.delete("agent-1", agree) is True
+
+
+def test_a_missing_session_is_judged_by_nobody(store: Store, new: New) -> None:
+    store.create(new("another"))
+
+    with pytest.raises(SessionNotFound):
+        store.delete("agent-1", never)
+
+
+def test_a_deleted_id_can_be_created_anew_and_nothing_of_the_old_returns(store: Store, new: New) -> None:
+    store.create(new(purpose="old", metadata={"old": True}))
+    store.append("agent-1", "events.jsonl", [{"old": True}])
+    store.delete("agent-1", agree)
+
+    store.create(new(purpose="anew"))
+    store.settle()
+
+    assert everything(store) == {"agent-1": new(purpose="anew")}
+    assert list(store.entries("agent-1", "events.jsonl")) == []
+    assert dict(store.scan(active_only=True)) == {"agent-1": new(purpose="anew")}
+
+
+def test_settling_and_tending_change_no_session(store: Store, new: New, began: datetime) -> None:
+    store.create(new())
+    store.create(new("final", phase="completed"))
+    store.append("agent-1", "events.jsonl", [{"number": 1}])
+
+    store.settle()
+    removed = store.tend(began + timedelta(days=1), ["agent-1"])
+
+    assert removed == []
+    assert everything(store) == {"agent-1": new(), "final": new("final", phase="completed")}
+    assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
+
+
+def test_settling_twice_is_settling_once(store: Store, new: New) -> None:
+    store.create(new())
+    store.delete("agent-1", agree)
+
+    store.settle()
+    store.settle()
+
+    assert everything(store) == {}
+
+
+def test_a_store_never_written_to_can_be_settled_and_tended(store: Store, began: datetime) -> None:
+    store.settle()
+
+    assert store.tend(began, []) == []

@@ -1,0 +1,112 @@
+"""What every store promises of events that must wait: defer, deferred, dismiss."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.clock import write_time
+from gaia_sessions.errors import TooLarge
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.events import Event
+    from gaia_sessions.stores.port import Store
+
+
+def event(number: int, at: datetime) -> Event:
+    return {"kind": "finalize", "at": write_time(at), "agent_id": f"agent-{number}", "outcome": "completed"}
+
+
+def waiting(store: Store) -> list[object]:
+    return [found for _, found in store.deferred()]
+
+
+def test_an_inbox_nobody_used_is_empty(store: Store) -> None:
+    assert list(store.deferred()) == []
+
+
+def test_events_wait_the_oldest_first(store: Store, began: datetime) -> None:
+    times = [began + timedelta(microseconds=1 + number * 900_000) for number in range(12)]
+    events = [event(number, at) for number, at in enumerate(times)]
+
+    for one, at in zip(events, times, strict=True):
+        store.defer(one, at)
+
+    assert waiting(store) == events
+
+
+def test_events_of_one_moment_are_all_kept(store: Store, began: datetime) -> None:
+    events = [event(number, began) for number in range(10)]
+
+    for one in events:
+        store.defer(one, began)
+
+    found = waiting(store)
+    assert len(found) == len(events)
+    assert all(one in found for one in events)
+    assert len({name for name, _ in store.deferred()}) == len(events)
+
+
+def test_the_same_event_twice_waits_twice(store: Store, began: datetime) -> None:
+    store.defer(event(1, began), began)
+    store.defer(event(1, began), began)
+
+    assert waiting(store) == [event(1, began), event(1, began)]
+
+
+def test_what_is_dismissed_is_out_and_the_others_stay(store: Store, began: datetime) -> None:
+    for number in range(3):
+        store.defer(event(number, began), began + timedelta(seconds=number))
+    names = [name for name, _ in store.deferred()]
+
+    store.dismiss(names[1])
+
+    assert waiting(store) == [event(0, began), event(2, began)]
+    assert [name for name, _ in store.deferred()] == [names[0], names[2]]
+
+
+def test_an_event_may_be_dismissed_twice(store: Store, began: datetime) -> None:
+    store.defer(event(1, began), began)
+    store.defer(event(2, began), began + timedelta(seconds=1))
+    [(name, _), _] = store.deferred()
+
+    store.dismiss(name)
+    store.dismiss(name)
+
+    assert waiting(store) == [event(2, began)]
+
+
+def test_events_may_be_dismissed_while_they_are_gone_through(store: Store, began: datetime) -> None:
+    for number in range(5):
+        store.defer(event(number, began), began + timedelta(seconds=number))
+
+    seen = []
+    for name, found in store.deferred():
+        store.dismiss(name)
+        seen.append(found)
+
+    assert seen == [event(number, began) for number in range(5)]
+    assert waiting(store) == []
+
+
+def test_an_event_that_is_too_large_is_refused_and_nothing_waits(store: Store, began: datetime) -> None:
+    with pytest.raises(TooLarge):
+        store.defer({**event(1, began), "summary": "x" * (1 << 20)}, began)
+
+    assert waiting(store) == []
+
+
+def test_the_inbox_is_no_session(store: Store, began: datetime) -> None:
+    store.defer(event(1, began), began)
+
+    assert list(store.scan()) == []
+
+
+def test_dismissing_from_an_inbox_nobody_used_is_nothing(store: Store) -> None:
+    store.dismiss("gone already")
+
+    assert waiting(store) == []

@@ -1,0 +1,122 @@
+"""What every store promises of journals: append, entries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.errors import InvalidInput, SessionNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.shape import Record
+    from gaia_sessions.stores.port import Store
+    from gaia_sessions.strictjson import Json
+
+    New = Callable[..., Record]
+
+EVENTS = "events.jsonl"
+
+
+def test_entries_come_back_in_the_order_they_were_added(store: Store, new: New) -> None:
+    store.create(new())
+
+    store.append("agent-1", EVENTS, [{"number": 1}, {"number": 2}])
+    store.append("agent-1", EVENTS, [{"number": 3}])
+
+    assert list(store.entries("agent-1", EVENTS)) == [{"number": 1}, {"number": 2}, {"number": 3}]
+
+
+def test_any_json_is_an_entry(store: Store, new: New) -> None:
+    store.create(new())
+    entries: list[Json] = [
+        None,
+        True,
+        0,
+        -1.5,
+        "",
+        "two\nlines\r\n",
+        "\u2028 \u0085 ünïcode \x1b",
+        [],
+        [[1]],
+        {},
+        {"": 1},
+    ]
+
+    store.append("agent-1", EVENTS, entries)
+
+    assert list(store.entries("agent-1", EVENTS)) == entries
+
+
+def test_long_entries_come_back_whole(store: Store, new: New) -> None:
+    store.create(new())
+    entries: list[Json] = [{"text": "x" * 60_000, "number": number} for number in range(20)]
+
+    store.append("agent-1", EVENTS, entries)
+
+    assert list(store.entries("agent-1", EVENTS)) == entries
+
+
+def test_a_journal_nobody_wrote_is_empty(store: Store, new: New) -> None:
+    store.create(new())
+
+    assert list(store.entries("agent-1", EVENTS)) == []
+
+
+def test_adding_nothing_adds_nothing(store: Store, new: New) -> None:
+    store.create(new())
+
+    store.append("agent-1", EVENTS, [])
+
+    assert list(store.entries("agent-1", EVENTS)) == []
+
+
+def test_journals_and_sessions_are_kept_apart(store: Store, new: New) -> None:
+    store.create(new())
+    store.create(new("agent-2"))
+
+    store.append("agent-1", EVENTS, [1])
+    store.append("agent-1", "transcript.jsonl", [2])
+    store.append("agent-2", EVENTS, [3])
+
+    assert list(store.entries("agent-1", EVENTS)) == [1]
+    assert list(store.entries("agent-1", "transcript.jsonl")) == [2]
+    assert list(store.entries("agent-2", EVENTS)) == [3]
+    assert list(store.entries("agent-2", "transcript.jsonl")) == []
+
+
+def test_a_journal_moves_no_revision_and_outlives_changes(store: Store, new: New) -> None:
+    store.create(new())
+    store.append("agent-1", EVENTS, [1])
+    assert store.read("agent-1") == new()
+
+    store.change("agent-1", lambda record: {**record, "phase": "completed"})
+
+    assert list(store.entries("agent-1", EVENTS)) == [1]
+
+
+UNREADABLE: list[Json] = [float("nan"), 1 << 63, "half of a pair \ud800", "a NUL \0", {"text": "x" * (1 << 20)}]
+
+
+@pytest.mark.parametrize("entry", UNREADABLE, ids=["NaN", "64 bits", "surrogate", "NUL", "1 MiB"])
+def test_an_entry_that_could_not_be_read_back_is_refused_with_all_that_came_with_it(
+    store: Store, new: New, entry: Json
+) -> None:
+    store.create(new())
+    store.append("agent-1", EVENTS, [1])
+
+    with pytest.raises(InvalidInput):
+        store.append("agent-1", EVENTS, [2, entry, 3])
+
+    assert list(store.entries("agent-1", EVENTS)) == [1]
+
+
+def test_a_missing_session_has_no_journal(store: Store, new: New) -> None:
+    store.create(new("another"))
+
+    with pytest.raises(SessionNotFound):
+        store.append("agent-1", EVENTS, [1])
+    with pytest.raises(SessionNotFound):
+        list(store.entries("agent-1", EVENTS))

@@ -1,0 +1,255 @@
+"""Random use of the files and of the reference model, side by side: nothing tells them apart.
+
+Every operation goes to both stores with the same ``now`` and the same chance. Results and errors must be
+equal, and after every step so must all records, all journals, both inboxes, and the bytes on the disk.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from gaia_sessions import strictjson
+from gaia_sessions.clock import write_time
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.lifecycle import cleanup, sessions
+from gaia_sessions.phases import PHASES
+from gaia_sessions.policy import Limits
+from gaia_sessions.record import is_open, new_record
+from gaia_sessions.runs import agent_alias, delegation_alias
+from gaia_sessions.stores.files import FileStore
+from gaia_sessions.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gaia_sessions.events import Event
+    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.stores.port import Store
+
+    Act = Callable[[Store], object]
+
+NAMES = ["Explore", "explore", "terraform architect/β"]
+HOSTS = ["host-1", "host-2"]
+TOOLS = ["toolu_1", "toolu_2", "toolu_3"]
+CHILDREN = ["child-1", "child-2"]
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+ANY_TEXT = st.one_of(TEXTS, st.just("NUL \0"), st.just("half \ud800"))
+ANY_JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(1 << 64), 1 << 64), st.floats(), ANY_TEXT),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXTS, inner, max_size=3)),
+    max_leaves=8,
+)
+ENTRIES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(1 << 63), (1 << 63) - 1), st.floats(-1e9, 1e9), TEXTS),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXTS, inner, max_size=3)),
+    max_leaves=8,
+)
+METADATA = st.one_of(st.none(), st.dictionaries(TEXTS, ANY_JSON, max_size=3), st.just(["no object"]))
+JUMPS = st.one_of(st.floats(0, 60), st.sampled_from([-1.0, -400.0, 0.0, 1799.0, 1800.0, 3600.0, 86_400.0]))
+POOL = ["one", "One", "two", "agent.3", "no such session", "..", "con"]
+IDS = st.sampled_from(POOL)
+ONCE_IN_A_WHILE = st.integers(0, 3).map(lambda number: number == 0)
+
+
+def chance_of(seed: int) -> Callable[[int], bytes]:
+    """Chance that falls the same way for both stores."""
+    numbers = count()
+    return lambda size: sha256(f"{seed} {next(numbers)}".encode()).digest()[:size]
+
+
+def outcome(act: Act, store: Store) -> tuple[str, object]:
+    """What became of it; of an error everything it tells but where the files are."""
+    try:
+        return "done", act(store)
+    except SessionsError as error:
+        told = {name: value for name, value in vars(error).items() if name != "path"}
+        return type(error).__name__, told
+
+
+class Twins(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.mkdtemp()
+        self.files = FileStore(f"{self.folder}/root", durable=False)
+        self.memory = MemoryStore()
+        self.now = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
+        self.seeds = count()
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.folder)
+
+    def both(self, act: Act) -> object:
+        in_files, in_memory = outcome(act, self.files), outcome(act, self.memory)
+        assert in_files == in_memory
+        return in_files
+
+    @property
+    def ids(self) -> list[str]:
+        return sorted(agent_id for agent_id, _ in self.memory.scan())
+
+    def any_id(self, chosen: str, number: int) -> str:
+        """Mostly one that exists; generated ids are reached in this way only."""
+        known = self.ids
+        return known[number % len(known)] if known and number else chosen
+
+    @initialize()
+    def begin(self) -> None:
+        now = self.now
+        self.both(lambda store: sessions.create(store, now, chance_of(0), "Explore", "the first of all"))
+
+    @rule(jump=JUMPS)
+    def time_passes(self, jump: float) -> None:
+        self.now += timedelta(seconds=jump)
+
+    @rule(chosen=st.one_of(IDS, st.none()), name=st.sampled_from(NAMES), purpose=ANY_TEXT, metadata=METADATA)
+    def create(self, chosen: str | None, name: str, purpose: str, metadata: object) -> None:
+        seed, now = next(self.seeds), self.now
+        self.both(lambda store: sessions.create(store, now, chance_of(seed), name, purpose, metadata, chosen))
+
+    @rule(
+        chosen=IDS,
+        number=st.integers(0, 20),
+        phase=st.one_of(st.none(), st.sampled_from(PHASES)),
+        metadata=METADATA,
+        error=st.one_of(st.none(), ANY_TEXT),
+        ready=st.one_of(st.none(), st.booleans()),
+        revision=st.one_of(st.none(), st.integers(-1, 1)),
+    )
+    def update(
+        self,
+        chosen: str,
+        number: int,
+        phase: str | None,
+        metadata: object,
+        error: str | None,
+        ready: bool | None,  # noqa: FBT001  # drawn by name
+        revision: int | None,
+    ) -> None:
+        agent_id, now = self.any_id(chosen, number), self.now
+        if revision is not None and agent_id in self.ids:
+            revision += self.memory.read(agent_id)["revision"]
+
+        def act(store: Store) -> object:
+            asked = sessions.Update(phase, metadata, error, resume_ready=ready, if_revision=revision)
+            return sessions.update(store, now, agent_id, asked)
+
+        self.both(act)
+
+    @rule(
+        chosen=IDS,
+        number=st.integers(0, 20),
+        ending=st.sampled_from(["completed", "failed", "abandoned", "approval", "unheard of"]),
+        summary=st.one_of(st.none(), ANY_TEXT),
+        error=st.one_of(st.none(), ANY_TEXT),
+    )
+    def finalize(self, chosen: str, number: int, ending: str, summary: str | None, error: str | None) -> None:
+        agent_id, now = self.any_id(chosen, number), self.now
+        self.both(lambda store: sessions.finalize(store, now, agent_id, ending, summary, error))
+
+    @rule(hours=st.sampled_from([0, 0.01, 0.5, 1, 24, -1]), dry_run=ONCE_IN_A_WHILE)
+    def clean_up(self, hours: float, dry_run: bool) -> None:  # noqa: FBT001  # drawn by name
+        now = self.now
+
+        def act(store: Store) -> object:
+            report = cleanup.cleanup(store, cleanup.Rule(now, hours, Limits()), dry_run=dry_run)
+            return {**report, "removed": sorted(report["removed"]), "kept": sorted(report["kept"], key=str)}
+
+        self.both(act)
+
+    @rule(chosen=IDS, number=st.integers(0, 20), entries=st.lists(ENTRIES, max_size=3))
+    def append(self, chosen: str, number: int, entries: list[Any]) -> None:
+        agent_id = self.any_id(chosen, number)
+        self.both(lambda store: store.append(agent_id, "events.jsonl", entries))
+
+    @rule(agent_id=IDS, summary=ANY_TEXT)
+    def defer(self, agent_id: str, summary: str) -> None:
+        self.now += timedelta(microseconds=1)
+        # The inbox is in order of time, which here never stands still between two events.
+        at = self.now = max(self.now, getattr(self, "deferred_at", self.now) + timedelta(microseconds=1))
+        self.deferred_at = at
+        event: Event = {"kind": "finalize", "at": write_time(at), "agent_id": agent_id, "summary": summary}
+        self.both(lambda store: store.defer(event, at))
+
+    @rule()
+    def dismiss_the_oldest(self) -> None:
+        for store in (self.files, self.memory):
+            for name, _ in list(store.deferred())[:1]:
+                store.dismiss(name)
+
+    @rule(chosen=IDS, host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), name=st.sampled_from(NAMES))
+    def create_for_a_delegation(self, chosen: str, host: str, tool: str, name: str) -> None:
+        alias = delegation_alias(host, tool)
+        if self.memory.find(alias) is None:  # a host never uses a key twice
+            run: Run = {"run": 1, "host_session_id": host, "tool_use_id": tool}
+            record: Record = {**new_record(chosen, name, "told by a host", {}, self.now), "runs": [run]}
+            self.both(lambda store: store.create(record, [alias]))
+
+    @rule(host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), child=st.sampled_from(CHILDREN))
+    def join_an_agent(self, host: str, tool: str, child: str) -> None:
+        agent_id, alias = self.memory.find(delegation_alias(host, tool)), agent_alias(host, child)
+
+        def join(record: Record) -> Record:
+            return {**record, "runs": [{**record["runs"][0], "host_agent_id": child}]}
+
+        if agent_id is not None and self.memory.find(alias) is None:
+            self.both(lambda store: store.change(agent_id, join, aliases=[alias]))
+
+    @rule(host=st.sampled_from(HOSTS), key=st.sampled_from([*TOOLS, *CHILDREN]))
+    def find(self, host: str, key: str) -> None:
+        kind = "agent" if key in CHILDREN else "delegation"
+        self.both(lambda store: store.find((kind, (host, key))))
+
+    @rule(chosen=IDS)
+    def read(self, chosen: str) -> None:
+        self.both(lambda store: store.read(chosen))
+
+    @invariant()
+    def every_record_is_the_same(self) -> None:
+        assert dict(self.files.scan()) == dict(self.memory.scan())
+
+    @invariant()
+    def every_record_is_on_the_disk_in_our_one_form(self) -> None:
+        on_disk = {path.parent.name: path.read_bytes() for path in Path(self.files.root).glob("[!.]*/state.json")}
+        assert on_disk == {agent_id: strictjson.dumps(record) for agent_id, record in self.memory.scan()}
+
+    @invariant()
+    def every_open_session_is_active_and_every_active_one_is_open(self) -> None:
+        still_open = {agent_id for agent_id, found in self.memory.scan() if isinstance(found, dict) and is_open(found)}
+        assert {agent_id for agent_id, _ in self.files.scan(active_only=True)} == still_open
+        for name in NAMES:
+            in_files = dict(self.files.scan(active_only=True, agent_name=name))
+            assert in_files == dict(self.memory.scan(active_only=True, agent_name=name))
+
+    @invariant()
+    def every_journal_is_the_same(self) -> None:
+        for agent_id in self.ids:
+            in_files = list(self.files.entries(agent_id, "events.jsonl"))
+            assert in_files == list(self.memory.entries(agent_id, "events.jsonl"))
+
+    @invariant()
+    def the_inbox_is_the_same(self) -> None:
+        assert list(_events(self.files)) == list(_events(self.memory))
+
+
+def _events(store: Store) -> Iterator[object]:
+    return (event for _, event in store.deferred())
+
+
+TestTwins = Twins.TestCase
+TestTwins.settings = settings(
+    max_examples=60,
+    stateful_step_count=30,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)

@@ -1,0 +1,274 @@
+"""What every store promises of single records: create, read, change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions import strictjson
+from gaia_sessions.errors import InvalidId, InvalidInput, NewerSchema, SessionExists, SessionFinal, SessionNotFound
+from gaia_sessions.errors import TooLarge as RecordTooLarge
+from gaia_sessions.record import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.shape import Record
+    from gaia_sessions.stores.port import Store
+
+    New = Callable[..., Record]
+
+
+def everything(store: Store) -> dict[str, object]:
+    return dict(store.scan())
+
+
+def noted(record: Record) -> Record:
+    return {**record, "metadata": {**record["metadata"], "noted": True}}
+
+
+def untouched(record: Record) -> Record:
+    return record
+
+
+def never(_found: object) -> Record:
+    raise AssertionError("a rule was asked about a record it must not see")
+
+
+def filled_to(size: int, record: Record) -> Record:
+    """The record whose document is exactly ``size`` bytes long."""
+    rest = size - len(encode({**record, "purpose": ""}))
+    return {**record, "purpose": "x" * rest}
+
+
+def test_a_created_record_reads_back_the_same_in_the_same_order(store: Store, new: New) -> None:
+    record = new(metadata={"ticket": "T-1", "nested": {"list": [1, 2.5, None, True, "ünïcode \n line"]}})
+
+    store.create(record)
+
+    assert store.read("agent-1") == record
+    assert list(store.read("agent-1")) == list(record)
+
+
+def test_keys_nobody_knows_yet_survive_creation_and_change(store: Store, new: New) -> None:
+    store.create(new(skills=["a", {"b": None}]))
+
+    store.change("agent-1", noted)
+
+    assert store.read("agent-1") == new(metadata={"noted": True}, skills=["a", {"b": None}], revision=2)
+
+
+def test_an_id_is_created_once_and_the_first_record_stays(store: Store, new: New) -> None:
+    store.create(new(purpose="first"))
+
+    with pytest.raises(SessionExists) as refused:
+        store.create(new(purpose="second"))
+
+    assert refused.value.agent_id == "agent-1"
+    assert everything(store) == {"agent-1": new(purpose="first")}
+
+
+def test_a_final_session_still_holds_its_id(store: Store, new: New) -> None:
+    store.create(new(phase="completed"))
+
+    with pytest.raises(SessionExists):
+        store.create(new())
+
+    assert everything(store) == {"agent-1": new(phase="completed")}
+
+
+def test_a_kept_record_is_not_tied_to_the_value_handed_in(store: Store, new: New) -> None:
+    record = new(metadata={"list": [1]})
+    store.create(record)
+
+    record["metadata"]["list"] = "changed by the caller"
+
+    assert store.read("agent-1") == new(metadata={"list": [1]})
+
+
+def test_a_kept_record_is_not_tied_to_a_value_handed_out(store: Store, new: New) -> None:
+    store.create(new(metadata={"list": [1]}))
+    returned = store.change("agent-1", noted)
+
+    returned["metadata"].clear()
+    store.read("agent-1")["metadata"].clear()
+    for _, found in store.scan():
+        assert isinstance(found, dict)
+        found["metadata"].clear()
+
+    assert store.read("agent-1") == new(metadata={"list": [1], "noted": True}, revision=2)
+
+
+def test_a_missing_session_is_not_found(store: Store, new: New) -> None:
+    store.create(new("another"))
+
+    with pytest.raises(SessionNotFound) as missing:
+        store.read("agent-1")
+
+    assert missing.value.agent_id == "agent-1"
+
+
+def test_nothing_is_found_in_a_store_never_written_to(store: Store) -> None:
+    with pytest.raises(SessionNotFound):
+        store.read("agent-1")
+    with pytest.raises(SessionNotFound):
+        store.change("agent-1", never)
+    with pytest.raises(SessionNotFound):
+        store.append("agent-1", "events.jsonl", [{}])
+    with pytest.raises(SessionNotFound):
+        list(store.entries("agent-1", "events.jsonl"))
+    with pytest.raises(SessionNotFound):
+        store.delete("agent-1", never)  # type: ignore[arg-type]  # it never gets to judge
+    assert everything(store) == {}
+
+
+BAD_IDS = ["", ".", "..", "../agent-1", "/etc/passwd", "a/b", ".locks", "con", "nul.txt", "a.", "a\n", "é", "x" * 129]
+
+
+@pytest.mark.parametrize("bad", BAD_IDS)
+def test_an_impossible_id_is_refused_by_every_method(store: Store, new: New, bad: str) -> None:
+    store.create(new())
+    asked: list[Callable[[], object]] = [
+        lambda: store.create(new(bad)),
+        lambda: store.read(bad),
+        lambda: store.change(bad, never),
+        lambda: store.delete(bad, never),  # type: ignore[arg-type]  # it never gets to judge
+        lambda: store.append(bad, "events.jsonl", [{}]),
+        lambda: list(store.entries(bad, "events.jsonl")),
+    ]
+
+    for ask in asked:
+        with pytest.raises(InvalidId):
+            ask()
+
+    assert everything(store) == {"agent-1": new()}
+
+
+def test_a_record_of_exactly_the_limit_is_kept_and_one_byte_more_refused(store: Store, new: New) -> None:
+    largest = filled_to(strictjson.DOCUMENT_LIMIT, new())
+    store.create(largest)
+
+    with pytest.raises(RecordTooLarge):
+        store.create(filled_to(strictjson.DOCUMENT_LIMIT + 1, new("agent-2")))
+
+    assert everything(store) == {"agent-1": largest}
+
+
+def test_a_refused_creation_leaves_the_id_free(store: Store, new: New) -> None:
+    with pytest.raises(RecordTooLarge):
+        store.create(filled_to(strictjson.DOCUMENT_LIMIT + 1, new()))
+
+    store.create(new(purpose="small"))
+
+    assert everything(store) == {"agent-1": new(purpose="small")}
+
+
+def test_a_change_is_returned_and_kept_one_revision_on(store: Store, new: New) -> None:
+    store.create(new())
+
+    returned = store.change("agent-1", noted)
+
+    assert returned == new(metadata={"noted": True}, revision=2)
+    assert store.read("agent-1") == returned
+
+
+def test_every_change_sees_the_one_before(store: Store, new: New) -> None:
+    store.create(new(metadata={"seen": []}))
+
+    def see(record: Record) -> Record:
+        seen = record["metadata"]["seen"]
+        assert isinstance(seen, list)
+        return {**record, "metadata": {"seen": [*seen, record["revision"]]}}
+
+    for _ in range(5):
+        store.change("agent-1", see)
+
+    assert store.read("agent-1") == new(metadata={"seen": [1, 2, 3, 4, 5]}, revision=6)
+
+
+def test_a_change_touches_no_other_session(store: Store, new: New) -> None:
+    for agent_id in ("agent-1", "agent-2", "agent-3"):
+        store.create(new(agent_id))
+
+    store.change("agent-2", noted)
+
+    changed = new("agent-2", metadata={"noted": True}, revision=2)
+    assert everything(store) == {"agent-1": new("agent-1"), "agent-2": changed, "agent-3": new("agent-3")}
+
+
+def test_a_rule_that_returns_the_record_it_was_given_writes_nothing(store: Store, new: New) -> None:
+    store.create(new())
+
+    assert store.change("agent-1", untouched) == new()
+
+    assert store.read("agent-1") == new()
+
+
+def test_a_rule_that_returns_an_equal_record_writes_a_revision(store: Store, new: New) -> None:
+    store.create(new())
+
+    store.change("agent-1", lambda record: {**record})
+
+    assert store.read("agent-1") == new(revision=2)
+
+
+@pytest.mark.parametrize(
+    "raised", [LookupError("why"), SessionFinal("agent-1", "failed"), InvalidInput("why"), KeyboardInterrupt()]
+)
+def test_what_a_rule_raises_passes_through_and_nothing_is_written(
+    store: Store, new: New, raised: BaseException
+) -> None:
+    store.create(new())
+
+    def refuse(record: Record) -> Record:
+        record["metadata"]["scribbled"] = True
+        raise raised
+
+    with pytest.raises(type(raised)) as passed:
+        store.change("agent-1", refuse)
+
+    assert passed.value is raised
+    assert everything(store) == {"agent-1": new()}
+    assert store.change("agent-1", noted) == new(metadata={"noted": True}, revision=2)
+
+
+def test_a_record_of_a_newer_schema_is_shown_and_never_rewritten(store: Store, new: New) -> None:
+    newer = new(schema=2, phase={"what": "only later versions know"})
+    store.create(newer)
+
+    with pytest.raises(NewerSchema) as refused:
+        store.change("agent-1", never)
+
+    assert (refused.value.agent_id, refused.value.schema) == ("agent-1", 2)
+    assert store.read("agent-1") == newer
+    assert everything(store) == {"agent-1": newer}
+
+
+def test_a_change_that_would_be_too_large_is_refused_and_the_old_record_stays(store: Store, new: New) -> None:
+    store.create(new())
+
+    with pytest.raises(RecordTooLarge):
+        store.change("agent-1", lambda record: filled_to(strictjson.DOCUMENT_LIMIT + 1, record))
+
+    assert everything(store) == {"agent-1": new()}
+
+
+@pytest.mark.parametrize("purpose", ["half of a pair \ud800", "a NUL \0"])
+def test_a_change_that_could_not_be_read_back_is_refused_and_the_old_record_stays(
+    store: Store, new: New, purpose: str
+) -> None:
+    store.create(new())
+
+    with pytest.raises(InvalidInput):
+        store.change("agent-1", lambda record: {**record, "purpose": purpose})
+
+    assert everything(store) == {"agent-1": new()}
+
+
+def test_terminal_controls_in_a_record_read_back_the_same(store: Store, new: New) -> None:
+    record = new(purpose="bell \x07 escape \x1b[2J delete \x7f csi \x9b2J")
+
+    store.create(record)
+
+    assert store.read("agent-1") == record

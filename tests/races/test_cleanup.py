@@ -1,0 +1,87 @@
+"""Cleanup beside everybody else: what is deleted is deleted once and stays so, what is alive loses nothing."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.lifecycle import sessions
+from gaia_sessions.record import is_open
+from gaia_sessions.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Start = Callable[[Sequence[Sequence[object]]], Any]
+
+
+def test_two_cleanups_at_once_delete_each_of_five_hundred_once(root: str, race: Start) -> None:
+    store = FileStore(root, durable=False)
+    now = datetime.now(UTC)
+    for number in range(510):
+        old = timedelta(days=2 if number < 500 else 0)
+        sessions.create(store, now - old, os.urandom, "racer", "-", agent_id=f"agent-{number:03}")
+
+    told = race([("cleans_once", root, 24)] * 2).results()
+
+    assert sorted(told[0] + told[1]) == [f"agent-{number:03}" for number in range(500)]
+    still_there = {line["agent_id"] for line in gaia_sessions.list_sessions(root=root)}
+    assert still_there == {f"agent-{number:03}" for number in range(500, 510)}
+    assert list(Path(root, ".trash").iterdir()) == []
+
+
+@pytest.mark.parametrize("seconds", [10, pytest.param(60, marks=pytest.mark.stress)])
+def test_cleanup_beside_writers_and_creators_loses_nothing_and_revives_nothing(
+    root: str, race: Start, seconds: int
+) -> None:
+    """Creators make sessions that look two hours old; whoever is updated before cleanup comes is young again.
+
+    So of a life that took an update, nothing may be lost: it may not even be deleted. And for every id, the
+    lives begun less the deletions acknowledged are the one that is there at the end, or none.
+    """
+    gaia_sessions.create_session("bystander", agent_id="bystander", root=root)
+    writers = [("writes_beside_cleanup", root, f"w{number}", seconds) for number in range(8)]
+    creators = [("brings_back", root, f"c{number}", seconds) for number in range(4)]
+    others = [("cleans", root, seconds), ("watches", root, seconds)]
+
+    told = race([*writers, *creators, *others]).results()
+
+    wrote, created, cleaned, watched = told[:8], told[8:12], told[12], told[13]
+    records = dict(FileStore(root).scan())
+    lives = Counter(agent_id for creator in created for agent_id, _ in creator["created"])
+    lives.update(["bystander"])
+    deaths = Counter(cleaned["removed"])
+    assert {agent_id: lives[agent_id] - deaths[agent_id] for agent_id in lives | deaths} == {
+        agent_id: int(agent_id in records) for agent_id in lives | deaths
+    }
+    assert records.keys() <= lives.keys()
+
+    for agent_id, key, born in [written for writer in wrote for written in writer["written"]]:
+        assert _metadata(records, agent_id)[key] is True
+        assert _metadata(records, agent_id)["born"] == born
+    for agent_id, born in [final for writer in wrote for final in writer["final"]]:
+        assert _metadata(records, agent_id)["born"] == born
+        assert records[agent_id]["phase"] == "completed"  # type: ignore[index]  # a record, as was just seen
+
+    assert (watched["wrong"], cleaned["odd"]) == ([], [])
+    assert min(len(deaths), cleaned["rounds"], watched["looked"], sum(len(writer["written"]) for writer in wrote)) > 0
+
+    active = {line["agent_id"] for line in gaia_sessions.list_sessions(active_only=True, root=root)}
+    assert active == {agent_id for agent_id, found in records.items() if isinstance(found, dict) and is_open(found)}
+
+    report = gaia_sessions.cleanup_sessions(1000, root=root)
+    assert (report["removed"], report["corrupt"]) == ([], [])
+    assert list(Path(root, ".trash").iterdir()) == list(Path(root, ".stage").iterdir()) == []
+
+
+def _metadata(records: dict[str, Any], agent_id: str) -> dict[str, object]:
+    record = records[agent_id]
+    assert isinstance(record, dict)
+    metadata: dict[str, object] = record["metadata"]
+    return metadata

@@ -1,0 +1,104 @@
+"""Many processes at one session: nothing acknowledged is lost, and of what excludes each other one happens."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.phases import OUTCOMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Start = Callable[[Sequence[Sequence[object]]], Any]
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a loaded machine nobody gives up: fairness is not what is tested here."""
+    monkeypatch.setenv("GAIA_SESSIONS_LOCK_TIMEOUT", "120")
+
+
+def record_of(root: str, agent_id: str) -> Any:
+    """The record, by the API and by its bare file: they must agree."""
+    record = gaia_sessions.get_session(agent_id, root=root)
+    assert record == json.loads(Path(root, agent_id, "state.json").read_bytes())
+    return record
+
+
+def test_every_acknowledged_update_of_sixteen_processes_is_present_and_readers_never_see_less(
+    root: str, tmp_path: Path, race: Start
+) -> None:
+    agent_id = gaia_sessions.create_session("racer", root=root)
+    stop = tmp_path / "stop"
+
+    writers = [("updates", root, agent_id, f"w{number}", 100) for number in range(16)]
+    running = race([*writers, *[("reads", root, agent_id, stop)] * 2])
+    acknowledged = [key for keys in running.results(len(writers)) for key in keys]
+    stop.touch()
+    readers = running.results()[len(writers) :]
+
+    record = record_of(root, agent_id)
+    assert len(acknowledged) == 1600
+    assert record["metadata"] == {key: int(key.rpartition(".")[2]) for key in acknowledged}
+    assert record["revision"] == 1601
+    assert [reader["wrong"] for reader in readers] == [[], []]
+    assert all(reader["count"] > 0 and 1 <= reader["seen"] <= 1601 for reader in readers)
+
+
+def test_of_sixty_four_creators_of_one_id_exactly_one_wins_and_the_record_is_its(root: str, race: Start) -> None:
+    told = race([("creates", root, "wanted", f"c{number}") for number in range(64)]).results()
+
+    assert Counter(told) == {"wanted": 1, "exists": 63}
+    assert record_of(root, "wanted")["metadata"] == {"winner": f"c{told.index('wanted')}"}
+    assert [line["agent_id"] for line in gaia_sessions.list_sessions(root=root)] == ["wanted"]
+    assert list(Path(root, ".stage").iterdir()) == []
+
+
+def test_of_twenty_finalizations_exactly_one_outcome_wins(root: str, race: Start) -> None:
+    agent_id = gaia_sessions.create_session("racer", root=root)
+
+    asked = [OUTCOMES[number % 3] for number in range(20)]
+    told = race([("finalizes", root, agent_id, number, outcome) for number, outcome in enumerate(asked)]).results()
+
+    record = record_of(root, agent_id)
+    won = record["phase"]
+    assert told == [outcome if outcome == won else f"final: {won}" for outcome in asked]
+    assert won in OUTCOMES
+    assert [move["to_phase"] for move in record["history"]] == [won]
+    assert record["revision"] == 2
+    assert asked[int(record["summary"].removeprefix("by "))] == won
+
+
+def test_of_eight_processes_exactly_one_moves_the_session_on_from_each_revision(root: str, race: Start) -> None:
+    agent_id = gaia_sessions.create_session("racer", root=root)
+
+    told = race([("compares_and_sets", root, agent_id, f"p{number}", 201) for number in range(8)]).results()
+
+    record = record_of(root, agent_id)
+    moved = sorted(revision for revisions in told for revision in revisions)
+    assert moved == list(range(2, record["revision"] + 1))
+    assert record["revision"] == 201
+    by = {revision - 1: f"p{number}" for number, revisions in enumerate(told) for revision in revisions}
+    assert record["metadata"] == {str(before): by[before] for before in range(1, 201)}
+
+
+def test_every_appended_entry_of_eight_processes_is_whole_present_and_in_its_order(root: str, race: Start) -> None:
+    agent_id = gaia_sessions.create_session("racer", root=root)
+
+    told = race([("appends", root, agent_id, str(number), 100) for number in range(8)]).results()
+
+    lines = Path(root, agent_id, "events.jsonl").read_bytes().split(b"\n")
+    assert lines.pop() == b""
+    entries = [json.loads(line) for line in lines]
+    assert told == [100] * 8
+    assert len(entries) == 800
+    for me in map(str, range(8)):
+        mine = [entry for entry in entries if entry["by"] == me]
+        assert [entry["number"] for entry in mine] == list(range(100))
+        assert all(set(entry["fill"]) <= {me} for entry in mine)

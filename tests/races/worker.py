@@ -1,0 +1,239 @@
+"""One process of a race: ``worker.py ROLE ROOT ARGUMENT...``.
+
+Says ``ready`` when its imports are done, starts when its stdin ends, plays its role, and at the end
+prints as one JSON value what it was told by the package: what was acknowledged and how the rest failed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import gaia_sessions
+from gaia_sessions.errors import LockTimeout, RevisionChanged, SessionExists, SessionFinal, SessionNotFound
+from gaia_sessions.lifecycle import sessions
+from gaia_sessions.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.strictjson import Json
+
+    Role = Callable[..., Any]
+
+LONG_AGO = timedelta(hours=2)
+"""So old are the sessions that cleanup may take, whose hours are 1."""
+
+
+def updates(root: str, agent_id: str, me: str, times: str) -> list[str]:
+    """Each update adds one key of its own; those acknowledged."""
+    acknowledged = []
+    for number in range(int(times)):
+        key = f"{me}.{number}"
+        record = gaia_sessions.update_state(agent_id, metadata={key: number}, root=root)
+        assert record["metadata"][key] == number
+        acknowledged.append(key)
+    return acknowledged
+
+
+def reads(root: str, agent_id: str, stop: str) -> dict[str, Any]:
+    """Reads by API and raw until the file ``stop`` is there; what was wrong, and the last revision seen."""
+    wrong, seen, count = [], 0, 0
+    while not os.path.exists(stop):
+        record = gaia_sessions.get_session(agent_id, root=root)
+        with open(f"{root}/{agent_id}/state.json", "rb") as file:
+            raw = json.loads(file.read())
+        for revision in (record["revision"] if record else -1, raw["revision"]):
+            if revision < seen:
+                wrong.append(f"revision {revision} after {seen}")
+            seen = revision
+        count += 1
+        time.sleep(0.002)
+    return {"wrong": wrong, "seen": seen, "count": count}
+
+
+def creates(root: str, agent_id: str, me: str) -> str:
+    try:
+        return gaia_sessions.create_session("racer", metadata={"winner": me}, agent_id=agent_id, root=root)
+    except SessionExists:
+        return "exists"
+
+
+def finalizes(root: str, agent_id: str, me: str, outcome: str) -> str:
+    try:
+        record = gaia_sessions.finalize_session(agent_id, outcome, f"by {me}", root=root)
+    except SessionFinal as error:
+        return f"final: {error.phase}"
+    return record["phase"]
+
+
+def compares_and_sets(root: str, agent_id: str, me: str, last: str) -> list[int]:
+    """Moves the session on from every revision it finds, until it stands at ``last``; those it moved it to."""
+    moved: list[int] = []
+    while True:
+        record = gaia_sessions.get_session(agent_id, root=root)
+        assert record is not None
+        if record["revision"] >= int(last):
+            return moved
+        try:
+            set_to = gaia_sessions.update_state(
+                agent_id, metadata={str(record["revision"]): me}, if_revision=record["revision"], root=root
+            )
+        except RevisionChanged:
+            continue
+        moved.append(set_to["revision"])
+
+
+def appends(root: str, agent_id: str, me: str, times: str) -> int:
+    """Journal entries of very different length, some in pairs; how many were acknowledged."""
+    store = FileStore(root, lock_timeout=60)
+    chance = random.Random(me)
+    acknowledged = 0
+    while acknowledged < int(times):
+        size = chance.choice([0, 100, 5_000, 60_000])
+        entries: list[Json] = [
+            {"by": me, "number": acknowledged + more, "fill": me * size} for more in range(chance.choice([1, 2]))
+        ]
+        store.append(agent_id, "events.jsonl", entries[: int(times) - acknowledged])
+        acknowledged = min(acknowledged + len(entries), int(times))
+    return acknowledged
+
+
+def cleans_once(root: str, hours: str) -> list[str]:
+    return gaia_sessions.cleanup_sessions(float(hours), root=root)["removed"]
+
+
+def cleans(root: str, seconds: str) -> dict[str, Any]:
+    """A cleanup every 50 ms; each removal it was told of, and what it could not judge or remove."""
+    removed, odd, rounds = [], [], 0
+    end = time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        report = gaia_sessions.cleanup_sessions(1, root=root)
+        removed += report["removed"]
+        odd += [*report["corrupt"], *report["failed"]]
+        rounds += 1
+        time.sleep(0.05)
+    return {"removed": removed, "odd": odd, "rounds": rounds}
+
+
+def brings_back(root: str, me: str, seconds: str) -> dict[str, Any]:
+    """Creates sessions that nobody touched for long, again and again under the same few ids.
+
+    Each gets a mark of its own, ``born``; those acknowledged by id.
+    """
+    store = FileStore(root)
+    created: list[tuple[str, str]] = []
+    failed: dict[str, int] = {}
+    chance = random.Random(me)
+    end = time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        agent_id, born = chance.choice(ids_of_the_moment()), f"{me}.{len(created)}"
+        try:
+            sessions.create(store, datetime.now(UTC) - LONG_AGO, os.urandom, "racer", "-", {"born": born}, agent_id)
+        except (SessionExists, LockTimeout) as error:
+            _count(failed, error)
+            time.sleep(0.002)
+            continue
+        created.append((agent_id, born))
+    return {"created": created, "failed": failed}
+
+
+def writes_beside_cleanup(root: str, me: str, seconds: str) -> dict[str, Any]:
+    """Updates, a few finalizations; of each acknowledged one the id, the key written, and whose life it was."""
+    written: list[tuple[str, str, str]] = []
+    final: list[tuple[str, str]] = []
+    failed: dict[str, int] = {}
+    chance = random.Random(me)
+    end = time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        agent_id, key = chance.choice(ids_of_the_moment()), f"{me}.{len(written)}"
+        try:
+            if chance.random() < 0.01:
+                record = gaia_sessions.finalize_session(agent_id, "completed", root=root)
+                final.append((agent_id, str(record["metadata"]["born"])))
+            else:
+                record = gaia_sessions.update_state(agent_id, metadata={key: True}, root=root)
+                written.append((agent_id, key, str(record["metadata"]["born"])))
+        except (SessionNotFound, SessionFinal, LockTimeout) as error:
+            _count(failed, error)
+        time.sleep(0.005)
+    return {"written": written, "final": final, "failed": failed}
+
+
+def watches(root: str, seconds: str) -> dict[str, Any]:
+    """Looks at the bare directories; one that stands in the root without a whole record is wrong."""
+    wrong, looked = [], 0
+    end = time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        for name in [name for name in os.listdir(root) if not name.startswith(".")]:
+            wrong += _look(root, name)
+            looked += 1
+        time.sleep(0.005)
+    return {"wrong": wrong, "looked": looked}
+
+
+def _look(root: str, name: str) -> list[str]:
+    try:
+        folder = os.open(f"{root}/{name}", os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return []
+    try:
+        with open(os.open("state.json", os.O_RDONLY, dir_fd=folder), "rb") as file:
+            return [] if json.loads(file.read())["agent_id"] == name else [f"{name}: the id of another"]
+    except FileNotFoundError:
+        return [f"{name}: without state.json"] if _still_there(root, name, folder) else []
+    except ValueError as error:
+        return [f"{name}: {error}"]
+    finally:
+        os.close(folder)
+
+
+def _still_there(root: str, name: str, folder: int) -> bool:
+    try:
+        return os.stat(f"{root}/{name}").st_ino == os.fstat(folder).st_ino
+    except FileNotFoundError:
+        return False
+
+
+def ids_of_the_moment() -> list[str]:
+    """So many ids, the same in all processes for half a second, that cleanup finds some before a writer does."""
+    half = int(time.time() * 2)
+    return [f"at-{half}-{number}" for number in range(50)]
+
+
+def _count(failed: dict[str, int], error: Exception) -> None:
+    failed[type(error).__name__] = failed.get(type(error).__name__, 0) + 1
+
+
+ROLES: dict[str, Role] = {
+    role.__name__: role
+    for role in (
+        updates,
+        reads,
+        creates,
+        finalizes,
+        compares_and_sets,
+        appends,
+        cleans_once,
+        cleans,
+        brings_back,
+        writes_beside_cleanup,
+        watches,
+    )
+}
+
+
+def main(role: str, *arguments: str) -> None:
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    json.dump(ROLES[role](*arguments), sys.stdout)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

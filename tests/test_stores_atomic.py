@@ -1,0 +1,243 @@
+"""The one way a file is written: old or new, whole, private, and acknowledged only when it is on the disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.errors import StoreFailure
+from gaia_sessions.record import new_record
+from gaia_sessions.stores import atomic
+from gaia_sessions.stores.directory import Directory
+from gaia_sessions.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+LINES = b'{"number": 1}\n{"number": 2}\n'
+
+DOES = """
+import sys
+from datetime import UTC, datetime
+from gaia_sessions.errors import SessionsError, exit_code
+from gaia_sessions.record import new_record
+from gaia_sessions.stores.files import FileStore
+store = FileStore(sys.argv[1])
+try:
+    if sys.argv[2] == "change":
+        store.change("one", lambda record: {**record, "purpose": "changed"})
+    elif sys.argv[2] == "create":
+        store.create(new_record("two", "Explore", "-", {}, datetime.now(UTC)))
+    elif sys.argv[2] == "append":
+        store.append("one", "events.jsonl", [{"number": 2, "fill": "x" * 5000}])
+    else:
+        store.defer({"kind": "stop"}, datetime.now(UTC))
+except SessionsError as error:
+    sys.exit(exit_code(error))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Directory]:
+    with Directory.at(str(tmp_path)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(root: str, now: datetime) -> FileStore:
+    """With one session that has a journal, and every folder of the root made already."""
+    store = FileStore(root)
+    store.create(new_record("one", "Explore", "-", {}, now))
+    store.append("one", "events.jsonl", [{"number": 1}])
+    store.defer({"kind": "finalize"}, now)
+    return store
+
+
+def run(act: str, root: str, *options: str) -> int:
+    """The exit code of an act under strace with ``options``."""
+    if which("strace") is None:
+        pytest.skip("strace is missing")
+    command = ["strace", "-qq", "-e", "signal=none", *options, sys.executable, "-B", "-c", DOES, root, act]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    return done.returncode
+
+
+def content(root: str) -> dict[str, bytes]:
+    """What counts: the files of the sessions and of the inbox."""
+    files = [path for path in Path(root).rglob("*") if path.is_file()]
+    hidden = (".index", ".locks", ".stage")
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in files
+        if path.relative_to(root).parts[0] not in hidden
+    }
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_file_is_replaced_whole_and_private_with_nothing_beside_it(
+    folder: Directory,
+    durable: bool,  # noqa: FBT001  # given by name
+) -> None:
+    Path(folder.path, "state.json").write_bytes(b"a longer old one")
+    Path(folder.path, "state.json").chmod(0o644)
+
+    atomic.replace(folder, "state.json", b"new", durable=durable)
+
+    assert os.listdir(folder.path) == ["state.json"]
+    assert Path(folder.path, "state.json").read_bytes() == b"new"
+    assert Path(folder.path, "state.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_larger_than_one_write_is_written_whole(folder: Directory) -> None:
+    data = os.urandom(1 << 20)
+
+    atomic.replace(folder, "state.json", data, durable=False)
+
+    assert Path(folder.path, "state.json").read_bytes() == data
+
+
+def test_a_link_in_the_place_of_a_file_is_replaced_and_never_followed(folder: Directory, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"kept")
+    Path(folder.path, "state.json").symlink_to(victim)
+
+    atomic.replace(folder, "state.json", b"new", durable=False)
+
+    assert victim.read_bytes() == b"kept"
+    assert not Path(folder.path, "state.json").is_symlink()
+    assert Path(folder.path, "state.json").read_bytes() == b"new"
+
+
+def test_what_cannot_be_replaced_stays_and_no_temporary_with_it(folder: Directory) -> None:
+    Path(folder.path, "state.json").mkdir()
+
+    with pytest.raises(StoreFailure) as refused:
+        atomic.replace(folder, "state.json", b"new", durable=False)
+
+    assert os.listdir(folder.path) == ["state.json"]
+    assert (refused.value.action, refused.value.path) == ("write", f"{folder.path}/state.json")
+
+
+def test_a_new_file_is_never_an_old_one(folder: Directory) -> None:
+    Path(folder.path, "one").write_bytes(b"kept")
+
+    with pytest.raises(FileExistsError):
+        atomic.write_new(folder, "one", b"new", durable=False)
+
+    assert Path(folder.path, "one").read_bytes() == b"kept"
+
+
+@pytest.mark.parametrize("torn", [b'{"number": 0', b"\x00\x00", b"{}\n{"])
+def test_a_torn_end_costs_its_own_line_only(folder: Directory, torn: bytes) -> None:
+    Path(folder.path, "events.jsonl").write_bytes(torn)
+
+    atomic.append(folder, "events.jsonl", LINES, durable=False)
+
+    assert Path(folder.path, "events.jsonl").read_bytes() == torn + b"\n" + LINES
+
+
+@pytest.mark.parametrize("whole", [b"", b"{}\n", b"{}\n\n"])
+def test_a_whole_end_is_only_added_to(folder: Directory, whole: bytes) -> None:
+    Path(folder.path, "events.jsonl").write_bytes(whole)
+
+    atomic.append(folder, "events.jsonl", LINES, durable=True)
+
+    assert Path(folder.path, "events.jsonl").read_bytes() == whole + LINES
+
+
+def test_a_journal_that_is_a_link_is_refused(folder: Directory, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"kept")
+    Path(folder.path, "events.jsonl").symlink_to(victim)
+
+    with pytest.raises(StoreFailure):
+        atomic.append(folder, "events.jsonl", LINES, durable=False)
+
+    assert victim.read_bytes() == b"kept"
+
+
+def test_a_journal_nobody_reads_from_a_pipe_is_refused_without_waiting(folder: Directory) -> None:
+    os.mkfifo(f"{folder.path}/events.jsonl")
+
+    with pytest.raises(StoreFailure):
+        atomic.append(folder, "events.jsonl", LINES, durable=False)
+
+
+def test_a_log_over_its_limit_becomes_the_one_old_file(folder: Directory) -> None:
+    for number in range(5):
+        atomic.log(folder, "hook.log", b"line %d\n" % number, limit=14)
+
+    assert Path(folder.path, "hook.log").read_bytes() == b"line 4\n"
+    assert Path(folder.path, "hook.log.old").read_bytes() == b"line 2\nline 3\n"
+    assert sorted(os.listdir(folder.path)) == ["hook.log", "hook.log.old"]
+
+
+@pytest.mark.parametrize(
+    ("act", "order"),
+    [
+        ("change", ["write", "fsync", "rename", "fsync"]),
+        ("create", ["write", "fsync", "fsync", "rename", "fsync"]),
+        ("append", ["write", "fdatasync", "fsync"]),
+        ("defer", ["write", "fsync", "rename", "fsync"]),
+    ],
+)
+def test_it_is_written_synced_renamed_and_synced_again_before_it_is_answered(
+    root: str, store: FileStore, tmp_path: Path, act: str, order: list[str]
+) -> None:
+    log = tmp_path / "log"
+
+    assert run(act, store.root, "-o", str(log), "-e", "trace=write,fsync,fdatasync,/^rename") == 0
+
+    seen = [line.partition("(")[0] for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    assert [call.removesuffix("2").removesuffix("at") for call in seen] == order
+    assert [name for name in content(root) if name.endswith(".tmp")] == []
+
+
+SYNC_FAILS = "fsync,fdatasync:error=EIO"
+
+
+@pytest.mark.parametrize(
+    ("act", "fault"),
+    [
+        *[(act, SYNC_FAILS) for act in ("change", "create", "append", "defer")],
+        *[(act, SYNC_FAILS + ":when=1") for act in ("change", "create", "append", "defer")],
+        *[(act, "write:error=ENOSPC") for act in ("change", "create", "append", "defer")],
+        *[(act, "/^rename:error=EIO") for act in ("change", "create", "defer")],
+    ],
+)
+def test_what_the_system_refuses_to_write_leaves_what_stood_and_the_session_free(
+    root: str, store: FileStore, act: str, fault: str
+) -> None:
+    before = content(root)
+
+    assert run(act, root, "-e", f"inject={fault}") == 8
+
+    assert content(root) == before
+    assert store.change("one", lambda record: {**record})["revision"] == 2
+
+
+@pytest.mark.parametrize(("act", "last"), [("change", 2), ("create", 3), ("defer", 2)])
+def test_a_change_that_is_there_but_not_confirmed_by_the_disk_says_so(
+    root: str, store: FileStore, act: str, last: int
+) -> None:
+    before = content(root)
+
+    assert run(act, store.root, "-e", f"inject=fsync:error=EIO:when={last}") == 9
+
+    assert content(root) != before
+
+
+def test_an_append_that_the_disk_does_not_confirm_is_there_or_refused_as_said(root: str, store: FileStore) -> None:
+    before = list(store.entries("one", "events.jsonl"))
+
+    code = run("append", root, "-e", "inject=fsync:error=EIO")
+
+    assert (code, len(list(store.entries("one", "events.jsonl")))) in [(8, len(before)), (9, len(before) + 1)]

@@ -1,0 +1,93 @@
+"""The inbox as files: their names are their order, and no bad one keeps another from being applied."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.clock import write_time
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.record import new_record
+from gaia_sessions.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.events import Event
+
+# Nothing larger than a hundred bytes can be written: the session cannot be finalized, the file can be removed.
+APPLIES_ON_A_FULL_DISK = """
+import resource, sys
+from gaia_sessions.clock import utc_now
+from gaia_sessions.lifecycle.news import apply_deferred
+from gaia_sessions.stores.files import FileStore
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+apply_deferred(FileStore(sys.argv[1]), utc_now())
+"""
+
+
+@pytest.fixture
+def store(root: str) -> FileStore:
+    return FileStore(root, durable=False)
+
+
+def event(number: int) -> Event:
+    return {"kind": "stop", "host_agent_id": str(number)}
+
+
+def test_the_names_of_waiting_events_are_in_the_order_of_their_times(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    for number, jump in enumerate([timedelta(), timedelta(microseconds=1), timedelta(seconds=1), timedelta(days=400)]):
+        store.defer(event(number), now + jump)
+
+    names = sorted(path.name for path in Path(root, ".inbox").iterdir())
+
+    assert [json.loads(Path(root, ".inbox", name).read_bytes()) for name in names] == [event(n) for n in range(4)]
+    assert [name for name, _ in store.deferred()] == names
+
+
+def test_an_event_that_came_late_waits_in_the_place_of_its_time(store: FileStore, now: datetime) -> None:
+    store.defer(event(2), now)
+    store.defer(event(1), now - timedelta(hours=1))
+
+    assert [found for _, found in store.deferred()] == [event(1), event(2)]
+
+
+def test_an_unreadable_event_is_an_error_in_its_place_and_can_be_dismissed(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    store.defer(event(1), now)
+    Path(root, ".inbox", "20260101-000000-000000-00000000.json").write_bytes(b"[]")
+    store.defer(event(2), now + timedelta(seconds=1))
+
+    [(name, bad), *others] = store.deferred()
+    store.dismiss(name)
+
+    assert isinstance(bad, InvalidInput)
+    assert [found for _, found in others] == [event(1), event(2)]
+    assert [found for _, found in store.deferred()] == [event(1), event(2)]
+
+
+def test_what_is_being_written_is_no_event_yet(root: str, store: FileStore, now: datetime) -> None:
+    store.defer(event(1), now)
+    Path(root, ".inbox", ".20260101-000000-000000-00000000.json.0123456789abcdef.tmp").write_bytes(b"{")
+
+    assert [found for _, found in store.deferred()] == [event(1)]
+
+
+def test_an_event_the_system_refuses_to_apply_waits_on(root: str, store: FileStore, now: datetime) -> None:
+    store.create(new_record("one", "Explore", "-", {}, now))
+    waiting: Event = {"kind": "finalize", "at": write_time(now), "agent_id": "one", "outcome": "completed"}
+    store.defer(waiting, now)
+
+    subprocess.run([sys.executable, "-B", "-c", APPLIES_ON_A_FULL_DISK, root], check=True)
+
+    assert store.read("one")["phase"] == "initializing"
+    assert [found for _, found in store.deferred()] == [waiting]

@@ -1,0 +1,265 @@
+"""Locks: both manners of waiting, what they exclude, whom they name, and what becomes of their files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING
+
+import pytest
+from filelock import FileLock
+
+from gaia_sessions.errors import LockTimeout, StoreFailure
+from gaia_sessions.stores import locks
+from gaia_sessions.stores.directory import Directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MANNERS = [locks.wait_with_filelock, locks.sleep_and_retry]
+
+HOLDS = """
+import sys
+from filelock import FileLock
+with FileLock(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+ACQUIRES = """
+import sys
+from gaia_sessions.stores import locks
+from gaia_sessions.stores.directory import Directory
+with locks.acquire(Directory.at(sys.argv[1]), "one.lock", 60, locks.sleep_and_retry):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+TRIES = """
+import sys
+from filelock import FileLock, Timeout
+try:
+    FileLock(sys.argv[1], timeout=0.05).acquire()
+except Timeout:
+    print("refused")
+else:
+    print("held")
+"""
+
+COUNTS = """
+import sys
+from pathlib import Path
+from filelock import FileLock
+from gaia_sessions.stores import locks
+from gaia_sessions.stores.directory import Directory
+folder, manner = Directory.at(sys.argv[1]), sys.argv[2]
+number = Path(folder.path, "number")
+print("ready", flush=True)
+sys.stdin.read()
+for _ in range(300):
+    if manner == "filelock itself":
+        held = FileLock(f"{folder.path}/one.lock", timeout=60, poll_interval=0.001)
+        held.acquire()
+        number.write_text(str(int(number.read_text()) + 1))
+        held.release()
+    else:
+        with locks.acquire(folder, "one.lock", 60, getattr(locks, manner)) as lock:
+            number.write_text(str(int(number.read_text()) + 1))
+            if sys.argv[3] == "remove":
+                lock.remove()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Directory]:
+    with Directory.at(str(tmp_path)) as opened:
+        yield opened
+
+
+def holder_of(path: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def tried_by_another(path: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", TRIES, path], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("seconds", [0, 0.05])
+def test_a_lock_that_filelock_holds_elsewhere_is_refused_with_the_holders_pid(
+    folder: Directory, manner: locks.Wait, seconds: float
+) -> None:
+    path = f"{folder.path}/one.lock"
+    with holder_of(path) as other:
+        with pytest.raises(LockTimeout) as refused:
+            locks.acquire(folder, "one.lock", seconds, manner)
+        other.communicate()
+
+    assert (refused.value.path, refused.value.seconds, refused.value.holder) == (path, seconds, other.pid)
+    assert f"process {other.pid}" in str(refused.value)
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_filelock_elsewhere_is_refused_what_we_hold_and_gets_it_afterwards(
+    folder: Directory, manner: locks.Wait
+) -> None:
+    path = f"{folder.path}/one.lock"
+
+    with locks.acquire(folder, "one.lock", 1, manner):
+        during = tried_by_another(path)
+
+    assert (during, tried_by_another(path)) == ("refused", "held")
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_lock_that_was_waited_for_excludes_like_any_other(folder: Directory, manner: locks.Wait) -> None:
+    path = f"{folder.path}/one.lock"
+    release = manner(folder, "one.lock", 1)
+    assert release is not None
+
+    during = tried_by_another(path)
+    release()
+
+    assert (during, tried_by_another(path)) == ("refused", "held")
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_the_lock_of_a_holder_who_dies_is_free(folder: Directory, manner: locks.Wait) -> None:
+    with holder_of(f"{folder.path}/one.lock") as other:
+        other.kill()
+        other.wait()
+        with locks.acquire(folder, "one.lock", 60, manner):
+            assert tried_by_another(f"{folder.path}/one.lock") == "refused"
+
+
+@pytest.mark.parametrize("others", [["keep"] * 4, ["keep", "keep", "remove", "remove"]], ids=["kept", "removed"])
+def test_processes_of_every_manner_count_together_without_losing_one(folder: Directory, others: list[str]) -> None:
+    """Also when the file goes with every release, which is the last act under it."""
+    Path(folder.path, "number").write_text("0", encoding="ascii")
+    manners = ["filelock itself", "wait_with_filelock", "wait_with_filelock", "sleep_and_retry"]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", COUNTS, folder.path, manner, keep],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for manner, keep in zip(manners, others, strict=True)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+
+    ends = [process.wait() for process in processes]
+    for process in processes:
+        process.communicate()
+
+    assert ends == [0, 0, 0, 0]
+    assert Path(folder.path, "number").read_text(encoding="ascii") == "1200"
+
+
+def test_a_held_lock_whose_file_is_gone_does_not_exclude_from_the_new_file(folder: Directory) -> None:
+    with locks.acquire(folder, "one.lock", 0, locks.sleep_and_retry) as old:
+        old.remove()
+        with locks.acquire(folder, "one.lock", 0, locks.sleep_and_retry):
+            assert tried_by_another(f"{folder.path}/one.lock") == "refused"
+
+
+def test_whoever_opened_a_lock_file_before_it_was_removed_begins_again(folder: Directory, tmp_path: Path) -> None:
+    """The other process is kept for a second between opening the file and locking it."""
+    if which("strace") is None:
+        pytest.skip("strace is missing")
+    path, log = f"{folder.path}/one.lock", tmp_path / "log"
+    slowly = [
+        "strace",
+        "-qq",
+        "-o",
+        str(log),
+        "-e",
+        "trace=openat,flock",
+        "-e",
+        "inject=flock:delay_enter=1000000:when=1",
+    ]
+
+    with locks.acquire(folder, "one.lock", 0, locks.sleep_and_retry) as held:
+        other = subprocess.Popen(
+            [*slowly, sys.executable, "-c", ACQUIRES, folder.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        while not (log.exists() and '"one.lock"' in log.read_text(encoding="utf-8", errors="replace")):
+            assert other.poll() is None
+            time.sleep(0.01)
+        held.remove()
+    assert other.stdout is not None
+    assert other.stdout.readline() == "held\n"
+
+    during = tried_by_another(path)
+    other.communicate()
+
+    assert (during, tried_by_another(path)) == ("refused", "held")
+
+
+def test_nobody_is_named_where_nobody_holds(folder: Directory) -> None:
+    assert locks.holder(folder, "one.lock") is None
+
+    Path(folder.path, "one.lock").touch()
+
+    assert locks.holder(folder, "one.lock") is None
+
+
+def test_we_are_named_for_what_we_hold(folder: Directory) -> None:
+    with locks.acquire(folder, "one.lock", 0, locks.sleep_and_retry):
+        assert locks.holder(folder, "one.lock") == os.getpid()
+
+
+def test_a_released_lock_can_be_taken_again_and_leaves_no_descriptor(folder: Directory) -> None:
+    before = os.listdir("/proc/self/fd")
+
+    for _ in range(10):
+        with locks.acquire(folder, "one.lock", 0, locks.sleep_and_retry):
+            pass
+        with FileLock(f"{folder.path}/one.lock"), pytest.raises(LockTimeout):
+            locks.acquire(folder, "one.lock", 0.01, locks.wait_with_filelock)
+
+    assert os.listdir("/proc/self/fd") == before
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("planted", ["link", "dangling link", "FIFO", "directory"])
+def test_what_is_no_file_is_never_locked_nor_waited_for(
+    folder: Directory, tmp_path_factory: pytest.TempPathFactory, manner: locks.Wait, planted: str
+) -> None:
+    victim = tmp_path_factory.mktemp("elsewhere") / "victim"
+    lock = Path(folder.path, "one.lock")
+    if planted == "link":
+        victim.write_bytes(b"kept")
+        lock.symlink_to(victim)
+    elif planted == "dangling link":
+        lock.symlink_to(victim)
+    elif planted == "FIFO":
+        os.mkfifo(lock)
+    else:
+        lock.mkdir()
+
+    with pytest.raises(StoreFailure) as refused:
+        locks.acquire(folder, "one.lock", 3600, manner)
+
+    assert refused.value.path == str(lock)
+    assert victim.exists() == (planted == "link")

@@ -1,0 +1,190 @@
+"""Reading one session: missing, corrupt and unreadable are told apart, and none hides another."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, SessionsError
+from gaia_sessions.record import encode, new_record
+from gaia_sessions.stores import reading
+from gaia_sessions.stores.directory import Directory
+from gaia_sessions.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from gaia_sessions.shape import Record
+
+SOUND = b'{"agent_id": "one"}'
+
+
+def folder_instead(state: Path) -> None:
+    state.unlink()
+    state.mkdir()
+
+
+def pipe_instead(state: Path) -> None:
+    state.unlink()
+    os.mkfifo(state)
+
+
+def link_instead(state: Path) -> None:
+    state.rename(state.with_name("real.json"))
+    state.symlink_to("real.json")
+
+
+def linked_folder(state: Path) -> None:
+    real = state.parent.with_name(".real")
+    state.parent.rename(real)
+    state.parent.symlink_to(real)
+
+
+def file_instead_of_folder(state: Path) -> None:
+    state.unlink()
+    state.parent.rmdir()
+    state.parent.write_bytes(SOUND)
+
+
+def changed(**changes: object) -> Callable[[Path], object]:
+    return lambda state: state.write_bytes(json.dumps({**json.loads(state.read_bytes()), **changes}).encode())
+
+
+def holding(data: bytes) -> Callable[[Path], object]:
+    return lambda state: state.write_bytes(data)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "empty": holding(b""),
+    "zeros": holding(b"\0" * 500),
+    "cut off": lambda state: os.truncate(state, 100),
+    "an array": holding(b"[]"),
+    "no UTF-8": holding(b'{"agent_id": "\xff"}'),
+    "a key twice": holding(b'{"agent_id": "one", "agent_id": "one"}'),
+    "no number": holding(b'{"agent_id": "one", "revision": NaN}'),
+    "too deep": holding(b'{"agent_id": "one", "metadata": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+    "too large": lambda state: os.truncate(state, (1 << 20) + 1),
+    "keys missing": holding(SOUND),
+    "the id of another": changed(agent_id="two"),
+    "the id in another case": changed(agent_id="ONE"),
+    "an unknown phase": changed(phase="resting"),
+    "a revision in words": changed(revision="one"),
+    "a schema in words": changed(schema="1"),
+    "no time": changed(last_updated="yesterday"),
+    "no state.json": Path.unlink,
+    "a folder": folder_instead,
+    "a pipe": pipe_instead,
+    "a link": link_instead,
+    "a linked session": linked_folder,
+    "a file for a session": file_instead_of_folder,
+}
+
+
+@pytest.fixture
+def store(root: str, now: datetime) -> FileStore:
+    store = FileStore(root, durable=False)
+    for agent_id in ("one", "two"):
+        store.create(new_record(agent_id, "Explore", "-", {}, now))
+    return store
+
+
+def finished(record: Record) -> Record:
+    return {**record, "phase": "completed"}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_there_and_is_no_record_is_corrupt_kept_and_hides_no_other(
+    root: str, store: FileStore, now: datetime, damage: str
+) -> None:
+    DAMAGES[damage](Path(root, "one", "state.json"))
+    before = sorted((str(path), path.lstat().st_ino, path.lstat().st_mtime_ns) for path in Path(root).glob("[!.]*/*"))
+
+    with pytest.raises(CorruptSession) as read:
+        store.read("one")
+    with pytest.raises(CorruptSession):
+        store.change("one", finished)
+    with pytest.raises(CorruptSession):
+        gaia_sessions.get_session("one", root=root)
+
+    assert read.value.agent_id == "one"
+    assert read.value.path.startswith(f"{root}/one")
+    assert gaia_sessions.should_resume("one", root=root) is False
+    found = dict(store.scan())
+    assert found["two"] == new_record("two", "Explore", "-", {}, now)
+    if damage != "a file for a session":
+        assert isinstance(found["one"], CorruptSession)
+    assert before == sorted(
+        (str(path), path.lstat().st_ino, path.lstat().st_mtime_ns) for path in Path(root).glob("[!.]*/*")
+    )
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_corrupt_session_can_be_deleted_and_nothing_else_goes_with_it(
+    root: str, store: FileStore, now: datetime, damage: str
+) -> None:
+    DAMAGES[damage](Path(root, "one", "state.json"))
+
+    assert store.delete("one", lambda found: isinstance(found, CorruptSession)) is True
+    store.settle()
+
+    assert dict(store.scan()) == {"two": new_record("two", "Explore", "-", {}, now)}
+    assert not os.path.lexists(f"{root}/one")
+    assert Path(root, ".real").is_dir() == (damage == "a linked session")
+
+
+def test_a_record_cut_off_anywhere_is_corrupt(root: str, store: FileStore) -> None:
+    state = Path(root, "one", "state.json")
+    data = state.read_bytes()
+
+    for length in range(len(data) - 2):
+        state.write_bytes(data[:length])
+        with pytest.raises(CorruptSession):
+            store.read("one")
+
+    state.write_bytes(data)
+    assert encode(store.read("one")) == data
+
+
+def test_files_and_foreign_folders_in_the_root_are_no_sessions(root: str, store: FileStore) -> None:
+    Path(root, "README.md").write_bytes(b"hello")
+    Path(root, ".hidden").mkdir()
+    Path(root, "white space").mkdir()
+    Path(root, "con").mkdir()
+
+    assert sorted(agent_id for agent_id, _ in store.scan()) == ["one", "two"]
+
+
+def test_a_deleted_session_that_a_reader_still_holds_is_missing_not_corrupt(root: str, store: FileStore) -> None:
+    """Seen from the reader: its directory was moved away and emptied between two of its steps."""
+    with Directory.at(root) as opened, reading.open_session(opened, "one") as session:
+        store.delete("one", lambda _found: True)
+        store.settle()
+        with pytest.raises(SessionNotFound):
+            reading.load(opened, session, "one")
+
+
+def test_an_unfinished_last_line_is_left_out_and_a_bad_one_is_named(root: str, store: FileStore) -> None:
+    path = Path(root, "one", "events.jsonl")
+    path.write_bytes(b'{"number": 1}\nnot json\n\n{"number": 2}\n{"number": 3')
+
+    found = list(store.entries("one", "events.jsonl"))
+
+    assert [entry for entry in found if not isinstance(entry, SessionsError)] == [{"number": 1}, {"number": 2}]
+    assert [entry.where for entry in found if isinstance(entry, InvalidInput)] == [f"{path} line 2", f"{path} line 3"]
+
+
+def test_what_a_killed_writer_left_unfinished_costs_no_line_but_its_own(root: str, store: FileStore) -> None:
+    path = Path(root, "one", "events.jsonl")
+    path.write_bytes(b'{"number": 1}\n{"number": 2')
+
+    store.append("one", "events.jsonl", [{"number": 3}])
+
+    found = list(store.entries("one", "events.jsonl"))
+    assert [entry for entry in found if not isinstance(entry, SessionsError)] == [{"number": 1}, {"number": 3}]
+    assert [entry.where for entry in found if isinstance(entry, InvalidInput)] == [f"{path} line 2"]

@@ -1,0 +1,200 @@
+"""What cleanup sweeps: leftovers older than an hour and nothing younger, never what somebody is at work on."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.lifecycle import cleanup
+from gaia_sessions.policy import Limits
+from gaia_sessions.record import encode, new_record
+from gaia_sessions.runs import delegation_alias
+from gaia_sessions.stores import index, locks
+from gaia_sessions.stores.directory import Directory
+from gaia_sessions.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from gaia_sessions.shape import Record, Run
+
+HOUR = timedelta(hours=1)
+ALIAS = delegation_alias("host", "tool")
+
+
+@pytest.fixture
+def store(root: str, now: datetime) -> FileStore:
+    """With one open session, and every folder made."""
+    store = FileStore(root, durable=False)
+    store.create(new_record("one", "Explore", "-", {}, now))
+    with store.exclusive(("delegation", "host", "tool"), 0):
+        return store
+
+
+def planted(now: datetime, age: timedelta, path: str | Path) -> Path:
+    """A file or, where the name ends in a slash, a staged session, last changed ``age`` before ``now``."""
+    place = Path(path)
+    if str(path).endswith("/"):
+        place.mkdir(parents=True)
+        (place / "state.json").write_bytes(b"{}")
+    else:
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(b"{")
+    then = (now - age).timestamp()
+    os.utime(place, (then, then))
+    return place
+
+
+def leftovers(root: str, now: datetime, age: timedelta, tag: str) -> set[Path]:
+    return {
+        planted(now, age, f"{root}/.stage/{tag}.0123456789abcdef/"),
+        planted(now, age, f"{root}/.stage/{tag}"),
+        planted(now, age, f"{root}/one/.state.json.{tag}.tmp"),
+        planted(now, age, f"{root}/.locks/gone-{tag}.lock"),
+        planted(now, age, f"{root}/.locks/.delegation.host.{tag}.lock"),
+    }
+
+
+def test_leftovers_older_than_an_hour_go_and_are_named_and_younger_ones_stay(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    Path(root, ".stage").mkdir(exist_ok=True)
+    old = leftovers(root, now, HOUR + timedelta(seconds=1), "old")
+    young = leftovers(root, now, HOUR - timedelta(seconds=1), "young")
+
+    swept = store.tend(now, ["one"])
+
+    assert sorted(swept) == sorted(map(str, old))
+    assert {path for path in old | young if path.exists()} == young
+    assert store.read("one") == new_record("one", "Explore", "-", {}, now)
+
+
+def test_cleanup_says_what_it_swept(root: str, store: FileStore, now: datetime) -> None:
+    old = leftovers(root, now, 2 * HOUR, "old")
+
+    report = cleanup.cleanup(store, cleanup.Rule(now, 24, Limits()), dry_run=False)
+
+    assert sorted(report["swept"]) == sorted(map(str, old))
+    assert cleanup.cleanup(store, cleanup.Rule(now, 24, Limits()), dry_run=False)["swept"] == []
+
+
+def test_a_dry_run_sweeps_nothing(root: str, store: FileStore, now: datetime) -> None:
+    old = leftovers(root, now, 2 * HOUR, "old")
+
+    report = cleanup.cleanup(store, cleanup.Rule(now, 24, Limits()), dry_run=True)
+
+    assert report["swept"] == []
+    assert all(path.exists() for path in old)
+
+
+def test_trash_that_a_killed_cleanup_left_goes_with_the_next_settling(root: str, store: FileStore) -> None:
+    Path(root, ".trash", "two.0123456789abcdef", "folder").mkdir(parents=True)
+    Path(root, ".trash", "two.0123456789abcdef", "state.json").write_bytes(b"{}")
+    Path(root, ".trash", "link.0123456789abcdef").symlink_to(root)
+
+    store.settle()
+
+    assert list(Path(root, ".trash").iterdir()) == []
+    assert {agent_id for agent_id, _ in store.scan()} == {"one"}
+
+
+def test_what_somebody_holds_the_lock_of_is_not_swept(root: str, store: FileStore, now: datetime) -> None:
+    kept = {
+        planted(now, 2 * HOUR, f"{root}/.stage/two.0123456789abcdef/"),
+        planted(now, 2 * HOUR, f"{root}/one/.state.json.0123456789abcdef.tmp"),
+        planted(now, 2 * HOUR, f"{root}/.locks/two.lock"),
+        planted(now, 2 * HOUR, f"{root}/.locks/.delegation.host.tool.lock"),
+    }
+
+    with Directory.at(f"{root}/.locks") as folder:
+        names = ["one.lock", "two.lock", ".delegation.host.tool.lock"]
+        held = [locks.acquire(folder, name, 0, locks.sleep_and_retry) for name in names]
+        swept = store.tend(now, ["one"])
+        for lock in held:
+            lock.release()
+
+    assert swept == []
+    assert all(path.exists() for path in kept)
+
+
+def test_the_locks_of_sessions_and_of_the_index_stay_however_old(root: str, store: FileStore, now: datetime) -> None:
+    store.create(new_record("FINAL", "Explore", "-", {}, now))
+    store.change("FINAL", lambda record: {**record, "phase": "completed"})
+    before = sorted(os.listdir(f"{root}/.locks"))
+
+    store.tend(now + timedelta(days=1000), ["one"])
+
+    assert sorted(os.listdir(f"{root}/.locks")) == before == [".index.lock", "final.lock", "one.lock"]
+
+
+def test_only_temporaries_are_swept_from_a_session(root: str, store: FileStore, now: datetime) -> None:
+    kept = {
+        planted(now, 2 * HOUR, f"{root}/one/{name}")
+        for name in ("events.jsonl", "notes.tmp", ".hidden", "transcript.jsonl", ".tmp.keep")
+    }
+
+    assert store.tend(now, ["one"]) == []
+
+    assert all(path.exists() for path in kept)
+
+
+@pytest.mark.parametrize("place", [".inbox/.event.json.0123456789abcdef.tmp", "..gitignore.0123456789abcdef.tmp"])
+def test_temporaries_beside_the_sessions_are_swept_too(root: str, store: FileStore, now: datetime, place: str) -> None:
+    old = planted(now, 2 * HOUR, Path(root, place))
+
+    store.tend(now, ["one"])
+
+    assert not old.exists()
+
+
+def test_temporaries_of_a_session_finalized_later_are_swept_too(root: str, store: FileStore, now: datetime) -> None:
+    """Its finalization was killed, and told again."""
+    old = planted(now, 2 * HOUR, f"{root}/one/.state.json.0123456789abcdef.tmp")
+    store.change("one", lambda record: {**record, "phase": "completed"})
+
+    cleanup.cleanup(store, cleanup.Rule(now, 24, Limits()), dry_run=False)
+
+    assert not old.exists()
+
+
+def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store: FileStore, now: datetime) -> None:
+    """Step by step what ``create`` does under the session's lock, with a cleanup between marking and moving in."""
+    run: Run = {"run": 1, "host_session_id": "host", "tool_use_id": "tool"}
+    record: Record = {**new_record("two", "Explore", "-", {}, now), "runs": [run]}
+
+    with (
+        Directory.at(root) as opened,
+        opened.make(".locks") as folder,
+        locks.acquire(folder, "two.lock", 0, locks.sleep_and_retry),
+    ):
+        index.mark(opened, "two", "Explore")
+        index.name(opened, "two", [ALIAS])
+        store.tend(now, ["one"])
+        store._bring_in(opened, "two", encode(record))
+
+    assert store.read("two") == record
+    assert ({agent_id for agent_id, _ in store.scan(active_only=True)}, store.find(ALIAS)) == ({"one", "two"}, "two")
+
+
+def test_a_hint_that_is_just_being_written_stays(root: str, store: FileStore, now: datetime) -> None:
+    """A writer stands between making its temporary file and writing the id into it; it will rename it next."""
+    folder = Path(root, ".index", "alias", "delegation")
+    folder.mkdir(parents=True)
+    temporary = folder / ".host.tool.0123456789abcdef.tmp"
+    temporary.touch()
+
+    store.tend(now, ["one"])
+
+    assert temporary.exists()
+
+
+def test_tending_twice_is_tending_once(root: str, store: FileStore) -> None:
+    leftovers(root, datetime.now(UTC), 2 * HOUR, "old")
+    store.tend(datetime.now(UTC), ["one"])
+    before = {str(path) for path in Path(root).rglob("*")}
+
+    assert store.tend(datetime.now(UTC), ["one"]) == []
+
+    assert {str(path) for path in Path(root).rglob("*")} == before
