@@ -1,7 +1,7 @@
 """The settings of one call, read where they stand and nowhere else.
 
-Owns every option, its default and its check, and their order: flag > environment > project file >
-user file > default. Built once at the edge as one frozen ``Config`` and passed on; no other room
+Owns their order: flag > environment > project file > user file > default. ``options`` says what there is
+to set. Built once at the edge as one frozen ``Config`` and passed on; no other room
 reads the environment for a setting. Where the sessions live is found by ``project``.
 """
 
@@ -11,6 +11,7 @@ import os
 from datetime import timedelta
 
 from .errors import BadSetting
+from .options import OPTIONS, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,77 +71,6 @@ class Config:
 
         return Limits(timedelta(minutes=self.idle_minutes), self.max_errors)
 
-
-class Option:
-    """One setting: where a file has it, its default, and how a value from a file or the environment is checked."""
-
-    __slots__ = ("default", "key", "read", "wanted")
-
-    def __init__(self, key: str, read: Callable[[object], object], *, default: object, wanted: str) -> None:
-        self.key = key
-        self.default = default
-        self.read = read
-        self.wanted = wanted
-
-
-_FOR_EVER = 1e9
-
-
-def _waiting(value: object) -> float:
-    number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
-    if not 0 <= number < _FOR_EVER:
-        raise ValueError
-    return number
-
-
-def _positive(value: object) -> float:
-    number = _waiting(value)
-    if not number:
-        raise ValueError
-    return number
-
-
-def _count(value: object) -> int:
-    number = _positive(value)
-    if number != int(number):
-        raise ValueError
-    return int(number)
-
-
-_SWITCHES = {"on": True, "true": True, "1": True, "yes": True, "off": False, "false": False, "0": False, "no": False}
-
-
-def _switch(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.casefold() in _SWITCHES:
-        return _SWITCHES[value.casefold()]
-    raise ValueError
-
-
-def _durability(value: object) -> str:
-    if value not in ("full", "fast"):
-        raise ValueError
-    return str(value)
-
-
-def _names(value: object) -> tuple[str, ...]:
-    names = value.split(",") if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError
-    return tuple(name.strip().casefold() for name in names if name.strip())
-
-
-OPTIONS: dict[str, Option] = {
-    "idle_minutes": Option("idle_minutes", _positive, default=30.0, wanted="a number of minutes above 0"),
-    "max_errors": Option("max_errors", _count, default=3, wanted="a whole number above 0"),
-    "durability": Option("durability", _durability, default="full", wanted='"full" or "fast"'),
-    "lock_timeout": Option("lock_timeout", _waiting, default=10.0, wanted="a number of seconds from 0"),
-    "hooks": Option("hooks.enabled", _switch, default=True, wanted="true or false"),
-    "ignore_agents": Option("hooks.ignore_agents", _names, default=(), wanted="a list of agent types"),
-    "store_description": Option("hooks.store_description", _switch, default=True, wanted="true or false"),
-    "keep_last_message": Option("hooks.keep_last_message", _switch, default=True, wanted="true or false"),
-}
 
 _NOT_OPTIONS = frozenset([PREFIX + "ROOT"])
 
@@ -246,14 +176,9 @@ def _known(known: Mapping[str, str], key: str, origin: str) -> str:
     raise BadSetting(origin, f"unknown setting {key}", hint)
 
 
-def _shown(value: object) -> str:
-    huge = isinstance(value, int) and abs(value) > _FOR_EVER  # Python itself refuses to write out the largest
-    return "a number too large" if huge else repr(value)
-
-
 def _read(name: str, value: object, origin: str) -> object:
     option = OPTIONS[name]
     try:
         return option.read(value)
     except (ValueError, OverflowError):
-        raise BadSetting(origin, f"{option.key} = {_shown(value)}", f"{option.wanted} is wanted") from None
+        raise BadSetting(origin, f"{option.key} = {shown(value)}", f"{option.wanted} is wanted") from None

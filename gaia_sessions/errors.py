@@ -2,7 +2,7 @@
 
 Owns the tree below and the one table that turns an error into an exit code. Knows nothing of
 files, commands or hosts: an error carries its data as attributes, builds its own message, and
-says in ``hint`` what to do next.
+says in ``hint`` what to do next. Longer than a room should be, because the tree is read as one.
 
     SessionsError
     ├── UsageError              2   asked in a way that can never be answered

@@ -13,7 +13,8 @@ if os.path.isdir(os.path.join(_checkout, "gaia_sessions")):
 
 if __name__ == "__main__":
     try:
-        from gaia_sessions.hooks.run import PRE_DELEGATE, main
+        from gaia_sessions.hooks import PRE_DELEGATE
+        from gaia_sessions.hooks.run import main
     except Exception as error:  # noqa: BLE001  # a package that is gone or broken must not stop the host
         os.write(2, f"{sys.argv[0]}: {error}\n".encode())
         os._exit(0)

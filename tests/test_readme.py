@@ -7,11 +7,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_sessions.cli.group import COMMANDS
-from gaia_sessions.config import OPTIONS, Option
+from gaia_sessions.options import OPTIONS
+
+if TYPE_CHECKING:
+    from gaia_sessions.options import Option
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")

@@ -1,1 +1,4 @@
 """The hooks: host JSON in, a normal event to the lifecycle, host JSON out. Standard library only."""
+
+PRE_DELEGATE = "pre_delegate"
+SUBAGENT_STOP = "subagent_stop"

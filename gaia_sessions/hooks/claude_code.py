@@ -16,6 +16,7 @@ from gaia_sessions.runs import LONGEST_MESSAGE
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.strictjson import load_object
 
+from . import PRE_DELEGATE, SUBAGENT_STOP
 from .marker import read_marker
 
 TYPE_CHECKING = False
@@ -138,5 +139,5 @@ def _delegation_of(transcript_path: Json, host_agent_id: str) -> str | None:
     return _key(meta, "toolUseId")
 
 
-EVENTS = {"pre_delegate": delegation, "subagent_stop": stop}
+EVENTS = {PRE_DELEGATE: delegation, SUBAGENT_STOP: stop}
 """What makes the event, by hook."""

@@ -14,6 +14,8 @@ from gaia_sessions.errors import InvalidInput, SessionNotFound
 from gaia_sessions.ids import check_agent_id
 from gaia_sessions.phases import COMPLETED, FAILED, check_outcome
 
+from . import PRE_DELEGATE, SUBAGENT_STOP
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
@@ -126,5 +128,5 @@ def _optional_text(asked: Asked, key: str) -> str | None:
     return value  # type: ignore[return-value]  # just checked
 
 
-ANSWERS = {"pre_delegate": pre_delegate, "subagent_stop": subagent_stop}
+ANSWERS = {PRE_DELEGATE: pre_delegate, SUBAGENT_STOP: subagent_stop}
 """What answers, by hook."""

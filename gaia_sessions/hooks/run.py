@@ -20,6 +20,8 @@ from gaia_sessions.clock import utc_now, write_time
 from gaia_sessions.errors import InvalidInput, SessionsError, UsageError
 from gaia_sessions.project import find_root
 
+from . import PRE_DELEGATE, SUBAGENT_STOP
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.config import Config
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
     Payload = dict[str, Json]
-
-PRE_DELEGATE = "pre_delegate"
-SUBAGENT_STOP = "subagent_stop"
 
 INPUT_LIMIT = 8 << 20
 """Bytes: hosts send whole prompts."""

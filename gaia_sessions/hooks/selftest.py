@@ -14,7 +14,7 @@ import tempfile
 
 from gaia_sessions.api import create_session, get_session, update_state
 
-from .run import PRE_DELEGATE, SUBAGENT_STOP
+from . import PRE_DELEGATE, SUBAGENT_STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
