@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from . import config
-from .clock import utc_now
+from .clock import utc_now, write_time
 from .errors import SessionNotFound
 from .ids import is_agent_id
 from .project import find_root
@@ -183,7 +183,12 @@ class Sessions:
     def _take_in_deferred(self) -> None:
         from .lifecycle.news import apply_deferred
 
-        apply_deferred(self.store, utc_now())
+        now = utc_now()
+        applied = apply_deferred(self.store, now)
+        if applied:
+            from . import log
+
+            log.write(self.root, "inbox", {"at": write_time(now), "inbox": applied})
 
 
 def _here() -> str:

@@ -41,12 +41,17 @@ class SessionsError(Exception):
     code = "error"
 
     def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
+        super().__init__(well_formed(message))
         self.hint = hint
 
     def __reduce__(self) -> tuple[object, ...]:
         """Errors cross process pools whole, whatever their constructors take."""
         return _restored, (type(self), self.args, self.__dict__)
+
+
+def well_formed(text: str) -> str:
+    """``text`` as UTF-8 can have it: names of files may hold any bytes, and messages name files."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _restored(kind: type[SessionsError], args: tuple[object, ...], data: dict[str, object]) -> SessionsError:
@@ -137,10 +142,14 @@ class SessionFinal(Conflict):
 class IllegalMove(Conflict):
     code = "illegal_move"
 
-    def __init__(self, from_phase: str, to_phase: str) -> None:
+    def __init__(self, from_phase: str, to_phase: str, allowed: Iterable[str]) -> None:
         self.from_phase = from_phase
         self.to_phase = to_phase
-        super().__init__(f"no move leads from {from_phase} to {to_phase}", "the README shows the diagram of phases")
+        self.allowed = tuple(allowed)
+        ways = ", ".join(self.allowed) or "nothing: it is final"
+        super().__init__(
+            f"no move leads from {from_phase} to {to_phase}", f"from {from_phase} the work can go to {ways}"
+        )
 
 
 class ResumeNotAllowed(Conflict):

@@ -16,7 +16,6 @@ from pydantic import (
     Field,
     JsonValue,
     ValidationError,
-    field_validator,
     model_validator,
 )
 from pydantic.json_schema import GenerateJsonSchema
@@ -121,6 +120,12 @@ class Run(_Shape):
     transcript_path: str | None = None
 
 
+def _check_numbers(runs: list[Run]) -> list[Run]:
+    if [run.run for run in runs] != list(range(1, len(runs) + 1)):
+        raise ValueError("runs are numbered from 1 in their order")
+    return runs
+
+
 class Session(_Shape):
     """The record of one sub-agent's piece of work: ``state.json``."""
 
@@ -138,17 +143,10 @@ class Session(_Shape):
     schema_: Number = Field(alias="schema", default=1)
     revision: Count = Field(default=0, description="One more with every write: what orders writes.")
     history_dropped: Count | None = None
-    runs: list[Run] | None = None
+    runs: Annotated[list[Run], AfterValidator(_check_numbers)] | None = None
     finalized_at: Time | None = None
     duration_seconds: Annotated[float, Field(ge=0)] | None = None
     summary: str | None = None
-
-    @field_validator("runs")
-    @classmethod
-    def _numbered_in_order(cls, runs: list[Run] | None) -> list[Run] | None:
-        if runs and [run.run for run in runs] != list(range(1, len(runs) + 1)):
-            raise ValueError("runs are numbered from 1 in their order")
-        return runs
 
 
 def validate(document: object) -> Session:

@@ -57,7 +57,7 @@ def check_outcome(outcome: object) -> str:
 def check_move(from_phase: str, to_phase: str) -> None:
     """Nothing if the table has the move, else ``IllegalMove``."""
     if to_phase not in MOVES[from_phase]:
-        raise IllegalMove(from_phase, to_phase)
+        raise IllegalMove(from_phase, to_phase, MOVES[from_phase])
 
 
 def is_final(phase: str) -> bool:

@@ -24,6 +24,8 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
     Raises ``BadSetting`` for a relative ``GAIA_SESSIONS_ROOT``, which every process would take for another
     place, and when only a working directory could tell and ``cwd`` is empty because it is gone.
     """
+    if flag == "":
+        raise BadSetting("--root", "is empty", "name a directory, or leave it out")
     if flag:
         return os.path.normpath(os.path.join(cwd, flag))
     fixed = environ.get("GAIA_SESSIONS_ROOT")

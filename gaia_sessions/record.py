@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import strictjson
 from .checks import is_integer
 from .clock import write_time
-from .errors import InvalidInput
+from .errors import InvalidInput, NewerSchema
 from .ids import LONGEST_ID
 from .phases import INITIALIZING, is_final
 from .shape import check_record
@@ -72,9 +72,13 @@ def has_newer_schema(record: Record | dict[str, Json]) -> bool:
 
 
 def check_readable(record: Record) -> None:
-    """Nothing if this version understands ``record``: of a newer one it may not, and ``InvalidInput`` says where."""
-    if has_newer_schema(record):
+    """Nothing if this version understands ``record``; of a newer one it may not, and raises ``NewerSchema``."""
+    if not has_newer_schema(record):
+        return
+    try:
         check_record(record, "")
+    except InvalidInput:
+        raise NewerSchema(record["agent_id"], record["schema"], SCHEMA) from None
 
 
 def is_open(record: Record) -> bool:

@@ -36,7 +36,8 @@ _LARGEST = 1 << 63
 _LONGEST_NUMBER = 400
 
 # Inside strings JSON lets these through raw, and a terminal would obey them when a record is shown.
-_TERMINAL_CONTROLS = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+_STEERING = (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_TERMINAL_CONTROLS = {code: f"\\u{code:04x}" for code in _STEERING}
 
 
 def loads(data: bytes, limit: int = DOCUMENT_LIMIT) -> Json:
@@ -67,11 +68,11 @@ def dumps(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
     return data
 
 
-def dump_line(value: object) -> bytes:
-    """The same on one line, for journals and logs."""
+def dump_line(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
+    """The same on one line, for journals, logs and pipes."""
     data = (_encode(value, indent=None) + "\n").encode("utf-8")
-    if len(data) > DOCUMENT_LIMIT:
-        raise TooLarge("the line", len(data), DOCUMENT_LIMIT)
+    if len(data) > limit:
+        raise TooLarge("the line", len(data), limit)
     return data
 
 
@@ -107,7 +108,7 @@ def _encode(value: object, indent: int | None) -> str:
         text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInput("half of a surrogate pair in a string") from None
+        raise InvalidInput("not text in UTF-8: half of a surrogate pair") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"not expressible as JSON: {error}") from None
     _parse(text)
@@ -115,10 +116,19 @@ def _encode(value: object, indent: int | None) -> str:
 
 
 def _check(value: object, text: str) -> None:
-    """Walks ``value`` only if its ``text`` shows a sign of what must not be in it: ordinary documents never pay."""
-    if "\\u" in text or text.count("[") + text.count("{") > DEEPEST:
+    """Looks at every text of ``value`` only if an escape shows that there may be one to refuse."""
+    if "\\u" in text or _depth(value) > DEEPEST:
         for problem, where in _offences(value):
             raise InvalidInput(problem, where)
+
+
+def _depth(value: object) -> int:
+    depth, level = 0, [value] if isinstance(value, list | dict) else []
+    while level and depth <= DEEPEST:
+        depth += 1
+        members = (item.values() if isinstance(item, dict) else item for item in level)
+        level = [member for some in members for member in some if isinstance(member, list | dict)]
+    return depth
 
 
 def _offences(value: object) -> Iterator[tuple[str, str]]:

@@ -23,6 +23,10 @@ COMMANDS = {
 }
 
 
+HIDDEN = ("help", "version")
+"""What people try before they have read anything."""
+
+
 class Commands(click.Group):
     """Commands that are imported when they are called."""
 
@@ -30,7 +34,7 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
+        if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
         module = import_module(f"gaia_sessions.cli.commands.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
@@ -44,7 +48,7 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name in COMMANDS or ctx.resilient_parsing or name.startswith("-"):
+        if name in (*COMMANDS, *HIDDEN) or ctx.resilient_parsing or name.startswith("-"):
             return super().resolve_command(ctx, args)
         from difflib import get_close_matches
 

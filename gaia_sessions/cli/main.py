@@ -13,7 +13,16 @@ import sys
 import click
 
 from gaia_sessions import __version__, streams
-from gaia_sessions.errors import EXIT_BUG, EXIT_DONE, EXIT_INTERRUPTED, SessionsError, UsageError, exit_code
+from gaia_sessions.errors import (
+    EXIT_BUG,
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    SessionsError,
+    StoreFailure,
+    UsageError,
+    exit_code,
+    well_formed,
+)
 from gaia_sessions.stores import atomic
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.views.words import safe
@@ -54,56 +63,61 @@ def main(arguments: list[str] | None = None) -> int:
     gc.disable()  # a command makes no cycles worth looking for, and starting up makes many objects
     streams.secure()
     output.prepare()
-    given = sys.argv[1:] if arguments is None else arguments
+    given = [_in_utf8(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
+    as_json = "--json" in given
     try:
-        return _run(["--help"] if given == ["help"] else given)
-    except output.ReaderGone:
-        return EXIT_DONE
-    except click.ClickException as error:
-        return _report_usage(error, as_json="--json" in given)
-    except SessionsError as error:
-        return _report(error, as_json="--json" in given)
-    except (KeyboardInterrupt, click.Abort):
-        output.complain("interrupted")
-        return EXIT_INTERRUPTED
-    except Exception:  # noqa: BLE001  # the last resort: whoever called gets a line and a log, not our stack
-        return _report_bug()
-
-
-def _run(arguments: list[str]) -> int:
-    with output.answering():  # click writes help by itself
-        code: int = commands.main(arguments, prog_name="gaia-sessions", standalone_mode=False)
+        code: int = commands.main(given, prog_name="gaia-sessions", standalone_mode=False)
         output.finish()
-        return code
+    except SystemExit:  # click's way of saying that nobody reads its help any more
+        code = EXIT_DONE
+    except (KeyboardInterrupt, click.Abort):
+        code = _say(EXIT_INTERRUPTED, "interrupted", "interrupted", "what was answered is done", as_json=as_json)
+    except Exception as error:  # noqa: BLE001  # whoever called gets a line, of a bug of ours too, never our stack
+        ours = _as_ours(error)
+        code = _report(ours, as_json=as_json) if ours else _report_bug(as_json=as_json)
+    return code
+
+
+def _as_ours(error: Exception) -> SessionsError | None:
+    """What ``error`` is in our tree; None for a bug."""
+    if isinstance(error, click.ClickException):
+        ctx = getattr(error, "ctx", None)
+        return UsageError(error.format_message(), f"{ctx.command_path if ctx else 'gaia-sessions'} --help says how")
+    if isinstance(error, OSError):  # every room translates its own: this is click, writing help
+        return StoreFailure("write the answer", "stdout", error.strerror or str(error))
+    return error if isinstance(error, SessionsError) else None
+
+
+def _in_utf8(argument: str) -> str:
+    """Arguments are UTF-8 whatever the locale: so are our files."""
+    return os.fsencode(argument).decode("utf-8", "surrogateescape")
 
 
 def _report(error: SessionsError, *, as_json: bool) -> int:
+    return _say(exit_code(error), error.code, str(error), error.hint, as_json=as_json)
+
+
+def _say(exits: int, code: str, message: str, hint: str, *, as_json: bool) -> int:
     if as_json:
-        output.complain_json({"error": {"code": error.code, "message": str(error), "hint": error.hint}})
+        output.complain_json({"error": {"code": code, "message": message, "hint": well_formed(hint)}})
     else:
-        output.complain(f"Error: {safe(error, _LONGEST)}\nHint: {safe(error.hint, _LONGEST)}")
-    return exit_code(error)
+        output.complain(f"Error: {safe(message, _LONGEST)}\nHint: {safe(hint, _LONGEST)}")
+    return exits
 
 
-def _report_usage(error: click.ClickException, *, as_json: bool) -> int:
-    ctx = getattr(error, "ctx", None)
-    hint = f"{ctx.command_path if ctx else 'gaia-sessions'} --help says how"
-    return _report(UsageError(error.format_message(), hint), as_json=as_json)
-
-
-def _report_bug() -> int:
+def _report_bug(*, as_json: bool) -> int:
     import traceback
 
+    what = well_formed(traceback.format_exc())
     folder = os.path.join(_state_home(), "gaia-sessions")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with Directory.at(folder) as logs:
-            atomic.log(logs, _BUGS, f"{__version__}\n{traceback.format_exc()}\n".encode(errors="replace"), _BUGS_LIMIT)
+            atomic.log(logs, _BUGS, f"{__version__}\n{what}\n".encode(), _BUGS_LIMIT)
         told = f"the log has the rest: {os.path.join(folder, _BUGS)}"
-    except OSError:
-        told = f"no log could be written: {traceback.format_exc(limit=-1).splitlines()[-1]}"
-    output.complain(f"Error: a bug in gaia-sessions, not in what you asked\nHint: {told}")
-    return EXIT_BUG
+    except OSError as error:
+        told = f"it could not be logged ({error.strerror}): {what.splitlines()[-1]}"
+    return _say(EXIT_BUG, "bug", "a bug in gaia-sessions, not in what you asked", told, as_json=as_json)
 
 
 def _state_home() -> str:

@@ -7,6 +7,7 @@ import sys
 import click
 
 from gaia_sessions import strictjson
+from gaia_sessions.errors import InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ def collected(metadata: str | None, pairs: tuple[str, ...]) -> dict[str, Json] |
 def _bytes_of(metadata: str) -> bytes:
     if metadata != "-":
         return metadata.encode("utf-8", "surrogateescape")
-    return sys.stdin.buffer.read(strictjson.DOCUMENT_LIMIT + 1) if sys.stdin else b""
+    data = sys.stdin.buffer.read(strictjson.DOCUMENT_LIMIT + 1) if sys.stdin else b""
+    if not data.strip():
+        raise InvalidInput("nothing came on standard input", "--metadata -")
+    return data
 
 
 def _split(pair: str) -> tuple[str, str]:

@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
 
 from gaia_sessions import strictjson
 from gaia_sessions.errors import StoreFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import TextIO
 
     from rich.console import RenderableType
 
 _NO_LIMIT = sys.maxsize
-
-
-class ReaderGone(Exception):
-    """Nobody reads the answer any more."""
 
 
 def prepare() -> None:
@@ -42,7 +37,7 @@ def _prepared(stream: TextIO | None) -> TextIO:
 
 def say(text: str) -> None:
     """One line of the answer."""
-    sys.stdout.write(text + "\n")
+    _write(lambda: sys.stdout.write(text + "\n"))
 
 
 def say_all(lines: Iterable[str]) -> None:
@@ -53,16 +48,16 @@ def say_all(lines: Iterable[str]) -> None:
 
 def say_json(value: object) -> None:
     """The answer as one JSON document."""
-    sys.stdout.buffer.write(strictjson.dumps(value, limit=_NO_LIMIT))
+    _write_bytes(strictjson.dumps(value, limit=_NO_LIMIT))
 
 
 def say_json_array(values: Iterable[object]) -> None:
     """The answer as one JSON array, of which no more than one element is held."""
     opening = b"[\n"
     for value in values:
-        sys.stdout.buffer.write(opening + strictjson.dump_line(value).rstrip())
+        _write_bytes(opening + strictjson.dump_line(value).rstrip())
         opening = b",\n"
-    sys.stdout.buffer.write(b"[]\n" if opening == b"[\n" else b"\n]\n")
+    _write_bytes(b"[]\n" if opening == b"[\n" else b"\n]\n")
 
 
 def complain(text: str) -> None:
@@ -82,7 +77,8 @@ def draw(renderable: RenderableType) -> None:
     """The answer as a renderable, on a terminal."""
     from gaia_sessions.views.tables import drawn
 
-    sys.stdout.write(drawn(renderable, sys.stdout))
+    text = drawn(renderable, sys.stdout)
+    _write(lambda: sys.stdout.write(text))
 
 
 def is_terminal() -> bool:
@@ -92,20 +88,19 @@ def is_terminal() -> bool:
 
 def finish() -> None:
     """The answer is out, so that nothing can fail when the interpreter ends."""
-    sys.stdout.flush()
+    _write(sys.stdout.flush)
 
 
-@contextmanager
-def answering() -> Iterator[None]:
-    """A block in which the system's errors are those of writing the answer; every other room translates its own.
+def _write_bytes(data: bytes) -> None:
+    _write(lambda: sys.stdout.buffer.write(data))
 
-    Raises ``ReaderGone``, or ``StoreFailure`` if the answer could not be written.
-    """
+
+def _write(act: Callable[[], object]) -> None:
+    """Raises ``StoreFailure`` if the answer cannot be written; what a reader who left does not read is no failure."""
     try:
-        yield
+        act()
     except BrokenPipeError:
         _silence(sys.stdout)
-        raise ReaderGone from None
     except OSError as error:
         _silence(sys.stdout)
         raise StoreFailure("write the answer", "stdout", error.strerror or str(error)) from None

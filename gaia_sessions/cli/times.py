@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import click
 
 from gaia_sessions.clock import utc_now
+
+_BEGINS = re.compile(r"\d{4}-?\d\d-?\d\d|\d\d:\d\d", re.ASCII)
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -31,6 +34,8 @@ def _ago(text: str) -> datetime:
 
 
 def _stamp(text: str) -> datetime:
+    if not _BEGINS.match(text):  # dateutil would make something of nearly anything
+        raise ValueError(text)
     from dateutil import parser, tz
 
     midnight = datetime.now(tz.tzlocal()).replace(hour=0, minute=0, second=0, microsecond=0)

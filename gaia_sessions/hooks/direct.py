@@ -32,7 +32,26 @@ if TYPE_CHECKING:
 _ENDING_TEXTS = ("summary", "error")
 
 
-def pre_delegate(asked: Asked, store: Store, config: Config, now: datetime, _timeout: float) -> Answer:
+class Desk:
+    """Where a question is answered: the store, the settings, the time, how long to wait, and what was done besides."""
+
+    __slots__ = ("applied", "config", "now", "store", "timeout")
+
+    def __init__(self, store: Store, config: Config, now: datetime, timeout: float) -> None:
+        self.store = store
+        self.config = config
+        self.now = now
+        self.timeout = timeout
+        self.applied: list[str] = []
+
+    def take_in_deferred(self) -> None:
+        """Whoever writes first applies what waits in the inbox."""
+        from gaia_sessions.lifecycle import news
+
+        self.applied += news.apply_deferred(self.store, self.now)
+
+
+def pre_delegate(asked: Asked, desk: Desk) -> Answer:
     """May the session ``agent_id`` be resumed? Only checks, unless ``create`` is true and nothing is to be resumed."""
     agent_id = _optional_text(asked, "agent_id")
     agent_name = _optional_text(asked, "agent_name")
@@ -40,14 +59,14 @@ def pre_delegate(asked: Asked, store: Store, config: Config, now: datetime, _tim
     if agent_id is None:
         answer = _refusal(None, "no_existing_session")
     else:
-        answer = _decided(check_agent_id(agent_id), store, config, now)
+        answer = _decided(check_agent_id(agent_id), desk)
     if asked.get("create") and not answer["should_resume"]:
         wanted = agent_id if answer.get("detail") == "not_found" else None
-        answer["created_agent_id"] = _create(store, now, agent_name, asked.get("metadata"), wanted)
+        answer["created_agent_id"] = _create(desk, agent_name, asked.get("metadata"), wanted)
     return answer
 
 
-def subagent_stop(asked: Asked, store: Store, _config: Config, now: datetime, timeout: float) -> Answer:
+def subagent_stop(asked: Asked, desk: Desk) -> Answer:
     """Finalizes the session ``agent_id``: ``outcome`` if given, else by ``exit_code``, where none means completed."""
     told = asked.get("task_info", asked)
     if not isinstance(told, dict):
@@ -55,21 +74,21 @@ def subagent_stop(asked: Asked, store: Store, _config: Config, now: datetime, ti
     agent_id = _optional_text(told, "agent_id")
     if agent_id is None:
         return {"finalized": False, "agent_id": None, "outcome": None, "reason": "no_agent_id"}
-    event = _ending(check_agent_id(agent_id), told, now)
+    event = _ending(check_agent_id(agent_id), told, desk.now)
     from gaia_sessions.lifecycle import news
 
-    news.apply_deferred(store, now)
+    desk.take_in_deferred()
     try:
-        done, _ = news.take_in(store, event, now, timeout)
+        done, _ = news.take_in(desk.store, event, desk.now, desk.timeout)
     except SessionNotFound as missing:
         done = missing.code
     return {"finalized": done == "finalized", "agent_id": agent_id, "outcome": event["outcome"], "reason": done}
 
 
-def _decided(agent_id: str, store: Store, config: Config, now: datetime) -> Answer:
+def _decided(agent_id: str, desk: Desk) -> Answer:
     from gaia_sessions.lifecycle import resuming
 
-    decision, record = resuming.consider(store, now, agent_id, config.limits)
+    decision, record = resuming.consider(desk.store, desk.now, agent_id, desk.config.limits)
     if not decision["should_resume"] or record is None:
         return {**_refusal(agent_id, "session_not_resumable"), "detail": decision["reason"]}
     return {
@@ -94,12 +113,12 @@ def _context(record: Record) -> Answer:
     }
 
 
-def _create(store: Store, now: datetime, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
-    from gaia_sessions.lifecycle import news, sessions
+def _create(desk: Desk, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
+    from gaia_sessions.lifecycle import sessions
 
-    news.apply_deferred(store, now)
+    desk.take_in_deferred()
     name = "unknown" if agent_name is None else agent_name
-    return sessions.create(store, now, os.urandom, name, "general", metadata, agent_id)["agent_id"]
+    return sessions.create(desk.store, desk.now, os.urandom, name, "general", metadata, agent_id)["agent_id"]
 
 
 def _ending(agent_id: str, told: Asked, now: datetime) -> Event:

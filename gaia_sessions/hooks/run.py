@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     Payload = dict[str, Json]
 
 INPUT_LIMIT = 8 << 20
-"""Bytes: hosts send whole prompts."""
+OUTPUT_LIMIT = 2 * INPUT_LIMIT
+"""Bytes: hosts send whole prompts, and an answer has its question in it."""
 
 READING_LASTS = 1.5
 LOCK_WAIT = 2.0
@@ -72,6 +73,7 @@ class Call:
         self.started = time.monotonic()
         self.now = utc_now()
         self.of_a_host = True
+        self.off = False
         self.payload: Payload | None = None
         self.root: str | None = None
         self.line: dict[str, object] = {}
@@ -83,10 +85,11 @@ class Call:
         if not data:
             return
         self.of_a_host = _OF_A_HOST.encode() in data
-        self.payload = strictjson.load_object(data, INPUT_LIMIT)
-        self.of_a_host = _OF_A_HOST in self.payload
         self.root = find_root(None, os.environ, _here())
         config = configs.load(self.root, os.environ, on_fault=self._note_fault)
+        self.off = not config.hooks
+        self.payload = strictjson.load_object(data, INPUT_LIMIT)
+        self.of_a_host = _OF_A_HOST in self.payload
         if self.of_a_host:
             self._take_in(self.payload, config)
         else:
@@ -101,23 +104,22 @@ class Call:
             self._say({"reason": reason, "agent_id": self._asked_id(), "error": str(error)})
 
     def write_log(self) -> None:
-        """One line, if there was anything to do and a place to write it."""
-        if self.root is None or not self.line:
+        """One line, if there was anything to do, a place to write it, and the hooks are not switched off."""
+        if self.root is None or self.off or not self.line:
             return
-        from . import log
+        from gaia_sessions import log
 
         taken = round((time.monotonic() - self.started) * 1000, 1)
         log.write(self.root, self.hook, {"at": write_time(self.now), **self.line, "ms": taken})
 
     def _take_in(self, payload: Payload, config: Config) -> None:
-        if not config.hooks:
-            self.line.clear()
+        if self.off:
             return
         from . import claude_code
 
         event = claude_code.EVENTS[self.hook](payload, config, self.now)
         if event and event["agent_name"].casefold() in config.ignore_agents:
-            self.line.clear()
+            self.off = True
             return
         self.line |= {"event": _shortened(payload[_OF_A_HOST]), **_ids(payload), "decision": "not_ours"}
         if event:
@@ -129,13 +131,14 @@ class Call:
             self.line |= {"decision": done, "session": agent_id}
 
     def _answer(self, payload: Payload, config: Config) -> None:
-        if not config.hooks:
-            self.line.clear()
+        if self.off:
             self._say({"reason": "disabled", "agent_id": self._asked_id()})
             return
         from . import direct
 
-        answer = direct.ANSWERS[self.hook](payload, self._store(config), config, self.now, LOCK_WAIT)
+        desk = direct.Desk(self._store(config), config, self.now, LOCK_WAIT)
+        answer = direct.ANSWERS[self.hook](payload, desk)
+        self._note_deferred(desk.applied)
         self.line |= {"event": "direct", "decision": answer["reason"], "session": answer["agent_id"]}
         self._say(answer)
 
@@ -146,8 +149,12 @@ class Call:
         return FileStore(self.root or "", durable=config.durability == "full", lock_timeout=LOCK_WAIT, wait=wait)
 
     def _say(self, answer: dict[str, object]) -> None:
-        whole = {**_BLANK[self.hook], **answer, "original_context": self.payload}
-        streams.write_output(strictjson.dumps(whole, limit=4 * INPUT_LIMIT))
+        whole = {**_BLANK[self.hook], **answer}
+        try:
+            data = strictjson.dump_line({**whole, "original_context": self.payload}, OUTPUT_LIMIT)
+        except InvalidInput:  # the question was as deep or as long as may be, and the answer around it is more
+            data = strictjson.dump_line({**whole, "original_context": None}, OUTPUT_LIMIT)
+        streams.write_output(data)
 
     def _asked_id(self) -> Json:
         """The id the question was about, said back as it was."""

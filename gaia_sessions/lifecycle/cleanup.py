@@ -11,7 +11,15 @@ from datetime import timedelta
 
 from gaia_sessions import policy
 from gaia_sessions.clock import FUTURE_TOLERANCE, read_time
-from gaia_sessions.errors import BadArgument, CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.errors import (
+    BadArgument,
+    CorruptSession,
+    LockTimeout,
+    SessionNotFound,
+    SessionsError,
+    StoreFailure,
+    well_formed,
+)
 from gaia_sessions.record import has_newer_schema, is_open
 from gaia_sessions.runs import began_at, is_live
 
@@ -106,7 +114,7 @@ def cleanup(store: Store, rule: Rule, *, dry_run: bool) -> Report:
             active.add(agent_id)
     if not dry_run:
         store.settle()
-        report["swept"] = store.tend(rule.now, active)
+        report["swept"] = [well_formed(path) for path in store.tend(rule.now, active)]
     return report
 
 

@@ -6,7 +6,7 @@ Owns how missing and corrupt sessions are put before the policy. Takes no lock a
 from __future__ import annotations
 
 from gaia_sessions import policy
-from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound
+from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound
 from gaia_sessions.ids import check_agent_id
 from gaia_sessions.record import check_readable
 
@@ -30,6 +30,6 @@ def consider(store: Store, now: datetime, agent_id: str, limits: Limits) -> tupl
         check_readable(record)
     except SessionNotFound:
         return policy.decide(agent_id, None, now, limits), None
-    except (CorruptSession, InvalidInput) as error:
+    except (CorruptSession, NewerSchema) as error:
         return policy.decide(agent_id, None, now, limits, problem=str(error)), None
     return policy.decide(agent_id, record, now, limits), record

@@ -17,7 +17,7 @@ from gaia_sessions.ids import check_agent_id, fold, is_agent_id
 from gaia_sessions.record import encode, is_open
 from gaia_sessions.runs import aliases_of
 
-from . import atomic, inbox, index, locks, reading, removal
+from . import atomic, inbox, index, locks, reading
 from . import root as roots
 from .directory import Directory, translating
 from .exclusive import Exclusive
@@ -119,6 +119,8 @@ class FileStore:
         return next((name for name, record in records if alias in aliases_of(record)), None)
 
     def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
+        from . import removal
+
         check_agent_id(agent_id)
         with (
             self._existing_root(agent_id) as root,
@@ -138,6 +140,8 @@ class FileStore:
             return True
 
     def settle(self) -> None:
+        from . import removal
+
         root = self._opened()
         if root is None:
             return

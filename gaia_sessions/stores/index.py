@@ -162,7 +162,7 @@ def _remove(root: Directory, folders: tuple[str, ...], leaf: str) -> None:
 
 def _boot() -> str:
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:  # as text it would load a codec first
+            return file.read().decode().strip()
     except OSError:
         return "unknown"

@@ -5,6 +5,8 @@ Owns the wording of every command's answer. Knows no terminal; ``tables`` does.
 
 from __future__ import annotations
 
+from gaia_sessions.strictjson import dump_line
+
 from .words import ago, duration, plural, safe
 
 TYPE_CHECKING = False
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from gaia_sessions.lifecycle.cleanup import Kept, Report
     from gaia_sessions.policy import Decision, Finding
     from gaia_sessions.shape import CorruptSummary, Record, Run, Summary
+    from gaia_sessions.strictjson import Json
 
 
 def updated(record: Record) -> str:
@@ -47,7 +50,7 @@ def _checked(check: Finding) -> str:
 def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator[str]:
     """A line per session, columns two blanks apart."""
     for line in lines:
-        yield f"{line['agent_id']}  {'  '.join(columns(line, now))}"
+        yield "  ".join([line["agent_id"], *columns(line, now)]).rstrip()
 
 
 def columns(line: Summary | CorruptSummary, now: datetime) -> list[str]:
@@ -75,7 +78,7 @@ def cleaned(report: Report) -> Iterator[str]:
     yield from _kept("kept", report["kept"])
     yield from _kept("corrupt", report["corrupt"])
     yield from _kept("failed", report["failed"])
-    yield from (f"swept: {path}" for path in report["swept"])
+    yield from (f"swept: {safe(path)}" for path in report["swept"])
 
 
 def _kept(word: str, sessions: list[Kept]) -> Iterator[str]:
@@ -106,8 +109,12 @@ def facts(record: Record, now: datetime) -> Iterator[tuple[str, str]]:
         yield "took", duration(record["duration_seconds"])
     if "summary" in record:
         yield "summary", safe(record["summary"])
-    yield from ((f"metadata {safe(key, 40)}", safe(value)) for key, value in record["metadata"].items())
+    yield from ((f"metadata {safe(key, 40)}", safe(_told(value))) for key, value in record["metadata"].items())
     yield "revision", str(record["revision"])
+
+
+def _told(value: Json) -> str:
+    return value if isinstance(value, str) else dump_line(value).decode()
 
 
 def timeline(record: Record) -> Iterator[tuple[str, str]]:

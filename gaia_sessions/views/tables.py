@@ -43,7 +43,7 @@ def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Renderab
 
 def shown(record: Record, now: datetime) -> RenderableType:
     """One session: its facts, its phases as a timeline, its runs."""
-    head = Text.assemble((record["agent_id"], "bold"), "  ", safe(record["purpose"]))
+    head = Text.assemble((record["agent_id"], "bold"), f"  {safe(record['agent_name'])}, {safe(record['purpose'])}")
     parts: list[RenderableType] = [head, _pairs(plain.facts(record, now)), Text("phases", "bold")]
     parts.append(_pairs(plain.timeline(record)))
     if record.get("runs"):

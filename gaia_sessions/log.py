@@ -1,18 +1,18 @@
-"""One line per hook call, for whoever asks later why a session is as it is.
+"""What was done when nobody was looking: a line per hook call, and what became of the inbox.
 
 Owns where the log is and what a line says: time, event, ids, decision, milliseconds. Never prompt text,
-never the environment. Losing a line is no error: a hook has no one to tell.
+never the environment. Losing a line is no error: there is no one to tell.
 """
 
 from __future__ import annotations
 
 import os
 
-from gaia_sessions import strictjson
-from gaia_sessions.errors import InvalidInput, StoreFailure
-from gaia_sessions.stores import atomic
-from gaia_sessions.stores import root as roots
-from gaia_sessions.stores.directory import Directory
+from . import strictjson
+from .errors import InvalidInput, StoreFailure
+from .stores import atomic
+from .stores import root as roots
+from .stores.directory import Directory
 
 ROTATES_AT = 1 << 20
 
@@ -27,11 +27,11 @@ def folder_of(root: str) -> str:
     return os.path.join(root, ".logs")
 
 
-def write(root: str, hook: str, line: dict[str, object]) -> None:
-    """Appends ``line`` to the log of ``hook``; whatever the system refuses is passed over."""
+def write(root: str, name: str, line: dict[str, object]) -> None:
+    """Appends ``line`` to the log ``name``; whatever the system refuses is passed over."""
     try:
         with _opened(root) as folder:
-            atomic.log(folder, f"{hook}.log", strictjson.dump_line(line), ROTATES_AT)
+            atomic.log(folder, f"{name}.log", strictjson.dump_line(line), ROTATES_AT)
     except (OSError, InvalidInput, StoreFailure):
         return
 

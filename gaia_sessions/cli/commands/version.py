@@ -1,0 +1,15 @@
+"""``version``: what ``--version`` says."""
+
+from __future__ import annotations
+
+import click
+
+from gaia_sessions import __version__
+from gaia_sessions.cli import output
+
+
+@click.command(hidden=True)
+def command() -> int:
+    """Say which version this is."""
+    output.say(f"gaia-sessions, version {__version__}")
+    return 0
