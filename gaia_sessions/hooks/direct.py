@@ -56,10 +56,7 @@ def pre_delegate(asked: Asked, desk: Desk) -> Answer:
     agent_id = _optional_text(asked, "agent_id")
     agent_name = _optional_text(asked, "agent_name")
     flag(asked.get("create", False), "create")
-    if agent_id is None:
-        answer = _refusal(None, "no_existing_session")
-    else:
-        answer = _decided(check_agent_id(agent_id), desk)
+    answer = _decided(agent_id, desk)
     if asked.get("create") and not answer["should_resume"]:
         wanted = agent_id if answer.get("detail") == "not_found" else None
         answer["created_agent_id"] = _create(desk, agent_name, asked.get("metadata"), wanted)
@@ -85,7 +82,9 @@ def subagent_stop(asked: Asked, desk: Desk) -> Answer:
     return {"finalized": done == "finalized", "agent_id": agent_id, "outcome": event["outcome"], "reason": done}
 
 
-def _decided(agent_id: str, desk: Desk) -> Answer:
+def _decided(agent_id: str | None, desk: Desk) -> Answer:
+    if agent_id is None:
+        return _refusal(None, "no_existing_session")
     from gaia_sessions.lifecycle import resuming
 
     decision, record = resuming.consider(desk.store, desk.now, agent_id, desk.config.limits)

@@ -27,24 +27,33 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CALLS = 2000
+_BATCHES = 20
+_CALLS = 200
 _ROUNDS = 81
 _UPDATES = 5
 
 
 def resume(folder: str) -> Iterator[Finding]:
-    """The question that counts, as a program asks it: from its project, without naming the root."""
+    """The question that counts, as a program asks it: from its project, without naming the root.
+
+    The median of the calmest batch: what others do on this machine only adds to it.
+    """
     project, store = samples.project(folder)
     agent_id = samples.resting(store, utc_now())
-    taken = []
     with contextlib.chdir(project):
-        for _ in range(_CALLS):
-            began = time.perf_counter()
-            answer = should_resume(agent_id)
-            taken.append(time.perf_counter() - began)
-            if not answer:
-                raise RuntimeError("a session that may be resumed was expected")
-    yield Finding("should_resume in process", median(taken) * 1000, 0.2, "ms")
+        calmest = min(_median_of_a_batch(agent_id) for _ in range(_BATCHES))
+    yield Finding("should_resume in process, median", calmest * 1000, 0.2, "ms")
+
+
+def _median_of_a_batch(agent_id: str) -> float:
+    taken = []
+    for _ in range(_CALLS):
+        began = time.perf_counter()
+        answer = should_resume(agent_id)
+        taken.append(time.perf_counter() - began)
+        if not answer:
+            raise RuntimeError("a session that may be resumed was expected")
+    return median(taken)
 
 
 def update(folder: str) -> Iterator[Finding]:
