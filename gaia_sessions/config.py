@@ -120,7 +120,7 @@ _FLAGS = {"--" + name.replace("_", "-"): name for name in OPTIONS}
 
 
 def _from_file(path: str, on_fault: Callable[[BadSetting], None]) -> list[Given]:
-    if not os.path.isabs(path) or not os.path.exists(path):
+    if not os.path.isabs(path) or not os.path.isfile(path):  # to open a pipe would be to wait for its writer
         return []
     import tomllib  # costs more than a whole hook may: only where a file is there
 

@@ -80,6 +80,8 @@ def _main_checkout(folder: str) -> str | None:
 
 
 def _first_line(path: str) -> str | None:
+    if not os.path.isfile(path):
+        return None
     try:
         with open(path, encoding="utf-8") as file:
             return file.readline(4096).strip()

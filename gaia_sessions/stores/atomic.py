@@ -8,13 +8,11 @@ and call the second try a success (Rebello et al., USENIX ATC 2020).
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 
 from gaia_sessions.errors import DurabilityUnknown
 
-from .directory import translating
+from .directory import make_private, translating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,14 +63,11 @@ def confirm(folder: Directory) -> None:
 
 
 def touch(folder: Directory, name: str) -> None:
-    """An empty mark, unsynced: whoever follows it knows that it may be wrong."""
-    fd = os.open(
-        name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, _PRIVATE, dir_fd=folder.fd
-    )
+    """An empty mark, unsynced: whoever follows it knows that it may be wrong. One that is there stays as it is."""
     try:
-        os.fchmod(fd, _PRIVATE)
-    finally:
-        os.close(fd)
+        write_new(folder, name, b"", durable=False)
+    except FileExistsError:
+        return
 
 
 def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None:
@@ -92,11 +87,7 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None
 
 
 def _append_lines(fd: int, lines: bytes, *, durable: bool) -> None:
-    found = os.fstat(fd)
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file")
-    os.fchmod(fd, _PRIVATE)
-    size = found.st_size
+    size = make_private(fd)
     torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
     try:
         _write_all(fd, b"\n" + lines if torn else lines)
@@ -125,7 +116,11 @@ def log(folder: Directory, name: str, line: bytes, limit: int) -> None:
 
 def _open_log(folder: Directory, name: str) -> int:
     fd = os.open(name, _JOURNAL, _PRIVATE, dir_fd=folder.fd)
-    os.fchmod(fd, _PRIVATE)
+    try:
+        make_private(fd)
+    except OSError:
+        os.close(fd)
+        raise
     return fd
 
 

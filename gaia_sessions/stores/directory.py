@@ -6,6 +6,7 @@ Errors of the system pass through as ``OSError``; ``translating`` turns them int
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -19,6 +20,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # A FIFO planted under the name must not make a reader wait, so files open without blocking.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PRIVATE = 0o700
+_PRIVATE_FILE = 0o600
 
 
 class NotAFile(OSError):
@@ -71,11 +73,11 @@ class Directory:
         except FileExistsError:
             return
         if stat.S_IMODE(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode) != _PRIVATE:
-            os.chmod(name, _PRIVATE, dir_fd=self.fd)
+            _make_folder_private(self.fd, name)
 
     def read(self, name: str, limit: int) -> bytes:
         """The whole of the regular file ``name``; ``TooBig`` over ``limit`` bytes, ``NotAFile`` for anything else."""
-        fd = os.open(name, _FILE, dir_fd=self.fd)
+        fd = _open_file(self.fd, name)
         try:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode):
@@ -111,12 +113,48 @@ def _open(folder: Directory, name: str) -> Directory:
     return Directory(os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder.fd), f"{folder.path}/{name}")
 
 
+def _open_file(folder: int, name: str) -> int:
+    try:
+        return os.open(name, _FILE, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket, or a device that is not there
+            raise NotAFile(f"{name} is not a regular file") from None
+        raise
+
+
 def _open_or_make(folder: Directory, name: str) -> Directory:
     try:
         return _open(folder, name)
     except FileNotFoundError:
         folder.add(name)
         return _open(folder, name)
+
+
+def _make_folder_private(folder: int, name: str) -> None:
+    """For an umask so strict that the folder could not even be opened; follows no link."""
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, _PRIVATE, dir_fd=folder, follow_symlinks=False)
+        return
+    handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        os.chmod(f"/proc/self/fd/{handle}", _PRIVATE)
+    finally:
+        os.close(handle)
+
+
+def make_private(fd: int) -> int:
+    """The size of the open file ``fd``, which is nobody else's from now on whatever the umask was.
+
+    Raises ``OSError`` for what is no regular file, and for one that has a second name: it may be anybody's.
+    """
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    if found.st_nlink > 1:
+        raise OSError(errno.EMLINK, "the file has a second name")
+    if stat.S_IMODE(found.st_mode) != _PRIVATE_FILE:
+        os.fchmod(fd, _PRIVATE_FILE)
+    return found.st_size
 
 
 def _read_all(fd: int, size: int) -> bytes:

@@ -234,11 +234,17 @@ class FileStore:
         """The session's directory is built out of sight and moved into place whole."""
         with root.make(roots.STAGE) as stage:
             built = f"{agent_id}.{os.urandom(8).hex()}"
-            with stage.make(built) as session:
-                atomic.write_new(session, reading.STATE, data, durable=self.durable)
-                if self.durable:
-                    session.sync()
-            os.rename(built, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
+            try:
+                with stage.make(built) as session:
+                    atomic.write_new(session, reading.STATE, data, durable=self.durable)
+                    if self.durable:
+                        session.sync()
+                os.rename(built, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
+            except OSError:
+                from . import removal
+
+                removal.remove(stage, built)
+                raise
 
     def _write(self, root: Directory, session: Directory, old: Record, new: Record, aliases: Iterable[Alias]) -> None:
         data = encode(new)

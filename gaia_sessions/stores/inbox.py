@@ -9,9 +9,10 @@ import os
 
 from gaia_sessions import strictjson
 from gaia_sessions.clock import stamp_of
-from gaia_sessions.errors import InvalidInput
+from gaia_sessions.errors import InvalidInput, StoreFailure
 
 from . import atomic
+from .directory import NotAFile, TooBig
 from .root import INBOX
 
 TYPE_CHECKING = False
@@ -58,6 +59,12 @@ def _event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
         return strictjson.load_object(inbox.read(name, strictjson.DOCUMENT_LIMIT))
     except InvalidInput as error:
         return error
+    except FileNotFoundError:
+        raise
+    except (NotAFile, TooBig) as error:
+        return InvalidInput(str(error), name)
+    except OSError as error:
+        return StoreFailure("read", f"{inbox.path}/{name}", error.strerror or str(error))
 
 
 def remove(root: Directory, name: str) -> None:

@@ -14,13 +14,12 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import stat
 import time
 from functools import partial
 
 from gaia_sessions.errors import LockTimeout, LockUnsupported
 
-from .directory import translating
+from .directory import make_private, translating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,14 +97,19 @@ def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release 
     """The commands' and the API's way: the ``filelock`` package, its native lock and no other kind."""
     from filelock import FileLock, Timeout  # imported only by whoever must wait: it costs as much as click
 
-    lock = FileLock(
-        f"{folder.path}/{name}", seconds, mode=_PRIVATE, poll_interval=_SHORTEST_SLEEP, fallback_to_soft=False
-    )
+    path = _path_through(folder, name)
+    lock = FileLock(path, seconds, mode=_PRIVATE, poll_interval=_SHORTEST_SLEEP, fallback_to_soft=False)
     try:
         lock.acquire()
     except Timeout:
         return None
     return lock.release
+
+
+def _path_through(folder: Directory, name: str) -> str:
+    """Through the open ``folder`` where the system has such paths, so that nobody can put a link in between."""
+    held = f"/proc/self/fd/{folder.fd}"
+    return f"{held if os.path.isdir(held) else folder.path}/{name}"
 
 
 def holder(folder: Directory, name: str) -> int | None:
@@ -139,11 +143,7 @@ def _try(folder: Directory, name: str) -> Release | None:
 
 
 def _flock(fd: int) -> bool:
-    mode = os.fstat(fd).st_mode
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "not a regular file")
-    if stat.S_IMODE(mode) != _PRIVATE:  # an umask may have made it so that nobody could open it again
-        os.fchmod(fd, _PRIVATE)
+    make_private(fd)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -21,33 +21,33 @@ _IGNORE = ".gitignore"
 
 
 def make(path: str, *, durable: bool) -> Directory:
-    """The root at ``path``, created with the folders above it if need be, and kept out of version control."""
+    """The root at ``path``, created with the folders above it if need be, and kept out of version control.
+
+    The file that keeps it so is written last: without it, whoever made the folders may have been killed before
+    they were on the disk.
+    """
     above, name = os.path.split(path)
-    _make_folders(above, durable=durable)
+    os.makedirs(above or os.curdir, exist_ok=True)  # the project's own folders, with the mode its umask says
     with Directory.at(above or os.curdir) as parent:
-        if name and not parent.has(name):
+        if name:
             parent.add(name)
-            _sync(parent, durable=durable)
     root = Directory.at(path)
     if not root.has(_IGNORE):
+        if durable:
+            _sync_upwards(above)
         atomic.replace(root, _IGNORE, b"*\n", durable=durable)
     return root
 
 
-def _make_folders(path: str, *, durable: bool) -> None:
-    """The folders above the root are the project's, so they get the mode that the user's umask says."""
-    if not path or os.path.isdir(path):
+def _sync_upwards(path: str) -> None:
+    """Each folder from ``path`` up to the first that is not ours to sync: those cannot be of our making."""
+    try:
+        with Directory.at(path or os.curdir) as folder:
+            folder.sync()
+    except PermissionError:
         return
-    above = os.path.dirname(path)
-    _make_folders(above, durable=durable)
-    os.makedirs(path, exist_ok=True)
-    with Directory.at(above or os.curdir) as parent:
-        _sync(parent, durable=durable)
-
-
-def _sync(folder: Directory, *, durable: bool) -> None:
-    if durable:
-        folder.sync()
+    if path and os.path.dirname(path) != path:
+        _sync_upwards(os.path.dirname(path))
 
 
 def sessions(root: Directory) -> list[str]:
