@@ -84,6 +84,7 @@ def _as_ours(error: Exception) -> SessionsError | None:
         ctx = getattr(error, "ctx", None)
         return UsageError(error.format_message(), f"{ctx.command_path if ctx else 'gaia-sessions'} --help says how")
     if isinstance(error, OSError):  # every room translates its own: this is click, writing help
+        output.silence(sys.stdout)
         return StoreFailure("write the answer", "stdout", error.strerror or str(error))
     return error if isinstance(error, SessionsError) else None
 

@@ -65,7 +65,7 @@ def complain(text: str) -> None:
     try:
         sys.stderr.write(text + "\n")
     except OSError:
-        _silence(sys.stderr)
+        silence(sys.stderr)
 
 
 def complain_json(value: object) -> None:
@@ -100,13 +100,13 @@ def _write(act: Callable[[], object]) -> None:
     try:
         act()
     except BrokenPipeError:
-        _silence(sys.stdout)
+        silence(sys.stdout)
     except OSError as error:
-        _silence(sys.stdout)
+        silence(sys.stdout)
         raise StoreFailure("write the answer", "stdout", error.strerror or str(error)) from None
 
 
-def _silence(stream: TextIO) -> None:
+def silence(stream: TextIO) -> None:
     """What is still buffered goes nowhere, instead of failing once more at the end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())

@@ -84,12 +84,14 @@ class Call:
         data = streams.read_input(INPUT_LIMIT, READING_LASTS)
         if not data:
             return
-        self.of_a_host = _OF_A_HOST.encode() in data
-        self.root = find_root(None, os.environ, _here())
-        config = configs.load(self.root, os.environ, on_fault=self._note_fault)
-        self.off = not config.hooks
-        self.payload = strictjson.load_object(data, INPUT_LIMIT)
-        self.of_a_host = _OF_A_HOST in self.payload
+        try:
+            self.payload = strictjson.load_object(data, INPUT_LIMIT)
+            self.of_a_host = _OF_A_HOST in self.payload
+        except InvalidInput:
+            self.of_a_host = _OF_A_HOST.encode() in data
+            self._settings()  # so that the log can tell of it
+            raise
+        config = self._settings()
         if self.of_a_host:
             self._take_in(self.payload, config)
         else:
@@ -111,6 +113,12 @@ class Call:
 
         taken = round((time.monotonic() - self.started) * 1000, 1)
         log.write(self.root, self.hook, {"at": write_time(self.now), **self.line, "ms": taken})
+
+    def _settings(self) -> Config:
+        self.root = find_root(None, os.environ, _here())
+        config = configs.load(self.root, os.environ, on_fault=self._note_fault)
+        self.off = not config.hooks
+        return config
 
     def _take_in(self, payload: Payload, config: Config) -> None:
         if self.off:
