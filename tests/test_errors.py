@@ -98,12 +98,20 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         {"agent_id": "agent-1", "phase": "completed"},
     ),
     (
-        IllegalMove("planning", "initializing"),
+        IllegalMove("planning", "initializing", iter(["approval", "failed"])),
         "illegal_move",
         4,
         "no move leads from planning to initializing",
-        "the README shows the diagram of phases",
-        {"from_phase": "planning", "to_phase": "initializing"},
+        "from planning the work can go to approval, failed",
+        {"from_phase": "planning", "to_phase": "initializing", "allowed": ("approval", "failed")},
+    ),
+    (
+        IllegalMove("completed", "planning", []),
+        "illegal_move",
+        4,
+        "no move leads from completed to planning",
+        "from completed the work can go to nothing: it is final",
+        {"from_phase": "completed", "to_phase": "planning", "allowed": ()},
     ),
     (
         ResumeNotAllowed("agent-1", "executing"),
@@ -313,6 +321,11 @@ def test_an_error_of_a_later_part_ends_like_its_nearest_ancestor() -> None:
 )
 def test_an_impossible_id_is_shown_shortened(length: int, shown: str) -> None:
     assert str(InvalidId("x" * length, "too long")) == f"{shown} is no session id: too long"
+
+
+def test_a_message_is_well_formed_utf_8_whatever_bytes_a_name_has() -> None:
+    said = str(StoreFailure("read", "root/\udcff/é\ud800.json", "Permission denied"))
+    assert said == r"root/\udcff/é\ud800.json: cannot read: Permission denied"
 
 
 def test_control_characters_of_an_impossible_id_are_shown_escaped() -> None:

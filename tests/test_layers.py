@@ -39,6 +39,7 @@ FLOORS = [
     ["options"],
     ["config", "project", "streams"],
     ["stores"],
+    ["log"],
     ["lifecycle"],
     ["api"],
     ["hooks"],
@@ -57,7 +58,7 @@ DOORS = {
     "filelock": "stores/locks.py",
     "dateutil": "cli/times.py",
 }
-STDLIB_ONLY = [*DOMAIN, "options", "config", "project", "streams", "stores", "lifecycle", "api", "hooks"]
+STDLIB_ONLY = [*DOMAIN, "options", "config", "project", "streams", "stores", "log", "lifecycle", "api", "hooks"]
 READS_THE_ENVIRONMENT = ["config", "project", "api", "hooks", "cli"]
 
 FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))

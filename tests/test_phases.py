@@ -51,6 +51,7 @@ def test_a_move_is_legal_exactly_when_the_drawn_table_has_it(one: str, other: st
         with pytest.raises(IllegalMove) as caught:
             check_move(one, other)
         assert (caught.value.from_phase, caught.value.to_phase) == (one, other)
+        assert set(caught.value.allowed) == {to for (start, to), legal in LEGAL.items() if start == one and legal}
     assert (other in MOVES[one]) == LEGAL[one, other]
 
 

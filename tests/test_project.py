@@ -70,10 +70,19 @@ def test_a_flag_beats_everything(flag: str, root: str) -> None:
     assert find_root(flag, environ, "/p/sub") == root
 
 
-@pytest.mark.parametrize("flag", [None, ""])
-def test_the_variable_beats_the_hosts_project(flag: str | None) -> None:
+def test_the_variable_beats_the_hosts_project() -> None:
     environ = {"GAIA_SESSIONS_ROOT": "/srv/x/../agents/", "CLAUDE_PROJECT_DIR": "/p"}
-    assert find_root(flag, environ, "/p") == "/srv/agents"
+    assert find_root(None, environ, "/p") == "/srv/agents"
+
+
+def test_an_empty_flag_is_refused_and_nothing_else_is_asked() -> None:
+    with pytest.raises(BadSetting) as caught:
+        find_root("", {"GAIA_SESSIONS_ROOT": "/srv/agents", "CLAUDE_PROJECT_DIR": "/p"}, "/p")
+    assert (caught.value.origin, str(caught.value), caught.value.hint) == (
+        "--root",
+        "--root: is empty",
+        "name a directory, or leave it out",
+    )
 
 
 @pytest.mark.parametrize("fixed", ["agents", "./agents", "~/agents"])

@@ -86,6 +86,15 @@ def test_documents_are_indented_by_two_keep_their_order_and_end_in_one_newline()
     assert dump_line(value) == (b'{"z": 1, "a": [true, null], "o": {}, "text": "a\xc3\xb1os\\u007f\\u001b\\u009f"}\n')
 
 
+@pytest.mark.parametrize("code", [*range(0x202A, 0x202F), *range(0x2066, 0x206A)], ids=hex)
+def test_what_would_turn_the_direction_of_a_line_round_is_escaped_wherever_it_stands(code: int) -> None:
+    value = {f"k{chr(code)}": [chr(code)]}
+    for data in (dumps(value), dump_line(value)):
+        assert data.count(f"\\u{code:04x}".encode()) == 2
+        assert chr(code).encode() not in data
+        assert loads(data) == value
+
+
 ABUSES: list[tuple[str, bytes, str, str]] = [
     ("nothing", b"", "not JSON: Expecting value", "line 1 column 1"),
     ("blanks", b" \n ", "not JSON: Expecting value", "line 2 column 2"),
@@ -244,8 +253,8 @@ NOT_JSON: list[tuple[str, object, str, str]] = [
     ("infinity", [float("inf")], "not expressible as JSON: Out of range float values are not JSON compliant", ""),
     ("a key that is no text", {(1, 2): 3}, "not expressible as JSON: keys must be str, int, float, bool or None", ""),
     ("itself", _circle(), "not expressible as JSON: Circular reference detected", ""),
-    ("half a pair", {"a": "\ud83d"}, "half of a surrogate pair in a string", ""),
-    ("half a pair in a key", {"\ud83d": 1}, "half of a surrogate pair in a string", ""),
+    ("half a pair", {"a": "\ud83d"}, "not text in UTF-8: half of a surrogate pair", ""),
+    ("half a pair in a key", {"\ud83d": 1}, "not text in UTF-8: half of a surrogate pair", ""),
     ("a NUL", {"a": ["x\0"]}, "a NUL character in a string", "a[0]"),
     ("a NUL in a key", {"\0": 1}, "a NUL character in a string", r"key '\x00'"),
     ("65 levels", nested(65), "nested deeper than 64", ("in[0]." * 14)[:80]),

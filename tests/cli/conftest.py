@@ -1,0 +1,163 @@
+"""What the tests of the command line share: running it here or as a process, and sessions put in place by hand."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.cli.main import main
+from gaia_sessions.clock import write_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PATIENCE = 60
+
+
+class Ended:
+    """How a command ended: its exit code, what it said where."""
+
+    def __init__(self, code: int, out: bytes, err: bytes) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+    def __repr__(self) -> str:
+        return f"Ended({self.code}, {self.out!r}, {self.err!r})"
+
+    @property
+    def all(self) -> tuple[int, str, str]:
+        return self.code, self.out.decode(), self.err.decode()
+
+    @property
+    def json(self) -> Any:
+        """The answer, of a command that was content."""
+        assert (self.code, self.err) == (0, b""), self
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:
+        """The error in JSON, of a command that gave no answer."""
+        assert (self.code > 0, self.out) == (True, b""), self
+        told = json.loads(self.err)
+        assert list(told) == ["error"]
+        assert list(told["error"]) == ["code", "message", "hint"]
+        return told["error"]
+
+
+@pytest.fixture(autouse=True)
+def own_root(root: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Commands find ``root`` unless told otherwise; what a command switched off is switched on again."""
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", root)
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    yield
+    gc.enable()
+
+
+@pytest.fixture
+def gaia(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+    """Runs a command line in this process."""
+
+    def run(*words: str, stdin: bytes = b"") -> Ended:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capsysbinary.readouterr()
+        code = main(list(words))
+        return Ended(code, *capsysbinary.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def program() -> Callable[..., Ended]:
+    """Runs a command line as a process of its own, ``through`` another program if need be."""
+
+    def run(*words: str | bytes, stdin: bytes = b"", through: tuple[str, ...] = (), **environment: str) -> Ended:
+        ended = subprocess.run(
+            [*through, sys.executable, "-m", "gaia_sessions", *words],
+            input=stdin,
+            capture_output=True,
+            env={**os.environ, **environment},
+            timeout=PATIENCE,
+            check=False,
+        )
+        return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+    return run
+
+
+@pytest.fixture
+def put(root: str) -> Callable[..., dict[str, Any]]:
+    """Puts a record in place by hand; ``idle`` says how long ago its last activity was, ``without`` what it lacks."""
+
+    def record(
+        agent_id: str, *, idle: timedelta = timedelta(minutes=1), without: tuple[str, ...] = (), **changed: Any
+    ) -> dict[str, Any]:
+        moment = write_time(datetime.now(UTC) - idle)
+        document = {
+            "agent_id": agent_id,
+            "agent_name": "tester",
+            "purpose": "test",
+            "created_at": moment,
+            "last_updated": moment,
+            "phase": "approval",
+            "metadata": {},
+            "resume_ready": True,
+            "history": [],
+            "error_count": 0,
+            "last_error": None,
+            "schema": 1,
+            "revision": 1,
+            **changed,
+        }
+        for key in without:
+            del document[key]
+        folder = Path(root, agent_id)
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.joinpath("state.json").write_text(json.dumps(document), encoding="utf-8")
+        return document
+
+    return record
+
+
+@pytest.fixture
+def spoil(root: str) -> Callable[[str, bytes], Path]:
+    """Puts something in place of a record; returns the file."""
+
+    def write(agent_id: str, data: bytes = b'{"agent_id": ') -> Path:
+        path = Path(root, agent_id, "state.json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def state(root: str) -> Callable[[str], Any]:
+    """The record of a session as it is on disk."""
+    return lambda agent_id: json.loads(Path(root, agent_id, "state.json").read_bytes())
+
+
+@pytest.fixture
+def tree(root: str) -> Callable[[], dict[str, tuple[int, int, bytes]]]:
+    """All that stands in the folder of the root: path to mode, time of change and content."""
+
+    def look() -> dict[str, tuple[int, int, bytes]]:
+        found = {}
+        for path in [Path(root).parent, *Path(root).parent.rglob("*")]:
+            status = path.lstat()
+            content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+            found[str(path)] = (status.st_mode, status.st_mtime_ns, content)
+        return found
+
+    return look

@@ -1,0 +1,181 @@
+"""``cleanup``: what nobody touched for long goes, and everything else is said to stay."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.stores.directory import Directory
+from gaia_sessions.stores.locks import acquire, sleep_and_retry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+HOUR = timedelta(hours=1)
+QUIET: dict[str, Any] = {"phase": "executing", "resume_ready": False}
+
+
+def sessions(root: str) -> list[str]:
+    return sorted(name for name in os.listdir(root) if not name.startswith("."))
+
+
+@pytest.fixture
+def mixed(put: Gaia, spoil: Gaia) -> dict[str, Any]:
+    """Sessions of every kind that cleanup knows, and what it says of them all."""
+    put("young", idle=23 * HOUR, **QUIET)
+    put("old", idle=25 * HOUR, **QUIET)
+    put("old-approval", idle=25 * HOUR)
+    put("older-final", idle=99 * HOUR, phase="completed", resume_ready=False)
+    put("future", idle=-HOUR, **QUIET)
+    put("newer", idle=99 * HOUR, schema=2)
+    put("running", idle=23 * HOUR, runs=[{"run": 1, "started_at": "2026-01-08T18:05:30Z"}])
+    path = spoil("torn")
+    return {
+        "dry_run": False,
+        "hours": 24.0,
+        "removed": ["old", "old-approval", "older-final"],
+        "kept": [
+            {"agent_id": "future", "reason": "clock_skew"},
+            {"agent_id": "newer", "reason": "newer_schema"},
+        ],
+        "busy": [],
+        "corrupt": [{"agent_id": "torn", "reason": f"{path}: line 1 column 14: not JSON: Expecting value"}],
+        "failed": [],
+        "swept": [],
+    }
+
+
+def in_order(report: dict[str, Any]) -> dict[str, Any]:
+    """The report with its lists sorted: directories have no order."""
+    by_id = {key: sorted(report[key], key=lambda one: one["agent_id"]) for key in ("kept", "corrupt", "failed")}
+    return {**report, **by_id, "removed": sorted(report["removed"])}
+
+
+def test_the_whole_report_in_json(gaia: Gaia, mixed: dict[str, Any], root: str) -> None:
+    assert in_order(gaia("cleanup", "--json").json) == mixed
+    assert sessions(root) == ["future", "newer", "running", "torn", "young"]
+
+
+def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(
+    gaia: Gaia, mixed: dict[str, Any], tree: Gaia
+) -> None:
+    before = tree()
+    dry = in_order(gaia("cleanup", "--dry-run", "--json").json)
+    assert (dry, tree()) == ({**mixed, "dry_run": True}, before)
+    assert in_order(gaia("cleanup", "-n", "--json").json) == dry
+    assert in_order(gaia("cleanup", "--json").json) == {**dry, "dry_run": False}
+
+
+def test_a_dry_run_where_there_is_no_root_makes_none(gaia: Gaia, tree: Gaia) -> None:
+    before = tree()
+    assert gaia("cleanup", "--dry-run").all == (0, "would remove 0 sessions untouched for 24 hours\n", "")
+    assert tree() == before
+
+
+@pytest.mark.usefixtures("mixed")
+def test_for_people_what_went_and_what_stayed_and_why(gaia: Gaia, root: str) -> None:
+    code, out, err = gaia("cleanup").all
+    first, *lines = out.splitlines()
+    assert (code, first, err) == (0, "removed 3 sessions untouched for 24 hours", "")
+    assert sorted(lines) == [
+        "  old",
+        "  old-approval",
+        "  older-final",
+        f"corrupt: torn: {root}/torn/state.json: line 1 column 14: not JSON: Expecting value",
+        "kept: future: clock_skew",
+        "kept: newer: newer_schema",
+    ]
+    assert gaia("cleanup").out.splitlines()[0] == b"removed 0 sessions untouched for 24 hours"
+
+
+@pytest.mark.usefixtures("mixed")
+def test_quiet_says_nothing_and_does_the_same(gaia: Gaia, root: str) -> None:
+    assert gaia("cleanup", "--quiet").all == (0, "", "")
+    assert sessions(root) == ["future", "newer", "running", "torn", "young"]
+
+
+@pytest.mark.usefixtures("mixed")
+def test_corrupt_ones_go_only_when_that_is_asked_for(gaia: Gaia, root: str) -> None:
+    report = gaia("cleanup", "--corrupt", "--json").json
+    assert (sorted(report["removed"]), report["corrupt"]) == (["old", "old-approval", "older-final", "torn"], [])
+    assert sessions(root) == ["future", "newer", "running", "young"]
+
+
+def test_hours_say_how_long(gaia: Gaia, put: Gaia, root: str) -> None:
+    for hours in (1, 2, 3):
+        put(f"h{hours}", idle=hours * HOUR, **QUIET)
+    assert gaia("cleanup", "--hours", "2.5").all == (0, "removed 1 session untouched for 2.5 hours\n  h3\n", "")
+    assert gaia("cleanup", "--hours", "0", "--json").json["removed"] != []
+    assert sessions(root) == []
+
+
+def test_what_may_be_resumed_stays_even_at_0_hours(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+    assert gaia("cleanup", "--hours", "0").all == (
+        0,
+        "removed 0 sessions untouched for 0 hours\nkept: a: resumable\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize("hours", ["-1", "-0.001", "nan", "inf", "1e9"])
+def test_hours_that_mean_nothing_are_a_usage_error_and_nothing_goes(
+    gaia: Gaia, put: Gaia, tree: Gaia, hours: str
+) -> None:
+    put("old", idle=99 * HOUR, **QUIET)
+    before = tree()
+    error = gaia("cleanup", "--json", f"--hours={hours}").error
+    assert (error["code"], error["hint"]) == ("bad_argument", "a number from 0 to 1000000 is wanted")
+    assert tree() == before
+
+
+def test_a_session_somebody_holds_is_busy_and_stays(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("held", idle=99 * HOUR, **QUIET)
+    gaia("update", "held", "--if-revision", "99")  # makes the folder of locks
+    with Directory.at(f"{root}/.locks") as folder, acquire(folder, "held.lock", 0, sleep_and_retry):
+        report = gaia("cleanup", "--json").json
+        assert gaia("cleanup", "--quiet").all == (0, "", "")
+    assert (report["removed"], report["busy"]) == ([], ["held"])
+    assert sessions(root) == ["held"]
+
+
+def test_age_is_last_updated_and_neither_the_file_nor_the_id(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("agent-20000101-000000-00000000", idle=HOUR, **QUIET)
+    put("fresh-file", idle=99 * HOUR, **QUIET)
+    os.utime(Path(root, "agent-20000101-000000-00000000", "state.json"), (0, 0))
+    assert gaia("cleanup", "--json").json["removed"] == ["fresh-file"]
+
+
+def test_leftovers_of_the_dead_are_swept_and_named(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("a")
+    gaia("update", "a")
+    left = Path(root, "a", ".state.json.0123456789abcdef.tmp")
+    left.write_bytes(b"half")
+    os.utime(left, (0, 0))
+    assert gaia("cleanup").all == (0, f"removed 0 sessions untouched for 24 hours\nswept: {left}\n", "")
+    assert not left.exists()
+
+
+def test_a_planted_name_is_swept_without_reaching_the_terminal(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "a")
+    left = Path(root, ".stage", "\x1b[2J\x1b]0;mine\x07")
+    left.write_bytes(b"")
+    os.utime(left, (0, 0))
+    ended = gaia("cleanup")
+    assert (ended.code, b"swept: " in ended.out, left.exists()) == (0, True, False)
+    assert [byte for byte in ended.out if byte < 0x20 and byte != 0x0A] == []
+
+
+def test_a_planted_name_that_is_no_text_does_not_spoil_the_answer(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "a")
+    left = os.fsencode(root) + b"/.stage/\xff"
+    with open(left, "wb"):
+        os.utime(left, (0, 0))
+    ended = gaia("cleanup", "--json")
+    assert (ended.code, os.path.exists(left)) == (0, False)

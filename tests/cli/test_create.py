@@ -1,0 +1,164 @@
+"""``create``: a session begins, and its id is all that is printed."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.clock import read_time, utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+MADE = re.compile(r"agent-\d{8}-\d{6}-[0-9a-f]{8}")
+
+
+def test_it_prints_the_made_id_alone_and_keeps_a_whole_record(gaia: Gaia, state: Gaia) -> None:
+    before = utc_now()
+    code, out, err = gaia("create", "--agent", "terraform-architect", "--purpose", "approval_workflow").all
+    after = utc_now()
+
+    agent_id = out.removesuffix("\n")
+    assert (code, err, bool(MADE.fullmatch(agent_id))) == (0, "", True)
+    kept = state(agent_id)
+    assert kept == {
+        "agent_id": agent_id,
+        "agent_name": "terraform-architect",
+        "purpose": "approval_workflow",
+        "created_at": kept["created_at"],
+        "last_updated": kept["created_at"],
+        "phase": "initializing",
+        "metadata": {},
+        "resume_ready": False,
+        "history": [],
+        "error_count": 0,
+        "last_error": None,
+        "schema": 1,
+        "revision": 1,
+    }
+    assert before <= read_time(kept["created_at"]) <= after
+
+
+def test_without_options_it_is_unknown_and_general(gaia: Gaia, state: Gaia) -> None:
+    kept = state(gaia("create").out.decode().strip())
+    assert (kept["agent_name"], kept["purpose"], kept["metadata"]) == ("unknown", "general", {})
+
+
+def test_as_json_it_is_one_object(gaia: Gaia) -> None:
+    assert gaia("create", "--id", "agent-123", "--json").json == {"agent_id": "agent-123"}
+
+
+def test_an_id_of_ones_own_is_kept(gaia: Gaia, state: Gaia) -> None:
+    assert gaia("create", "--id", "agent-123").all == (0, "agent-123\n", "")
+    assert state("agent-123")["agent_id"] == "agent-123"
+
+
+def test_an_id_that_exists_is_a_conflict_and_the_old_session_stays(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "agent-123", "--agent", "first")
+    before = Path(root, "agent-123", "state.json").read_bytes()
+    assert gaia("create", "--id", "agent-123", "--agent", "second").all == (
+        4,
+        "",
+        "Error: session 'agent-123' exists already\nHint: leave the id out to have one made\n",
+    )
+    assert Path(root, "agent-123", "state.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "metadata"),
+    [
+        pytest.param(["-m", "task_id=T001"], {"task_id": "T001"}, id="a pair"),
+        pytest.param(["--meta", "a=1", "-m", "b="], {"a": "1", "b": ""}, id="pairs are texts, empty ones too"),
+        pytest.param(["-m", "a=b=c"], {"a": "b=c"}, id="the first equals sign divides"),
+        pytest.param(["-m", "a=1", "-m", "a=2"], {"a": "2"}, id="the last of two equal keys"),
+        pytest.param(["--metadata", '{"tags": ["infra"]}'], {"tags": ["infra"]}, id="JSON"),
+        pytest.param(["--metadata", '{"a": 1, "b": 2}', "-m", "a=x"], {"a": "x", "b": 2}, id="pairs beat JSON"),
+        pytest.param(["--metadata", "{}"], {}, id="an empty object"),
+        pytest.param(["-m", "ключ=значение ✓"], {"ключ": "значение ✓"}, id="any script"),
+    ],
+)
+def test_metadata_is_what_was_given(gaia: Gaia, state: Gaia, words: list[str], metadata: dict[str, Any]) -> None:
+    assert gaia("create", "--id", "a", *words).code == 0
+    assert state("a")["metadata"] == metadata
+
+
+def test_a_dash_reads_metadata_from_stdin(gaia: Gaia, state: Gaia) -> None:
+    assert gaia("create", "--id", "a", "--metadata", "-", stdin=b'{"from": "stdin"}\n').code == 0
+    assert state("a")["metadata"] == {"from": "stdin"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        ("[1]", "a JSON object is wanted, not an array"),
+        ("null", "a JSON object is wanted, not null"),
+        ('"text"', "a JSON object is wanted, not a string"),
+        ("", "line 1 column 1: not JSON: Expecting value"),
+        ("{", "line 1 column 2: not JSON: Expecting property name enclosed in double quotes"),
+        ('{"a": 1, "a": 2}', "key 'a': the same key twice in an object"),
+        ('{"a": 1e999}', "1e999: a number that overflows"),
+        ('{"a": "\\u0000"}', "a: a NUL character in a string"),
+        ('{"a": "\\ud800"}', "a: half of a surrogate pair in a string"),
+        ('{"a": ' + "[" * 64 + "]" * 64 + "}", "nested deeper than 64"),
+    ],
+)
+def test_metadata_that_is_no_sound_object_is_refused_and_nothing_is_made(
+    gaia: Gaia, root: str, metadata: str, problem: str
+) -> None:
+    error = gaia("create", "--json", "--metadata", metadata).error
+    assert error["code"] == "invalid_input"
+    assert problem in error["message"]
+    assert not os.path.exists(root)
+
+
+def test_metadata_over_the_limit_is_refused_and_nothing_is_made(gaia: Gaia, root: str) -> None:
+    too_much = b'{"a": "%s"}' % (b"x" * (1 << 20))
+    ended = gaia("create", "--json", "--metadata", "-", stdin=too_much)
+    assert (ended.code, ended.error["code"]) == (7, "too_large")
+    assert not os.path.exists(root)
+
+
+@pytest.mark.parametrize("pair", ["a", "=x", ""])
+def test_a_pair_without_a_key_or_an_equals_sign_is_a_usage_error(gaia: Gaia, root: str, pair: str) -> None:
+    ended = gaia("create", "-m", pair)
+    assert ended.all == (
+        2,
+        "",
+        f"Error: Invalid value for '-m': {pair!r} is not KEY=VALUE\nHint: gaia-sessions create --help says how\n",
+    )
+    assert not os.path.exists(root)
+
+
+@pytest.mark.parametrize("agent_id", ["../x", "/abs", "a/b", "..", ".", "", "x" * 129, "a\nb", "a b", "nul.txt", "é"])
+def test_an_impossible_id_is_refused_and_nothing_is_made(gaia: Gaia, root: str, agent_id: str) -> None:
+    ended = gaia("create", "--json", "--id", agent_id)
+    assert (ended.code, ended.error["code"]) == (7, "invalid_id")
+    assert os.listdir(os.path.dirname(root)) == []
+
+
+def test_what_it_makes_is_private_whatever_the_umask(gaia: Gaia, root: str) -> None:
+    before = os.umask(0)
+    try:
+        gaia("create", "--id", "a")
+    finally:
+        os.umask(before)
+    paths = [Path(root), *Path(root).rglob("*")]
+    modes = {stat.S_IMODE(path.lstat().st_mode) for path in paths if path.is_dir()}
+    assert modes == {0o700}
+    assert stat.S_IMODE(Path(root, "a", "state.json").stat().st_mode) == 0o600
+
+
+def test_an_argument_too_many_is_a_usage_error(gaia: Gaia, root: str) -> None:
+    assert gaia("create", "extra").all == (
+        2,
+        "",
+        "Error: Got unexpected extra argument (extra)\nHint: gaia-sessions create --help says how\n",
+    )
+    assert not os.path.exists(root)

@@ -1,0 +1,102 @@
+"""``finalize``: the work has ended, once and for all."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+
+@pytest.mark.parametrize("outcome", ["completed", "failed", "abandoned"])
+def test_the_end_is_kept_whole(gaia: Gaia, put: Gaia, state: Gaia, outcome: str) -> None:
+    before = put("a", idle=timedelta(minutes=10))
+    assert gaia("finalize", "a", outcome, "--summary", "all is said").all == (
+        0,
+        f"a: phase {outcome}, revision 2\n",
+        "",
+    )
+    after = state("a")
+    now = after["finalized_at"]
+    assert after == {
+        **before,
+        "last_updated": now,
+        "phase": outcome,
+        "resume_ready": False,
+        "history": [{"from_phase": "approval", "to_phase": outcome, "timestamp": now}],
+        "revision": 2,
+        "finalized_at": now,
+        "duration_seconds": after["duration_seconds"],
+        "summary": "all is said",
+    }
+    assert after["duration_seconds"] >= 600
+    assert gaia("should-resume", "a").code == 1
+
+
+def test_as_json_it_is_the_record_as_kept(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("a")
+    ended = gaia("finalize", "a", "completed", "--json")
+    assert (ended.code, ended.out, ended.err) == (0, Path(root, "a", "state.json").read_bytes(), b"")
+    assert "summary" not in ended.json
+
+
+def test_an_error_is_counted_with_the_end(gaia: Gaia, put: Gaia, state: Gaia) -> None:
+    put("a")
+    assert gaia("finalize", "a", "failed", "--error", "plan rejected").all == (
+        0,
+        "a: phase failed, revision 2, 1 error\n",
+        "",
+    )
+    kept = state("a")
+    assert kept["last_error"] == {"message": "plan rejected", "timestamp": kept["finalized_at"]}
+
+
+def test_the_same_outcome_again_is_success_and_writes_nothing(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+    put("a")
+    gaia("finalize", "a", "completed")
+    before = tree()
+    ended = gaia("finalize", "a", "completed", "--summary", "too late", "--error", "too late")
+    assert ended.all == (0, "a: phase completed, revision 2\n", "")
+    assert tree() == before
+
+
+def test_another_outcome_is_a_conflict_and_writes_nothing(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+    put("a")
+    gaia("finalize", "a", "completed")
+    before = tree()
+    assert gaia("finalize", "a", "failed").all == (
+        4,
+        "",
+        "Error: session 'a' is completed and takes no more changes\nHint: create a new session for further work\n",
+    )
+    assert tree() == before
+
+
+@pytest.mark.parametrize("outcome", ["done", "Completed", "", "approval"])
+def test_an_unknown_outcome_is_a_usage_error_and_writes_nothing(
+    gaia: Gaia, put: Gaia, tree: Gaia, outcome: str
+) -> None:
+    put("a")
+    before = tree()
+    assert gaia("finalize", "a", outcome).all == (
+        2,
+        "",
+        f"Error: unknown outcome {outcome!r}\nHint: the outcomes are completed, failed, abandoned\n",
+    )
+    assert tree() == before
+
+
+def test_a_missing_session_is_exit_code_3_and_is_not_made(gaia: Gaia, tree: Gaia) -> None:
+    before = tree()
+    assert gaia("finalize", "nobody", "completed").code == 3
+    assert tree() == before
+
+
+def test_without_an_outcome_it_is_a_usage_error(gaia: Gaia) -> None:
+    assert gaia("finalize", "a").code == 2

@@ -1,0 +1,69 @@
+"""``get``: the record, as it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_it_prints_the_bytes_of_the_file(gaia: Gaia, root: str, words: list[str]) -> None:
+    gaia("create", "--id", "agent-123", "-m", "task=déjà vu")
+    ended = gaia("get", "agent-123", *words)
+    assert (ended.code, ended.out, ended.err) == (0, Path(root, "agent-123", "state.json").read_bytes(), b"")
+
+
+def test_of_a_record_without_schema_and_revision_it_says_how_they_are_read(gaia: Gaia, put: Gaia) -> None:
+    document = put("old", without=("schema", "revision"))
+    assert gaia("get", "old").json == {**document, "schema": 1, "revision": 0}
+
+
+def test_keys_of_others_are_shown(gaia: Gaia, put: Gaia) -> None:
+    document = put("a", theirs={"deep": [1, None]})
+    assert gaia("get", "a").json == document
+
+
+def test_a_newer_schema_is_shown_whatever_else_it_says(gaia: Gaia, put: Gaia) -> None:
+    document = put("new", schema=2, phase="dreaming", history="elsewhere")
+    assert gaia("get", "new").json == document
+
+
+def test_a_missing_session_is_exit_code_3(gaia: Gaia, root: str) -> None:
+    assert gaia("get", "nobody").all == (
+        3,
+        "",
+        "Error: no session 'nobody'\nHint: `gaia-sessions list` shows those that exist\n",
+    )
+    assert not os.path.exists(root)
+
+
+def test_a_corrupt_one_is_exit_code_6_and_stays_as_it_is(gaia: Gaia, spoil: Gaia) -> None:
+    path = spoil("torn")
+    assert gaia("get", "torn", "--json").error == {
+        "code": "corrupt",
+        "message": f"{path}: line 1 column 14: not JSON: Expecting value",
+        "hint": "mend the file, or remove the session: gaia-sessions cleanup --corrupt",
+    }
+    assert path.read_bytes() == b'{"agent_id": '
+
+
+def test_the_record_of_another_session_is_corrupt(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("one")
+    os.rename(os.path.join(root, "one"), os.path.join(root, "other"))
+    ended = gaia("get", "other", "--json")
+    assert (ended.code, ended.error["message"]) == (
+        6,
+        f"{root}/other/state.json: agent_id: the id of another session, 'one'",
+    )
+
+
+def test_without_an_id_it_is_a_usage_error(gaia: Gaia) -> None:
+    assert gaia("get").all == (2, "", "Error: Missing argument 'ID'.\nHint: gaia-sessions get --help says how\n")

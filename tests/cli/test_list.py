@@ -1,0 +1,202 @@
+"""``list``: which sessions there are, the latest activity first, none hidden by another."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.clock import write_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+SUMMARY = (
+    "agent_id",
+    "agent_name",
+    "purpose",
+    "phase",
+    "status",
+    "created_at",
+    "last_updated",
+    "resume_ready",
+    "error_count",
+)
+
+
+def ids(ended: Any) -> list[str]:
+    """The ids a list names, in its order."""
+    if ended.out.startswith(b"["):
+        return [line["agent_id"] for line in ended.json]
+    assert (ended.code, ended.err) == (0, b"")
+    return [line.split()[0] for line in ended.out.decode().splitlines()]
+
+
+@pytest.fixture
+def three(put: Gaia) -> dict[str, Any]:
+    """Sessions of three ages, phases and agents, the oldest first."""
+    minute, hour, day = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+    return {
+        "c": put("c", idle=2 * day, agent_name="scribe", phase="completed", resume_ready=False),
+        "a": put("a", idle=3 * hour, agent_name="scribe", phase="executing", resume_ready=False, error_count=2),
+        "b": put("b", idle=5 * minute, agent_name="planner", phase="approval"),
+    }
+
+
+@pytest.mark.parametrize("words", [[], ["--active-only"], ["--agent", "x"], ["--limit", "3"], ["--since", "1h"]])
+def test_where_there_is_nothing_it_says_so(gaia: Gaia, tree: Gaia, words: list[str]) -> None:
+    before = tree()
+    assert gaia("list", *words).all == (0, "No sessions found\n", "")
+    assert gaia("list", "--json", *words).all == (0, "[]\n", "")
+    assert tree() == before
+
+
+@pytest.mark.usefixtures("three")
+def test_for_people_a_line_each(gaia: Gaia) -> None:
+    code, out, err = gaia("list").all
+    assert (code, [line.rstrip() for line in out.splitlines()], err) == (
+        0,
+        [
+            "b  planner  approval  5 minutes ago  ready to resume",
+            "a  scribe  executing  3 hours ago  2 errors",
+            "c  scribe  completed  2 days ago",
+        ],
+        "",
+    )
+
+
+def test_in_json_an_array_of_summaries(gaia: Gaia, three: dict[str, Any]) -> None:
+    status = {"a": "active", "b": "active", "c": "final"}
+    expected = [{key: {**three[name], "status": status[name]}[key] for key in SUMMARY} for name in ("b", "a", "c")]
+    assert gaia("list", "--json").json == expected
+
+
+@pytest.mark.usefixtures("three")
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ([], ["b", "a", "c"]),
+        (["--active-only"], ["b", "a"]),
+        (["--agent", "scribe"], ["a", "c"]),
+        (["--agent", "Scribe"], []),
+        (["--agent", "scribe", "--active-only"], ["a"]),
+        (["--phase", "approval"], ["b"]),
+        (["--phase", "approval", "--phase", "completed"], ["b", "c"]),
+        (["--limit", "2"], ["b", "a"]),
+        (["--limit", "0"], []),
+        (["--limit", "99"], ["b", "a", "c"]),
+        (["--since", "4h"], ["b", "a"]),
+        (["--since", "240m"], ["b", "a"]),
+        (["--since", "1d"], ["b", "a"]),
+        (["--since", "1w"], ["b", "a", "c"]),
+        (["--since", "60s"], []),
+        (["--until", "4h"], ["c"]),
+        (["--since", "4h", "--until", "1h"], ["a"]),
+        (["--since", "2000-01-01"], ["b", "a", "c"]),
+        (["--until", "2000-01-01T10:00"], []),
+        (["--since", "2000-01-01T10:00Z", "--until", "2000-01-02 10:00+02:00"], []),
+    ],
+)
+def test_filters_narrow_it(gaia: Gaia, words: list[str], found: list[str]) -> None:
+    assert ids(gaia("list", "--json", *words)) == found
+    if found:
+        assert ids(gaia("list", *words)) == found
+
+
+def test_both_bounds_count_as_within(gaia: Gaia, put: Gaia) -> None:
+    moment = "2026-01-08T18:05:30.123456Z"
+    put("a", created_at=moment)
+    assert ids(gaia("list", "--json", "--since", moment, "--until", moment)) == ["a"]
+    assert ids(gaia("list", "--json", "--since", "2026-01-08T18:05:30.123457Z")) == []
+    assert ids(gaia("list", "--json", "--until", "2026-01-08T18:05:30.123455Z")) == []
+
+
+def test_a_time_without_an_offset_is_local_and_a_date_begins_at_midnight(
+    gaia: Gaia, put: Gaia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import time
+
+    put("a", created_at="2026-01-08T22:30:00Z")  # half past midnight of the ninth in that zone
+    monkeypatch.setenv("TZ", "XXX-02:00")
+    time.tzset()
+    try:
+        assert ids(gaia("list", "--json", "--since", "2026-01-09")) == ["a"]
+        assert ids(gaia("list", "--json", "--until", "2026-01-09")) == []
+        assert ids(gaia("list", "--json", "--since", "2026-01-09T00:31")) == []
+        assert ids(gaia("list", "--json", "--since", "2026-01-09T00:31Z")) == []
+        assert ids(gaia("list", "--json", "--until", "2026-01-09T00:31")) == ["a"]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("option", ["--since", "--until"])
+@pytest.mark.parametrize("text", ["soon", "2026-13-01", "", "h", "99999999999w", "2 x"])
+def test_what_is_no_time_is_a_usage_error(gaia: Gaia, option: str, text: str) -> None:
+    ended = gaia("list", f"{option}={text}")
+    assert ended.all == (
+        2,
+        "",
+        (
+            f"Error: Invalid value for '{option}': {text!r} is no time: 2h, 3d, 2026-01-08 or 2026-01-08T18:05 are\n"
+            "Hint: gaia-sessions list --help says how\n"
+        ),
+    )
+
+
+@pytest.mark.parametrize("text", ["1.5h", "-2h", "2h30", "2hours", "5"])
+def test_what_is_neither_a_known_span_nor_a_date_is_not_guessed_at(gaia: Gaia, text: str) -> None:
+    assert gaia("list", f"--since={text}").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(["--limit", "-1"], "usage"), (["--limit", "x"], "usage"), (["--phase", "x"], "unknown_phase")]
+)
+def test_what_a_filter_cannot_mean_is_a_usage_error(gaia: Gaia, words: list[str], code: str) -> None:
+    ended = gaia("list", "--json", *words)
+    assert (ended.code, ended.error["code"]) == (2, code)
+
+
+@pytest.mark.usefixtures("three")
+@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"null", b"\xff\xfe", b'{"agent_id": "bad"}'])
+def test_a_corrupt_session_comes_first_and_hides_no_other(gaia: Gaia, spoil: Gaia, data: bytes) -> None:
+    path = spoil("bad", data)
+    assert ids(gaia("list")) == ["bad", "b", "a", "c"]
+    first, *others = gaia("list", "--json", "--agent", "planner").json
+    assert first == {"agent_id": "bad", "status": "corrupt", "problem": first["problem"]}
+    assert first["problem"].startswith(f"{path}: ")
+    assert [line["agent_id"] for line in others] == ["b"]
+    assert path.read_bytes() == data
+
+
+def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
+    document = put("new", schema=2, idle=timedelta(hours=2))
+    assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY}, "status": "newer"}]
+    assert gaia("list").all == (
+        0,
+        "new  tester  approval  2 hours ago  ready to resume, written by a later version\n",
+        "",
+    )
+    put("new", schema=2, phase=["dreaming"])
+    assert gaia("list", "--json").json == [
+        {"agent_id": "new", "status": "newer", "problem": "written by a later version"}
+    ]
+
+
+def test_equal_times_are_in_the_order_of_their_ids(gaia: Gaia, put: Gaia) -> None:
+    moment = write_time(datetime.now(UTC))
+    for name in ("c", "a", "b"):
+        put(name, last_updated=moment)
+    assert ids(gaia("list", "--json")) == ["a", "b", "c"]
+
+
+def test_the_array_has_a_line_per_session(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+    put("b", idle=timedelta(hours=1))
+    opening, one, two, closing = gaia("list", "--json").out.splitlines()
+    assert (opening, closing) == (b"[", b"]")
+    assert [json.loads(line.rstrip(b","))["agent_id"] for line in (one, two)] == ["a", "b"]

@@ -1,0 +1,555 @@
+"""What every command owes whoever calls it: help, streams, colours, strange input, and no trace of a look."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+
+import gaia_sessions
+from gaia_sessions.cli.group import COMMANDS, HIDDEN
+from gaia_sessions.cli.main import commands, main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Gaia = Callable[..., Any]
+
+NASTY = "\x1b[2J\x1b]0;mine\x07\x08\x7f\x9b31m\u202eevil\r\ttext\n"
+ID = "agent-20260108-180530-abc12345"
+
+EVERY = pytest.mark.parametrize("name", COMMANDS)
+
+READING = [
+    ["get", "a"],
+    ["get", "nobody"],
+    ["should-resume", "a"],
+    ["should-resume", "nobody"],
+    ["should-resume", "torn"],
+    ["list"],
+    ["list", "--json", "--active-only"],
+    ["list", "--agent", "tester"],
+    ["show", "a"],
+    ["show", "nobody"],
+    ["cleanup", "--dry-run"],
+    ["schema"],
+    ["--help"],
+    ["update", "--help"],
+    ["--version"],
+]
+
+
+def command_of(name: str) -> click.Command:
+    command = commands.get_command(click.Context(commands), name)
+    assert command is not None
+    return command
+
+
+# Help
+
+
+@pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["help"]])
+def test_whoever_knows_nothing_gets_help(gaia: Gaia, words: list[str]) -> None:
+    ended = gaia(*words)
+    assert (ended.code, ended.err, ended.out) == (0, b"", gaia("--help").out)
+    assert ended.out.startswith(b"Usage: gaia-sessions [OPTIONS] [COMMAND] [ARGS]...\n")
+
+
+@pytest.mark.parametrize("words", [["--root", "x", "help"], ["help", "list"]])
+def test_help_is_help_wherever_it_stands(gaia: Gaia, words: list[str]) -> None:
+    assert gaia(*words).code == 0
+
+
+def test_the_first_help_lists_every_command_with_examples_and_exit_codes(gaia: Gaia) -> None:
+    text = gaia("--help").out.decode()
+    lines = [line.split(maxsplit=1) for line in text.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()]
+    assert dict(lines) == COMMANDS
+    assert text.count("\n    gaia-sessions ") >= 2
+    assert "Exit codes: 0 done" in text
+
+
+@EVERY
+def test_every_command_has_help_with_examples(gaia: Gaia, name: str) -> None:
+    for flag in ("-h", "--help"):
+        code, out, err = gaia(name, flag).all
+        assert (code, err) == (0, "")
+        assert out.startswith(f"Usage: gaia-sessions {name} [OPTIONS]")
+        assert f"\n    gaia-sessions {name}" in out.partition("Examples:")[2]
+
+
+@EVERY
+def test_the_summary_in_the_table_is_how_the_help_of_the_command_begins(name: str) -> None:
+    text = command_of(name).help
+    assert text is not None
+    assert text.startswith(COMMANDS[name].rstrip("."))
+
+
+@EVERY
+def test_every_option_says_what_it_is_for_and_every_short_one_has_a_long_one(name: str) -> None:
+    options = [option for option in command_of(name).params if isinstance(option, click.Option)]
+    assert [option.name for option in options if not option.help] == []
+    assert [option.opts for option in options if not any(word.startswith("--") for word in option.opts)] == []
+
+
+@EVERY
+def test_every_command_takes_what_all_have_in_common(name: str) -> None:
+    words = {word for option in command_of(name).params for word in option.opts}
+    assert {"--root", "--lock-timeout", "--json"} <= words
+
+
+def test_the_table_names_the_commands_there_are() -> None:
+    folder = Path(str(import_module("gaia_sessions.cli.commands").__file__)).parent
+    files = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--"}
+    assert files == {*COMMANDS, *HIDDEN}
+
+
+def examples() -> Iterator[str]:
+    for text in [commands.epilog, *(command_of(name).epilog for name in COMMANDS)]:
+        yield from (line.strip() for line in (text or "").splitlines() if line.startswith("  gaia-sessions"))
+
+
+@pytest.mark.parametrize("example", list(examples()))
+def test_every_example_in_the_help_works_as_it_stands(put: Gaia, root: str, tmp_path: Path, example: str) -> None:
+    if " create " not in example:
+        put("agent-123", revision=4)
+        put(ID)
+    tool = tmp_path / "bin" / "gaia-sessions"
+    tool.parent.mkdir()
+    tool.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m gaia_sessions "$@"\n', encoding="utf-8")
+    tool.chmod(0o700)
+    Path("findings.json").write_text('{"finding": "issue B"}', encoding="utf-8")
+    path = f"{tool.parent}{os.pathsep}{os.environ['PATH']}"
+    ended = subprocess.run(
+        ["sh", "-c", example], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert os.path.isdir(root) or "schema" in example or "cleanup" in example
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_the_version_is_that_of_the_package(gaia: Gaia, flag: str) -> None:
+    assert gaia(flag).all == (0, f"gaia-sessions, version {gaia_sessions.__version__}\n", "")
+
+
+def test_the_console_script_is_this_program() -> None:
+    [script] = distribution("gaia-sessions").entry_points.select(group="console_scripts")
+    assert (script.name, script.load()) == ("gaia-sessions", main)
+
+
+# Typing errors
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("updat", "update"),
+        ("ls", "list"),
+        ("should_resume", "should-resume"),
+        ("Get", "get"),
+        ("finalise", "finalize"),
+        ("clean", "cleanup"),
+        ("creat", "create"),
+        ("lis", "list"),
+    ],
+)
+def test_a_mistyped_command_is_not_guessed_at_but_pointed_out(gaia: Gaia, word: str, meant: str) -> None:
+    assert gaia(word, "a").all == (
+        2,
+        "",
+        f"Error: No such command '{word}'. Did you mean '{meant}'?\nHint: gaia-sessions --help says how\n",
+    )
+
+
+def test_a_word_like_no_command_is_told_them_all(gaia: Gaia) -> None:
+    assert gaia("frobnicate").all == (
+        2,
+        "",
+        (
+            "Error: No such command 'frobnicate'. The commands are create, get, update, should-resume, list, finalize,"
+            " cleanup, show, schema.\nHint: gaia-sessions --help says how\n"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["update", "a", "--phas", "approval"], "--phase"),
+        (["list", "--active"], "--active-only"),
+        (["cleanup", "--dryrun"], "--dry-run"),
+        (["create", "--agnet", "x"], "--agent"),
+        (["get", "a", "--jsn"], "--json"),
+    ],
+)
+def test_a_mistyped_option_is_not_guessed_at_but_pointed_out(gaia: Gaia, words: list[str], meant: str) -> None:
+    typed = next(word for word in words if word.startswith("--"))
+    code, out, err = gaia(*words).all
+    first, hint = err.splitlines()
+    assert (code, out, hint) == (2, "", f"Hint: gaia-sessions {words[0]} --help says how")
+    assert first.startswith(f"Error: No such option '{typed}'.")
+    assert f"'{meant}'" in first.lower().partition("did you mean ")[2]
+
+
+# Where the sessions are
+
+
+def test_the_root_may_be_given_before_and_after_the_command_and_beats_the_environment(
+    gaia: Gaia, tmp_path: Path
+) -> None:
+    one, other = str(tmp_path / "one"), str(tmp_path / "other")
+    assert gaia("--root", one, "create", "--id", "a").code == 0
+    assert gaia("create", "--id", "b", "--root", other).code == 0
+    assert [line["agent_id"] for line in gaia("list", "--json", "--root", one).json] == ["a"]
+    assert [line["agent_id"] for line in gaia("--root", other, "list", "--json").json] == ["b"]
+    assert [line["agent_id"] for line in gaia("--root", other, "list", "--root", one, "--json").json] == ["a"]
+    assert gaia("list", "--json").json == []
+
+
+def test_a_root_given_relatively_is_below_the_current_folder(gaia: Gaia) -> None:
+    assert gaia("--root", "some/where", "create", "--id", "a").code == 0
+    assert os.path.isfile("some/where/a/state.json")
+
+
+@pytest.mark.parametrize("words", [["list"], ["create"], ["get", "a"], ["cleanup"], ["update", "a"]])
+def test_a_relative_root_in_the_environment_is_a_usage_error(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", "relative")
+    before = os.listdir()
+    assert gaia(*words).all == (
+        2,
+        "",
+        "Error: GAIA_SESSIONS_ROOT: 'relative' is not absolute\nHint: give the whole path\n",
+    )
+    assert os.listdir() == before
+
+
+def test_without_a_word_on_it_the_root_is_the_projects(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GAIA_SESSIONS_ROOT")
+    Path(".git").mkdir()
+    Path("deep/down").mkdir(parents=True)
+    top = Path.cwd()
+    monkeypatch.chdir("deep/down")
+    assert gaia("create", "--id", "a").code == 0
+    assert (top / ".claude/session/a/state.json").is_file()
+
+
+def test_a_current_folder_that_is_gone_matters_only_to_whoever_needs_it(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert gaia("list", "--json").json == []
+    monkeypatch.delenv("GAIA_SESSIONS_ROOT")
+    ended = gaia("list", "--json")
+    assert (ended.code, ended.error["code"]) == (2, "bad_setting")
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("key", "unknown", "hint"),
+    [
+        ("idle_minute = 3", "idle_minute", "did you mean idle_minutes?"),
+        ("[hooks]\nenable = true", "hooks.enable", "did you mean hooks.enabled?"),
+    ],
+)
+@pytest.mark.parametrize("place", [".claude/gaia-sessions.toml", "elsewhere/.config.toml"])
+def test_an_unknown_setting_in_a_project_file_is_a_usage_error_with_a_suggestion(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch, place: str, key: str, unknown: str, hint: str
+) -> None:
+    file = Path(place).absolute()
+    file.parent.mkdir()
+    file.write_text(key, encoding="utf-8")
+    root = file.parent if file.name == ".config.toml" else file.parent / "session"
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(root))
+    error = gaia("list", "--json").error
+    assert error == {"code": "bad_setting", "message": f"{file}: unknown setting {unknown}", "hint": hint}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("GAIA_SESSIONS_IDLE_MINUTE", "3"), ("GAIA_SESSIONS_MAX_ERRORS", "none"), ("GAIA_SESSIONS_DURABILITY", "some")],
+)
+def test_a_variable_that_means_nothing_is_a_usage_error(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    ended = gaia("list", "--json")
+    assert (ended.code, ended.error["code"]) == (2, "bad_setting")
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "soon"])
+def test_a_wait_that_means_nothing_is_a_usage_error(gaia: Gaia, put: Gaia, seconds: str) -> None:
+    put("a")
+    assert gaia("update", "a", f"--lock-timeout={seconds}").code == 2
+    assert gaia(f"--lock-timeout={seconds}", "update", "a").code == 2
+
+
+def test_no_wait_at_all_means_something(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+    assert gaia("update", "a", "--lock-timeout", "0").code == 0
+
+
+# What a start costs
+
+LOADED = """
+import sys
+before = set(sys.modules)
+from gaia_sessions.cli.main import main
+code = main(sys.argv[1:])
+foreign = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)
+ours = sorted(name for name in sys.modules if name.startswith("gaia_sessions.cli.commands."))
+print(code, sorted(foreign), ours, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["--help"], None),
+        (["create"], "create"),
+        (["get", "a"], "get"),
+        (["update", "a", "--phase", "planning", "-m", "k=v"], "update"),
+        (["should-resume", "a"], "should_resume"),
+        (["should-resume", "a", "--json"], "should_resume"),
+        (["list", "--json"], "list"),
+        (["list", "--since", "2h"], "list"),
+        (["finalize", "a", "completed"], "finalize"),
+        (["cleanup"], "cleanup"),
+        (["show", "a"], "show"),
+    ],
+)
+def test_a_command_loads_click_and_nothing_else_that_is_not_ours(
+    put: Gaia, words: list[str], command: str | None
+) -> None:
+    put("a")
+    ended = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, check=True)
+    ours = [f"gaia_sessions.cli.commands.{command}"] if command else []
+    assert ended.stderr == f"0 ['click', 'gaia_sessions'] {ours}\n"
+
+
+# Looking leaves no trace
+
+
+def everything(folder: Path) -> list[tuple[str, int]]:
+    return sorted((str(path), path.lstat().st_mtime_ns) for path in [folder, *folder.rglob("*")])
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+@pytest.mark.parametrize("there", [True, False], ids=["a root", "no root"])
+def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of every look
+    gaia: Gaia, put: Gaia, spoil: Gaia, tree: Gaia, away_from_home: Path, words: list[str], *, there: bool
+) -> None:
+    if there:
+        gaia("create", "--id", "made")
+        put("a")
+        spoil("torn")
+    before = tree(), everything(away_from_home)
+    gaia(*words)
+    assert (tree(), everything(away_from_home)) == before
+
+
+# What a terminal would obey
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list"],
+        ["list", "--json"],
+        ["show", "nasty"],
+        ["get", "nasty"],
+        ["should-resume", "nasty"],
+        ["should-resume", "nasty", "--json"],
+        ["update", "nasty"],
+        ["finalize", "nasty", "completed"],
+        ["cleanup"],
+        ["get", "torn"],
+        ["get", "torn", "--json"],
+        ["get", NASTY],
+        ["get", NASTY, "--json"],
+        ["should-resume", NASTY],
+        ["create", "--id", NASTY],
+        ["update", "nasty", "--phase", NASTY],
+        ["finalize", "nasty", NASTY],
+        ["update", "nasty", "-m", NASTY],
+        ["list", "--since", NASTY],
+        ["list", "--agent", NASTY],
+        [NASTY],
+        ["get", "nasty", f"--{NASTY}"],
+    ],
+)
+def test_nothing_a_terminal_would_obey_reaches_the_output(gaia: Gaia, put: Gaia, spoil: Gaia, words: list[str]) -> None:
+    moment = "2026-01-08T18:05:30Z"
+    put(
+        "nasty",
+        agent_name=NASTY,
+        purpose=NASTY,
+        metadata={NASTY: {NASTY: NASTY}},
+        error_count=1,
+        last_error={"message": NASTY, "timestamp": moment},
+        summary=NASTY,
+        runs=[{"run": 1, "host": NASTY, "detail": NASTY, "last_message": NASTY, "ended_at": moment, "end": "lost"}],
+    )
+    spoil("torn", json.dumps({"agent_id": NASTY}).encode())
+    ended = gaia(*words)
+    for stream in (ended.out, ended.err):
+        assert [char for char in stream.decode() if char < " " and char != "\n"] == []
+        assert [char for char in stream.decode() if "\x7f" <= char < "\xa0"] == []
+
+
+@pytest.mark.parametrize("words", [["list"], ["show", "nasty"]])
+def test_on_a_terminal_only_our_own_colours_are_obeyed(put: Gaia, words: list[str]) -> None:
+    put("nasty", agent_name=NASTY, purpose=NASTY, metadata={NASTY: NASTY}, summary=NASTY)
+    shown = on_terminal(words)
+    rest = re.sub(rb"\x1b\[[0-9;]*m", b"", shown)
+    assert b"evil" in rest
+    assert [char for char in rest.decode() if (char < " " and char not in "\r\n") or "\x7f" <= char < "\xa0"] == []
+    assert "\u202e" not in rest.decode()
+
+
+# Terminals, colours, widths
+
+
+def on_terminal(words: list[str], **environment: str) -> bytes:
+    """What a command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gaia_sessions", *words],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment},
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(ours, 1 << 16)
+        except OSError:  # a terminal nobody writes to any more
+            break
+        if not chunk:
+            break
+        shown += chunk
+    os.close(ours)
+    assert process.wait() == 0, shown
+    return shown
+
+
+@pytest.fixture
+def one(put: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    put(ID, agent_name="terraform-architect", purpose="approval_workflow", metadata={"task": "T001"})
+
+
+@pytest.mark.usefixtures("one")
+def test_a_terminal_gets_a_table_in_colours(gaia: Gaia) -> None:
+    listed, shown = on_terminal(["list"]), on_terminal(["show", ID])
+    assert (listed.count(b"session"), b"last activity" in listed, b"\x1b[33mapproval" in listed) == (1, True, True)
+    assert b"\x1b[1m" + ID.encode() in shown
+    assert b"\x1b" not in gaia("list").out + gaia("show", ID).out
+    assert b"last activity" not in gaia("list").out
+
+
+@pytest.mark.usefixtures("one")
+@pytest.mark.parametrize("words", [["list"], ["show", ID]])
+def test_no_color_means_no_colour(words: list[str]) -> None:
+    codes = re.findall(rb"\x1b\[([0-9;]*)m", on_terminal(words, NO_COLOR="1"))
+    assert {code for code in codes if code not in {b"", b"0", b"1", b"2"}} == set()
+
+
+@pytest.mark.usefixtures("one")
+@pytest.mark.parametrize("words", [["list"], ["show", ID], ["--help"]])
+def test_a_dumb_terminal_gets_no_escapes(words: list[str]) -> None:
+    assert b"\x1b" not in on_terminal(words, TERM="dumb")
+
+
+@pytest.mark.usefixtures("one")
+@pytest.mark.parametrize("words", [["list"], ["show", ID], ["--help"], ["update", "--help"]])
+def test_a_narrow_terminal_still_gets_whole_ids(words: list[str]) -> None:
+    shown = on_terminal(words, COLUMNS="40", NO_COLOR="1", TERM="dumb")
+    assert ID.encode() in shown.replace(b"\r\n", b"\n") or "--help" in words
+
+
+@pytest.mark.usefixtures("one")
+@pytest.mark.parametrize("words", [["list", "--json"], ["get", ID], ["should-resume", ID], ["update", ID], ["cleanup"]])
+def test_json_and_single_lines_are_the_same_on_a_terminal(gaia: Gaia, words: list[str]) -> None:
+    assert b"\x1b" not in on_terminal(words)
+    assert gaia(*words).code == 0
+
+
+@pytest.mark.usefixtures("one")
+@pytest.mark.parametrize("words", [["list"], ["show", ID], ["--help"], ["list", "--json"], ["nonsense"]])
+def test_in_a_pipe_there_are_no_escapes_and_the_width_of_a_terminal_changes_nothing(
+    program: Gaia, words: list[str]
+) -> None:
+    narrow = program(*words, COLUMNS="40", TERM="xterm-256color")
+    wide = program(*words, COLUMNS="200", TERM="xterm-256color")
+    assert b"\x1b" not in narrow.out + narrow.err + wide.out + wide.err
+    if "--help" not in words:
+        assert (narrow.out, narrow.err) == (wide.out, wide.err)
+
+
+# Encodings
+
+
+@pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}])
+def test_in_any_locale_text_is_kept_json_is_utf_8_and_nothing_fails(
+    program: Gaia, state: Gaia, locale: dict[str, str]
+) -> None:
+    words = ("create", "--id", "a", "--agent", "zażółć ✓", "--metadata", '{"ü": "→"}')
+    assert program(*words, **locale).all == (0, "a\n", "")
+    assert (state("a")["agent_name"], state("a")["metadata"]) == ("zażółć ✓", {"ü": "→"})
+    assert program("get", "a", **locale).json == state("a")
+    assert program("list", "--json", **locale).json[0]["agent_name"] == "zażółć ✓"
+    for line, code in (("list", 0), ("show a", 0), ("update a --phase planning", 0), ("get ✓", 7)):
+        ended = program(*line.split(), **locale)
+        assert (ended.code, b"Traceback" in ended.err) == (code, False)
+
+
+def test_text_in_utf_8_is_kept_even_where_python_takes_arguments_for_ascii(program: Gaia, state: Gaia) -> None:
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert program("create", "--id", "a", "--agent", "é", "-m", "k=é", **plain).code == 0
+    assert (state("a")["agent_name"], state("a")["metadata"]) == ("é", {"k": "é"})
+
+
+@pytest.mark.parametrize("option", ["--agent", "--purpose", "--metadata", "--id"])
+def test_bytes_that_are_no_text_are_refused(program: Gaia, root: str, option: str) -> None:
+    ended = program("create", "--json", option, b"\xff")
+    assert (ended.code, ended.error["code"].startswith("invalid_"), os.path.exists(root)) == (7, True, False)
+
+
+@pytest.mark.parametrize("words", [(b"\xff", "--json"), ("get", "a", "--json", b"\xff")])
+def test_bytes_that_are_no_text_are_no_traceback(program: Gaia, words: tuple[str | bytes, ...]) -> None:
+    ended = program(*words)
+    assert (ended.code, ended.error["code"]) == (2, "usage")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(["get", "torn"], 6), (["list"], 0), (["cleanup"], 0), (["should-resume", "torn"], 6)]
+)
+def test_a_root_whose_name_is_no_text_can_be_spoken_of_in_json(
+    program: Gaia, tmp_path: Path, words: list[str], code: int
+) -> None:
+    root = os.fsencode(tmp_path) + b"/\xff"
+    os.makedirs(root + b"/torn")
+    with open(root + b"/torn/state.json", "wb") as file:
+        file.write(b"[1]")
+    ended = program("--root", root, *words, "--json")
+    assert (ended.code, json.loads(ended.err or ended.out) is not None) == (code, True)

@@ -1,0 +1,28 @@
+"""``schema``: the JSON Schema of ``state.json``, the same from every run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_sessions.models import json_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+
+def test_it_prints_the_schema_of_the_models(gaia: Gaia) -> None:
+    assert gaia("schema").json == json_schema()
+    assert gaia("schema", "--json").out == gaia("schema").out
+
+
+def test_two_processes_print_the_same_bytes(program: Gaia) -> None:
+    one, other = program("schema", PYTHONHASHSEED="1"), program("schema", PYTHONHASHSEED="2")
+    assert (one.code, one.err, one.out) == (0, b"", other.out)
+
+
+def test_it_needs_no_root_and_makes_none(gaia: Gaia, tree: Gaia) -> None:
+    before = tree()
+    assert gaia("schema").code == 0
+    assert tree() == before

@@ -1,0 +1,185 @@
+"""``update``: news of the work, in one write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+
+@pytest.fixture
+def session(gaia: Gaia) -> str:
+    """A session that has just begun."""
+    assert gaia("create", "--id", "agent-123").code == 0
+    return "agent-123"
+
+
+def test_a_move_is_kept_with_its_history(gaia: Gaia, state: Gaia, session: str) -> None:
+    before = state(session)
+    assert gaia("update", session, "--phase", "approval").all == (
+        0,
+        "agent-123: phase approval, revision 2, ready to resume\n",
+        "",
+    )
+    after = state(session)
+    moved = {"from_phase": "initializing", "to_phase": "approval", "timestamp": after["last_updated"]}
+    assert after == {
+        **before,
+        "last_updated": after["last_updated"],
+        "phase": "approval",
+        "resume_ready": True,
+        "history": [moved],
+        "revision": 2,
+    }
+    assert after["last_updated"] > before["last_updated"]
+
+
+def test_as_json_it_is_the_record_as_kept(gaia: Gaia, root: str, session: str) -> None:
+    ended = gaia("update", session, "--phase", "planning", "-m", "k=v", "--json")
+    assert (ended.code, ended.out, ended.err) == (0, Path(root, session, "state.json").read_bytes(), b"")
+
+
+def test_without_options_it_is_a_heartbeat(gaia: Gaia, state: Gaia, session: str) -> None:
+    before = state(session)
+    assert gaia("update", session).all == (0, "agent-123: phase initializing, revision 2\n", "")
+    after = state(session)
+    assert after == {**before, "last_updated": after["last_updated"], "revision": 2}
+    assert after["last_updated"] > before["last_updated"]
+
+
+def test_everything_at_once_is_one_revision(gaia: Gaia, state: Gaia, session: str) -> None:
+    words = ("--phase", "planning", "-m", "a=1", "--error", "no such host", "--no-resume-ready", "--if-revision", "1")
+    assert gaia("update", session, *words).all == (0, "agent-123: phase planning, revision 2, 1 error\n", "")
+    kept = state(session)
+    assert kept["last_error"] == {"message": "no such host", "timestamp": kept["last_updated"]}
+    assert (kept["metadata"], kept["error_count"], kept["resume_ready"]) == ({"a": "1"}, 1, False)
+
+
+def test_metadata_is_merged_one_level_deep(gaia: Gaia, state: Gaia) -> None:
+    gaia("create", "--id", "a", "--metadata", '{"keep": 1, "deep": {"x": 1}}')
+    gaia("update", "a", "--metadata", '{"deep": {"y": 2}}', "-m", "more=z")
+    assert state("a")["metadata"] == {"keep": 1, "deep": {"y": 2}, "more": "z"}
+
+
+def test_a_dash_reads_metadata_from_stdin(gaia: Gaia, state: Gaia, session: str) -> None:
+    assert gaia("update", session, "--metadata", "-", stdin='{"от": "stdin"}'.encode()).code == 0
+    assert state(session)["metadata"] == {"от": "stdin"}
+
+
+def test_readiness_is_switched_off_and_on_by_hand(gaia: Gaia, state: Gaia, session: str) -> None:
+    gaia("update", session, "--phase", "approval")
+    assert gaia("update", session, "--no-resume-ready").all == (0, "agent-123: phase approval, revision 3\n", "")
+    assert gaia("update", session, "--phase", "approval").code == 0
+    assert state(session)["resume_ready"] is False
+    assert gaia("update", session, "--resume-ready").code == 0
+    assert state(session)["resume_ready"] is True
+
+
+def test_a_final_phase_ends_the_session(gaia: Gaia, state: Gaia, session: str) -> None:
+    assert gaia("update", session, "--phase", "failed", "--error", "boom").all == (
+        0,
+        "agent-123: phase failed, revision 2, 1 error\n",
+        "",
+    )
+    kept = state(session)
+    assert kept["finalized_at"] == kept["last_updated"] == kept["history"][-1]["timestamp"]
+    assert kept["duration_seconds"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "name", "message"),
+    [
+        (["--phase", "dreaming"], 2, "unknown_phase", "unknown phase 'dreaming'"),
+        (["--phase", "Approval"], 2, "unknown_phase", "unknown phase 'Approval'"),
+        (["--phase", ""], 2, "unknown_phase", "unknown phase ''"),
+        (["--phase", "--json"], 2, "unknown_phase", "unknown phase '--json'"),
+        (["--resume-ready"], 4, "resume_not_allowed", "session 's' cannot be made ready to resume while executing"),
+        (["--if-revision", "1"], 4, "revision_changed", "session 's' is at revision 2, not 1"),
+        (["--phase", "initializing"], 4, "illegal_move", "no move leads from executing to initializing"),
+        (["--metadata", "[]"], 7, "invalid_input", "a JSON object is wanted, not an array"),
+        (["--if-revision", "x"], 2, "usage", "Invalid value for '--if-revision': 'x' is not a valid integer."),
+        (["-m", "x"], 2, "usage", "Invalid value for '-m': 'x' is not KEY=VALUE"),
+    ],
+)
+def test_what_cannot_be_done_changes_nothing(  # a row of a table
+    gaia: Gaia, tree: Gaia, words: list[str], code: int, name: str, message: str
+) -> None:
+    gaia("create", "--id", "s")
+    gaia("update", "s", "--phase", "executing")
+    before = tree()
+    ended = gaia("update", "s", "--json", "-m", "other=news", *words)
+    assert (ended.code, ended.error["code"], ended.error["message"]) == (code, name, message)
+    assert tree() == before
+
+
+def test_an_unknown_phase_is_told_the_nine(gaia: Gaia, session: str) -> None:
+    assert gaia("update", session, "--phase", "dreaming").all == (
+        2,
+        "",
+        (
+            "Error: unknown phase 'dreaming'\n"
+            "Hint: the phases are initializing, investigating, planning, approval, executing, validating,"
+            " completed, failed, abandoned\n"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--phase", "planning"], ["-m", "a=b"], ["--error", "late"], [], ["--phase", "failed"], ["--resume-ready"]],
+)
+def test_a_final_session_takes_no_update(gaia: Gaia, root: str, session: str, words: list[str]) -> None:
+    gaia("finalize", session, "completed")
+    path = Path(root, session, "state.json")
+    before = path.read_bytes()
+    assert gaia("update", session, *words).all == (
+        4,
+        "",
+        (
+            "Error: session 'agent-123' is completed and takes no more changes\n"
+            "Hint: create a new session for further work\n"
+        ),
+    )
+    assert path.read_bytes() == before
+
+
+def test_to_ask_again_for_the_end_that_holds_is_success_and_writes_nothing(gaia: Gaia, root: str, session: str) -> None:
+    gaia("finalize", session, "completed")
+    path = Path(root, session, "state.json")
+    before = path.read_bytes()
+    assert gaia("update", session, "--phase", "completed").all == (0, "agent-123: phase completed, revision 2\n", "")
+    assert path.read_bytes() == before
+
+
+def test_a_newer_schema_is_kept_and_shown_but_not_rewritten(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("new", schema=2, theirs="kept")
+    path = Path(root, "new", "state.json")
+    before = path.read_bytes()
+    assert gaia("update", "new", "--phase", "planning").all == (
+        4,
+        "",
+        (
+            "Error: session 'new' has schema 2; this version writes 1 and only shows newer ones\n"
+            "Hint: update gaia-sessions\n"
+        ),
+    )
+    assert (path.read_bytes(), gaia("get", "new").json["theirs"]) == (before, "kept")
+
+
+def test_keys_of_others_survive(gaia: Gaia, put: Gaia, state: Gaia) -> None:
+    put("a", theirs={"deep": [1, None]})
+    gaia("update", "a", "--phase", "executing")
+    assert state("a")["theirs"] == {"deep": [1, None]}
+
+
+def test_a_missing_session_is_exit_code_3_and_is_not_made(gaia: Gaia, tree: Gaia, session: str) -> None:
+    assert session == "agent-123"
+    before = tree()
+    assert gaia("update", "nobody", "--phase", "planning").code == 3
+    assert tree() == before

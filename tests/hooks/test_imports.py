@@ -1,0 +1,180 @@
+"""What a hook imports: nothing but the listed parts of the standard library and of this package.
+
+Every call is a fresh interpreter and pays for every import, so a new name here is a decision. What the
+interpreter itself brings along is found out by asking it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+
+if TYPE_CHECKING:
+    from tests.hooks.conftest import Host
+
+SCRIPTS = Path(__file__).parents[2] / "hooks"
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+STANDARD = words("""
+    __future__ _collections _datetime _functools _json _operator _sre collections copyreg datetime encodings.ascii enum
+    errno fcntl functools gc itertools json json.decoder json.encoder json.scanner keyword math operator re re._casefix
+    re._compiler re._constants re._parser reprlib select types
+""")
+
+LADDER = words("clock config errors hooks hooks.run log options project streams strictjson") | {""}
+STORE = words("""
+    changes checks ids phases record runs shape stores stores.atomic stores.directory stores.exclusive stores.files
+    stores.inbox stores.index stores.locks stores.reading stores.removal stores.root
+""")
+DIRECT = LADDER | STORE | {"hooks.direct", "lifecycle"}
+HOST = LADDER | STORE | {"hooks.claude_code", "hooks.marker"}
+NEWS = words("events lifecycle lifecycle.news")
+
+
+def imported(host: Host, *command: str | Path, told: str = "") -> set[str]:
+    """Every module that a fresh interpreter imports for ``command``, by its own account."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *command],
+        input=told,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=host.environment(),
+    )
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines[1:]}
+
+
+def over_the_floor(host: Host, hook: str, told: object) -> tuple[set[str], set[str]]:
+    """What the hook imports and a bare interpreter does not: of this package, and of everything else."""
+    words = told if isinstance(told, str) else json.dumps(told)
+    names = imported(host, SCRIPTS / f"{hook}.py", told=words) - imported(host, "-c", "pass")
+    ours = {name for name in names if name.partition(".")[0] == "gaia_sessions"}
+    return {name.removeprefix("gaia_sessions").removeprefix(".") for name in ours}, names - ours
+
+
+def test_a_direct_check_reads_with_these_and_no_more(host: Host) -> None:
+    agent_id = gaia_sessions.create_session(root=str(host.root))
+    gaia_sessions.update_state(agent_id, "approval", root=str(host.root))
+
+    ours, others = over_the_floor(host, "pre_delegate", {"agent_id": agent_id})
+
+    assert sorted(ours - (DIRECT | {"lifecycle.resuming", "policy"})) == []
+    assert sorted(others - STANDARD) == []
+
+
+def test_a_direct_creation_writes_with_these_and_no_more(host: Host) -> None:
+    ours, others = over_the_floor(host, "pre_delegate", {"create": True})
+
+    assert sorted(ours - (DIRECT | NEWS | {"lifecycle.sessions", "lifecycle.beginning"})) == []
+    assert sorted(others - STANDARD) == []
+    assert len(host.records()) == 1
+
+
+def test_a_delegation_is_taken_in_with_these_and_no_more(host: Host) -> None:
+    ours, others = over_the_floor(host, "pre_delegate", host.delegation())
+
+    assert sorted(ours - (HOST | NEWS | {"lifecycle.delegations", "lifecycle.beginning"})) == []
+    assert sorted(others - STANDARD) == []
+    assert len(host.records()) == 1
+
+
+@pytest.mark.parametrize("hook", ["pre_delegate", "subagent_stop"])
+def test_what_is_not_ours_is_passed_by_without_lifecycle(host: Host, hook: str) -> None:
+    ours, others = over_the_floor(host, hook, host.delegation(tool_name="Bash"))
+
+    assert sorted(ours - HOST) == []
+    assert sorted(others - STANDARD) == []
+
+
+@pytest.mark.parametrize("hook", ["pre_delegate", "subagent_stop"])
+def test_a_hook_that_was_told_nothing_imports_next_to_nothing(host: Host, hook: str) -> None:
+    ours, others = over_the_floor(host, hook, "")
+
+    assert sorted(ours - (LADDER - {"log"})) == []
+    assert sorted(others - STANDARD) == []
+
+
+def test_a_direct_stop_without_an_id_looks_at_no_session(host: Host) -> None:
+    ours, others = over_the_floor(host, "subagent_stop", {})
+
+    assert sorted(ours - (DIRECT - {"lifecycle"})) == []
+    assert sorted(others - STANDARD) == []
+
+
+def test_a_direct_stop_finalizes_with_these_and_no_more(host: Host) -> None:
+    agent_id = gaia_sessions.create_session(root=str(host.root))
+
+    ours, others = over_the_floor(host, "subagent_stop", {"agent_id": agent_id})
+
+    assert sorted(ours - (DIRECT | NEWS | {"lifecycle.sessions", "lifecycle.beginning"})) == []
+    assert sorted(others - STANDARD) == []
+    assert host.record()["phase"] == "completed"
+
+
+def test_a_hosts_stop_finalizes_with_these_and_no_more(host: Host) -> None:
+    host.delegate()
+
+    ours, others = over_the_floor(host, "subagent_stop", host.ending())
+
+    assert sorted(ours - (HOST | NEWS | {"lifecycle.stops"})) == []
+    assert sorted(others - STANDARD) == []
+    assert host.record()["phase"] == "completed"
+
+
+def test_a_direct_stop_waits_for_a_held_lock_with_these_and_no_more(host: Host) -> None:
+    agent_id = gaia_sessions.create_session(root=str(host.root))
+
+    with host.held(agent_id):
+        ours, others = over_the_floor(host, "subagent_stop", {"agent_id": agent_id})
+
+    assert sorted(ours - (DIRECT | NEWS | {"lifecycle.sessions", "lifecycle.beginning"})) == []
+    assert sorted(others - STANDARD) == []
+    assert [event["kind"] for event in host.deferred()] == ["finalize"]
+
+
+def test_a_hosts_stop_waits_for_a_held_lock_with_these_and_no_more(host: Host) -> None:
+    with host.held(host.delegate()):
+        ours, others = over_the_floor(host, "subagent_stop", host.ending())
+
+    assert sorted(ours - (HOST | NEWS | {"lifecycle.stops"})) == []
+    assert sorted(others - STANDARD) == []
+    assert [event["kind"] for event in host.deferred()] == ["stop"]
+
+
+def test_a_delegation_waits_for_the_lock_on_its_key_with_these_and_no_more(host: Host) -> None:
+    host.run("pre_delegate", host.delegation("toolu_0"))
+
+    with host.key_held("toolu_1"):
+        ours, others = over_the_floor(host, "pre_delegate", host.delegation("toolu_1"))
+
+    assert sorted(ours - (HOST | NEWS | {"lifecycle.delegations", "lifecycle.beginning"})) == []
+    assert sorted(others - STANDARD) == []
+    assert [event["kind"] for event in host.deferred()] == ["delegate"]
+
+
+def test_the_lists_have_no_third_party_and_nothing_that_is_not_there() -> None:
+    assert sorted(STANDARD - sys.stdlib_module_names - {f"{package}.{part}" for package, part in PARTS}) == []
+    package = Path(gaia_sessions.__file__).parent
+    ours = DIRECT | HOST | NEWS
+    missing = [name for name in ours if not _is_module(package, name)]
+    assert missing == []
+
+
+PARTS = [name.split(".", 1) for name in STANDARD if "." in name]
+
+
+def _is_module(package: Path, name: str) -> bool:
+    place = package.joinpath(*name.split(".")) if name else package
+    return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()

@@ -1,0 +1,258 @@
+"""What meets a held lock or comes before its session: it waits in the inbox and is applied by the next who writes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.hooks.conftest import Host
+
+    Writer = Callable[[Host], object]
+
+
+def test_a_direct_stop_that_meets_a_held_lock_is_deferred(host: Host) -> None:
+    agent_id = gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
+    before = host.records()
+    asked = {"agent_id": agent_id, "exit_code": 1, "summary": "Half", "error": "No access"}
+
+    with host.held(agent_id):
+        answer = host.ask("subagent_stop", asked)
+
+    assert answer == {
+        "finalized": False,
+        "agent_id": agent_id,
+        "outcome": "failed",
+        "reason": "deferred",
+        "original_context": asked,
+    }
+    assert host.records() == before
+    assert host.timeless(host.deferred()) == [
+        {
+            "kind": "finalize",
+            "at": "TIME",
+            "agent_id": agent_id,
+            "outcome": "failed",
+            "summary": "Half",
+            "error": "No access",
+        }
+    ]
+
+
+def test_a_hosts_stop_that_meets_a_held_lock_is_deferred_without_a_word(host: Host) -> None:
+    agent_id = host.delegate()
+    before = host.records()
+
+    with host.held(agent_id):
+        host.stop(message="Done.")
+
+    assert host.records() == before
+    assert host.timeless(host.deferred()) == [
+        {
+            "kind": "stop",
+            "at": "TIME",
+            "host": "claude-code",
+            "host_session_id": host.SESSION,
+            "host_agent_id": "a1",
+            "agent_name": "Explore",
+            "again": False,
+            "tool_use_id": "toolu_1",
+            "transcript_path": str(host.agents / "agent-a1.jsonl"),
+            "spoke": True,
+            "last_message": "Done.",
+        }
+    ]
+    assert [line["decision"] for line in host.log("subagent_stop")] == ["deferred"]
+
+
+def a_delegation(host: Host) -> None:
+    host.run("pre_delegate", host.delegation("toolu_2"))
+
+
+def a_stop_of_nothing(host: Host) -> None:
+    host.stop("a9")
+
+
+def python_that_creates(host: Host) -> None:
+    gaia_sessions.create_session(root=str(host.root))
+
+
+def python_that_updates(host: Host) -> None:
+    gaia_sessions.update_state("other", "planning", root=str(host.root))
+
+
+def python_that_finalizes(host: Host) -> None:
+    gaia_sessions.finalize_session("other", "completed", root=str(host.root))
+
+
+def python_that_cleans_up(host: Host) -> None:
+    gaia_sessions.cleanup_sessions(root=str(host.root))
+
+
+def a_direct_stop(host: Host) -> None:
+    host.ask("subagent_stop", {"agent_id": "other"})
+
+
+def a_direct_creation(host: Host) -> None:
+    host.ask("pre_delegate", {"create": True})
+
+
+WRITERS = [
+    a_delegation,
+    a_stop_of_nothing,
+    a_direct_stop,
+    a_direct_creation,
+    python_that_creates,
+    python_that_updates,
+    python_that_finalizes,
+    python_that_cleans_up,
+]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_what_waits_is_applied_by_the_next_who_writes(host: Host, write: Writer) -> None:
+    gaia_sessions.create_session(agent_id="other", root=str(host.root))
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop(message="[gaia-sessions: approval] shall I?")
+    [waited] = host.deferred()
+
+    write(host)
+
+    record = host.records()[agent_id]
+    assert (record["phase"], record["runs"][0]["end"]) == ("approval", "stopped")
+    assert record["runs"][0]["ended_at"] == record["last_updated"] == waited["at"]
+    assert host.deferred() == []
+
+
+def test_a_stop_that_comes_before_its_delegation_waits_for_it(host: Host) -> None:
+    host.knows("a1", "toolu_1")
+    host.stop("a1", "Done.")
+    assert host.records() == {}
+
+    host.run("pre_delegate", host.delegation("toolu_1"))
+    host.run("pre_delegate", host.delegation("toolu_1"))
+
+    assert (host.record()["phase"], host.record()["runs"][0]["last_message"]) == ("completed", "Done.")
+    assert host.deferred() == []
+
+
+def test_what_waits_stays_while_its_lock_is_held(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop()
+        before = host.deferred()
+
+        host.run("pre_delegate", host.delegation("toolu_2"))
+
+        assert host.deferred() == before
+        assert host.log("pre_delegate")[-1]["inbox"] == [f"{host.waiting()[0].name} waits: lock_timeout"]
+
+
+@pytest.mark.parametrize(("hours", "waits"), [(23.9, True), (24.1, False)])
+def test_what_finds_no_session_for_a_day_is_dropped_with_a_line_in_the_log(
+    host: Host, hours: float, *, waits: bool
+) -> None:
+    host.knows("a1", "toolu_1")
+    host.stop("a1")
+    [file] = host.waiting()
+    file.write_text(json.dumps({**json.loads(file.read_bytes()), "at": host.ago(hours=hours)}), encoding="utf-8")
+
+    host.run("pre_delegate", host.delegation("toolu_2"))
+
+    assert bool(host.deferred()) is waits
+    said = "waits: not joined" if waits else "dropped: not joined for a day"
+    assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} {said}"]
+
+
+def test_the_direct_form_has_a_line_in_the_log_for_what_it_drops_too(host: Host) -> None:
+    host.knows("a1", "toolu_1")
+    host.stop("a1")
+    [file] = host.waiting()
+    file.write_text(json.dumps({**json.loads(file.read_bytes()), "at": host.ago(hours=25)}), encoding="utf-8")
+
+    host.ask("pre_delegate", {"create": True})
+
+    assert host.deferred() == []
+    assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} dropped: not joined for a day"]
+
+
+NEVER = {
+    "not JSON": (b"{torn", "not JSON"),
+    "no event": (b"[1]", "a JSON object is wanted, not an array"),
+    "an unknown kind": (b'{"kind": "nap", "at": "2026-01-08T18:05:30Z"}', "kind: one of delegate, stop, finalize"),
+    "an event without its keys": (b'{"kind": "stop", "at": "2026-01-08T18:05:30Z"}', "host_session_id: missing"),
+    "an end of nothing": (
+        b'{"kind": "finalize", "at": "2026-01-08T18:05:30Z", "agent_id": "agent-404", "outcome": "failed"}',
+        "no session 'agent-404'",
+    ),
+    "an impossible id": (
+        b'{"kind": "finalize", "at": "2026-01-08T18:05:30Z", "agent_id": "../x", "outcome": "failed"}',
+        "'../x' is no session id",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), NEVER.values(), ids=NEVER)
+def test_what_can_never_be_applied_is_dropped_and_holds_nothing_up(host: Host, content: bytes, words: str) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop()
+    (host.root / ".inbox" / "20260108-180530-000000-00000000.json").write_bytes(content)
+
+    host.run("pre_delegate", host.delegation("toolu_2"))
+
+    assert host.deferred() == []
+    assert host.records()[agent_id]["phase"] == "completed"
+    first, second = host.log("pre_delegate")[-1]["inbox"]
+    assert first.startswith("20260108-180530-000000-00000000.json dropped: ")
+    assert words in first
+    assert second.endswith("finalized")
+
+
+def test_what_was_applied_by_a_process_that_died_before_it_could_say_so_changes_nothing(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop()
+    [file] = host.waiting()
+    event = file.read_bytes()
+    host.run("pre_delegate", host.delegation("toolu_2"))
+    before = host.records()[agent_id]
+
+    file.write_bytes(event)
+    host.run("pre_delegate", host.delegation("toolu_2"))
+
+    assert host.records()[agent_id] == before
+    assert host.deferred() == []
+
+
+def test_ends_of_one_session_are_applied_in_the_order_in_which_they_came(host: Host) -> None:
+    gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
+    with host.held("agent-1"):
+        host.ask("subagent_stop", {"agent_id": "agent-1", "outcome": "abandoned"})
+        host.ask("subagent_stop", {"agent_id": "agent-1", "outcome": "completed"})
+
+    host.run("pre_delegate", host.delegation())
+
+    assert host.records()["agent-1"]["phase"] == "abandoned"
+    assert host.deferred() == []
+
+
+def test_what_the_system_refuses_for_now_is_not_dropped(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop()
+    before = host.deferred()
+
+    # No file may grow: every write is refused, as on a full disk.
+    host.run("pre_delegate", host.delegation("toolu_2"), {}, "sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
+
+    assert host.deferred() == before
+    host.run("pre_delegate", host.delegation("toolu_3"))
+    assert host.records()[agent_id]["phase"] == "completed"

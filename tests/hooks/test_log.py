@@ -1,0 +1,127 @@
+"""The log: where it is, that it is private and bounded, and that nothing about it can fail a hook."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gaia_sessions import log
+
+PLACES = {
+    ".claude/session": ".claude/logs",
+    ".claude/sessions": ".claude/sessions/.logs",
+    "session": "session/.logs",
+    "var/lib/gaia": "var/lib/gaia/.logs",
+}
+
+
+@pytest.mark.parametrize(("root", "folder"), PLACES.items())
+def test_a_project_keeps_its_logs_beside_its_sessions_and_any_other_root_keeps_its_own(
+    tmp_path: Path, root: str, folder: str
+) -> None:
+    log.write(str(tmp_path / root), "pre_delegate", {"decision": "created"})
+
+    assert log.folder_of(str(tmp_path / root)) == str(tmp_path / folder)
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.log")] == [f"{folder}/pre_delegate.log"]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return tmp_path / ".claude" / "logs"
+
+
+@pytest.fixture
+def session(logs: Path) -> str:
+    return str(logs.with_name("session"))
+
+
+def test_a_log_folder_of_our_making_is_private_and_kept_out_of_version_control(session: str, logs: Path) -> None:
+    log.write(session, "pre_delegate", {"decision": "created"})
+
+    assert {entry.name: entry.read_bytes() for entry in logs.iterdir()} == {
+        ".gitignore": b"*\n",
+        "pre_delegate.log": b'{"decision": "created"}\n',
+    }
+    modes = [oct(path.stat().st_mode & 0o777) for path in (logs, logs / "pre_delegate.log", logs / ".gitignore")]
+    assert modes == ["0o700", "0o600", "0o600"]
+    assert not Path(session).exists()
+
+
+def test_a_log_folder_that_was_there_is_left_as_it_is(session: str, logs: Path) -> None:
+    logs.mkdir(parents=True, mode=0o755)
+
+    log.write(session, "pre_delegate", {"decision": "created"})
+
+    assert [entry.name for entry in logs.iterdir()] == ["pre_delegate.log"]
+    assert logs.stat().st_mode & 0o777 == 0o755
+
+
+def test_the_log_can_be_read_by_its_owner_when_the_umask_hides_everything(session: str, logs: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        logs.parent.mkdir(parents=True)
+        os.umask(0o777)
+        log.write(session, "pre_delegate", {"decision": "created"})
+    finally:
+        os.umask(before)
+
+    modes = [oct(path.stat().st_mode & 0o777) for path in (logs, logs / "pre_delegate.log")]
+    assert modes == ["0o700", "0o600"]
+
+
+def test_lines_are_added_one_per_call_each_a_json_object(session: str, logs: Path) -> None:
+    lines: list[dict[str, object]] = [{"error": "two\nlines\x1b[31m\x9b"}, {"session": None}, {"ms": 1.5}]
+    for line in lines:
+        log.write(session, "subagent_stop", line)
+
+    written = (logs / "subagent_stop.log").read_bytes().splitlines()
+    assert [json.loads(line) for line in written] == lines
+    assert b"\x1b" not in written[0]
+    assert b"\x9b" not in written[0]
+
+
+def test_a_full_log_becomes_the_one_old_file(session: str, logs: Path) -> None:
+    logs.mkdir(parents=True)
+    current, old = logs / "pre_delegate.log", logs / "pre_delegate.log.old"
+    current.write_bytes(b"x" * (log.ROTATES_AT - 1))
+
+    log.write(session, "pre_delegate", {"number": 1})
+    assert not old.exists()
+    log.write(session, "pre_delegate", {"number": 2})
+
+    assert current.read_bytes() == b'{"number": 2}\n'
+    assert old.read_bytes() == b"x" * (log.ROTATES_AT - 1) + b'{"number": 1}\n'
+    current.write_bytes(b"y" * log.ROTATES_AT)
+    log.write(session, "pre_delegate", {"number": 3})
+    assert old.read_bytes() == b"y" * log.ROTATES_AT
+    assert sorted(entry.name for entry in logs.iterdir()) == [current.name, old.name]
+
+
+def test_a_line_that_cannot_be_written_is_lost_without_an_error(session: str, logs: Path) -> None:
+    logs.parent.mkdir(parents=True)
+    logs.write_text("in the way", encoding="utf-8")
+
+    log.write(session, "pre_delegate", {"decision": "created"})
+
+    assert logs.read_text(encoding="utf-8") == "in the way"
+
+
+def test_a_line_that_is_no_json_is_lost_without_an_error(session: str, logs: Path) -> None:
+    log.write(session, "pre_delegate", {"half": "\ud800"})
+    log.write(session, "pre_delegate", {"decision": "created"})
+
+    assert (logs / "pre_delegate.log").read_bytes() == b'{"decision": "created"}\n'
+
+
+def test_a_log_that_is_a_link_is_not_followed(session: str, logs: Path, tmp_path: Path) -> None:
+    logs.mkdir(parents=True)
+    victim = tmp_path / "victim"
+    victim.write_text("mine", encoding="utf-8")
+    (logs / "pre_delegate.log").symlink_to(victim)
+
+    log.write(session, "pre_delegate", {"decision": "created"})
+
+    assert victim.read_text(encoding="utf-8") == "mine"

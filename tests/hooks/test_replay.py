@@ -1,0 +1,188 @@
+"""What real hosts sent, line by line through both hooks: every capture there is, and the whole effect of each line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCRIPTS = Path(__file__).parents[2] / "hooks"
+HOOKS = ("pre_delegate", "subagent_stop")
+HOSTS = Path(__file__).parents[1] / "data" / "hosts"
+CAPTURES = sorted(HOSTS.glob("claude-code-*/*.jsonl"))
+
+ENDED = ("completed", "failed", "investigating", "planning", "approval")
+
+
+class Call(NamedTuple):
+    """A hook told of one line of a capture."""
+
+    capture: Path
+    line: int
+    hook: str
+
+
+def calls_worth_a_process() -> set[Call]:
+    """Every call that has something to do, and one of each shape of those that each kind of host is to have ignored."""
+    seen: set[object] = set()
+    chosen: set[Call] = set()
+    for capture in CAPTURES:
+        for number, line in enumerate(capture.read_text(encoding="utf-8").splitlines(), 1):
+            payload = json.loads(line).get("stdin")
+            if not isinstance(payload, dict):
+                continue
+            event, tool = payload["hook_event_name"], payload.get("tool_name")
+            for hook in HOOKS:
+                shape = (capture.parent.name, hook, event, tool, *sorted(payload))
+                if shape not in seen or (event, tool) == ("PreToolUse", "Agent") or event == "SubagentStop":
+                    chosen.add(Call(capture, number, hook))
+                seen.add(shape)
+    return chosen
+
+
+class Replay:
+    """A fresh project in which the host of one capture lives again; ``faults`` is all that went otherwise than it must.
+
+    By the host's own key of each delegation, ``sessions`` has the id of its session; ``stopped`` are those
+    whose agent stopped, ``early`` those that stopped although the capture does not tell of their beginning.
+    """
+
+    def __init__(self, folder: Path, plan: set[Call] | None) -> None:
+        self.plan = plan
+        self.folder = folder
+        self.root = folder / "project" / ".claude" / "session"
+        self.sessions: dict[tuple[str, str], str] = {}
+        self.stopped: set[tuple[str, str]] = set()
+        self.early: set[tuple[str, str]] = set()
+        self.faults: list[object] = []
+        self.calls = 0
+        (folder / "project" / ".claude").mkdir(parents=True)
+
+    def play(self, capture: Path) -> Replay:
+        for number, line in enumerate(capture.read_text(encoding="utf-8").splitlines(), 1):
+            told = json.loads(self._moved_here(line))
+            if isinstance(told.get("stdin"), dict):
+                self._note_meta(told)
+                told_to = [hook for hook in HOOKS if self.plan is None or Call(capture, number, hook) in self.plan]
+                self._tell(number, told_to, told["stdin"], told["files_at_hook_time"].get("agent_meta"))
+        return self
+
+    def _moved_here(self, line: str) -> str:
+        line = re.sub(r"/project\b", f"{self.folder}/project", line)
+        return line.replace("/home/user", f"{self.folder}/home").replace("/run-dir", f"{self.folder}/run")
+
+    def _note_meta(self, told: Any) -> None:
+        """The host had written down by then which delegation the agent works on."""
+        meta = told["files_at_hook_time"].get("agent_meta")
+        if isinstance(meta, dict):
+            agents = Path(told["stdin"]["transcript_path"].removesuffix(".jsonl"), "subagents")
+            agents.mkdir(parents=True, exist_ok=True)
+            file = agents / f"agent-{told['stdin']['agent_id']}.meta.json"
+            file.write_text(json.dumps(meta), encoding="utf-8")
+
+    def _tell(self, number: int, told_to: list[str], payload: Any, meta: object) -> None:
+        before = self._records()
+        for hook in told_to:
+            done = self._run(hook, payload)
+            if done != (0, b"", b""):
+                self.faults.append((number, hook, done))
+        after = self._records()
+        changed = {agent_id for agent_id in after if after[agent_id] != before.get(agent_id)}
+        expected = self._expected(payload, meta, sorted(set(after) - set(before)))
+        if changed != expected or not set(before) <= set(after):
+            self.faults.append((number, payload["hook_event_name"], "changed", changed, "instead of", expected))
+
+    def _expected(self, payload: Any, meta: object, new: list[str]) -> set[str]:
+        """The sessions that this line must change, and no others."""
+        event = payload["hook_event_name"]
+        if event == "PreToolUse" and payload["tool_name"] == "Agent":
+            key = (payload["session_id"], payload["tool_use_id"])
+            if key in self.sessions:
+                return set()
+            self.sessions[key] = new[0] if len(new) == 1 else f"{len(new)} new sessions"
+            return {self.sessions[key]}
+        if event == "SubagentStop" and isinstance(meta, dict):
+            return self._ended(payload, (payload["session_id"], meta["toolUseId"]))
+        return set()
+
+    def _ended(self, payload: Any, key: tuple[str, str]) -> set[str]:
+        """The session of a stop, the first time, and whenever its agent had been kept going since."""
+        if key not in self.sessions:
+            self.early.add(key)
+            return set()
+        if key in self.stopped and not payload["stop_hook_active"]:
+            return set()
+        self.stopped.add(key)
+        return {self.sessions[key]}
+
+    def _run(self, hook: str, payload: object) -> tuple[int, bytes, bytes]:
+        self.calls += 1
+        done = subprocess.run(
+            [sys.executable, SCRIPTS / f"{hook}.py"],
+            input=json.dumps(payload, ensure_ascii=False).encode(),
+            capture_output=True,
+            check=False,
+            timeout=60,
+            cwd=self.folder / "project",
+            env={"PATH": os.environ["PATH"], "HOME": str(self.folder), "CLAUDE_PROJECT_DIR": f"{self.folder}/project"},
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def _records(self) -> dict[str, bytes]:
+        return {file.parent.name: file.read_bytes() for file in self.root.glob("[!.]*/state.json")}
+
+    def waiting(self) -> set[tuple[str, str]]:
+        events = [json.loads(file.read_bytes()) for file in self.root.glob(".inbox/*.json")]
+        return {(event["host_session_id"], event["tool_use_id"]) for event in events}
+
+    def runs(self) -> Iterator[Run]:
+        for agent_id, record in self._records().items():
+            told = json.loads(record)
+            for run in told["runs"]:
+                key = (run["host_session_id"], run["tool_use_id"])
+                yield Run(key, agent_id, told["phase"], run.get("end"))
+
+
+class Run(NamedTuple):
+    key: tuple[str, str]
+    agent_id: str
+    phase: str
+    end: str | None
+
+
+@pytest.fixture(scope="module", params=["each shape", pytest.param("each call", marks=pytest.mark.stress)])
+def replayed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Replay]:
+    """Every capture, replayed; four at a time, for there are hundreds of processes to start."""
+    plan = calls_worth_a_process() if request.param == "each shape" else None
+    replays = [Replay(tmp_path_factory.mktemp("replay"), plan) for _ in CAPTURES]
+    with ThreadPoolExecutor(4) as pool:
+        return dict(zip(CAPTURES, pool.map(Replay.play, replays, CAPTURES), strict=True))
+
+
+def test_there_is_something_to_replay(replayed: dict[Path, Replay]) -> None:
+    whole = all(replay.plan is None for replay in replayed.values())
+    assert len(CAPTURES) >= 100
+    assert sum(replay.calls for replay in replayed.values()) >= (2_000 if whole else 500)
+    assert sum(len(replay.sessions) for replay in replayed.values()) >= 100
+    assert sum(len(replay.stopped) for replay in replayed.values()) >= 90
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_host_that_was_seen_at_work_is_taken_in_without_a_word(replayed: dict[Path, Replay], capture: Path) -> None:
+    replay = replayed[capture]
+
+    assert replay.faults == []
+    assert sorted((run.key, run.agent_id) for run in replay.runs()) == sorted(replay.sessions.items())
+    assert {run.key for run in replay.runs() if run.end == "stopped" and run.phase in ENDED} == replay.stopped
+    assert replay.waiting() == replay.early
+    assert {run.phase for run in replay.runs() if run.end is None} <= {"initializing", "investigating"}

@@ -1,0 +1,131 @@
+"""What a hook costs, in instructions the processor executes: nearly the same on every run, which time is not.
+
+The limit is in bare starts of the same interpreter, since every call of a hook pays for one anyway.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Count = int
+
+SCRIPTS = Path(__file__).parents[1] / "hooks"
+
+MOST = 2.5
+
+COUNTED = re.compile(rb"Collected : (\d+)")
+CALLGRIND = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+
+SESSION = "0e23a513-af54"
+DELEGATION = {
+    "session_id": SESSION,
+    "hook_event_name": "PreToolUse",
+    "tool_name": "Agent",
+    "tool_input": {"description": "Count quokkas", "prompt": "Count them all", "subagent_type": "Explore"},
+}
+
+pytestmark = pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind to count instructions")
+
+
+class Project:
+    """A project with some sessions in it, and a host that runs the hooks there, counting."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.root = str(folder / ".claude" / "session")
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
+            "PYTHONHASHSEED": "0",
+            "CLAUDE_PROJECT_DIR": str(folder),
+        }
+
+    def run(self, *command: str | Path, told: object = None, through: tuple[str, ...] = ()) -> bytes:
+        """What came on stderr."""
+        asked = json.dumps(told).encode()
+        done = subprocess.run(
+            [*through, sys.executable, *command], input=asked, capture_output=True, check=True, env=self.environment
+        )
+        return done.stderr
+
+    def count(self, *command: str | Path, told: object = None) -> Count:
+        [count] = COUNTED.findall(self.run(*command, told=told, through=tuple(CALLGRIND)))
+        return int(count)
+
+    def cost(self, hook: str, warm: object, told: object) -> float:
+        """How many bare starts of the interpreter one call costs, once everything was compiled by another call."""
+        script = SCRIPTS / f"{hook}.py"
+        self.run(script, told=warm)
+        self.run("-c", "pass")
+        return self.count(script, told=told) / self.count("-c", "pass")
+
+    def session(self, phase: str) -> str:
+        agent_id = gaia_sessions.create_session("Explore", root=self.root)
+        gaia_sessions.update_state(agent_id, phase, {"ticket": "T-1"}, root=self.root)
+        return agent_id
+
+    def agent(self, number: int) -> Mapping[str, object]:
+        """An agent at work on delegation ``number``, and how the host tells that it stopped."""
+        self.run(SCRIPTS / "pre_delegate.py", told={**DELEGATION, "tool_use_id": f"toolu_{number}"})
+        agents = self.folder / "host" / SESSION / "subagents"
+        agents.mkdir(parents=True, exist_ok=True)
+        meta = {"agentType": "Explore", "toolUseId": f"toolu_{number}", "spawnDepth": 1}
+        (agents / f"agent-a{number}.meta.json").write_text(json.dumps(meta), encoding="utf-8")
+        return {
+            "session_id": SESSION,
+            "hook_event_name": "SubagentStop",
+            "transcript_path": f"{agents.parent}.jsonl",
+            "agent_id": f"a{number}",
+            "agent_type": "Explore",
+            "stop_hook_active": False,
+            "last_assistant_message": "There are 42 of them.\nAll is counted.",
+        }
+
+    def phases(self) -> list[str]:
+        return sorted(summary["phase"] for summary in gaia_sessions.list_sessions(root=self.root) if "phase" in summary)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / ".claude").mkdir()
+    return Project(tmp_path)
+
+
+def test_a_direct_check_of_a_session_that_may_be_resumed(project: Project) -> None:
+    asked = {"agent_name": "Explore", "agent_id": project.session("approval")}
+
+    assert project.cost("pre_delegate", asked, asked) <= MOST
+
+
+def test_a_direct_stop_that_finalizes(project: Project) -> None:
+    warm, told = ({"agent_id": project.session("executing"), "exit_code": 0} for _ in range(2))
+
+    assert project.cost("subagent_stop", warm, told) <= MOST
+    assert project.phases() == ["completed", "completed"]
+
+
+def test_a_delegation_that_creates_a_session(project: Project) -> None:
+    warm, told = ({**DELEGATION, "tool_use_id": f"toolu_{number}"} for number in range(2))
+
+    assert project.cost("pre_delegate", warm, told) <= MOST
+    assert project.phases() == ["initializing", "initializing"]
+
+
+def test_a_hosts_stop_that_finalizes(project: Project) -> None:
+    warm, told = (project.agent(number) for number in range(2))
+
+    assert project.cost("subagent_stop", warm, told) <= MOST
+    assert project.phases() == ["completed", "completed"]

@@ -1,0 +1,337 @@
+"""The two statements of the record's shape agree, and whatever the lifecycle writes is of that shape."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from gaia_sessions import models, strictjson
+from gaia_sessions.clock import write_time
+from gaia_sessions.errors import InvalidInput, NewerSchema, SessionsError
+from gaia_sessions.lifecycle import news, sessions
+from gaia_sessions.phases import OUTCOMES, PHASES, RESUMABLE
+from gaia_sessions.record import check_readable, decode, encode
+from gaia_sessions.shape import ENDS
+from gaia_sessions.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.events import Event
+
+START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
+MOMENT = "2026-01-08T18:05:30.123456Z"
+
+PROCESS: dict[str, Any] = {"pid": 4242, "started": "1", "boot_id": "b", "pid_ns": "4026531836", "machine": "m"}
+
+RUN: dict[str, Any] = {
+    "run": 1,
+    "host": "claude-code",
+    "host_session_id": "h",
+    "host_agent_id": "a",
+    "tool_use_id": "t",
+    "parent_host_agent_id": "p",
+    "host_process": PROCESS,
+    "background": False,
+    "claimed_at": MOMENT,
+    "started_at": MOMENT,
+    "ended_at": MOMENT,
+    "end": "stopped",
+    "detail": "d",
+    "reported": "approval",
+    "last_message": "m",
+    "transcript_path": "/t",
+}
+
+ORDINARY: dict[str, Any] = {
+    "agent_id": "agent-1",
+    "agent_name": "Explore",
+    "purpose": "general",
+    "created_at": MOMENT,
+    "last_updated": MOMENT,
+    "phase": "approval",
+    "metadata": {"task_id": "T001", "deep": {"list": [1, 2.5, None, True]}},
+    "resume_ready": True,
+    "history": [{"from_phase": "initializing", "to_phase": "approval", "timestamp": MOMENT}],
+    "error_count": 1,
+    "last_error": {"message": "boom", "timestamp": MOMENT},
+    "schema": 1,
+    "revision": 2,
+}
+
+FULL: dict[str, Any] = {
+    **ORDINARY,
+    "phase": "completed",
+    "history_dropped": 3,
+    "runs": [RUN, {"run": 2}],
+    "finalized_at": MOMENT,
+    "duration_seconds": 12.5,
+    "summary": "done",
+    "theirs": {"unknown": [1]},
+}
+
+USERS = {key: ORDINARY[key] for key in list(ORDINARY)[:11]} | {"last_error": None, "error_count": 0}
+
+TIMES = [
+    MOMENT,
+    "2026-01-08T18:05:30Z",
+    "2026-01-08T18:05:30+02:00",
+    "2026-01-08 18:05",
+    "20260108T180530Z",
+    "2026-01-08T18:05:30,5Z",
+    "2026-01-08T18",
+    "2026-01-08",
+    "2026-02-30T10:00:00Z",
+    "2026-W02-4T10:00:00Z",
+    "2026-01-08x18:05:30",
+    "0001-01-01T00:00:00+23:00",
+    "9999-12-31T23:59:59-23:00",
+    "yesterday",
+    "",
+    "٢٠٢٦-01-08T18:05:30Z",
+]
+
+NUMBERS = [0, 1, 2, 3, -1, 201, 2**62, -(2**63), 0.0, 1.0, -0.5, 1e308, True, False]
+
+WORDS = [*PHASES, *ENDS, "dreaming", "Approval", "x", "agent-1", "agent-2", "1", "true"]
+
+JUNK = st.one_of(
+    st.sampled_from(TIMES),
+    st.sampled_from(NUMBERS),
+    st.sampled_from(WORDS),
+    st.sampled_from([None, [], {}, [None], {"run": 1}, [RUN], [{"run": 2}], PROCESS]),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8),
+)
+
+KEYS = sorted({*FULL, *RUN, *PROCESS, "from_phase", "to_phase", "timestamp", "message", "schema_", "model_config", "x"})
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value inside ``value``."""
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield (*at, key)
+        yield from places(child, (*at, key))
+
+
+def inside(document: Any, way: tuple[Any, ...]) -> Any:
+    for key in way:
+        document = document[key]
+    return document
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> dict[str, Any]:
+    """Sound records, and such as were changed in up to three places."""
+    document: Any = deepcopy(draw(st.sampled_from([ORDINARY, FULL, USERS])))
+    for _ in range(draw(st.integers(0, 3))):
+        *way, key = draw(st.sampled_from(list(places(document))))
+        container = inside(document, tuple(way))
+        match draw(st.sampled_from(["drop", "null", "swap", "swap", "add", "twice"])):
+            case "drop":
+                del container[key]
+            case "null":
+                container[key] = None
+            case "swap":
+                container[key] = deepcopy(draw(JUNK))
+            case "add" if isinstance(container, dict):
+                container[draw(st.sampled_from(KEYS))] = deepcopy(draw(JUNK))
+            case "twice" if isinstance(container, list):
+                container.append(deepcopy(container[key]))
+            case _:
+                pass
+        if not document:
+            break
+    return document  # type: ignore[no-any-return]  # deepcopy of a dict
+
+
+def verdict_of_shape(document: dict[str, Any]) -> bool:
+    """Whether the package would read ``document`` as a record."""
+    try:
+        check_readable(decode(strictjson.dumps(document), document.get("agent_id", "agent-1")))
+    except (InvalidInput, NewerSchema):
+        return False
+    return True
+
+
+def verdict_of_models(document: dict[str, Any]) -> bool:
+    try:
+        models.validate(document)
+    except InvalidInput:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("document", [ORDINARY, FULL, USERS], ids=["ordinary", "full", "the users' own"])
+def test_a_sound_record_is_sound_to_both(document: dict[str, Any]) -> None:
+    assert (verdict_of_shape(document), verdict_of_models(document)) == (True, True)
+
+
+@settings(max_examples=500)
+@given(documents())
+@example({**FULL, "runs": [{**RUN, "host_process": None}]})
+@example({**FULL, "runs": [{**RUN, "run": 2}]})
+@example({**FULL, "runs": [RUN, RUN]})
+@example({**FULL, "runs": None})
+@example({**FULL, "duration_seconds": 3})
+@example({**FULL, "duration_seconds": True})
+@example({**FULL, "error_count": True})
+@example({**FULL, "error_count": 1.0})
+@example({**ORDINARY, "schema": 2, "phase": "dreaming"})
+@example({**ORDINARY, "schema": 2})
+@example({**ORDINARY, "schema": None})
+@example({**ORDINARY, "schema_": "x"})
+def test_both_statements_of_the_shape_judge_every_document_alike(document: dict[str, Any]) -> None:
+    assert verdict_of_models(document) == verdict_of_shape(document)
+
+
+@given(documents())
+def test_the_random_documents_are_of_both_kinds_and_the_models_name_the_place(document: dict[str, Any]) -> None:
+    try:
+        models.validate(document)
+    except InvalidInput as error:
+        key = error.where.partition(".")[0]
+        assert key in {*FULL, ""}
+    else:
+        assert set(ORDINARY) - {"schema", "revision"} <= set(document)
+
+
+TEXTS = st.one_of(st.none(), st.sampled_from(["", "boom", "ünï\ncode"]))
+
+UPDATES = st.builds(
+    sessions.Update,
+    st.one_of(st.none(), st.sampled_from(PHASES)),
+    st.one_of(st.none(), st.just({"k": [1, {"deep": None}]})),
+    TEXTS,
+    resume_ready=st.sampled_from([None, None, True, False]),
+    if_revision=st.sampled_from([None, None, None, 1, 2]),
+)
+
+HOST = {"at": MOMENT, "host": "claude-code", "host_session_id": "h"}
+
+
+@st.composite
+def events(draw: st.DrawFn) -> Event:
+    """News from a host of two delegations and two agents."""
+    told: Any = {**HOST, "kind": draw(st.sampled_from(["delegate", "stop", "stop", "finalize"]))}
+    if told["kind"] == "delegate":
+        told |= {"tool_use_id": draw(st.sampled_from(["t1", "t2"])), "agent_name": "Explore", "purpose": "p"}
+    elif told["kind"] == "finalize":
+        told |= {"agent_id": "agent-1", "outcome": draw(st.sampled_from(OUTCOMES)), "summary": "s"}
+    else:
+        for key, values in (("host_agent_id", ["a1", "a2"]), ("tool_use_id", ["t1", "t2"])):
+            told[key] = draw(st.sampled_from(values))
+        told |= {"spoke": draw(st.booleans()), "again": draw(st.booleans())}
+        told |= {"last_message": "m", "transcript_path": "/t"}
+        marked = draw(st.one_of(st.none(), st.sampled_from([*RESUMABLE, "failed"])))
+        told |= {"marked": marked} if marked else {}
+    return told  # type: ignore[no-any-return]  # as it says
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.one_of(UPDATES, events(), st.tuples(st.sampled_from(OUTCOMES), TEXTS, TEXTS)),
+        st.sampled_from([timedelta(seconds=seconds) for seconds in (0, 5, 7200, -180, -86400)]),
+    ),
+    max_size=12,
+)
+
+
+@given(STEPS)
+def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
+    steps: list[tuple[Any, timedelta]],
+) -> None:
+    store, now = MemoryStore(), START
+    sessions.create(store, now, bytes, "Explore", "general", {}, "agent-1")
+    for asked, later in steps:
+        now += later
+        for agent_id in [agent_id for agent_id, _ in store.scan()]:
+            try:
+                if isinstance(asked, sessions.Update):
+                    sessions.update(store, now, agent_id, asked)
+                elif isinstance(asked, tuple):
+                    sessions.finalize(store, now, agent_id, *asked)
+                else:
+                    news.take_in(store, asked, now, 0)
+            except SessionsError:
+                continue
+        for _, record in store.scan():
+            assert not isinstance(record, SessionsError)
+            document = json.loads(encode(record))
+            assert (verdict_of_shape(document), verdict_of_models(document)) == (True, True)
+
+
+def test_the_typed_session_has_what_the_document_says() -> None:
+    session = models.validate(FULL)
+    assert session.runs is not None
+    assert session.runs[0].host_process is not None
+    assert (session.agent_id, session.phase, session.schema_, session.revision) == ("agent-1", "completed", 1, 2)
+    assert (session.runs[0].host_process.pid, session.runs[1].started_at) == (4242, None)
+    assert session.model_dump(by_alias=True, exclude_unset=True) == FULL
+
+
+def test_what_is_wrong_is_named_with_its_place() -> None:
+    document = {**FULL, "runs": [{**RUN, "end": "vanished"}]}
+    with pytest.raises(InvalidInput) as caught:
+        models.validate(document)
+    assert caught.value.where == "runs.0.end"
+
+
+@pytest.mark.parametrize("document", [None, [], "text", 1, True])
+def test_what_is_no_object_is_no_session(document: object) -> None:
+    with pytest.raises(InvalidInput):
+        models.validate(document)
+
+
+def test_a_session_cannot_be_changed_in_place() -> None:
+    session = models.validate(ORDINARY)
+    with pytest.raises(ValueError, match="frozen"):
+        session.phase = "failed"
+
+
+def test_the_schema_names_its_draft_and_what_is_required() -> None:
+    schema = models.json_schema()
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema["required"] == [key for key in ORDINARY if key not in {"schema", "revision"}]
+    assert list(schema["properties"]) == [key for key in FULL if key != "theirs"]
+    assert schema["properties"]["phase"]["enum"] == list(PHASES)
+    assert schema["$defs"]["Run"]["required"] == ["run"]
+    assert list(schema["$defs"]["Run"]["properties"]) == list(RUN)
+    assert schema["$defs"]["Run"]["properties"]["end"]["enum"] == list(ENDS)
+    assert schema["$defs"]["Move"]["required"] == ["from_phase", "to_phase", "timestamp"]
+
+
+def test_the_schema_allows_null_only_where_a_record_has_it() -> None:
+    schema = models.json_schema()
+    assert schema["properties"]["last_error"]["anyOf"] == [{"$ref": "#/$defs/LastError"}, {"type": "null"}]
+    del schema["properties"]["last_error"]
+    assert '"null"' not in json.dumps(schema)
+
+
+def test_the_schema_allows_what_it_does_not_know() -> None:
+    schema = models.json_schema()
+    assert {shape.get("additionalProperties", True) for shape in (schema, *schema["$defs"].values())} == {True}
+
+
+def test_the_schema_is_the_same_text_whenever_it_is_asked_for() -> None:
+    text = "import json, gaia_sessions.models as m; print(json.dumps(m.json_schema()))"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", text], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert told[0] == told[1] == json.dumps(models.json_schema()) + "\n"
+
+
+def test_a_moment_of_ours_is_a_time_to_both() -> None:
+    document = {**ORDINARY, "last_updated": write_time(START)}
+    assert (verdict_of_shape(document), verdict_of_models(document)) == (True, True)

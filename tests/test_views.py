@@ -1,0 +1,225 @@
+"""What people see: words, plain text, tables."""
+
+from __future__ import annotations
+
+import io
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.clock import write_time
+from gaia_sessions.policy import Limits, decide
+from gaia_sessions.record import new_record, summarize
+from gaia_sessions.views import plain, tables
+from gaia_sessions.views.words import ago, duration, plural, safe
+
+NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
+MOMENT = write_time(NOW)
+
+STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def record(**changed: Any) -> Any:
+    return {**new_record("agent-1", "Explore", "general", {}, NOW), **changed}
+
+
+# Words
+
+
+@given(st.text(st.characters()), st.integers(1, 300))
+def test_a_safe_text_is_one_short_line_that_steers_nothing(text: str, longest: int) -> None:
+    shown = safe(text, longest)
+    assert (STEERING.search(shown), len(shown) <= longest, shown == shown.strip()) == (None, True, True)
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=200))
+def test_a_harmless_text_is_shown_as_it_is(text: str) -> None:
+    assert safe(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "longest", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", 200, "[31mred [0m"),
+        ("two\r\nlines\tand  blanks ", 200, "two lines and blanks"),
+        ("abc\u202ecba\u2066x", 200, "abc cba x"),
+        ("c1\x9b31m\x85", 200, "c1 31m"),
+        ("x" * 201, 200, "x" * 199 + "…"),
+        ("x" * 200, 200, "x" * 200),
+        ("abc", 1, "…"),
+        ("", 5, ""),
+        ({"a": "\x1b"}, 200, "{'a': '\\x1b'}"),
+    ],
+)
+def test_what_a_terminal_would_obey_becomes_a_blank_and_long_texts_are_cut(
+    text: object, longest: int, shown: str
+) -> None:
+    assert safe(text, longest) == shown
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 errors"), (1, "1 error"), (2, "2 errors"), (201, "201 errors")])
+def test_one_is_no_plural(number: int, text: str) -> None:
+    assert plural(number, "error") == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 seconds"),
+        (0.99, "0 seconds"),
+        (1, "1 second"),
+        (59.9, "59 seconds"),
+        (60, "1 minute"),
+        (3599, "59 minutes"),
+        (3600, "1 hour"),
+        (86399, "23 hours"),
+        (86400, "1 day"),
+        (1e6, "11 days"),
+    ],
+)
+def test_a_duration_is_in_the_largest_unit_that_fits_rounded_down(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (timedelta(0), "just now"),
+        (timedelta(seconds=0.9), "just now"),
+        (timedelta(seconds=1), "1 second ago"),
+        (timedelta(minutes=3), "3 minutes ago"),
+        (timedelta(days=400), "400 days ago"),
+        (timedelta(hours=-2), "in 2 hours"),
+    ],
+)
+def test_a_time_is_said_from_now(before: timedelta, text: str) -> None:
+    assert ago(write_time(NOW - before), NOW) == text
+    assert ago((NOW - before).astimezone(timezone(timedelta(hours=5))).isoformat(), NOW) == text
+
+
+# Plain
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({}, "agent-1: phase initializing, revision 1"),
+        ({"phase": "approval", "resume_ready": True}, "agent-1: phase approval, revision 1, ready to resume"),
+        ({"error_count": 1}, "agent-1: phase initializing, revision 1, 1 error"),
+        ({"error_count": 2, "phase": "planning"}, "agent-1: phase planning, revision 1, 2 errors"),
+    ],
+)
+def test_an_update_is_answered_with_what_the_session_is_now(changed: dict[str, Any], text: str) -> None:
+    assert plain.updated(record(**changed)) == text
+
+
+def test_a_yes_and_a_no_begin_with_the_word_and_the_reason_and_end_with_advice() -> None:
+    resting = record(phase="approval", resume_ready=True)
+    yes = list(plain.decided(decide("agent-1", resting, NOW + timedelta(minutes=5), Limits())))
+    no = list(plain.decided(decide("agent-1", resting, NOW + timedelta(hours=1), Limits())))
+    missing = list(plain.decided(decide("agent-1", None, NOW, Limits())))
+    assert (yes[0], yes[-1]) == (
+        "yes: session_resumable, approval, idle 5 minutes",
+        "  resume it with its metadata and history as context",
+    )
+    assert (no[0], no[-1]) == ("no: expired, approval, idle 1 hour", "  start new work: this one has rested too long")
+    assert (missing[0], missing[-1]) == ("no: not_found", "  start new work: there is nothing to resume")
+    assert [line for line in no if "limit 1800" in line] == [line for line in no if "idle_seconds" in line] != []
+
+
+def test_a_list_has_a_line_per_session_whatever_is_in_it() -> None:
+    ordinary = summarize(record(agent_name="a\nb", phase="approval", resume_ready=True, error_count=1))
+    corrupt: Any = {"agent_id": "bad", "status": "corrupt", "problem": "line 1\x1b: not JSON"}
+    newer: Any = {**ordinary, "status": "newer", "resume_ready": False, "error_count": 0}
+    assert list(plain.listed([ordinary, corrupt, newer], NOW + timedelta(hours=1))) == [
+        "agent-1  a b  approval  1 hour ago  ready to resume, 1 error",
+        "bad  -  corrupt  -  line 1 : not JSON",
+        "agent-1  a b  approval  1 hour ago  written by a later version",
+    ]
+
+
+def test_a_cleanup_names_everything_it_met() -> None:
+    report: Any = {
+        "dry_run": False,
+        "hours": 24.0,
+        "removed": ["a"],
+        "kept": [{"agent_id": "b", "reason": "resumable"}],
+        "busy": ["c"],
+        "corrupt": [{"agent_id": "d", "reason": "not\nJSON"}],
+        "failed": [{"agent_id": "e", "reason": "permission denied"}],
+        "swept": ["x.tmp"],
+    }
+    assert list(plain.cleaned(report)) == [
+        "removed 1 session untouched for 24 hours",
+        "  a",
+        "busy: c",
+        "kept: b: resumable",
+        "corrupt: d: not JSON",
+        "failed: e: permission denied",
+        "swept: x.tmp",
+    ]
+    report |= {"dry_run": True, "hours": 0.5}
+    assert next(plain.cleaned(report)) == "would remove 1 session untouched for 0.5 hours"
+
+
+@pytest.mark.parametrize(
+    ("run", "text"),
+    [
+        ({"run": 1}, "1, unknown host, start unknown, not ended"),
+        ({"run": 1, "claimed_at": MOMENT}, f"1, unknown host, from {MOMENT}, not ended"),
+        ({"run": 2, "host": "h", "started_at": MOMENT, "ended_at": MOMENT}, f"2, h, from {MOMENT}, ended {MOMENT}"),
+        ({"run": 1, "ended_at": MOMENT, "end": "lost"}, f"1, unknown host, start unknown, lost {MOMENT}"),
+        (
+            {"run": 1, "detail": "a\nb", "last_message": "m" * 100},
+            f"1, unknown host, start unknown, not ended, a b, said last: {'m' * 79}…",
+        ),
+    ],
+)
+def test_a_run_is_one_line_of_what_is_known(run: Any, text: str) -> None:
+    assert plain.described_run(run) == text
+
+
+# Tables
+
+
+def drawn(renderable: Any, monkeypatch: pytest.MonkeyPatch, columns: int) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "dumb")
+    return [line.rstrip() for line in tables.drawn(renderable, io.StringIO()).splitlines()]
+
+
+def test_a_table_says_what_the_plain_list_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [summarize(record(phase="approval", resume_ready=True))]
+    heading, line = drawn(tables.listed(lines, NOW), monkeypatch, 120)
+    assert heading.split("  ")[0] == "session"
+    assert re.split(" {2,}", line) == ["agent-1", "Explore", "approval", "just now", "ready to resume"]
+
+
+def test_markup_and_emoji_in_texts_are_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = "\n".join(drawn(tables.shown(record(purpose="[bold]x[/bold] :smile:"), NOW), monkeypatch, 120))
+    assert "[bold]x[/bold] :smile:" in shown
+
+
+def test_a_narrow_terminal_wraps_and_loses_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    long_id = "agent-20260108-180530-abc12345"
+    lines = [summarize(record(agent_id=long_id, agent_name="terraform-architect"))]
+    shown = drawn(tables.listed(lines, NOW), monkeypatch, 40)
+    assert (any(long_id in line for line in shown), max(map(len, shown)) <= 40) == (True, True)
+
+
+def test_a_session_for_people_has_the_same_facts_in_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = record(
+        metadata={"task": "T001"},
+        history=[{"from_phase": "initializing", "to_phase": "approval", "timestamp": MOMENT}],
+        runs=[{"run": 1}],
+        summary="done",
+        duration_seconds=61,
+    )
+    table = " ".join(" ".join(drawn(tables.shown(whole, NOW), monkeypatch, 200)).split())
+    for line in plain.shown(whole, NOW):
+        for word in re.split(r"[\s:,]+", line):
+            assert word in table
