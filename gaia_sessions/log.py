@@ -43,11 +43,19 @@ def _opened(root: str) -> Directory:
             return made.make(name)
     os.makedirs(above, exist_ok=True)
     with Directory.at(above) as settings:
-        return settings.below(name) if settings.has(name) else _made(settings, name)
+        if not settings.has(name):
+            _make(settings, name)
+        return settings.below(name)
 
 
-def _made(settings: Directory, name: str) -> Directory:
-    """A folder of our making stays out of version control; one that was there is its owner's."""
-    folder = settings.make(name)
-    atomic.replace(folder, _IGNORE, b"*\n", durable=False)
-    return folder
+def _make(settings: Directory, name: str) -> None:
+    """A folder of our making stays out of version control from its first moment; one that was there is its owner's."""
+    built = f".{name}.{os.urandom(8).hex()}.tmp"
+    with settings.make(built) as folder:
+        atomic.replace(folder, _IGNORE, b"*\n", durable=False)
+    try:
+        os.rename(built, name, src_dir_fd=settings.fd, dst_dir_fd=settings.fd)
+    except OSError:  # somebody else just made it
+        from .stores import removal
+
+        removal.remove(settings, built)

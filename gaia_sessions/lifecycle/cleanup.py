@@ -138,7 +138,8 @@ def _judge(store: Store, rule: Rule, report: Report, agent_id: str, found: Found
 
 def _report_staying(rule: Rule, report: Report, agent_id: str, found: Found) -> None:
     if isinstance(found, SessionsError):
-        report["corrupt"].append({"agent_id": agent_id, "reason": str(found)})
+        pile = report["corrupt"] if isinstance(found, CorruptSession) else report["failed"]
+        pile.append({"agent_id": agent_id, "reason": str(found)})
         return
     reason = rule.reason_to_keep(found)
     if reason:

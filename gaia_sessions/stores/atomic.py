@@ -80,8 +80,13 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None
         fd = os.open(name, _JOURNAL, _PRIVATE, dir_fd=folder.fd)
         try:
             _append_lines(fd, lines, durable=durable)
-        finally:
+        except BaseException:
             os.close(fd)
+            raise
+    try:
+        os.close(fd)
+    except OSError as error:
+        raise DurabilityUnknown(f"{folder.path}/{name}", error.strerror or str(error)) from error
     if durable:
         confirm(folder)
 

@@ -12,7 +12,7 @@ from functools import partial
 
 from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
-from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound, SessionsError
+from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.ids import check_agent_id, fold, is_agent_id
 from gaia_sessions.record import encode, is_open
 from gaia_sessions.runs import aliases_of
@@ -131,6 +131,8 @@ class FileStore:
             if isinstance(found, SessionNotFound):
                 lock.remove()
                 raise found
+            if isinstance(found, StoreFailure):  # for the moment nobody can judge it
+                raise found
             if not judge(found):
                 return False
             with translating("delete", f"{self.root}/{agent_id}"):
@@ -206,10 +208,14 @@ class FileStore:
         root = self._opened()
         if root is None:
             raise SessionNotFound(agent_id)
-        if not root.has(agent_id):
-            os.close(root.fd)
+        try:
+            with translating("open", f"{self.root}/{agent_id}"):
+                if root.has(agent_id):
+                    return root
             raise SessionNotFound(agent_id)
-        return root
+        except SessionsError:
+            os.close(root.fd)
+            raise
 
     def _locks(self, root: Directory) -> Directory:
         with translating("open", f"{self.root}/{roots.LOCKS}"):
@@ -251,10 +257,13 @@ class FileStore:
         index.name(root, new["agent_id"], aliases)
         if is_open(new) and not is_open(old):
             index.mark(root, new["agent_id"], new["agent_name"])
-        atomic.replace(session, reading.STATE, data, durable=self.durable)
         if not is_open(new):
             for leftover in atomic.temporaries(session):  # of a writer that was killed: we hold its lock
                 atomic.discard(session, leftover)
+        if self.durable and old["revision"] <= 1:
+            root.sync()  # whoever created it may have been killed before its name was on the disk
+        atomic.replace(session, reading.STATE, data, durable=self.durable)
+        if not is_open(new):
             index.unmark(root, new["agent_id"], new["agent_name"])
 
 

@@ -97,19 +97,24 @@ def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release 
     """The commands' and the API's way: the ``filelock`` package, its native lock and no other kind."""
     from filelock import FileLock, Timeout  # imported only by whoever must wait: it costs as much as click
 
-    path = _path_through(folder, name)
+    path = f"{folder.path}/{name}"
     lock = FileLock(path, seconds, mode=_PRIVATE, poll_interval=_SHORTEST_SLEEP, fallback_to_soft=False)
     try:
         lock.acquire()
     except Timeout:
         return None
-    return lock.release
+    if folder.inode(name) == _inode_at(path):
+        return lock.release
+    lock.release()  # it locks by path, and the path leads elsewhere by now: not to the lock that was asked for
+    return None
 
 
-def _path_through(folder: Directory, name: str) -> str:
-    """Through the open ``folder`` where the system has such paths, so that nobody can put a link in between."""
-    held = f"/proc/self/fd/{folder.fd}"
-    return f"{held if os.path.isdir(held) else folder.path}/{name}"
+def _inode_at(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def holder(folder: Directory, name: str) -> int | None:

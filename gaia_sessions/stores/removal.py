@@ -43,7 +43,7 @@ def empty_trash(root: Directory, *, durable: bool) -> None:
     with root.make(TRASH) as trash:
         doomed = trash.names()
         if durable and doomed:
-            root.sync()
+            atomic.confirm(root)
         for name in doomed:
             remove(trash, name)
 

@@ -35,7 +35,7 @@ def make(path: str, *, durable: bool) -> Directory:
     if not root.has(_IGNORE):
         if durable:
             _sync_upwards(above)
-        atomic.replace(root, _IGNORE, b"*\n", durable=durable)
+        atomic.replace(root, _IGNORE, b"*\n", durable=False)
     return root
 
 

@@ -1,0 +1,443 @@
+"""What the fault suite shares: whole trees to compare, one place that starts a command, and strace.
+
+A fault is put into a *case*: a project folder in which one operation is about to run. ``operation`` is
+each of them in turn, with what stood before and what must hold once it has taken effect.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache, cached_property
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions import runs
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.lifecycle import sessions
+from gaia_sessions.record import decode, new_record
+from gaia_sessions.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from gaia_sessions.events import Event
+    from gaia_sessions.shape import Run as RunOfHost
+
+    Tree = dict[str, tuple[str, int, bytes]]
+    Ended = subprocess.CompletedProcess[str]
+    Run = Callable[..., Ended]
+    Documents = dict[str, bytes]
+    Holds = Callable[[str, bytes | None], bool]
+
+WORKER = str(Path(__file__).with_name("worker.py"))
+HOOKS = Path(__file__).parents[2] / "hooks"
+JOURNAL = "events.jsonl"
+PATIENCE = 120
+
+
+def command(operation: str, root: str, *arguments: str) -> list[str]:
+    """The one place that says how an operation is started as a process of its own."""
+    return [sys.executable, WORKER, operation, root, *arguments]
+
+
+def run(words: Sequence[str], *, stdin: str = "", environment: Mapping[str, str] | None = None) -> Ended:
+    """Runs ``words`` in an environment that has nothing of the user's; whoever hangs fails the test."""
+    known = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **(environment or {})}
+    return subprocess.run(words, input=stdin, env=known, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def tree(top: str | Path) -> Tree:
+    """All that stands below ``top``: path to kind, mode, and bytes or target."""
+    found = {}
+    for folder, folders, files in os.walk(top):
+        for name in [*folders, *files]:
+            path = os.path.join(folder, name)
+            status = os.lstat(path)
+            content = b""
+            if stat.S_ISREG(status.st_mode):
+                content = Path(path).read_bytes()
+            elif stat.S_ISLNK(status.st_mode):
+                content = os.fsencode(os.readlink(path))
+            kind = stat.filemode(status.st_mode)[0]
+            found[os.path.relpath(path, top)] = (kind, stat.S_IMODE(status.st_mode), content)
+    return found
+
+
+def documents(root: str | Path) -> Documents:
+    """The files that are the truth, by path; a session without its record counts as an empty one."""
+    found: Documents = {}
+    for path in Path(root).glob("[!.]*"):
+        found[f"{path.name}/state.json"] = b""
+        for file in path.glob("[!.]*"):
+            found[f"{path.name}/{file.name}"] = file.read_bytes()
+    return found
+
+
+def leftovers(root: str | Path) -> list[str]:
+    """What no process that still runs could be working on, were there none."""
+    top = Path(root)
+    parts = [*top.glob("**/*.tmp"), *top.glob("**/.*.tmp"), *top.glob(".stage/*"), *top.glob(".trash/*")]
+    return sorted({str(path.relative_to(top)) for path in parts})
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One operation of a case.
+
+    own: the documents it is about, each with what holds once it has taken effect ("+": any that was not there).
+    aside: documents it may change besides. words: its command, given the project folder.
+    """
+
+    name: str
+    prepare: Callable[[str], None]
+    words: Callable[[str], list[str]]
+    own: Mapping[str, Holds]
+    aside: Mapping[str, Holds] = field(default_factory=dict)
+    stdin: str = ""
+    again: frozenset[int] = frozenset([0])
+    is_hook: bool = False
+
+    def verdict(self, before: Documents, after: Documents) -> str:
+        """``old``, ``new``, or ``partly``; anything else is what is wrong."""
+        changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+        for name in sorted(changed):
+            holds = self.own.get(name) or self.aside.get(name) or (self.own.get("+") if name not in before else None)
+            if holds is None or not holds(name.split("/")[0], after.get(name)):
+                return f"{name} is neither old nor new: {after.get(name)!r}"
+        added = {name for name in changed if name not in before} - self.own.keys()
+        if len(added) > 1:
+            return f"done twice: {sorted(added)}"
+        done = {name for name in self.own if name in changed or (name == "+" and added)}
+        return "new" if done == self.own.keys() else "partly" if done else "old"
+
+    def start(self, project: str, *, through: Sequence[str] = ()) -> Ended:
+        return run([*through, *self.words(project)], stdin=self.stdin, environment={"CLAUDE_PROJECT_DIR": project})
+
+
+def root_of(project: str | Path) -> str:
+    return f"{project}/.claude/session"
+
+
+def _populate(root: str) -> None:
+    store, now = FileStore(root), datetime.now(UTC)
+    sessions.create(store, now, os.urandom, "worker", "young", {"kept": True}, "agent-1")
+    sessions.update(store, now, "agent-1", sessions.Update("planning"))
+    sessions.create(store, now, os.urandom, "worker", "young", None, "agent-2")
+    store.append("agent-1", JOURNAL, [{"by": "somebody before"}])
+    old = now - timedelta(days=2)
+    for agent_id in ("old-1", "old-2"):
+        sessions.create(store, old, os.urandom, "worker", "old", None, agent_id)
+    sessions.finalize(store, old, "old-2", "failed")
+
+
+def _populate_and_defer(root: str) -> None:
+    _populate(root)
+    now = datetime.now(UTC)
+    ending: Event = {
+        "kind": "finalize",
+        "at": now.isoformat(),
+        "agent_id": "agent-2",
+        "outcome": "completed",
+    }
+    FileStore(root).defer(ending, now)
+
+
+def _populate_and_delegate(root: str) -> None:
+    _populate(root)
+    now = datetime.now(UTC)
+    keys: RunOfHost = {"host": "claude-code", "host_session_id": "s-1", "tool_use_id": "toolu_1"}
+    record = new_record("delegated", "Explore", "look around", {}, now)
+    FileStore(root).create(runs.delegated(record, keys, now), (runs.delegation_alias("s-1", "toolu_1"),))
+
+
+def _record(condition: Callable[[Mapping[str, object]], bool]) -> Holds:
+    def holds(agent_id: str, data: bytes | None) -> bool:
+        try:
+            return data is not None and condition(decode(data, agent_id))
+        except InvalidInput:
+            return False
+
+    return holds
+
+
+def _is_gone(_agent_id: str, data: bytes | None) -> bool:
+    return data is None
+
+
+def _is_appended(_agent_id: str, data: bytes | None) -> bool:
+    first, *lines = (data or b"").splitlines(keepends=True)
+    return json.loads(first) == {"by": "somebody before"} and set(lines) == {b'{"by": "a worker"}\n'}
+
+
+def _is_updated(record: Mapping[str, object]) -> bool:
+    """Once, or once more by the same command again: a killed client cannot know that it had succeeded."""
+    metadata = record["metadata"]
+    assert isinstance(metadata, dict)
+    return metadata.get("worker") == "was here" and metadata["kept"] is True and record["revision"] in {3, 4}
+
+
+def _has_run(record: Mapping[str, object]) -> bool:
+    had = record.get("runs")
+    return isinstance(had, list) and [run["tool_use_id"] for run in had] == ["toolu_new"]
+
+
+def _has_ended(record: Mapping[str, object]) -> bool:
+    had = record["runs"]
+    return record["phase"] == "approval" and isinstance(had, list) and [run.get("end") for run in had] == ["stopped"]
+
+
+_completed = _record(lambda record: record["phase"] == "completed" and record["revision"] in {2, 3})
+
+
+def _by_worker(name: str, *arguments: str) -> Callable[[str], list[str]]:
+    return lambda project: command(name, root_of(project), *arguments)
+
+
+def _by_hook(name: str) -> Callable[[str], list[str]]:
+    return lambda _project: [sys.executable, str(HOOKS / f"{name}.py")]
+
+
+_CREATED = {"agent-new/state.json": _record(lambda record: record["revision"] == 1)}
+_UPDATED = {"agent-1/state.json": _record(_is_updated)}
+_GONE: dict[str, Holds] = {"old-1/state.json": _is_gone, "old-2/state.json": _is_gone}
+
+_DELEGATION = {
+    "hook_event_name": "PreToolUse",
+    "session_id": "s-1",
+    "tool_name": "Agent",
+    "tool_use_id": "toolu_new",
+    "tool_input": {"description": "look around", "prompt": "Look.", "subagent_type": "Explore"},
+}
+_STOP = {
+    "hook_event_name": "SubagentStop",
+    "session_id": "s-1",
+    "agent_id": "a1b2",
+    "agent_type": "Explore",
+    "last_assistant_message": "Done so far.\n[gaia-sessions: approval delegated] please look",
+}
+
+OPERATIONS = {
+    operation.name: operation
+    for operation in (
+        Operation(
+            "create in a fresh root",
+            lambda _root: None,
+            _by_worker("create", "agent-new"),
+            _CREATED,
+            again=frozenset([0, 4]),
+        ),
+        Operation("create", _populate, _by_worker("create", "agent-new"), _CREATED, again=frozenset([0, 4])),
+        Operation("update", _populate, _by_worker("update", "agent-1"), _UPDATED),
+        Operation(
+            "update with an event waiting",
+            _populate_and_defer,
+            _by_worker("update", "agent-1"),
+            _UPDATED,
+            {"agent-2/state.json": _completed},
+        ),
+        Operation("finalize", _populate, _by_worker("finalize", "agent-1"), {"agent-1/state.json": _completed}),
+        Operation("cleanup", _populate, _by_worker("cleanup"), _GONE),
+        Operation("append", _populate, _by_worker("append", "agent-1"), {f"agent-1/{JOURNAL}": _is_appended}),
+        Operation(
+            "pre_delegate of a host",
+            _populate,
+            _by_hook("pre_delegate"),
+            {"+": _record(_has_run)},
+            stdin=json.dumps(_DELEGATION),
+            is_hook=True,
+        ),
+        Operation(
+            "subagent_stop, direct",
+            _populate,
+            _by_hook("subagent_stop"),
+            {"agent-1/state.json": _completed},
+            stdin=json.dumps({"agent_id": "agent-1", "exit_code": 0}),
+            is_hook=True,
+        ),
+        Operation(
+            "subagent_stop of a host",
+            _populate_and_delegate,
+            _by_hook("subagent_stop"),
+            {"delegated/state.json": _record(_has_ended)},
+            stdin=json.dumps(_STOP),
+            is_hook=True,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A system call of a trace that touched the project: the ``ordinal``-th of its ``name`` in the process."""
+
+    name: str
+    ordinal: int
+    line: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.ordinal}: {self.line}"
+
+    @property
+    def changes(self) -> bool:
+        """Whether it can change what stands, or answers; what a kill leaves depends on these alone."""
+        return self.name not in _LOOKING and (not self.name.startswith("open") or "O_CREAT" in self.line)
+
+
+class Case:
+    """An operation prepared once, its calls, and any number of copies in which to run it with a fault."""
+
+    def __init__(self, operation: Operation, folder: Path) -> None:
+        self.operation = operation
+        self.folder = folder
+        self.made = folder / "prepared"
+        self.made.mkdir()
+        operation.prepare(root_of(self.made))
+        self.before = documents(root_of(self.made))
+        self.numbers = count()
+
+    def root(self, project: str) -> str:
+        return root_of(project)
+
+    def verdict(self, project: str) -> str:
+        return self.operation.verdict(self.before, documents(root_of(project)))
+
+    def documents(self, project: str) -> Documents:
+        return documents(root_of(project))
+
+    def is_as_before(self, project: str, name: str) -> bool:
+        return self.documents(project).get(name) == self.before.get(name)
+
+    def leftovers(self, project: str) -> list[str]:
+        return leftovers(root_of(project))
+
+    def copy(self) -> str:
+        """A project folder of its own, just as prepared."""
+        return str(shutil.copytree(self.made, self.folder / f"copy-{next(self.numbers)}", symlinks=True))
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """Every call with which the undisturbed operation touches the project, and at last the one that answers."""
+        self.operation.start(self.copy())  # once before, so that nothing is compiled while it is traced
+        project = self.copy()
+        trace = f"{project}.trace"
+        ended = self.operation.start(project, through=[*STRACE, "-o", trace])
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert self.verdict(project) == "new"
+        return list(_touching(trace, project))
+
+    def start_with(self, fault: str, project: str) -> tuple[Ended, list[Call]]:
+        """The operation run with ``fault`` injected, and the calls with which it touched the project."""
+        trace = f"{project}.trace"
+        ended = self.operation.start(project, through=[*STRACE, "-e", f"inject={fault}", "-o", trace])
+        return ended, list(_touching(trace, project))
+
+
+# Every call with a file name or a descriptor. No operation starts a process or a thread, so ordinals are one count.
+STRACE = ("strace", "-f", "-y", "-e", "trace=%file,%desc,flock", "-e", "signal=none")
+
+_LOOKING = frozenset(
+    ["newfstatat", "fstat", "stat", "lstat", "read", "pread64", "getdents64", "lseek", "fcntl", "readlink", "close"]
+)
+
+_CALL = re.compile(r"^\d+ +(\w+)\(")
+
+
+def _touching(trace: str, project: str) -> Iterator[Call]:
+    counts: dict[str, int] = {}
+    for line in Path(trace).read_text(errors="replace").splitlines():
+        found = _CALL.match(line)
+        if not found:
+            continue
+        name = found[1]
+        counts[name] = counts.get(name, 0) + 1
+        answers = name == "write" and "write(1<" in line
+        if (f"{project}/" in line or answers) and name != "execve":
+            yield Call(name, counts[name], line[found.start(1) :].replace(f"{project}/", ""))
+
+
+@cache
+def _why_not_strace() -> str:
+    """Why strace cannot be used here; nothing if it can."""
+    if not shutil.which("strace"):
+        return "strace is not installed"
+    tried = subprocess.run([*STRACE, "-o", os.devnull, "true"], capture_output=True, text=True, check=False)
+    return "" if tried.returncode == 0 else f"ptrace is not permitted: {tried.stderr.strip()}"
+
+
+@pytest.fixture
+def needs_strace() -> None:
+    reason = _why_not_strace()
+    if reason:
+        pytest.skip(reason)
+
+
+@pytest.fixture(name="tree")
+def tree_of() -> Callable[[str | Path], Tree]:
+    return tree
+
+
+@pytest.fixture(name="run")
+def run_of() -> Run:
+    """Runs an operation of the worker on a root: ``run("update", root, "agent-1")``."""
+
+    def start(*words: str, environment: Mapping[str, str] | None = None, through: Sequence[str] = ()) -> Ended:
+        return run([*through, *command(*words)], environment=environment)
+
+    return start
+
+
+@pytest.fixture
+def hook() -> Run:
+    """Runs a hook script on a root: ``hook("subagent_stop", root, payload)``."""
+
+    def start(name: str, root: str, payload: object) -> Ended:
+        words = [sys.executable, str(HOOKS / f"{name}.py")]
+        return run(words, stdin=json.dumps(payload), environment={"GAIA_SESSIONS_ROOT": root})
+
+    return start
+
+
+@pytest.fixture
+def populated(root: str) -> str:
+    """A root with two young sessions, one of them with a journal, and two old ones."""
+    _populate(root)
+    return root
+
+
+@pytest.fixture(name="documents")
+def documents_of() -> Callable[[str | Path], Documents]:
+    return documents
+
+
+@pytest.fixture(name="leftovers")
+def leftovers_of() -> Callable[[str | Path], list[str]]:
+    return leftovers
+
+
+@pytest.fixture
+def operation_named() -> Callable[[str], Operation]:
+    return OPERATIONS.__getitem__
+
+
+@pytest.fixture(params=OPERATIONS)
+def operation(request: pytest.FixtureRequest) -> Operation:
+    """Each operation in turn."""
+    chosen: Operation = OPERATIONS[request.param]
+    return chosen
+
+
+@pytest.fixture(scope="session")
+def case_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Operation], Case]:
+    """The case of an operation, prepared and traced once for the whole suite."""
+    return cache(lambda operation: Case(operation, tmp_path_factory.mktemp("case")))

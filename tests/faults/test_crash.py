@@ -1,0 +1,166 @@
+"""Killed at any system call: what stands is old or new, what was acknowledged stays, nobody has to help.
+
+Every call with which an operation touches its project is one kill point, and the write of its answer the
+last. The operation runs once per point, on a copy of its own, and dies there (before the call takes effect;
+the next point is the effect). Then the same operation runs again, and at last, everything aged by two hours,
+a cleanup.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.faults.conftest import Call, Case, Operation
+
+    CaseOf = Callable[[Operation], Case]
+
+pytestmark = pytest.mark.usefixtures("needs_strace")
+
+AT_ONCE = 3
+TWO_HOURS = 7200
+EACH_CHANGE = "each call that changes something"
+EACH_CALL = "each call"
+STAGES = ("old", "partly", "new")
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One kill: where, what it left, and what was wrong at once, after the next command, after a cleanup."""
+
+    call: Call
+    stood: str
+    at_once: list[str]
+    after_the_next: list[str]
+    after_cleanup: list[str]
+
+
+@pytest.fixture(scope="session")
+def kill_at(case_of: CaseOf) -> Callable[[Operation, str], list[Kill]]:
+    """A kill at each wanted point of an operation; they are all run once, three at a time."""
+
+    def run_all(operation: Operation, reach: str) -> list[Kill]:
+        case = case_of(operation)
+        points = [call for call in case.calls if reach == EACH_CALL or call.changes]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return list(pool.map(lambda call: _kill(case, call), points))
+
+    return cache(run_all)
+
+
+@pytest.fixture(params=[EACH_CHANGE, pytest.param(EACH_CALL, marks=pytest.mark.stress)])
+def kills(
+    operation: Operation, kill_at: Callable[[Operation, str], list[Kill]], request: pytest.FixtureRequest
+) -> list[Kill]:
+    """The kills of an operation, at each call that changes something or at each whatever it does."""
+    done = kill_at(operation, request.param)
+    request.node.user_properties.append(("kill points", len(done)))
+    return done
+
+
+def test_a_kill_anywhere_leaves_the_old_state_or_the_new_and_hides_nothing(kills: list[Kill]) -> None:
+    assert [(str(kill.call), kill.at_once) for kill in kills if kill.at_once] == []
+    assert [pair for pair in pairwise(STAGES.index(kill.stood) for kill in kills) if pair[0] > pair[1]] == []
+    assert (kills[0].stood, kills[-1].stood) == ("old", "new")
+
+
+def test_after_a_kill_anywhere_the_same_operation_works_without_help(kills: list[Kill]) -> None:
+    assert [(str(kill.call), kill.after_the_next) for kill in kills if kill.after_the_next] == []
+
+
+def test_of_a_kill_anywhere_a_later_cleanup_leaves_nothing(kills: list[Kill]) -> None:
+    assert [(str(kill.call), kill.after_cleanup) for kill in kills if kill.after_cleanup] == []
+
+
+def test_a_folder_made_by_a_process_that_was_killed_is_synced_before_the_next_one_acknowledges(
+    case_of: CaseOf, operation_named: Callable[[str], Operation]
+) -> None:
+    case = case_of(operation_named("create in a fresh root"))
+    made = next(number for number, call in enumerate(case.calls) if '"session"' in call.line and "mkdir" in call.name)
+    sync = next(call for call in case.calls[made:] if call.name == "fsync")
+    assert "<.claude>" in sync.line
+    project = case.copy()
+
+    case.start_with(f"fsync:signal=SIGKILL:when={sync.ordinal}", project)
+    ended, calls = case.start_with("fsync:signal=SIGKILL:when=1000", project)
+
+    assert "ACK" in ended.stdout
+    assert [call for call in calls if call.name == "fsync" and "<.claude>" in call.line] != []
+
+
+def _kill(case: Case, call: Call) -> Kill:
+    project = case.copy()
+    ended, calls = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+    died_at = [(last.name, last.ordinal) for last in calls[-1:]]
+    assert (ended.returncode, died_at) == (-9, [(call.name, call.ordinal)]), f"not killed at {call}"
+    assert "ACK" not in ended.stdout
+    stood = case.verdict(project)
+    at_once = [*_wrong_stand(case, stood), *_wrong_views(case.root(project))]
+    after_the_next = list(_next_command(case, project))
+    return Kill(call, stood, at_once, after_the_next, list(_cleaned(case, project)))
+
+
+def _wrong_stand(case: Case, stood: str) -> list[str]:
+    allowed = STAGES if case.operation.name == "cleanup" else ("old", "new")
+    return [] if stood in allowed else [stood]
+
+
+def _wrong_views(root: str) -> Iterator[str]:
+    """Readers see every session, whole, and the active ones as such; nobody else may look at the files."""
+    there = {path.name for path in Path(root).glob("[!.]*")}
+    lines = list(gaia_sessions.list_sessions(root=root))
+    if {line["agent_id"] for line in lines} != there or any("problem" in line for line in lines):
+        yield f"listed: {lines}"
+    active = {line["agent_id"] for line in lines if line["status"] == "active"}
+    hinted = {line["agent_id"] for line in gaia_sessions.list_sessions(active_only=True, root=root)}
+    if hinted != active:
+        yield f"listed as active: {hinted}"
+    for agent_id in there:
+        if gaia_sessions.get_session(agent_id, root=root) is None:
+            yield f"not found: {agent_id}"
+    for path in Path(root).rglob("*"):
+        if path.lstat().st_mode & 0o077:
+            yield f"open to others: {path.name}"
+
+
+def _next_command(case: Case, project: str) -> Iterator[str]:
+    operation = case.operation
+    ended = operation.start(project)
+    if ended.returncode not in operation.again or (ended.returncode == 0 and ended.stderr):
+        yield f"exit {ended.returncode}: {ended.stderr}"
+    stands = case.verdict(project)
+    if stands != "new":
+        yield stands
+    for name in operation.aside:
+        if case.is_as_before(project, name):
+            yield f"{name} is still the old one"
+    yield from (f"still waiting: {path}" for path in Path(case.root(project), ".inbox").glob("*.json"))
+    yield from _wrong_views(case.root(project))
+    logs = Path(project, ".claude", "logs")
+    if logs.is_dir() and not (logs / ".gitignore").is_file():
+        yield "the log directory has no .gitignore"
+
+
+def _cleaned(case: Case, project: str) -> Iterator[str]:
+    root = case.root(project)
+    before = {name for name in case.documents(project) if not name.startswith("old-")}
+    aged = os.path.getmtime(root) - TWO_HOURS
+    for path in Path(root).rglob("*"):
+        os.utime(path, (aged, aged), follow_symlinks=False)
+    gaia_sessions.cleanup_sessions(root=root)
+    yield from case.leftovers(project)
+    if case.documents(project).keys() != before:
+        yield f"sessions: {sorted(case.documents(project))}"
+    yield from _wrong_views(root)

@@ -1,0 +1,168 @@
+"""A link planted at any name of the store leads out of the root: nothing there is written, removed or changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.faults.conftest import Run, Tree
+
+    TreeOf = Callable[[str | Path], Tree]
+
+NAMES = (
+    "agent-1",
+    "agent-1/state.json",
+    "agent-1/events.jsonl",
+    ".locks",
+    ".locks/agent-1.lock",
+    ".locks/.index.lock",
+    ".stage",
+    ".trash",
+    ".index",
+    ".index/active",
+    ".index/active/agent-1",
+    ".index/name",
+    ".index/alias",
+    ".index/complete",
+    ".inbox",
+    ".logs",
+    ".logs/pre_delegate.log",
+    ".logs/subagent_stop.log",
+    ".gitignore",
+)
+FILES = [name for name in NAMES if Path(name).suffix or name.endswith(("active/agent-1", "complete"))]
+OPERATIONS = (
+    ("create", "agent-new"),
+    ("update", "agent-1"),
+    ("append", "agent-1"),
+    ("entries", "agent-1"),
+    ("get", "agent-1"),
+    ("should-resume", "agent-1"),
+    ("list",),
+    ("finalize", "agent-1"),
+    ("cleanup",),
+    ("cleanup", "corrupt"),
+)
+DELEGATION = {
+    "hook_event_name": "PreToolUse",
+    "session_id": "s-1",
+    "tool_name": "Agent",
+    "tool_use_id": "toolu_1",
+    "tool_input": {"description": "look", "subagent_type": "Explore"},
+}
+DOCUMENTED = {0, 3, 4, 6, 8}
+TWO_HOURS = 7200
+
+
+@pytest.fixture
+def lived_in(populated: str, hook: Run) -> str:
+    """A root with everything in it that can be: leftovers, hints of hosts, an event that waits, logs; all aged."""
+    hook("pre_delegate", populated, DELEGATION)
+    hook("subagent_stop", populated, {"agent_id": "agent-2"})
+    for place in (".stage/agent-9.0123456789abcdef", ".trash/agent-9.0123456789abcdef"):
+        folder = Path(populated, place)
+        folder.mkdir(parents=True)
+        (folder / "state.json").write_bytes(b"{}")
+    waiting = Path(populated, ".inbox")
+    waiting.mkdir(exist_ok=True)
+    (waiting / "20260108-180530-000000-01234567.json").write_bytes(b"{}")
+    Path(populated, ".locks", "agent-9.lock").touch()
+    Path(populated, "agent-1", ".state.json.0123456789abcdef.tmp").touch()
+    for path in Path(populated).rglob("*"):
+        aged = path.stat().st_mtime - TWO_HOURS
+        os.utime(path, (aged, aged))
+    return populated
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_planted_link_leads_to_stays_as_it_is(
+    lived_in: str, tmp_path: Path, run: Run, hook: Run, tree: TreeOf, name: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    planted = Path(lived_in, name)
+    shutil.move(planted, outside / "victim")
+    planted.symlink_to(outside / "victim")
+    before = tree(outside)
+
+    assert _what_fails(lived_in, run, hook) == []
+    assert tree(outside) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_planted_link_leads_to_is_not_created(
+    lived_in: str, tmp_path: Path, run: Run, hook: Run, tree: TreeOf, name: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    planted = Path(lived_in, name)
+    shutil.rmtree(planted) if planted.is_dir() else planted.unlink()
+    planted.symlink_to(outside / "nothing")
+
+    assert _what_fails(lived_in, run, hook) == []
+    assert tree(outside) == {}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_second_name_outside_of_a_planted_file_keeps_its_bytes_and_its_mode(
+    lived_in: str, tmp_path: Path, run: Run, hook: Run, tree: TreeOf, name: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "victim").write_bytes(b'{"precious": true}\n')
+    (outside / "victim").chmod(0o644)
+    planted = Path(lived_in, name)
+    planted.unlink()
+    planted.hardlink_to(outside / "victim")
+    before = tree(outside)
+
+    assert _what_fails(lived_in, run, hook) == []
+    assert tree(outside) == before
+
+
+def test_a_root_that_is_a_link_works(tmp_path: Path, run: Run) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    root = str(tmp_path / "link")
+    Path(root).symlink_to(real)
+
+    codes = [run(*words).returncode for words in (("create", root, "agent-1"), ("update", root, "agent-1"))]
+    codes += [run(*words).returncode for words in (("append", root, "agent-1"), ("finalize", root, "agent-1"))]
+
+    assert codes == [0, 0, 0, 0]
+    assert run("cleanup", root).returncode == 0
+    assert Path(root).is_symlink()
+    assert Path(real, "agent-1", "state.json").is_file()
+    assert [line["agent_id"] for line in gaia_sessions.list_sessions(root=root)] == ["agent-1"]
+
+
+def test_one_bad_file_in_the_inbox_stops_nobody(lived_in: str, run: Run) -> None:
+    waiting = Path(lived_in, ".inbox")
+    (waiting / "1-link.json").symlink_to("nowhere")
+    (waiting / "2-folder.json").mkdir()
+    (waiting / "3-big.json").write_bytes(b" " * (2 << 20))
+    os.mkfifo(waiting / "4-pipe.json")
+
+    assert [run("create", lived_in, "agent-new").returncode, run("update", lived_in, "agent-1").returncode] == [0, 0]
+
+
+def _what_fails(root: str, run: Run, hook: Run) -> list[str]:
+    """Every operation, one after the other: what ended otherwise than documented."""
+    told = [(" ".join(words), run(words[0], root, *words[1:])) for words in OPERATIONS]
+    wrong = [f"{name}: {ended}" for name, ended in told if ended.returncode not in DOCUMENTED]
+    wrong += [f"{name}: {ended}" for name, ended in told if "Traceback" in ended.stderr]
+    payloads = {"pre_delegate": {**DELEGATION, "tool_use_id": "toolu_2"}, "subagent_stop": {"agent_id": "agent-new"}}
+    for name, payload in payloads.items():
+        ended = hook(name, root, payload)
+        if ended.returncode or ended.stderr:
+            wrong.append(f"{name}: {ended}")
+    return wrong

@@ -1,0 +1,170 @@
+"""A full disk, a read-only root, too few descriptors, files that may not grow: refused cleanly, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.errors import StoreFailure
+from gaia_sessions.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.faults.conftest import Documents, Run, Tree
+
+    TreeOf = Callable[[str | Path], Tree]
+    DocumentsOf = Callable[[str | Path], Documents]
+
+READS = (("get", "agent-1"), ("list",), ("should-resume", "agent-1"), ("entries", "agent-1"))
+WRITES = (
+    ("create", "agent-new"),
+    ("update", "agent-1"),
+    ("finalize", "agent-1"),
+    ("append", "agent-1"),
+    ("cleanup",),
+)
+# Root is asked too: without these even it may do only what the modes allow.
+PRIVILEGES = "-dac_override,-dac_read_search"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KiB of its own."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=256k,mode=0700", "none", str(disk)]
+    mounted = subprocess.run(words, capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"mounting is not permitted: {mounted.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+@pytest.fixture(params=["read-only file system", "modes without a write bit"])
+def read_only(request: pytest.FixtureRequest, populated: str) -> tuple[str, list[str]]:
+    """A populated root that may not be written to, and what its commands must be run through."""
+    if request.param == "read-only file system":
+        disk = request.getfixturevalue("small_disk")
+        root = shutil.copytree(populated, f"{disk}/session")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        return root, []
+    for path in (Path(populated), *Path(populated).rglob("*")):
+        path.chmod(path.stat().st_mode & 0o555)
+    if os.geteuid():
+        return populated, []
+    if not shutil.which("setpriv"):
+        pytest.skip("root may write everywhere, and setpriv is not installed")
+    return populated, ["setpriv", f"--bounding-set={PRIVILEGES}", f"--inh-caps={PRIVILEGES}"]
+
+
+def test_a_full_disk_refuses_every_write_and_loses_nothing_and_works_again_once_there_is_room(
+    small_disk: Path, run: Run, documents: DocumentsOf, leftovers: Callable[[str], list[str]]
+) -> None:
+    root = str(small_disk / "session")
+    gaia_sessions.create_session("worker", agent_id="agent-1", root=root)
+    fill(small_disk / "filling")
+    before = documents(root)
+
+    codes = {}
+    for words in (("update", "agent-1", "9000"), ("finalize", "agent-1"), ("create", "agent-new")):
+        ended = run(words[0], root, *words[1:])
+        codes[words[0]] = ended.returncode
+        assert root in ended.stderr
+
+    assert codes == {"update": 8, "finalize": 8, "create": 8}
+    assert documents(root) == before
+    assert leftovers(root) == []
+    (small_disk / "filling").unlink()
+    assert run("update", root, "agent-1", "9000").returncode == 0
+    assert run("create", root, "agent-new").returncode == 0
+
+
+def test_of_appends_to_a_full_disk_exactly_those_acknowledged_are_there(small_disk: Path) -> None:
+    root = str(small_disk / "session")
+    gaia_sessions.create_session("worker", agent_id="agent-1", root=root)
+    store = FileStore(root)
+    fill(small_disk / "filling", leave=20_000)
+
+    acknowledged = []
+    for number in range(100):
+        try:
+            store.append("agent-1", "events.jsonl", [{"number": number, "text": "x" * 700}])
+        except StoreFailure:
+            continue
+        acknowledged.append(number)
+    (small_disk / "filling").unlink()
+    store.append("agent-1", "events.jsonl", [{"number": 100}])
+
+    entries = list(store.entries("agent-1", "events.jsonl"))
+    assert [entry["number"] for entry in entries if isinstance(entry, dict)] == [*acknowledged, 100]
+    assert len(entries) == len(acknowledged) + 1
+    assert 0 < len(acknowledged) < 100
+
+
+def test_a_root_that_may_not_be_written_to_can_be_read(read_only: tuple[str, list[str]], run: Run) -> None:
+    root, through = read_only
+
+    told = {words[0]: run(words[0], root, *words[1:], through=through) for words in READS}
+
+    assert {name: (ended.returncode, ended.stderr) for name, ended in told.items()} == dict.fromkeys(told, (0, ""))
+    assert '"revision": 2' in told["get"].stdout
+    assert all(agent_id in told["list"].stdout for agent_id in ("agent-1", "agent-2", "old-1", "old-2"))
+    assert "somebody before" in told["entries"].stdout
+
+
+def test_a_root_that_may_not_be_written_to_refuses_every_write_and_stays_as_it_is(
+    read_only: tuple[str, list[str]], run: Run, tree: TreeOf
+) -> None:
+    root, through = read_only
+    before = tree(root)
+
+    told = {words[0]: run(words[0], root, *words[1:], through=through) for words in WRITES}
+
+    assert {name: ended.returncode for name, ended in told.items()} == dict.fromkeys(told, 8)
+    assert [ended.stderr for ended in told.values() if root not in ended.stderr or "Traceback" in ended.stderr] == []
+    assert tree(root) == before
+
+
+@pytest.mark.parametrize("most", [0, 100, 4096])
+def test_a_file_that_may_not_grow_leaves_the_old_state(populated: str, run: Run, tree: TreeOf, most: int) -> None:
+    before = tree(f"{populated}/agent-1")
+
+    ended = run("update", populated, "agent-1", "9000", through=["prlimit", f"--fsize={most}"])
+
+    assert (ended.returncode, populated in ended.stderr) == (8, True)
+    assert tree(f"{populated}/agent-1") == before
+    assert run("update", populated, "agent-1").returncode == 0
+
+
+@pytest.mark.parametrize("operation", [*READS, *WRITES], ids=lambda words: words[0])
+def test_too_few_descriptors_are_an_error_of_ours_and_leave_the_old_state(
+    populated: str, tmp_path: Path, run: Run, documents: DocumentsOf, operation: tuple[str, ...]
+) -> None:
+    told = {}
+    for most in range(4, 17):  # with three not one module more can be imported, before there is any call of ours
+        root = shutil.copytree(populated, tmp_path / f"with-{most}")
+        before = documents(root)
+        ended = run(operation[0], str(root), *operation[1:], environment={"FEWEST_FILES": str(most)})
+        told[most] = (ended.returncode, "Traceback" in ended.stderr)
+        if ended.returncode and operation[0] != "cleanup":
+            assert documents(root) == before
+
+    assert {most: code for most, code in told.items() if code not in {(0, False), (8, False)}} == {}
+    assert (told[4][0], told[16]) == (8, (0, False))
+
+
+def fill(path: Path, leave: int = 0) -> None:
+    """Takes all the room there is, but for ``leave`` bytes."""
+    with path.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(1 << 12))
+        except OSError:
+            file.truncate(max(0, file.tell() - leave))

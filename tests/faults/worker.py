@@ -1,0 +1,100 @@
+"""One operation through the Python API, as a process of its own: ``worker.py OPERATION ROOT ARGUMENT...``.
+
+Prints ``ACK`` and what was acknowledged, in one write, only after the call has returned. An error of the
+package ends it with the documented exit code and its message on stderr; anything else is a traceback.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from typing import TYPE_CHECKING, Any
+
+import gaia_sessions
+from gaia_sessions.errors import SessionsError, exit_code
+from gaia_sessions.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Operation = Callable[..., Any]
+
+JOURNAL = "events.jsonl"
+
+
+def create(root: str, agent_id: str) -> object:
+    return gaia_sessions.create_session("worker", "made by a worker", agent_id=agent_id, root=root)
+
+
+def update(root: str, agent_id: str, size: str = "0") -> object:
+    metadata = {"worker": "was here", "filling": "x" * int(size)}
+    return gaia_sessions.update_state(agent_id, "approval", metadata, root=root)["revision"]
+
+
+def finalize(root: str, agent_id: str) -> object:
+    return gaia_sessions.finalize_session(agent_id, "completed", "by a worker", root=root)["revision"]
+
+
+def cleanup(root: str, corrupt: str = "") -> object:
+    report = gaia_sessions.cleanup_sessions(corrupt=bool(corrupt), root=root)
+    if report["failed"]:
+        sys.stderr.write("".join(line["reason"] + "\n" for line in report["failed"]))
+        sys.exit(8)
+    return {"removed": sorted(report["removed"])}
+
+
+def append(root: str, agent_id: str) -> object:
+    FileStore(root).append(agent_id, JOURNAL, [{"by": "a worker"}])
+    return 1
+
+
+def entries(root: str, agent_id: str) -> object:
+    return [str(entry) for entry in FileStore(root).entries(agent_id, JOURNAL)]
+
+
+def get(root: str, agent_id: str) -> object:
+    return gaia_sessions.get_session(agent_id, root=root)
+
+
+def should_resume(root: str, agent_id: str) -> object:
+    return gaia_sessions.should_resume(agent_id, root=root)
+
+
+def sessions(root: str) -> object:
+    return list(gaia_sessions.list_sessions(root=root))
+
+
+OPERATIONS: dict[str, Operation] = {
+    "create": create,
+    "update": update,
+    "finalize": finalize,
+    "cleanup": cleanup,
+    "append": append,
+    "entries": entries,
+    "get": get,
+    "should-resume": should_resume,
+    "list": sessions,
+}
+
+
+def main(operation: str, *arguments: str) -> int:
+    limit_files(int(os.environ.get("FEWEST_FILES", "0")))
+    try:
+        told = OPERATIONS[operation](*arguments)
+    except SessionsError as error:
+        sys.stderr.write(f"{error}\n")
+        return exit_code(error)
+    os.write(1, b"ACK " + json.dumps(told).encode() + b"\n")
+    return 0
+
+
+def limit_files(most: int) -> None:
+    """From here on no descriptor may be ``most`` or higher: starting an interpreter needs more than that itself."""
+    if most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
