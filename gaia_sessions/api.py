@@ -13,7 +13,7 @@ from . import config
 from .clock import utc_now, write_time
 from .errors import SessionNotFound
 from .ids import is_agent_id
-from .project import find_root
+from .project import find_root, working_directory
 from .stores.files import FileStore
 
 TYPE_CHECKING = False
@@ -39,7 +39,8 @@ def create_session(
     """The id of a new session in phase ``initializing``, durable on return.
 
     ``agent_id``: an id of your own instead of a made one. Raises ``SessionExists``, ``InvalidId``,
-    ``InvalidInput`` for metadata that is not JSON, ``TooLarge`` over 1 MiB, ``LockTimeout``, ``StoreFailure``.
+    ``InvalidInput`` for metadata that is not JSON, ``TooLarge`` over 1 MiB, ``LockTimeout``, ``StoreFailure``,
+    ``DurabilityUnknown``.
     """
     return Sessions(root).create(agent_name, purpose, metadata, agent_id)
 
@@ -117,7 +118,8 @@ def cleanup_sessions(
 ) -> Report:
     """Removes what nobody touched for ``hours``, never what may be resumed or runs; says what it did.
 
-    ``corrupt`` removes what cannot be read as well. Raises ``BadArgument`` for hours below 0.
+    ``corrupt`` removes what cannot be read as well. Raises ``BadArgument`` for hours below 0,
+    ``StoreFailure``, ``DurabilityUnknown``.
     """
     return Sessions(root).cleanup(hours, dry_run=dry_run, corrupt=corrupt)
 
@@ -132,7 +134,7 @@ class Sessions:
     __slots__ = ("config", "root", "store")
 
     def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
-        self.root = find_root(root, os.environ, _here())
+        self.root = find_root(root, os.environ, working_directory())
         self.config = config.load(self.root, os.environ, flags)
         durable = self.config.durability == "full"
         self.store = FileStore(self.root, durable=durable, lock_timeout=self.config.lock_timeout)
@@ -189,10 +191,3 @@ class Sessions:
             from . import log
 
             log.write(self.root, "inbox", {"at": write_time(now), "inbox": applied})
-
-
-def _here() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # it was removed; the root may be known without it
-        return ""

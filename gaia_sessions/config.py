@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from .errors import BadSetting
 from .options import OPTIONS, shown
+from .project import claude_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,12 +99,18 @@ def load(
     return Config(chosen)
 
 
+def hooks_are_off(environ: Mapping[str, str]) -> bool:
+    """Whether the environment alone switches the hooks off: then nothing else is looked at."""
+    try:
+        return not OPTIONS["hooks"].read(environ.get(PREFIX + "HOOKS") or "on")
+    except ValueError:
+        return False
+
+
 def project_file(root: str) -> str:
     """Beside a project's own settings when the root is its ``.claude/session``, else in the root itself."""
-    folder, name = os.path.split(root)
-    if name == "session" and os.path.basename(folder) == ".claude":
-        return os.path.join(folder, "gaia-sessions.toml")
-    return os.path.join(root, ".config.toml")
+    folder = claude_folder(root)
+    return os.path.join(folder, "gaia-sessions.toml") if folder else os.path.join(root, ".config.toml")
 
 
 def user_file(environ: Mapping[str, str]) -> str:
@@ -120,7 +127,10 @@ _FLAGS = {"--" + name.replace("_", "-"): name for name in OPTIONS}
 
 
 def _from_file(path: str, on_fault: Callable[[BadSetting], None]) -> list[Given]:
-    if not os.path.isabs(path) or not os.path.isfile(path):  # to open a pipe would be to wait for its writer
+    if not os.path.isabs(path) or not os.path.exists(path):
+        return []
+    if not os.path.isfile(path):  # to open a pipe would be to wait for its writer
+        on_fault(BadSetting(path, "not a file", "remove it"))
         return []
     import tomllib  # costs more than a whole hook may: only where a file is there
 

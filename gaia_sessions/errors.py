@@ -73,7 +73,7 @@ class UnknownPhase(UsageError):
     def __init__(self, phase: object, known: Iterable[str]) -> None:
         self.phase = phase
         self.known = tuple(known)
-        super().__init__(f"unknown phase {phase!r}", "the phases are " + ", ".join(self.known))
+        super().__init__(f"unknown phase {_shortened(repr(phase))}", "the phases are " + ", ".join(self.known))
 
 
 class UnknownOutcome(UsageError):
@@ -82,7 +82,7 @@ class UnknownOutcome(UsageError):
     def __init__(self, outcome: object, known: Iterable[str]) -> None:
         self.outcome = outcome
         self.known = tuple(known)
-        super().__init__(f"unknown outcome {outcome!r}", "the outcomes are " + ", ".join(self.known))
+        super().__init__(f"unknown outcome {_shortened(repr(outcome))}", "the outcomes are " + ", ".join(self.known))
 
 
 class BadArgument(UsageError):
@@ -93,7 +93,7 @@ class BadArgument(UsageError):
     def __init__(self, name: str, value: object, wanted: str) -> None:
         self.name = name
         self.value = value
-        super().__init__(f"{name} {value!r} means nothing", f"{wanted} is wanted")
+        super().__init__(f"{name} {_shortened(repr(value))} means nothing", f"{wanted} is wanted")
 
 
 class BadSetting(UsageError):
@@ -103,7 +103,7 @@ class BadSetting(UsageError):
 
     def __init__(self, origin: str, problem: str, hint: str) -> None:
         self.origin = origin
-        super().__init__(f"{origin}: {problem}", hint)
+        super().__init__(f"{origin}: {_shortened(problem, 500)}", hint)
 
 
 class SessionNotFound(SessionsError):
@@ -212,7 +212,9 @@ class CorruptSession(SessionsError):
         self.agent_id = agent_id
         self.path = path
         self.problem = problem
-        super().__init__(f"{path}: {problem}", "mend the file, or remove the session: gaia-sessions cleanup --corrupt")
+        super().__init__(
+            f"{path}: {problem}", "mend the file, or remove its directory; cleanup --corrupt removes all such"
+        )
 
 
 class InvalidInput(SessionsError):

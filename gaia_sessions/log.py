@@ -10,21 +10,18 @@ import os
 
 from . import strictjson
 from .errors import InvalidInput, StoreFailure
+from .project import claude_folder
 from .stores import atomic
 from .stores import root as roots
 from .stores.directory import Directory
 
 ROTATES_AT = 1 << 20
 
-_IGNORE = ".gitignore"
-
 
 def folder_of(root: str) -> str:
     """``.claude/logs`` for a root that is a project's ``.claude/session``, else ``.logs`` in the root."""
-    above, name = os.path.split(root)
-    if name == "session" and os.path.basename(above) == ".claude":
-        return os.path.join(above, "logs")
-    return os.path.join(root, ".logs")
+    claude = claude_folder(root)
+    return os.path.join(claude, "logs") if claude else os.path.join(root, ".logs")
 
 
 def write(root: str, name: str, line: dict[str, object]) -> None:
@@ -44,18 +41,5 @@ def _opened(root: str) -> Directory:
     os.makedirs(above, exist_ok=True)
     with Directory.at(above) as settings:
         if not settings.has(name):
-            _make(settings, name)
+            roots.make_ignored(settings, name)
         return settings.below(name)
-
-
-def _make(settings: Directory, name: str) -> None:
-    """A folder of our making stays out of version control from its first moment; one that was there is its owner's."""
-    built = f".{name}.{os.urandom(8).hex()}.tmp"
-    with settings.make(built) as folder:
-        atomic.replace(folder, _IGNORE, b"*\n", durable=False)
-    try:
-        os.rename(built, name, src_dir_fd=settings.fd, dst_dir_fd=settings.fd)
-    except OSError:  # somebody else just made it
-        from .stores import removal
-
-        removal.remove(settings, built)

@@ -41,6 +41,20 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
     return os.path.join(_project_above(cwd, environ.get("HOME", "")), SESSIONS)
 
 
+def working_directory() -> str:
+    """Where this process is; empty if that was removed, since the root may be known without it."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def claude_folder(root: str) -> str | None:
+    """The ``.claude`` of the project whose sessions are at ``root``; None for a root elsewhere."""
+    folder, name = os.path.split(root)
+    return folder if name == "session" and os.path.basename(folder) == ".claude" else None
+
+
 def _project_above(cwd: str, home: str) -> str:
     folders = list(_upwards(cwd, home))
     for folder in folders:
@@ -48,8 +62,8 @@ def _project_above(cwd: str, home: str) -> str:
             return folder
     for folder in folders:
         checkout = _main_checkout(folder)
-        if checkout:
-            return checkout
+        if checkout and checkout != folder:
+            return _project_above(checkout, home)
         if os.path.exists(os.path.join(folder, ".claude")) or os.path.exists(os.path.join(folder, ".git")):
             return folder
     return cwd

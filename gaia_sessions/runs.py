@@ -139,7 +139,7 @@ def stopped(record: Record, run: Run, marked: str | None, told: Run, now: dateti
 
 
 def may_be_rejudged(record: Record, run: Run) -> bool:
-    """Whether ``run`` is the latest and the session still stands as the stop of it left it."""
+    """Whether ``run`` is the latest and stopped, and, if the session is final, that stop made it so."""
     if run["run"] != len(record["runs"]) or run.get("end") != "stopped":
         return False
     return not is_final(record["phase"]) or record.get("finalized_at") == run["ended_at"]

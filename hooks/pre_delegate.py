@@ -16,8 +16,8 @@ if __name__ == "__main__":
         from gaia_sessions.hooks import PRE_DELEGATE
         from gaia_sessions.hooks.run import main
     except Exception as error:  # noqa: BLE001  # a package that is gone or broken must not stop the host
-        os.write(2, f"{sys.argv[0]}: {error}\n".encode())
-        os._exit(0)
+        os.write(2, f"{sys.argv[0]}: {error}; run it with the Python that has gaia-sessions installed\n".encode())
+        os._exit(1 if "--test" in sys.argv else 0)
 
     # Nothing is buffered, so there is nothing to wait for: tearing the interpreter down costs a tenth of it all.
     os._exit(main(PRE_DELEGATE, sys.argv[1:]))

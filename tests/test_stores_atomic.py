@@ -183,7 +183,7 @@ def test_a_log_over_its_limit_becomes_the_one_old_file(folder: Directory) -> Non
 @pytest.mark.parametrize(
     ("act", "order"),
     [
-        ("change", ["write", "fsync", "rename", "fsync"]),
+        ("change", ["fsync", "write", "fsync", "rename", "fsync"]),
         ("create", ["write", "fsync", "fsync", "rename", "fsync"]),
         ("append", ["write", "fdatasync", "fsync"]),
         ("defer", ["write", "fsync", "rename", "fsync"]),
@@ -224,7 +224,7 @@ def test_what_the_system_refuses_to_write_leaves_what_stood_and_the_session_free
     assert store.change("one", lambda record: {**record})["revision"] == 2
 
 
-@pytest.mark.parametrize(("act", "last"), [("change", 2), ("create", 3), ("defer", 2)])
+@pytest.mark.parametrize(("act", "last"), [("change", 3), ("create", 3), ("defer", 2)])
 def test_a_change_that_is_there_but_not_confirmed_by_the_disk_says_so(
     root: str, store: FileStore, act: str, last: int
 ) -> None:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 # Nothing larger than a hundred bytes can be written: the session cannot be finalized, the file can be removed.
 APPLIES_ON_A_FULL_DISK = """
 import resource, sys
-from gaia_sessions.clock import utc_now
+from gaia_sessions.clock import read_time
 from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.stores.files import FileStore
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-apply_deferred(FileStore(sys.argv[1]), utc_now())
+apply_deferred(FileStore(sys.argv[1]), read_time(sys.argv[2]))
 """
 
 
@@ -87,7 +87,7 @@ def test_an_event_the_system_refuses_to_apply_waits_on(root: str, store: FileSto
     waiting: Event = {"kind": "finalize", "at": write_time(now), "agent_id": "one", "outcome": "completed"}
     store.defer(waiting, now)
 
-    subprocess.run([sys.executable, "-B", "-c", APPLIES_ON_A_FULL_DISK, root], check=True)
+    subprocess.run([sys.executable, "-B", "-c", APPLIES_ON_A_FULL_DISK, root, write_time(now)], check=True)
 
     assert store.read("one")["phase"] == "initializing"
     assert [found for _, found in store.deferred()] == [waiting]

@@ -144,6 +144,7 @@ def test_a_list_has_a_line_per_session_whatever_is_in_it() -> None:
 
 def test_a_cleanup_names_everything_it_met() -> None:
     report: Any = {
+        "corrupt_too": False,
         "dry_run": False,
         "hours": 24.0,
         "removed": ["a"],
@@ -162,7 +163,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
         "failed: e: permission denied",
         "swept: x.tmp",
     ]
-    report |= {"dry_run": True, "hours": 0.5}
+    report |= {"corrupt_too": False, "dry_run": True, "hours": 0.5}
     assert next(plain.cleaned(report)) == "would remove 1 session untouched for 0.5 hours"
 
 

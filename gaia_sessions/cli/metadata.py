@@ -13,7 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
-METADATA = click.option("--metadata", metavar="JSON|-", help="An object to merge in; - reads it from stdin.")
+METADATA = click.option(
+    "--metadata", metavar="JSON|-", help="An object to merge in, top level only; - reads it from stdin."
+)
 PAIRS = click.option("-m", "--meta", "pairs", metavar="KEY=VALUE", multiple=True, help="One text to merge in.")
 
 

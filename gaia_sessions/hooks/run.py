@@ -17,8 +17,8 @@ from functools import partial
 from gaia_sessions import config as configs
 from gaia_sessions import streams, strictjson
 from gaia_sessions.clock import utc_now, write_time
-from gaia_sessions.errors import InvalidInput, SessionsError, UsageError
-from gaia_sessions.project import find_root
+from gaia_sessions.errors import InvalidInput, SessionsError, UnknownOutcome, well_formed
+from gaia_sessions.project import find_root, working_directory
 
 from . import PRE_DELEGATE, SUBAGENT_STOP
 
@@ -48,6 +48,7 @@ _BLANK: dict[str, dict[str, object]] = {
     SUBAGENT_STOP: {"finalized": False, "outcome": None},
 }
 _LONGEST_ID = 128
+_LONGEST_ERROR = 500
 
 
 def main(hook: str, arguments: list[str]) -> int:
@@ -99,11 +100,14 @@ class Call:
 
     def fail(self, error: Exception) -> None:
         """Silence for a host; for everybody else an answer that says what was wrong."""
-        ours = isinstance(error, SessionsError)
-        self.line |= {"decision": "error", "error": str(error) if ours else f"{type(error).__name__}: {error}"[:500]}
-        if not self.of_a_host:
-            reason = "invalid_input" if isinstance(error, InvalidInput | UsageError) else "error"
-            self._say({"reason": reason, "agent_id": self._asked_id(), "error": str(error)})
+        kind = "" if isinstance(error, SessionsError) else f"{type(error).__name__}: "
+        told = well_formed(f"{kind}{error}")[:_LONGEST_ERROR]
+        self.line |= {"decision": "error", "error": told}
+        if self.off and not self.of_a_host:
+            self._say({"reason": "disabled", "agent_id": self._asked_id()})
+        elif not self.of_a_host:
+            reason = "invalid_input" if isinstance(error, InvalidInput | UnknownOutcome) else "error"
+            self._say({"reason": reason, "agent_id": self._asked_id(), "error": told})
 
     def write_log(self) -> None:
         """One line, if there was anything to do, a place to write it, and the hooks are not switched off."""
@@ -115,7 +119,8 @@ class Call:
         log.write(self.root, self.hook, {"at": write_time(self.now), **self.line, "ms": taken})
 
     def _settings(self) -> Config:
-        self.root = find_root(None, os.environ, _here())
+        self.off = configs.hooks_are_off(os.environ)
+        self.root = find_root(None, os.environ, working_directory())
         config = configs.load(self.root, os.environ, on_fault=self._note_fault)
         self.off = not config.hooks
         return config
@@ -161,7 +166,7 @@ class Call:
         try:
             data = strictjson.dump_line({**whole, "original_context": self.payload}, OUTPUT_LIMIT)
         except InvalidInput:  # the question was as deep or as long as may be, and the answer around it is more
-            data = strictjson.dump_line({**whole, "original_context": None}, OUTPUT_LIMIT)
+            data = strictjson.dump_line({**whole, "agent_id": None, "original_context": None}, OUTPUT_LIMIT)
         streams.write_output(data)
 
     def _asked_id(self) -> Json:
@@ -176,13 +181,6 @@ class Call:
     def _note_deferred(self, applied: list[str]) -> None:
         if applied:
             self.line["inbox"] = applied
-
-
-def _here() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # it was removed; the host may name the project all the same
-        return ""
 
 
 def _wait_until(end: float, folder: Directory, name: str, seconds: float) -> Release | None:

@@ -21,7 +21,7 @@ from gaia_sessions.errors import (
     well_formed,
 )
 from gaia_sessions.record import has_newer_schema, is_open
-from gaia_sessions.runs import began_at, is_live
+from gaia_sessions.runs import began_at, has_ended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     class Report(TypedDict):
         dry_run: bool
         hours: float
+        corrupt_too: bool
         removed: list[str]
         kept: list[Kept]
         busy: list[str]
@@ -89,7 +90,7 @@ class Rule:
 
     def _may_run(self, run: Run) -> bool:
         began = began_at(run)
-        return is_live(run) and began is not None and self.now - began < max(self.age, _UNKNOWN_RUN_LIVES)
+        return not has_ended(run) and began is not None and self.now - began < max(self.age, _UNKNOWN_RUN_LIVES)
 
 
 def cleanup(store: Store, rule: Rule, *, dry_run: bool) -> Report:
@@ -101,6 +102,7 @@ def cleanup(store: Store, rule: Rule, *, dry_run: bool) -> Report:
     report: Report = {
         "dry_run": dry_run,
         "hours": rule.age.total_seconds() / 3600,
+        "corrupt_too": rule.corrupt,
         "removed": [],
         "kept": [],
         "busy": [],

@@ -7,7 +7,7 @@ same delegation told twice, or twice at once, is one session.
 from __future__ import annotations
 
 from gaia_sessions import runs
-from gaia_sessions.errors import SessionsError
+from gaia_sessions.errors import CorruptSession, SessionNotFound
 from gaia_sessions.ids import new_agent_id
 from gaia_sessions.record import new_record
 
@@ -56,6 +56,6 @@ def session_of_delegation(store: Store, host_session_id: str, tool_use_id: str) 
         return None
     try:
         record = store.read(agent_id)
-    except SessionsError:  # removed, or unreadable: there is nothing to join
+    except (SessionNotFound, CorruptSession):  # there is nothing to join
         return None
     return agent_id if runs.run_of_delegation(record, host_session_id, tool_use_id) else None

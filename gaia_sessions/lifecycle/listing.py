@@ -9,9 +9,9 @@ from __future__ import annotations
 import heapq
 
 from gaia_sessions.clock import read_time
-from gaia_sessions.errors import CorruptSession, SessionsError
+from gaia_sessions.errors import CorruptSession, NewerSchema, SessionsError
 from gaia_sessions.phases import check_phase, is_final
-from gaia_sessions.record import has_newer_schema, summarize
+from gaia_sessions.record import check_readable, has_newer_schema, summarize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,10 +84,12 @@ def _lines(found: Iterable[tuple[str, Found]], wanted: Filter) -> Iterator[Summa
 def _newer(agent_id: str, record: Record, wanted: Filter) -> Iterator[Summary | CorruptSummary]:
     """Of a later version's record as much as this version understands."""
     try:
-        if wanted.wants(record):
-            yield {**summarize(record), "status": "newer"}
-    except (KeyError, TypeError, ValueError):
+        check_readable(record)
+    except NewerSchema:
         yield {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
+        return
+    if wanted.wants(record):
+        yield {**summarize(record), "status": "newer"}
 
 
 def _newest_first(line: Summary | CorruptSummary) -> tuple[float, str]:

@@ -34,11 +34,11 @@ def take_in(store: Store, event: Event, now: datetime, timeout: float) -> tuple[
     """What was done with ``event``, and to which session; what cannot be done yet is ``deferred``, durably.
 
     Waits at most ``timeout`` seconds for whoever holds its session. Raises what the use cases raise, but
-    never ``LockTimeout``.
+    never ``LockTimeout``, and ``StoreFailure`` only if not even deferring is possible.
     """
     try:
         done, agent_id = _apply(store, event, now, timeout)
-    except LockTimeout:
+    except (LockTimeout, StoreFailure):
         done, agent_id = NOT_JOINED, event.get("agent_id")
     if done != NOT_JOINED:
         return done, agent_id
@@ -49,26 +49,40 @@ def take_in(store: Store, event: Event, now: datetime, timeout: float) -> tuple[
 def apply_deferred(store: Store, now: datetime) -> list[str]:
     """Applies what waits in the inbox and can be applied without waiting; says what became of each.
 
-    What can never be applied is dropped, and so is what found no session for a day; what the system refuses waits.
+    What can never be applied is dropped, and so is what could not be applied for a day. An inbox that
+    cannot be read stops nobody.
     """
-    return [f"{name} {_apply_one(store, name, event, now)}" for name, event in store.deferred()]
+    done = []
+    try:
+        for name, event in store.deferred():
+            done.append(f"{name} {_apply_one(store, name, event, now)}")  # kept if the next one fails
+    except StoreFailure as error:
+        done.append(f"unread: {error}")
+    return done
 
 
 def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, now: datetime) -> str:
+    if isinstance(event, StoreFailure):
+        return f"waits: {event.code}"
     try:
         checked = _checked(event)
-        done, _ = _apply(store, checked, read_time(checked["at"]), 0)
-    except (LockTimeout, StoreFailure, DurabilityUnknown) as error:
-        return f"waits: {error.code}"
+        applied, word = _tried(store, checked)
     except SessionsError as error:
         store.dismiss(name)
         return f"dropped: {error}"
-    if done == NOT_JOINED:
-        if now - read_time(checked["at"]) < WAITS:
-            return "waits: not joined"
-        done = "dropped: not joined for a day"
+    if not applied and now - read_time(checked["at"]) < WAITS:
+        return f"waits: {word}"
     store.dismiss(name)
-    return done
+    return word if applied else f"dropped after a day: {word}"
+
+
+def _tried(store: Store, event: Event) -> tuple[bool, str]:
+    """Whether ``event`` was applied, and what was done or what kept it from being applied for the moment."""
+    try:
+        done, _ = _apply(store, event, read_time(event["at"]), 0)
+    except (LockTimeout, StoreFailure, DurabilityUnknown) as error:
+        return False, error.code
+    return done != NOT_JOINED, done
 
 
 def _checked(event: dict[str, Json] | SessionsError) -> Event:

@@ -6,7 +6,7 @@ Owns the order of the rules within one write. Knows a store only by its port; ``
 from __future__ import annotations
 
 from gaia_sessions import changes, strictjson
-from gaia_sessions.checks import text
+from gaia_sessions.checks import count_from, flag, text
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.ids import check_agent_id, new_agent_id
 from gaia_sessions.phases import check_outcome, check_phase, is_final
@@ -43,6 +43,10 @@ class Update:
         self.phase = phase if phase is None else check_phase(phase)
         self.metadata = None if metadata is None else check_metadata(metadata)
         self.error = _checked_text(error, "error")
+        if resume_ready is not None:
+            flag(resume_ready, "resume_ready")
+        if if_revision is not None:
+            count_from(0)(if_revision, "if_revision")
         self.resume_ready = resume_ready
         self.if_revision = if_revision
 

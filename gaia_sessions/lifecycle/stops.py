@@ -7,7 +7,7 @@ guessing by order, name or prompt.
 from __future__ import annotations
 
 from gaia_sessions import runs
-from gaia_sessions.errors import SessionsError
+from gaia_sessions.errors import CorruptSession, SessionNotFound
 from gaia_sessions.ids import is_agent_id
 from gaia_sessions.phases import is_final
 
@@ -110,5 +110,5 @@ def _sessions_at_hand(store: Store, event: Event) -> Iterator[tuple[str, Record]
         if is_agent_id(agent_id):
             try:
                 yield agent_id, store.read(agent_id)
-            except SessionsError:  # removed, or unreadable: there is nothing to join
+            except (SessionNotFound, CorruptSession):  # there is nothing to join
                 continue

@@ -53,7 +53,7 @@ class Store(Protocol):
     def create(self, record: Record, aliases: Iterable[Alias] = ()) -> None:
         """Keeps a new record, durably, findable by its ``aliases``. Of many at once for one id exactly one wins.
 
-        Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``.
+        Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``.
         """
 
     def change(
@@ -78,7 +78,10 @@ class Store(Protocol):
         """
 
     def settle(self) -> None:
-        """The deletions so far are durable when this returns, and their remains are removed."""
+        """The deletions so far are durable when this returns, and their remains are removed.
+
+        Raises ``DurabilityUnknown``.
+        """
 
     def tend(self, now: datetime, active: Iterable[str]) -> list[str]:
         """Removes what killed processes left behind over an hour before ``now``, and mends the hints.
@@ -92,7 +95,7 @@ class Store(Protocol):
     def append(self, agent_id: str, journal: str, entries: list[Json]) -> None:
         """Adds whole ``entries`` to the end of a session's ``journal``, durably, in order, none interleaved.
 
-        Raises ``SessionNotFound``, ``LockTimeout``.
+        Raises ``SessionNotFound``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``.
         """
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
@@ -102,7 +105,7 @@ class Store(Protocol):
         """
 
     def defer(self, event: Event, now: datetime) -> None:
-        """Puts an event that cannot be applied yet into the inbox, durably."""
+        """Puts an event that cannot be applied yet into the inbox, durably. Raises ``DurabilityUnknown``."""
 
     def deferred(self) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
         """The events of the inbox with their names, the oldest first."""

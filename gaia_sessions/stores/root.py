@@ -39,6 +39,19 @@ def make(path: str, *, durable: bool) -> Directory:
     return root
 
 
+def make_ignored(parent: Directory, name: str) -> None:
+    """A folder ``name`` in ``parent``, kept out of version control from its first moment; nothing if there is one."""
+    built = f".{name}.{os.urandom(8).hex()}.tmp"
+    with parent.make(built) as folder:
+        atomic.replace(folder, _IGNORE, b"*\n", durable=False)
+    try:
+        os.rename(built, name, src_dir_fd=parent.fd, dst_dir_fd=parent.fd)
+    except OSError:  # somebody else just made it
+        from . import removal
+
+        removal.remove(parent, built)
+
+
 def _sync_upwards(path: str) -> None:
     """Each folder from ``path`` up to the first that is not ours to sync: those cannot be of our making."""
     try:

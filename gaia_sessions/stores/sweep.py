@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
+    from gaia_sessions.shape import Record
+
     from .directory import Directory
     from .port import Found
 
@@ -100,8 +102,16 @@ def _rebuild(root: Directory, scan: Scan) -> None:
             continue
         index.name(root, agent_id, aliases_of(found))
         if is_open(found):
-            index.mark(root, agent_id, found["agent_name"])
+            _mark(root, agent_id, found)
     index.vouch(root)
+
+
+def _mark(root: Directory, agent_id: str, record: Record) -> None:
+    name: object = record.get("agent_name")  # a later version's record may have none, or no text
+    if isinstance(name, str):
+        index.mark(root, agent_id, name)
+    else:
+        index.suspect(root, agent_id)
 
 
 def _mend_marks(root: Directory, agent_id: str) -> None:
@@ -113,14 +123,14 @@ def _mend_marks(root: Directory, agent_id: str) -> None:
     except SessionsError:  # corrupt: it may have been active, so its mark stays
         return
     if is_open(record):
-        index.mark(root, agent_id, record["agent_name"])
+        _mark(root, agent_id, record)
         index.name(root, agent_id, aliases_of(record))
     else:
         index.unmark(root, agent_id, record["agent_name"])
 
 
 def _alone(folder: Directory, name: str, act: Callable[[], None]) -> bool:
-    """Acts under the lock ``name`` if nobody holds it; whether it did. A lock nothing needs is taken away with it."""
+    """Acts under the lock ``name`` if nobody holds it; whether it did."""
     try:
         with locks.acquire(folder, name, 0, _no_wait):
             act()

@@ -42,9 +42,21 @@ def decided(decision: Decision) -> Iterator[str]:
 
 
 def _checked(check: Finding) -> str:
+    """``ok  idle_seconds: 12, limit 1800``; what says no more than its verdict is left out."""
     verdict = "ok" if check["ok"] else "NO"
-    limit = f", limit {safe(check['limit'])}" if check["limit"] not in (None, [], True) else ""
-    return f"{verdict}  {check['name']}: {safe(check['actual'])}{limit}"
+    told = [_number(check["actual"])] if _tells(check["actual"]) else []
+    told += [f"limit {_number(check['limit'])}"] if _tells(check["limit"]) else []
+    return f"{verdict}  {check['name']}{': ' if told else ''}{', '.join(told)}"
+
+
+def _tells(value: object) -> bool:
+    return value is not None and value is not True and value != []
+
+
+def _number(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(safe(item) for item in value)
+    return f"{value:.0f}" if isinstance(value, float) else safe(value)
 
 
 def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator[str]:
@@ -72,7 +84,8 @@ def _remarks(line: Summary) -> Iterator[str]:
 def cleaned(report: Report) -> Iterator[str]:
     """What was removed, or would be; then whatever was not."""
     verb = "would remove" if report["dry_run"] else "removed"
-    yield f"{verb} {plural(len(report['removed']), 'session')} untouched for {report['hours']:g} hours"
+    what = f"untouched for {report['hours']:g} hours" + (", or unreadable" if report["corrupt_too"] else "")
+    yield f"{verb} {plural(len(report['removed']), 'session')} {what}"
     yield from (f"  {agent_id}" for agent_id in report["removed"])
     yield from (f"busy: {agent_id}" for agent_id in report["busy"])
     yield from _kept("kept", report["kept"])

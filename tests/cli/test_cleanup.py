@@ -39,6 +39,7 @@ def mixed(put: Gaia, spoil: Gaia) -> dict[str, Any]:
     return {
         "dry_run": False,
         "hours": 24.0,
+        "corrupt_too": False,
         "removed": ["old", "old-approval", "older-final"],
         "kept": [
             {"agent_id": "future", "reason": "clock_skew"},

@@ -137,6 +137,7 @@ def test_9_applied_but_the_disk_did_not_confirm_it(
     program: Gaia, gaia: Gaia, root: str, strace: tuple[str, ...]
 ) -> None:
     gaia("create", "--id", "a")
+    gaia("update", "a")  # the first change syncs the root as well
     through = (*strace, "-e", "inject=fsync:error=EIO:when=2")
     ended = program("update", "a", "--phase", "approval", through=through)
     assert ended.all == (

@@ -118,6 +118,9 @@ def test_an_impossible_id_is_no_with_exit_code_7(gaia: Gaia, agent_id: str) -> N
         "should_resume": False,
         "reason": "invalid_id",
         "agent_id": agent_id,
+        "phase": None,
+        "idle_seconds": None,
+        "checks": [],
         "advice": "an id looks like agent-123: letters, digits, . _ -",
     }
 

@@ -167,7 +167,7 @@ def test_what_finds_no_session_for_a_day_is_dropped_with_a_line_in_the_log(
     host.run("pre_delegate", host.delegation("toolu_2"))
 
     assert bool(host.deferred()) is waits
-    said = "waits: not joined" if waits else "dropped: not joined for a day"
+    said = "waits: not_joined" if waits else "dropped after a day: not_joined"
     assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} {said}"]
 
 
@@ -180,7 +180,7 @@ def test_the_direct_form_has_a_line_in_the_log_for_what_it_drops_too(host: Host)
     host.ask("pre_delegate", {"create": True})
 
     assert host.deferred() == []
-    assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} dropped: not joined for a day"]
+    assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} dropped after a day: not_joined"]
 
 
 NEVER = {

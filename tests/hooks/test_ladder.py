@@ -176,7 +176,7 @@ def test_a_root_that_is_no_whole_path_is_refused_and_nothing_is_made(host: Host)
 
     assert answer == {
         "should_resume": False,
-        "reason": "invalid_input",
+        "reason": "error",
         "agent_id": "agent-1",
         "error": "GAIA_SESSIONS_ROOT: 'sessions' is not absolute",
         "original_context": {"agent_id": "agent-1"},
@@ -267,4 +267,7 @@ def test_without_the_package_a_host_notices_nothing_but_a_word_on_stderr(host: H
     ran = host.run(hook, payload(host, hook), {}, sys.executable, "-I", "-S", str(lonely / f"{hook}.py"))
 
     assert (ran.code, ran.out) == (0, b"")
-    assert ran.err == f"{lonely}/{hook}.py: No module named 'gaia_sessions'\n".encode()
+    assert (
+        ran.err
+        == f"{lonely}/{hook}.py: No module named 'gaia_sessions'; run it with the Python that has gaia-sessions installed\n".encode()
+    )

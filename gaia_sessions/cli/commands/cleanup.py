@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @declare("cleanup --hours 24 --dry-run", "cleanup --hours 24 --quiet", "cleanup --corrupt")
 @click.option("--hours", type=float, default=DEFAULT_HOURS, help="Untouched for so long.  [default: 24]")
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
-@click.option("--corrupt", is_flag=True, help="Remove what cannot be read as well.")
+@click.option("--corrupt", is_flag=True, help="Remove what cannot be read as well, whatever its age.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but failures: for cron.")
 def command(call: Call, hours: float, *, dry_run: bool, corrupt: bool, quiet: bool) -> int:
     """Remove what nobody touched for long, never what may still be resumed or runs."""

@@ -8,11 +8,12 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, EXIT_NO, CorruptSession, InvalidId, SessionNotFound, exit_code
+from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, EXIT_NO, CorruptSession, InvalidId, SessionNotFound
 from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
+    from gaia_sessions.policy import Decision
 
 # The answer to all of these is no as well, but a script can tell them from a no of the policy.
 _CODES = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[CorruptSession]}
@@ -25,14 +26,22 @@ def command(call: Call, agent_id: str) -> int:
     try:
         decision = call.sessions().explain(agent_id)
     except InvalidId as error:
-        if call.as_json:
-            output.say_json({"should_resume": False, "reason": error.code, "agent_id": agent_id, "advice": error.hint})
-        else:
-            output.say(f"no: {error.code}")
-        output.complain(str(error))
-        return exit_code(error)
+        output.say_json(_impossible(agent_id, error)) if call.as_json else output.say(f"no: {error.code}")
+        raise
     if call.as_json:
         output.say_json(decision)
     else:
         output.say_all(plain.decided(decision))
     return EXIT_DONE if decision["should_resume"] else _CODES.get(decision["reason"], EXIT_NO)
+
+
+def _impossible(agent_id: str, error: InvalidId) -> Decision:
+    return {
+        "should_resume": False,
+        "reason": error.code,
+        "agent_id": agent_id,
+        "phase": None,
+        "idle_seconds": None,
+        "checks": [],
+        "advice": error.hint,
+    }
