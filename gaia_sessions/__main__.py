@@ -1,7 +1,6 @@
 """``python -m gaia_sessions`` is the command line."""
 
-import sys
+from gaia_sessions.cli.start import main
 
-from gaia_sessions.cli.main import main
-
-sys.exit(main())
+if __name__ == "__main__":
+    main()

@@ -98,12 +98,13 @@ def members(required: dict[str, Check], optional: dict[str, Check]) -> Check:
     def check(value: object, where: str) -> None:
         if not isinstance(value, dict):
             raise InvalidInput(f"an object is wanted, not {kind_of(value)}", where)
+        prefix = f"{where}." if where else ""
         for key, inner in required.items():
             if key not in value:
-                raise InvalidInput("missing", f"{where}.{key}".lstrip("."))
-            inner(value[key], f"{where}.{key}".lstrip("."))
+                raise InvalidInput("missing", prefix + key)
+            inner(value[key], prefix + key)
         for key, inner in optional.items():
             if key in value:
-                inner(value[key], f"{where}.{key}".lstrip("."))
+                inner(value[key], prefix + key)
 
     return check

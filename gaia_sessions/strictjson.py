@@ -117,7 +117,8 @@ def _encode(value: object, indent: int | None) -> str:
 
 def _check(value: object, text: str) -> None:
     """Looks at every text of ``value`` only if an escape shows that there may be one to refuse."""
-    if "\\u" in text or _depth(value) > DEEPEST:
+    may_be_deep = text.count("[") + text.count("{") > DEEPEST  # fewer brackets cannot nest deeper
+    if "\\u" in text or (may_be_deep and _depth(value) > DEEPEST):
         for problem, where in _offences(value):
             raise InvalidInput(problem, where)
 

@@ -6,7 +6,6 @@ one line and the path of a log that has the rest.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 
@@ -60,7 +59,6 @@ def commands(ctx: click.Context, /, **_shared: object) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
-    gc.disable()  # a command makes no cycles worth looking for, and starting up makes many objects
     streams.secure()
     output.prepare()
     given = [_in_utf8(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]

@@ -20,6 +20,7 @@ from gaia_sessions.errors import (
     StoreFailure,
     well_formed,
 )
+from gaia_sessions.phases import is_resumable
 from gaia_sessions.record import has_newer_schema, is_open
 from gaia_sessions.runs import began_at, has_ended
 
@@ -85,6 +86,8 @@ class Rule:
             return None
         if any(self._may_run(run) for run in record.get("runs", ())):
             return "running"
+        if not is_resumable(record["phase"]):  # the policy would say so too, after asking everything else
+            return None
         decision = policy.decide(record["agent_id"], record, self.now, self.limits)
         return "resumable" if decision["should_resume"] else None
 

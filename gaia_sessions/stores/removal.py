@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import SessionsError
+from gaia_sessions.record import is_open
 from gaia_sessions.runs import aliases_of
 
 from . import atomic, index
@@ -32,7 +33,8 @@ def forget(root: Directory, agent_id: str, found: Found) -> None:
     if isinstance(found, SessionsError):
         index.forget(root, agent_id)
         return
-    index.unmark(root, agent_id, found["agent_name"])
+    if is_open(found):  # one that ended was unmarked then
+        index.unmark(root, agent_id, found["agent_name"])
     index.unname(root, aliases_of(found))
 
 
@@ -50,6 +52,18 @@ def empty_trash(root: Directory, *, durable: bool) -> None:
 
 def remove(folder: Directory, name: str) -> None:
     """Whatever stands under ``name``, not followed; somebody else may be removing it too."""
+    try:
+        with folder.below(name) as doomed:  # nearly always a plain folder of plain files
+            for leaf in doomed.names():
+                os.unlink(leaf, dir_fd=doomed.fd)
+        os.rmdir(name, dir_fd=folder.fd)
+    except FileNotFoundError:
+        return
+    except OSError:
+        _remove_all(folder, name)
+
+
+def _remove_all(folder: Directory, name: str) -> None:
     import shutil  # only those who clean up pay for it
 
     try:

@@ -19,7 +19,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.cli.group import COMMANDS, HIDDEN
-from gaia_sessions.cli.main import commands, main
+from gaia_sessions.cli.main import commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -144,7 +144,7 @@ def test_the_version_is_that_of_the_package(gaia: Gaia, flag: str) -> None:
 
 def test_the_console_script_is_this_program() -> None:
     [script] = distribution("gaia-sessions").entry_points.select(group="console_scripts")
-    assert (script.name, script.load()) == ("gaia-sessions", main)
+    assert (script.name, script.load().__module__) == ("gaia-sessions", "gaia_sessions.cli.start")
 
 
 # Typing errors

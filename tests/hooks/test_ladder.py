@@ -267,7 +267,5 @@ def test_without_the_package_a_host_notices_nothing_but_a_word_on_stderr(host: H
     ran = host.run(hook, payload(host, hook), {}, sys.executable, "-I", "-S", str(lonely / f"{hook}.py"))
 
     assert (ran.code, ran.out) == (0, b"")
-    assert (
-        ran.err
-        == f"{lonely}/{hook}.py: No module named 'gaia_sessions'; run it with the Python that has gaia-sessions installed\n".encode()
-    )
+    missing = f"{lonely}/{hook}.py: No module named 'gaia_sessions'"
+    assert ran.err.decode() == f"{missing}; run it with the Python that has gaia-sessions installed\n"

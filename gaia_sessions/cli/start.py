@@ -1,0 +1,25 @@
+"""The door of the console script and of ``python -m gaia_sessions``.
+
+Owns what only a process of our own may do: switch garbage collection off before the first import, and end
+without tearing the interpreter down. Together they are an eighth of what a command costs.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+
+def main() -> None:
+    """Runs the command line and ends the process; never returns."""
+    gc.disable()  # starting up makes many objects and no garbage
+    from .main import main as run
+
+    code = run()
+    try:
+        sys.stdout.flush()  # what a command wrote before it failed
+        sys.stderr.flush()
+    except (OSError, ValueError):  # nobody reads it; the code is told all the same
+        pass
+    os._exit(code)
