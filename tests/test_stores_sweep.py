@@ -13,7 +13,7 @@ from gaia_sessions.lifecycle import cleanup
 from gaia_sessions.policy import Limits
 from gaia_sessions.record import encode, new_record
 from gaia_sessions.runs import delegation_alias
-from gaia_sessions.stores import index, locks
+from gaia_sessions.stores import arrival, index, locks
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore
 
@@ -172,7 +172,7 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
         index.mark(opened, "two", "Explore")
         index.name(opened, "two", [ALIAS])
         store.tend(now, ["one"])
-        store._bring_in(opened, "two", encode(record))
+        arrival.bring_in(opened, "two", encode(record), durable=False)
 
     assert store.read("two") == record
     assert ({agent_id for agent_id, _ in store.scan(active_only=True)}, store.find(ALIAS)) == ({"one", "two"}, "two")

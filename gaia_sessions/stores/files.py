@@ -12,7 +12,7 @@ from functools import partial
 
 from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
-from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.ids import check_agent_id, fold, is_agent_id
 from gaia_sessions.record import encode, is_open
 from gaia_sessions.runs import aliases_of
@@ -73,17 +73,19 @@ class FileStore:
                     yield name, found
 
     def create(self, record: Record, aliases: Iterable[Alias] = ()) -> None:
+        from . import arrival
+
         agent_id = check_agent_id(record["agent_id"])
         data = encode(record)
         path = f"{self.root}/{agent_id}"
         with translating("create", path), roots.make(self.root, durable=self.durable) as root:
-            self._vouch_for_nothing(root)
+            arrival.vouch_for_nothing(root, self.wait)
             with root.make(roots.LOCKS) as folder, self._lock(folder, agent_id):
                 if root.has(agent_id):
                     raise SessionExists(agent_id)
                 index.mark(root, agent_id, record["agent_name"])
                 index.name(root, agent_id, aliases)
-                self._bring_in(root, agent_id, data)
+                arrival.bring_in(root, agent_id, data, durable=self.durable)
                 if self.durable:
                     atomic.confirm(root)
 
@@ -224,33 +226,6 @@ class FileStore:
     def _lock(self, folder: Directory, agent_id: str, timeout: float | None = None) -> locks.Lock:
         seconds = self.lock_timeout if timeout is None else timeout
         return locks.acquire(folder, fold(agent_id) + locks.SUFFIX, seconds, self.wait)
-
-    def _vouch_for_nothing(self, root: Directory) -> None:
-        """A root without sessions has a complete index; every later session is marked before it is there."""
-        if index.is_complete(root):
-            return
-        try:
-            with root.make(roots.LOCKS) as folder, locks.acquire(folder, index.LOCK, 0, self.wait):
-                if not roots.sessions(root):
-                    index.vouch(root)
-        except LockTimeout:  # somebody else is at the same, or puts the index right
-            return
-
-    def _bring_in(self, root: Directory, agent_id: str, data: bytes) -> None:
-        """The session's directory is built out of sight and moved into place whole."""
-        with root.make(roots.STAGE) as stage:
-            built = f"{agent_id}.{os.urandom(8).hex()}"
-            try:
-                with stage.make(built) as session:
-                    atomic.write_new(session, reading.STATE, data, durable=self.durable)
-                    if self.durable:
-                        session.sync()
-                os.rename(built, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
-            except OSError:
-                from . import removal
-
-                removal.remove(stage, built)
-                raise
 
     def _write(self, root: Directory, session: Directory, old: Record, new: Record, aliases: Iterable[Alias]) -> None:
         data = encode(new)

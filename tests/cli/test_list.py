@@ -121,7 +121,7 @@ def test_a_time_without_an_offset_is_local_and_a_date_begins_at_midnight(
     import time
 
     put("a", created_at="2026-01-08T22:30:00Z")  # half past midnight of the ninth in that zone
-    monkeypatch.setenv("TZ", "XXX-02:00")
+    monkeypatch.setenv("TZ", "EAST-02:00")
     time.tzset()
     try:
         assert ids(gaia("list", "--json", "--since", "2026-01-09")) == ["a"]

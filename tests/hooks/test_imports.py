@@ -35,7 +35,7 @@ STANDARD = words("""
 LADDER = words("clock config errors hooks hooks.run log options project streams strictjson") | {""}
 STORE = words("""
     changes checks ids phases record runs shape stores stores.atomic stores.directory stores.exclusive stores.files
-    stores.inbox stores.index stores.locks stores.reading stores.removal stores.root
+    stores.arrival stores.inbox stores.index stores.locks stores.reading stores.root
 """)
 DIRECT = LADDER | STORE | {"hooks.direct", "lifecycle"}
 HOST = LADDER | STORE | {"hooks.claude_code", "hooks.marker"}

@@ -1,0 +1,49 @@
+"""How a session comes into the root: built out of sight, then in place whole.
+
+Owns that order, and the moment at which an index may be called complete from the start.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.errors import LockTimeout
+
+from . import atomic, index, locks, reading
+from . import root as roots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .directory import Directory
+
+
+def vouch_for_nothing(root: Directory, wait: locks.Wait) -> None:
+    """A root without sessions has a complete index; every later session is marked before it is there."""
+    if index.is_complete(root):
+        return
+    try:
+        with root.make(roots.LOCKS) as folder, locks.acquire(folder, index.LOCK, 0, wait):
+            if not roots.sessions(root):
+                index.vouch(root)
+    except LockTimeout:  # somebody else is at the same, or puts the index right
+        return
+
+
+def bring_in(root: Directory, agent_id: str, data: bytes, *, durable: bool) -> None:
+    """The session's directory stands in ``root`` with ``data`` in it, or nothing of it does; raises ``OSError``.
+
+    Its name in the root is not synced yet.
+    """
+    with root.make(roots.STAGE) as stage:
+        built = f"{agent_id}.{os.urandom(8).hex()}"
+        try:
+            with stage.make(built) as session:
+                atomic.write_new(session, reading.STATE, data, durable=durable)
+                if durable:
+                    session.sync()
+            os.rename(built, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
+        except OSError:
+            from . import removal
+
+            removal.remove(stage, built)
+            raise
