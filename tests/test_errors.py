@@ -158,7 +158,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "corrupt",
         6,
         "agent-1/state.json: line 1 column 1: not JSON",
-        "mend the file, or remove the session: gaia-sessions cleanup --corrupt",
+        "mend the file, or remove its directory; cleanup --corrupt removes all such",
         {"agent_id": "agent-1", "path": "agent-1/state.json", "problem": "line 1 column 1: not JSON"},
     ),
     (
