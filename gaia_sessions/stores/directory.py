@@ -158,8 +158,9 @@ def make_private(fd: int) -> int:
 
 
 def _read_all(fd: int, size: int) -> bytes:
-    data = os.read(fd, size + 1)
-    while chunk := os.read(fd, 1 << 16):
+    """As much as there was when its size was asked: what is appended meanwhile is for the next reader."""
+    data = os.read(fd, size)
+    while len(data) < size and (chunk := os.read(fd, size - len(data))):
         data += chunk
     return data
 

@@ -53,6 +53,7 @@ class FileStore:
         self.durable = durable
         self.lock_timeout = lock_timeout
         self.wait = wait
+        self._reader = reading.Reader()
 
     def read(self, agent_id: str) -> Record:
         check_agent_id(agent_id)
@@ -68,7 +69,7 @@ class FileStore:
                 hinted = active_only and index.is_complete(root)
                 names = index.active(root, agent_name) if hinted else roots.sessions(root)
             for name in names:
-                found = _found(root, name)
+                found = self._found(root, name)
                 if not isinstance(found, SessionNotFound):
                     yield name, found
 
@@ -124,12 +125,11 @@ class FileStore:
         from . import removal
 
         check_agent_id(agent_id)
-        with (
-            self._existing_root(agent_id) as root,
-            self._locks(root) as folder,
-            self._lock(folder, agent_id, 0) as lock,
-        ):
-            found = _found(root, agent_id)
+        opened = self._opened()
+        if opened is None:
+            raise SessionNotFound(agent_id)
+        with opened as root, self._locks(root) as folder, self._lock(folder, agent_id, 0) as lock:
+            found = self._found(root, agent_id)
             if isinstance(found, SessionNotFound):
                 lock.remove()
                 raise found
@@ -219,6 +219,12 @@ class FileStore:
             os.close(root.fd)
             raise
 
+    def _found(self, root: Directory, agent_id: str) -> Found:
+        try:
+            return self._reader.read(root, agent_id)
+        except SessionsError as error:
+            return error
+
     def _locks(self, root: Directory) -> Directory:
         with translating("open", f"{self.root}/{roots.LOCKS}"):
             return root.make(roots.LOCKS)
@@ -240,10 +246,3 @@ class FileStore:
         atomic.replace(session, reading.STATE, data, durable=self.durable)
         if not is_open(new):
             index.unmark(root, new["agent_id"], new["agent_name"])
-
-
-def _found(root: Directory, agent_id: str) -> Found:
-    try:
-        return reading.read(root, agent_id)
-    except SessionsError as error:
-        return error

@@ -47,17 +47,36 @@ def open_session(root: Directory, agent_id: str) -> Directory:
 
 def load(root: Directory, folder: Directory, agent_id: str) -> Record:
     """The record in the session's open ``folder``. Raises like ``open_session``."""
-    path = f"{folder.path}/{STATE}"
-    try:
-        return decode(_state_bytes(root, folder, agent_id, path), agent_id)
-    except InvalidInput as error:
-        raise CorruptSession(agent_id, path, str(error)) from None
+    return _decoded(_state_bytes(root, folder, agent_id), folder, agent_id)
 
 
 def read(root: Directory, agent_id: str) -> Record:
     """Both in one."""
     with open_session(root, agent_id) as folder:
         return load(root, folder, agent_id)
+
+
+class Reader:
+    """Reads like ``read``, and need not decode again what it read last: cleanup judges twice what it removes.
+
+    Its records are for looking at only: the same one may be given twice.
+    """
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: tuple[bytes, Record] | None = None
+
+    def read(self, root: Directory, agent_id: str) -> Record:
+        """The record as its bytes are now. Raises like ``open_session``."""
+        with open_session(root, agent_id) as folder:
+            data = _state_bytes(root, folder, agent_id)
+            last = self._last  # once: threads may share the reader
+            if last is not None and last[0] == data and last[1]["agent_id"] == agent_id:
+                return last[1]
+            record = _decoded(data, folder, agent_id)
+            self._last = data, record
+            return record
 
 
 def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
@@ -78,7 +97,15 @@ def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
             yield InvalidInput(str(error), f"{path} line {number}")
 
 
-def _state_bytes(root: Directory, folder: Directory, agent_id: str, path: str) -> bytes:
+def _decoded(data: bytes, folder: Directory, agent_id: str) -> Record:
+    try:
+        return decode(data, agent_id)
+    except InvalidInput as error:
+        raise CorruptSession(agent_id, f"{folder.path}/{STATE}", str(error)) from None
+
+
+def _state_bytes(root: Directory, folder: Directory, agent_id: str) -> bytes:
+    path = f"{folder.path}/{STATE}"
     with translating("read", path):
         try:
             return folder.read(STATE, DOCUMENT_LIMIT)

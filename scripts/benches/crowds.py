@@ -35,7 +35,7 @@ _OLD = timedelta(hours=48)
 _RECENT = timedelta(hours=1)
 
 _LIST_ROUNDS = 61
-_CLEANUP_ROUNDS = 5
+_CLEANUP_ROUNDS = 15
 
 # A child counts the memory of whoever started it as its own until it becomes another program: so a small one starts it.
 _PEAK = (
