@@ -186,7 +186,7 @@ class Sessions:
         from .lifecycle.news import apply_deferred
 
         now = utc_now()
-        applied = apply_deferred(self.store, now)
+        applied = apply_deferred(self.store, now, self.config)
         if applied:
             from . import log
 

@@ -34,6 +34,8 @@ class Config:
     to the system, so a power cut may take back the last seconds (never tear a record).
     lock_timeout: seconds a command waits for a session somebody else is writing.
     hooks: False switches the hooks off. ignore_agents: agent types the hooks leave alone.
+    note: which sub-agents are told how to pause: ``all``, those that ``resume``, or none (``off``).
+    track: ``all`` sub-agents, or only those of a ``named`` type, not the host's general one.
     store_description, keep_last_message: whether a delegation's description and an agent's last
     message are kept in the record.
     """
@@ -46,7 +48,9 @@ class Config:
         "keep_last_message",
         "lock_timeout",
         "max_errors",
+        "note",
         "store_description",
+        "track",
     )
 
     idle_minutes: float
@@ -55,6 +59,8 @@ class Config:
     lock_timeout: float
     hooks: bool
     ignore_agents: tuple[str, ...]
+    note: str
+    track: str
     store_description: bool
     keep_last_message: bool
 

@@ -5,20 +5,27 @@ Owns the shape in which every host's news reaches the lifecycle, and in which it
 
 from __future__ import annotations
 
-from .checks import flag, members, one_of, text, time
+from .checks import each, flag, members, one_of, text, time
 from .phases import FAILED, OUTCOMES, RESUMABLE
+from .shape import check_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
+    from .shape import HostProcess
+
     class Event(TypedDict, total=False):
         """What is not known is absent.
 
-        kind: ``delegate`` (a sub-agent is about to be started), ``stop`` (it stopped), ``finalize``
-        (somebody said how the work ended). at: when we heard of it. marked, marked_id: what the last
-        line of ``last_message`` says in our own words. spoke: there was a last message, kept or not. again:
-        the agent had been kept going after an earlier stop. transcript_path: the agent's own.
+        kind: one of ``KINDS``. at: when we heard of it. host_agent_id, tool_use_id, parent_host_agent_id:
+        the host's own keys. key_file, key_name: where the host will have noted the ``tool_use_id``. host_process: the process that runs the agents. resume: the sessions that a
+        delegation asks for in our own words, each once; mentioned: the ids found elsewhere in it.
+        marked, marked_id: what the last line of ``last_message`` says in our own words; told_id: the
+        session that our words in the agent's own first message name. spoke: there was a last message, kept or
+        not; of a failure, that the agent itself told it. again: the agent had been kept going after an earlier stop. launch: the host said
+        that it launched the agent, not that it woke. interrupted: somebody stopped it. running: the
+        host's agents that are alive. transcript_path: the agent's own.
         """
 
         kind: str
@@ -28,22 +35,57 @@ if TYPE_CHECKING:
         host_agent_id: str
         tool_use_id: str
         parent_host_agent_id: str
+        key_file: str
+        key_name: str
+        host_process: HostProcess
         agent_id: str
         agent_name: str
         purpose: str
         background: bool
+        resume: list[str]
+        mentioned: list[str]
         transcript_path: str
         last_message: str
         marked: str
         marked_id: str
+        told_id: str
         spoke: bool
         again: bool
+        launch: bool
+        interrupted: bool
+        running: list[str]
         outcome: str
         summary: str
         error: str
 
 
-KINDS = ("delegate", "stop", "finalize")
+DELEGATE = "delegate"
+START = "start"
+STOP = "stop"
+FAIL = "fail"
+RETURNED = "returned"
+OVER = "over"
+MESSAGE = "message"
+NOTIFICATION = "notification"
+SESSION_START = "session_start"
+SESSION_END = "session_end"
+MAIN_STOP = "main_stop"
+FINALIZE = "finalize"
+
+KINDS = (
+    DELEGATE,  # a sub-agent is about to be started
+    START,  # it is at work
+    STOP,  # it stopped, for this time
+    FAIL,  # it, or its delegation, failed or was interrupted
+    RETURNED,  # its delegation gave its report back
+    OVER,  # its delegation is dealt with, whatever became of it
+    MESSAGE,  # somebody wrote to it
+    NOTIFICATION,  # the main agent is told what became of it
+    SESSION_START,
+    SESSION_END,
+    MAIN_STOP,  # the main agent ended its turn
+    FINALIZE,  # somebody said how the work ended
+)
 
 _texts = (
     "host",
@@ -57,6 +99,9 @@ _texts = (
     "transcript_path",
     "last_message",
     "marked_id",
+    "told_id",
+    "key_file",
+    "key_name",
     "summary",
     "error",
 )
@@ -64,7 +109,8 @@ _texts = (
 check_event = members(
     {"kind": one_of(KINDS), "at": time},
     dict.fromkeys(_texts, text)
-    | dict.fromkeys(("background", "spoke", "again"), flag)
-    | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES)},
+    | dict.fromkeys(("background", "spoke", "again", "launch", "interrupted"), flag)
+    | dict.fromkeys(("resume", "mentioned", "running"), each(text))
+    | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_process},
 )
 """Nothing for an event; ``InvalidInput`` names the first bad key of anything else."""

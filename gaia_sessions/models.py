@@ -143,6 +143,7 @@ class Session(_Shape):
     schema_: Number = Field(alias="schema", default=1)
     revision: Count = Field(default=0, description="One more with every write: what orders writes.")
     history_dropped: Count | None = None
+    continues: str | None = Field(default=None, description="The finished session whose work this one goes on with.")
     runs: Annotated[list[Run], AfterValidator(_check_numbers)] | None = None
     finalized_at: Time | None = None
     duration_seconds: Annotated[float, Field(ge=0)] | None = None

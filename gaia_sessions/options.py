@@ -57,7 +57,19 @@ def _switch(value: object) -> bool:
 
 
 def _durability(value: object) -> str:
-    if value not in ("full", "fast"):
+    return _one_of(value, "full", "fast")
+
+
+def _note(value: object) -> str:
+    return _one_of(value, "all", "resume", "off")
+
+
+def _track(value: object) -> str:
+    return _one_of(value, "all", "named")
+
+
+def _one_of(value: object, *words: str) -> str:
+    if value not in words:
         raise ValueError
     return str(value)
 
@@ -76,6 +88,8 @@ OPTIONS: dict[str, Option] = {
     "lock_timeout": Option("lock_timeout", _waiting, default=10.0, wanted="a number of seconds from 0"),
     "hooks": Option("hooks.enabled", _switch, default=True, wanted="true or false"),
     "ignore_agents": Option("hooks.ignore_agents", _names, default=(), wanted="a list of agent types"),
+    "note": Option("hooks.note", _note, default="all", wanted='"all", "resume" or "off"'),
+    "track": Option("hooks.track", _track, default="all", wanted='"all" or "named"'),
     "store_description": Option("hooks.store_description", _switch, default=True, wanted="true or false"),
     "keep_last_message": Option("hooks.keep_last_message", _switch, default=True, wanted="true or false"),
 }

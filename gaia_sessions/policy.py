@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         advice: str
 
     Condition = tuple[bool, object, object]
-    Rule = Callable[[Record, datetime, "Limits"], Condition]
+    Rule = Callable[["Case"], Condition]
 
 RESUMABLE_REASON = "session_resumable"
 
@@ -51,15 +51,34 @@ class Limits:
         self.max_errors = max_errors
 
 
+class Case:
+    """What is to be decided on. gone: the numbers of the runs whose host is proved to be gone."""
+
+    __slots__ = ("gone", "limits", "now", "record")
+
+    def __init__(self, record: Record, now: datetime, limits: Limits, gone: frozenset[int]) -> None:
+        self.record = record
+        self.now = now
+        self.limits = limits
+        self.gone = gone
+
+
 def decide(
-    agent_id: str, record: Record | None, now: datetime, limits: Limits, *, problem: str | None = None
+    agent_id: str,
+    record: Record | None,
+    now: datetime,
+    limits: Limits,
+    *,
+    problem: str | None = None,
+    gone: frozenset[int] = frozenset(),
 ) -> Decision:
     """The decision on ``record``; None stands for a missing one, or for one unreadable because of ``problem``.
 
     ``checks`` has every condition in the order of the policy, ``reason`` is the first that fails, or
-    ``session_resumable``. ``idle_seconds`` counts from ``last_updated`` and is never negative.
+    ``session_resumable``. ``idle_seconds`` counts from ``last_updated`` and is never negative. ``gone`` has
+    the numbers of the runs whose host is proved to be gone: they are over, whoever will say so.
     """
-    findings = _findings(record, now, limits, problem)
+    findings = _findings(Case(record, now, limits, gone) if record else None, problem)
     reason = next((reason for (reason, finding) in findings if not finding["ok"]), RESUMABLE_REASON)
     return {
         "should_resume": reason == RESUMABLE_REASON,
@@ -72,14 +91,14 @@ def decide(
     }
 
 
-def _findings(record: Record | None, now: datetime, limits: Limits, problem: str | None) -> list[tuple[str, Finding]]:
-    found = record is not None or problem is not None
+def _findings(case: Case | None, problem: str | None) -> list[tuple[str, Finding]]:
+    found = case is not None or problem is not None
     findings = [
         _finding("not_found", "exists", (found, found, True)),
         _finding("corrupt", "readable", (problem is None, problem, None)),
     ]
     for reason, name, rule in _RULES:
-        findings.append(_finding(reason, name, rule(record, now, limits) if record else (False, None, None)))
+        findings.append(_finding(reason, name, rule(case) if case else (False, None, None)))
     return findings
 
 
@@ -88,37 +107,42 @@ def _finding(reason: str, name: str, condition: Condition) -> tuple[str, Finding
     return reason, {"name": name, "ok": ok, "actual": actual, "limit": limit}
 
 
-def _phase(record: Record, _now: datetime, _limits: Limits) -> Condition:
-    return is_resumable(record["phase"]), record["phase"], list(RESUMABLE)
+def _phase(case: Case) -> Condition:
+    phase = case.record["phase"]
+    return is_resumable(phase), phase, list(RESUMABLE)
 
 
-def _no_live_run(record: Record, _now: datetime, _limits: Limits) -> Condition:
-    live = [run["run"] for run in record.get("runs", ()) if is_live(run)]
+def _no_live_run(case: Case) -> Condition:
+    live = [run["run"] for run in case.record.get("runs", ()) if is_live(run) and run["run"] not in case.gone]
     return not live, live, []
 
 
-def _not_claimed(record: Record, now: datetime, _limits: Limits) -> Condition:
-    claimed = [run["run"] for run in record.get("runs", ()) if is_claimed(run, now)]
+def _not_claimed(case: Case) -> Condition:
+    runs = case.record.get("runs", ())
+    claimed = [run["run"] for run in runs if is_claimed(run, case.now) and run["run"] not in case.gone]
     return not claimed, claimed, []
 
 
-def _ready(record: Record, _now: datetime, _limits: Limits) -> Condition:
-    return record["resume_ready"], record["resume_ready"], True
+def _ready(case: Case) -> Condition:
+    ready = case.record["resume_ready"]
+    return ready, ready, True
 
 
-def _clock(record: Record, now: datetime, _limits: Limits) -> Condition:
-    ahead = (read_time(record["last_updated"]) - now).total_seconds()
+def _clock(case: Case) -> Condition:
+    ahead = (read_time(case.record["last_updated"]) - case.now).total_seconds()
     limit = FUTURE_TOLERANCE.total_seconds()
     return ahead <= limit, max(0.0, ahead), limit
 
 
-def _idle(record: Record, now: datetime, limits: Limits) -> Condition:
-    idle = seconds_between(read_time(record["last_updated"]), now)
-    return idle < limits.idle.total_seconds(), idle, limits.idle.total_seconds()
+def _idle(case: Case) -> Condition:
+    idle = seconds_between(read_time(case.record["last_updated"]), case.now)
+    limit = case.limits.idle.total_seconds()
+    return idle < limit, idle, limit
 
 
-def _errors(record: Record, _now: datetime, limits: Limits) -> Condition:
-    return record["error_count"] < limits.max_errors, record["error_count"], limits.max_errors
+def _errors(case: Case) -> Condition:
+    count = case.record["error_count"]
+    return count < case.limits.max_errors, count, case.limits.max_errors
 
 
 _RULES: tuple[tuple[str, str, Rule], ...] = (

@@ -1,16 +1,16 @@
-"""The runs of a session: when a host really ran its sub-agent, and how each run ended.
+"""The runs of a session: when a host really ran its sub-agent.
 
-Owns how runs begin, are found by a host's exact keys, start and end. Never guesses: keys either
-match or they do not. Pure, like ``changes``; knows hosts only by the ids they give.
+Owns how runs begin, start and are found by a host's exact keys. Never guesses: keys either match or they
+do not. How runs end is in ``endings``. Pure, like ``changes``; knows hosts only by the ids they give.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from .changes import active_at, finalized, in_phase, rejudged
+from .changes import active_at, in_phase
 from .clock import FUTURE_TOLERANCE, read_time, write_time
-from .phases import APPROVAL, COMPLETED, FAILED, INITIALIZING, INVESTIGATING, is_final, is_resumable
+from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, is_final
 from .record import has_newer_schema
 
 TYPE_CHECKING = False
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 CLAIM_LAPSES = timedelta(minutes=10)
 """A claim without a start holds the session for so long."""
 
-LONGEST_MESSAGE = 4000
-"""Characters kept of what an agent said last."""
-
 _BEGUN = frozenset(["started_at", "host_agent_id", "reported"])
 
 
@@ -35,9 +32,19 @@ def has_ended(run: Run) -> bool:
     return "ended_at" in run
 
 
+def has_begun(run: Run) -> bool:
+    """Known to have been started: only delegated ones may never be."""
+    return not _BEGUN.isdisjoint(run)
+
+
 def is_live(run: Run) -> bool:
-    """Known to have begun and not known to have ended. Nothing is known of its host process, so it counts as alive."""
-    return not has_ended(run) and not _BEGUN.isdisjoint(run)
+    """Known to have begun and not known to have ended; whether its host is still there is not asked."""
+    return not has_ended(run) and has_begun(run)
+
+
+def is_latest(record: Record, run: Run) -> bool:
+    """Whether no later run was begun or claimed: news of an earlier one says nothing about the work as it is now."""
+    return run["run"] == len(record["runs"])
 
 
 def began_at(run: Run) -> datetime | None:
@@ -108,72 +115,31 @@ def reported(record: Record, phase: str) -> Record:
     run = record.get("runs", [])[-1:]
     if not run or has_ended(run[0]):
         return record
-    return _with_run(record, {**run[0], "reported": phase})
+    return with_run(record, {**run[0], "reported": phase})
 
 
-def joined(record: Record, run: Run, host_agent_id: str, now: datetime) -> Record:
-    """The agent ``host_agent_id`` turned out to be at work for ``run``: the first news of that is its start."""
-    if run.get("host_agent_id") == host_agent_id:
+def begun(record: Record, run: Run, known: Run, now: datetime) -> Record:
+    """The agent of ``run`` is at work; ``known`` is what the news told of it. The first news of that is its start.
+
+    A session that had not begun is investigated from then on; one that waited for approval and is resumed
+    is being executed: whoever resumes it has decided. Neither is *reported*.
+    """
+    if known.items() <= run.items():
         return record
-    known = _with_run(record, {**run, "host_agent_id": host_agent_id})
-    if is_final(record["phase"]):
-        return known
-    known = active_at(known, now)
-    return in_phase(known, INVESTIGATING, now) if known["phase"] == INITIALIZING else known
+    record = with_run(record, {**run, **known})
+    if has_begun(run) or has_ended(run) or is_final(record["phase"]):
+        return record
+    return in_phase(active_at(record, now), _phase_once_begun(record, run), now)
 
 
-def stopped(record: Record, run: Run, marked: str | None, told: Run, now: datetime) -> Record:
-    """``run`` ended with a stop, and the session pauses or is finalized with it.
-
-    ``told`` is what else the stop told of the run, ``marked`` the phase that the agent's own last line
-    names. The session pauses when that is a resumable one, or when ``approval`` was the last reported in
-    this run; it fails when it is ``failed``; else it is completed. A finalization made here is
-    provisional: see ``restopped``. Of a session finalized otherwise only the run is closed.
-    """
-    phase = _phase_after_stop(run, marked)
-    known = _with_run(record, _stopped_run(run, marked, told, now))
-    if is_final(record["phase"]):
-        return known
-    known = active_at(known, now)
-    return finalized(known, phase, None, now) if is_final(phase) else in_phase(known, phase, now)
+def _phase_once_begun(record: Record, run: Run) -> str:
+    if record["phase"] == APPROVAL and run["run"] > 1:
+        return EXECUTING
+    return INVESTIGATING if record["phase"] == INITIALIZING else record["phase"]
 
 
-def may_be_rejudged(record: Record, run: Run) -> bool:
-    """Whether ``run`` is the latest and stopped, and, if the session is final, that stop made it so."""
-    if run["run"] != len(record["runs"]) or run.get("end") != "stopped":
-        return False
-    return not is_final(record["phase"]) or record.get("finalized_at") == run["ended_at"]
-
-
-def restopped(record: Record, run: Run, marked: str | None, told: Run, now: datetime) -> Record:
-    """The same run stopped again, because somebody kept its agent going after the first stop: judged afresh.
-
-    A phase reported by the marker of the first stop no longer counts; one reported by command does.
-    """
-    earlier = run if "detail" not in run else _without(run, "reported", "detail")
-    settled = rejudged(record, _phase_after_stop(earlier, marked), now)
-    return active_at(_with_run(settled, _stopped_run(earlier, marked, told, now)), now)
-
-
-def _phase_after_stop(run: Run, marked: str | None) -> str:
-    if marked is None:
-        return APPROVAL if run.get("reported") == APPROVAL else COMPLETED
-    return marked if is_resumable(marked) else FAILED
-
-
-def _stopped_run(run: Run, marked: str | None, told: Run, now: datetime) -> Run:
-    ended: Run = {**run, **told, "ended_at": write_time(now), "end": "stopped"}
-    if marked is not None:
-        ended["reported"] = marked
-        ended["detail"] = "said so in its last line"
-    return ended
-
-
-def _without(run: Run, *keys: str) -> Run:
-    return {key: value for key, value in run.items() if key not in keys}  # type: ignore[return-value]
-
-
-def _with_run(record: Record, run: Run) -> Record:
+def with_run(record: Record, run: Run) -> Record:
+    """``run`` in the place of the one with its number."""
     runs = list(record["runs"])
     runs[run["run"] - 1] = run
     return {**record, "runs": runs}

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         schema: int
         revision: int
         history_dropped: NotRequired[int]
+        continues: NotRequired[str]
         runs: NotRequired[list[Run]]
         finalized_at: NotRequired[str]
         duration_seconds: NotRequired[float]
@@ -92,7 +93,15 @@ if TYPE_CHECKING:
         problem: str
 
 
-ENDS = ("killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied")
+KILLED = "killed"
+FAILED = "failed"
+STOPPED = "stopped"
+RETURNED = "returned"
+ENDED_WITH_HOST = "ended_with_host"
+LOST = "lost"
+DENIED = "denied"
+
+ENDS = (KILLED, FAILED, STOPPED, RETURNED, ENDED_WITH_HOST, LOST, DENIED)
 """How a run can end, the strongest evidence first."""
 
 _phase = one_of(PHASES)
@@ -108,13 +117,13 @@ _run_texts = (
     "transcript_path",
 )
 
-_process = members({}, {"pid": count_from(1)} | dict.fromkeys(("started", "boot_id", "pid_ns", "machine"), text))
+check_process = members({}, {"pid": count_from(1)} | dict.fromkeys(("started", "boot_id", "pid_ns", "machine"), text))
 
 _run = members(
     {"run": count_from(1)},
     dict.fromkeys(_run_texts, text)
     | dict.fromkeys(("claimed_at", "started_at", "ended_at"), time)
-    | {"host_process": _process, "background": flag, "end": one_of(ENDS), "reported": _phase},
+    | {"host_process": check_process, "background": flag, "end": one_of(ENDS), "reported": _phase},
 )
 
 _each_run = each(_run)
@@ -147,6 +156,7 @@ check_record = members(
     },
     {
         "history_dropped": count_from(0),
+        "continues": text,
         "runs": _runs,
         "finalized_at": time,
         "duration_seconds": seconds,

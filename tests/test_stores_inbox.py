@@ -28,7 +28,7 @@ from gaia_sessions.clock import read_time
 from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.stores.files import FileStore
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-apply_deferred(FileStore(sys.argv[1]), read_time(sys.argv[2]))
+apply_deferred(FileStore(sys.argv[1]), read_time(sys.argv[2]), Config({}))
 """
 
 

@@ -2,3 +2,5 @@
 
 PRE_DELEGATE = "pre_delegate"
 SUBAGENT_STOP = "subagent_stop"
+HOOK = "hook"
+"""The one entry for every event of a host."""

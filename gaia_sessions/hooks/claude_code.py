@@ -1,143 +1,293 @@
 """Claude Code: its hook JSON as normal events.
 
 Owns what this host calls things, as seen in runs of 2.1.197 and 2.1.330. The tool that starts a sub-agent
-is ``Agent`` (``Task`` in older versions); a stop names the agent but not the delegation, which only the
-``meta.json`` beside the agent's transcript tells. Everything in a payload is untrusted: what does not
-look as expected is not ours.
+is ``Agent`` (``Task`` in older versions); what it tells of an agent names the agent but not its
+delegation, and what it tells of a delegation does not name the agent: that both belong together is told
+when the delegation returns, and by the ``meta.json`` beside the agent's transcript. Everything in a
+payload is untrusted: what does not look as expected is not ours.
 """
 
 from __future__ import annotations
 
 import os
 
+from gaia_sessions import events
 from gaia_sessions.clock import write_time
-from gaia_sessions.errors import InvalidInput
-from gaia_sessions.runs import LONGEST_MESSAGE
-from gaia_sessions.stores.directory import Directory
-from gaia_sessions.strictjson import load_object
+from gaia_sessions.phases import ABANDONED, COMPLETED, FAILED
 
-from . import PRE_DELEGATE, SUBAGENT_STOP
-from .marker import read_marker
+from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from .agent_files import KEY, agent_of, delegation_of, first_words, note_of
+from .marker import read_briefed, read_marker, read_mentions, read_requests
+from .speech import clean, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.config import Config
     from gaia_sessions.events import Event
     from gaia_sessions.strictjson import Json
 
-HOST = "claude-code"
+    Payload = dict[str, Json]
+    Reading = Callable[["Told"], list[Event]]
 
+HOST = "claude-code"
+PROGRAMS = ("claude",)
+PID = "CLAUDE_PID"
+
+GENERAL = "general-purpose"
 LONGEST_PURPOSE = 200
+LONGEST_MESSAGE = 4000
 
 _AGENT_TOOLS = ("Agent", "Task")
-_DEFAULT_AGENT = "general-purpose"
 _LONGEST_KEY = 512
-_LONGEST_META = 1 << 16
-_AGENT_ID = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
-
-_KEPT_CONTROLS = frozenset("\t\n")
-_CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in _KEPT_CONTROLS}
+_OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
-def delegation(payload: dict[str, Json], config: Config, now: datetime) -> Event | None:
-    """The event of a PreToolUse that is about to start a sub-agent; None for every other payload."""
-    if payload.get("hook_event_name") != "PreToolUse" or payload.get("tool_name") not in _AGENT_TOOLS:
-        return None
-    asked, host_session_id, tool_use_id = (
-        payload.get("tool_input"),
-        _key(payload, "session_id"),
-        _key(payload, "tool_use_id"),
+def events_of(hook: str, payload: Payload, config: Config, now: datetime) -> list[Event]:
+    """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
+    name = payload.get("hook_event_name")
+    if not isinstance(name, str) or name not in HEARD_BY[hook]:
+        return []
+    told = Told(payload, config, now)
+    return _READINGS[name](told) if told.host_session_id else []
+
+
+class Told:
+    """One payload, and how events are made from it."""
+
+    def __init__(self, payload: Payload, config: Config, now: datetime) -> None:
+        self.payload = payload
+        self.config = config
+        self.now = now
+        self.host_session_id = self.key("session_id")
+        asked = payload.get("tool_input")
+        self.asked = asked if isinstance(asked, dict) else {}
+
+    def key(self, name: str) -> str | None:
+        """An id of the host: any short text; None if there is none."""
+        return _key(self.payload, name)
+
+    def text(self, name: str) -> str:
+        value = self.payload.get(name)
+        return value if isinstance(value, str) else ""
+
+    @property
+    def of_agent_tool(self) -> bool:
+        return self.payload.get("tool_name") in _AGENT_TOOLS
+
+    def event(self, kind: str, **keys: object) -> Event:
+        """An event of this host session with those of ``keys`` that are known."""
+        known = {name: value for name, value in keys.items() if value is not None}
+        base = {"kind": kind, "at": write_time(self.now), "host": HOST, "host_session_id": self.host_session_id}
+        return {**base, **known}  # type: ignore[typeddict-item]
+
+
+def _pre_tool_use(told: Told) -> list[Event]:
+    if told.payload.get("tool_name") == "SendMessage":
+        return _message(told)
+    tool_use_id = told.key("tool_use_id")
+    if not told.of_agent_tool or not tool_use_id or not isinstance(told.payload.get("tool_input"), dict):
+        return []
+    words = f"{told.asked.get('prompt')}\n{told.asked.get('description')}"
+    background = told.asked.get("run_in_background")
+    event = told.event(
+        events.DELEGATE,
+        tool_use_id=tool_use_id,
+        agent_name=_key(told.asked, "subagent_type") or GENERAL,
+        purpose=_purpose(told),
+        parent_host_agent_id=told.key("agent_id"),
+        background=background if isinstance(background, bool) else None,
+        resume=read_requests(words) or None,
+        mentioned=read_mentions(words) or None,
+        host_process=_host_process(),
     )
-    if not isinstance(asked, dict) or not host_session_id or not tool_use_id:
-        return None
-    event: Event = {
-        "kind": "delegate",
-        "at": write_time(now),
-        "host": HOST,
-        "host_session_id": host_session_id,
-        "tool_use_id": tool_use_id,
-        "agent_name": _key(asked, "subagent_type") or _DEFAULT_AGENT,
-        "purpose": _purpose(asked, config),
-    }
-    parent, background = _key(payload, "agent_id"), asked.get("run_in_background")
-    if parent:
-        event["parent_host_agent_id"] = parent
-    if isinstance(background, bool):
-        event["background"] = background
-    return event
+    return [event]
 
 
-def stop(payload: dict[str, Json], config: Config, now: datetime) -> Event | None:
-    """The event of a SubagentStop; None for every other payload, and for stops of what no delegation started.
-
-    Compaction sends those, with an empty ``agent_type``.
-    """
-    host_session_id, host_agent_id = _key(payload, "session_id"), _key(payload, "agent_id")
-    agent_name = _key(payload, "agent_type")
-    if payload.get("hook_event_name") != "SubagentStop" or not host_session_id or not host_agent_id or not agent_name:
-        return None
-    event: Event = {
-        "kind": "stop",
-        "at": write_time(now),
-        "host": HOST,
-        "host_session_id": host_session_id,
-        "host_agent_id": host_agent_id,
-        "agent_name": agent_name,
-        "again": payload.get("stop_hook_active") is True,
-    }
-    tool_use_id = _delegation_of(payload.get("transcript_path"), host_agent_id)
-    if tool_use_id:
-        event["tool_use_id"] = tool_use_id
-    transcript = payload.get("agent_transcript_path")
-    if isinstance(transcript, str):
-        event["transcript_path"] = transcript
-    return _with_last_words(event, payload.get("last_assistant_message"), config)
+def _message(told: Told) -> list[Event]:
+    to = _key(told.asked, "to")
+    return [told.event(events.MESSAGE, host_agent_id=to)] if to else []
 
 
-def _with_last_words(event: Event, message: Json, config: Config) -> Event:
-    event["spoke"] = isinstance(message, str) and bool(message.strip())
-    if not isinstance(message, str) or not event["spoke"]:
-        return event
+def _subagent_start(told: Told) -> list[Event]:
+    agent = told.key("agent_id")
+    name = told.key("agent_type")
+    if not agent or not name:
+        return []
+    transcript = told.payload.get("transcript_path")
+    event = told.event(
+        events.START,
+        host_agent_id=agent,
+        agent_name=name,
+        tool_use_id=delegation_of(transcript, agent),
+        key_file=note_of(transcript, agent),
+        key_name=KEY,
+        host_process=_host_process(),
+    )
+    return [event]
+
+
+def _subagent_stop(told: Told) -> list[Event]:
+    """Compaction sends a stop of what no delegation started, with an empty ``agent_type``."""
+    agent, name = told.key("agent_id"), told.key("agent_type")
+    if not agent or not name:
+        return []
+    transcript = told.payload.get("agent_transcript_path")
+    tool_use_id = delegation_of(told.payload.get("transcript_path"), agent)
+    event = told.event(
+        events.STOP,
+        host_agent_id=agent,
+        agent_name=name,
+        tool_use_id=tool_use_id,
+        told_id=None if tool_use_id else read_briefed(first_words(transcript)),
+        again=told.payload.get("stop_hook_active") is True,
+        transcript_path=transcript if isinstance(transcript, str) else None,
+        **_last_words(told),
+    )
+    return [event]
+
+
+def _stop_failure(told: Told) -> list[Event]:
+    """Without an agent it is the main agent's own turn that failed; who else is running is not told then."""
+    agent = told.key("agent_id")
+    if not agent:
+        return [told.event(events.MAIN_STOP)]
+    error = told.text("last_assistant_message") or told.text("error")
+    tool_use_id = delegation_of(told.payload.get("transcript_path"), agent)
+    keys = {"host_agent_id": agent, "agent_name": told.key("agent_type"), "tool_use_id": tool_use_id}
+    return [_failure(told, error, **keys, spoke=True)]
+
+
+def _post_tool_use(told: Told) -> list[Event]:
+    response = told.payload.get("tool_response")
+    found = response if isinstance(response, dict) else {}
+    if told.payload.get("tool_name") == "TaskStop":
+        agent = _key(found, "task_id")
+        return [_failure(told, "stopped by the main agent", host_agent_id=agent, interrupted=True)] if agent else []
+    tool_use_id, agent = told.key("tool_use_id"), _key(found, "agentId")
+    if not told.of_agent_tool or not tool_use_id:
+        return []
+    keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _asked_name(told)}
+    if found.get("status") == "async_launched":
+        return [told.event(events.START, **keys, launch=True, background=True)] if agent else []
+    return [told.event(events.RETURNED, **keys)] if found.get("status") == "completed" else []
+
+
+def _post_tool_use_failure(told: Told) -> list[Event]:
+    tool_use_id = told.key("tool_use_id")
+    if not told.of_agent_tool or not tool_use_id:
+        return []
+    interrupted = told.payload.get("is_interrupt") is True or None
+    agent = agent_of(told.payload.get("transcript_path"), tool_use_id)
+    keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _asked_name(told)}
+    return [_failure(told, told.text("error"), **keys, interrupted=interrupted)]
+
+
+def _post_tool_batch(told: Told) -> list[Event]:
+    """The host tells of refused delegations nowhere else; their response is a bare text."""
+    calls = told.payload.get("tool_calls")
+    given = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return [event for call in given for event in _refused(told, call)]
+
+
+def _refused(told: Told, call: Payload) -> list[Event]:
+    tool_use_id, response = _key(call, "tool_use_id"), call.get("tool_response")
+    if call.get("tool_name") not in _AGENT_TOOLS or not tool_use_id or not isinstance(response, str):
+        return []
+    agent = agent_of(told.payload.get("transcript_path"), tool_use_id)
+    error = one_line(response, LONGEST_MESSAGE)
+    return [told.event(events.OVER, tool_use_id=tool_use_id, host_agent_id=agent, error=error)]
+
+
+def _user_prompt_submit(told: Told) -> list[Event]:
+    """The end of an agent in the background comes as a prompt; nobody typed it."""
+    prompt = told.text("prompt").strip()
+    if not prompt.startswith("<task-notification>"):
+        return []
+    agent, tool_use_id = _element(prompt, "task-id"), _element(prompt, "tool-use-id")
+    outcome = _OUTCOMES.get(_element(prompt, "status") or "")
+    if not outcome or not (agent or tool_use_id):
+        return []
+    error = None if outcome == COMPLETED else one_line(_element(prompt, "summary") or outcome, LONGEST_MESSAGE)
+    return [told.event(events.NOTIFICATION, host_agent_id=agent, tool_use_id=tool_use_id, outcome=outcome, error=error)]
+
+
+def _stop(told: Told) -> list[Event]:
+    tasks = told.payload.get("background_tasks")
+    if not isinstance(tasks, list):
+        return [told.event(events.MAIN_STOP)]
+    keys = (_key(task, "id") for task in tasks if isinstance(task, dict))
+    return [told.event(events.MAIN_STOP, running=[key for key in keys if key])]
+
+
+def _session_start(told: Told) -> list[Event]:
+    return [told.event(events.SESSION_START)]
+
+
+def _session_end(told: Told) -> list[Event]:
+    return [told.event(events.SESSION_END)]
+
+
+_READINGS: dict[str, Reading] = {
+    "PreToolUse": _pre_tool_use,
+    "SubagentStart": _subagent_start,
+    "SubagentStop": _subagent_stop,
+    "StopFailure": _stop_failure,
+    "PostToolUse": _post_tool_use,
+    "PostToolUseFailure": _post_tool_use_failure,
+    "PostToolBatch": _post_tool_batch,
+    "UserPromptSubmit": _user_prompt_submit,
+    "Stop": _stop,
+    "SessionStart": _session_start,
+    "SessionEnd": _session_end,
+}
+"""What reads which event."""
+
+HEARD_BY = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",), HOOK: tuple(_READINGS)}
+"""Which events each hook is there for."""
+
+
+def _failure(told: Told, error: str, **keys: object) -> Event:
+    return told.event(events.FAIL, **keys, error=one_line(error, LONGEST_MESSAGE) or None)
+
+
+def _asked_name(told: Told) -> str:
+    return _key(told.asked, "subagent_type") or GENERAL
+
+
+def _last_words(told: Told) -> dict[str, object]:
+    message = told.text("last_assistant_message")
+    if not message.strip():
+        return {"spoke": False}
     marked, marked_id = read_marker(message)
-    if marked:
-        event["marked"] = marked
-    if marked_id:
-        event["marked_id"] = marked_id
-    if config.keep_last_message:
-        event["last_message"] = message.translate(_CONTROLS)[-LONGEST_MESSAGE:]
-    return event
+    kept = clean(message)[-LONGEST_MESSAGE:] if told.config.keep_last_message else None
+    return {"spoke": True, "marked": marked, "marked_id": marked_id, "last_message": kept}
 
 
-def _purpose(asked: dict[str, Json], config: Config) -> str:
-    description = asked.get("description")
-    if not config.store_description or not isinstance(description, str):
+def _purpose(told: Told) -> str:
+    description = told.asked.get("description")
+    if not told.config.store_description or not isinstance(description, str):
         return "general"
-    words = " ".join(description.translate(_CONTROLS).split())
-    return words[:LONGEST_PURPOSE] or "general"
+    return one_line(description, LONGEST_PURPOSE) or "general"
+
+
+def _host_process() -> object:
+    from gaia_sessions import processes
+
+    told = os.environ.get(PID, "")
+    pid = int(told) if told.isdecimal() and len(told) < 10 else processes.nearest_ancestor(PROGRAMS)  # noqa: PLR2004
+    return processes.describe(pid) if pid else None
+
+
+def _element(text: str, name: str) -> str | None:
+    """What the element ``name`` holds; as a key it must be short, anything longer is cut by whoever shows it."""
+    _, opened, rest = text.partition(f"<{name}>")
+    inside, closed, _ = rest.partition(f"</{name}>")
+    return inside.strip() or None if opened and closed else None
 
 
 def _key(payload: dict[str, Json], name: str) -> str | None:
-    """An id of the host: any short text; None if there is none."""
     value = payload.get(name)
     return value if isinstance(value, str) and 0 < len(value) <= _LONGEST_KEY else None
-
-
-def _delegation_of(transcript_path: Json, host_agent_id: str) -> str | None:
-    """The ``toolUseId`` that the host wrote beside the agent's transcript, if it is there by now."""
-    if not isinstance(transcript_path, str) or not os.path.isabs(transcript_path) or "\0" in transcript_path:
-        return None
-    if not _AGENT_ID.issuperset(host_agent_id):
-        return None
-    folder = os.path.join(transcript_path.removesuffix(".jsonl"), "subagents")
-    try:
-        with Directory.at(folder) as agents:
-            meta = load_object(agents.read(f"agent-{host_agent_id}.meta.json", _LONGEST_META), _LONGEST_META)
-    except (OSError, InvalidInput):
-        return None
-    return _key(meta, "toolUseId")
-
-
-EVENTS = {PRE_DELEGATE: delegation, SUBAGENT_STOP: stop}
-"""What makes the event, by hook."""

@@ -48,7 +48,7 @@ class Desk:
         """Whoever writes first applies what waits in the inbox."""
         from gaia_sessions.lifecycle import news
 
-        self.applied += news.apply_deferred(self.store, self.now)
+        self.applied += news.apply_deferred(self.store, self.now, self.config)
 
 
 def pre_delegate(asked: Asked, desk: Desk) -> Answer:
@@ -76,7 +76,7 @@ def subagent_stop(asked: Asked, desk: Desk) -> Answer:
 
     desk.take_in_deferred()
     try:
-        done, _ = news.take_in(desk.store, event, desk.now, desk.timeout)
+        done = news.take_in(desk.store, event, desk.now, desk.config, desk.timeout).word
     except SessionNotFound as missing:
         done = missing.code
     return {"finalized": done == "finalized", "agent_id": agent_id, "outcome": event["outcome"], "reason": done}

@@ -1,7 +1,8 @@
-"""The marker: one line with which an agent says, in our words, why it stops.
+"""Our own words in what agents write: the lines that begin with ``[gaia-sessions:``.
 
-``[gaia-sessions: approval] why``, as the last line of its last message. Owns reading it; nothing else in
-a message is ever read for meaning.
+``[gaia-sessions: approval] why``, as the last line of an agent's last message, says why it stops;
+``[gaia-sessions: resume ID]``, as a line of a delegation, asks to go on with a session. Owns reading
+them; nothing else in a text is ever read for meaning.
 """
 
 from __future__ import annotations
@@ -9,9 +10,13 @@ from __future__ import annotations
 from gaia_sessions.ids import is_agent_id
 from gaia_sessions.phases import FAILED, RESUMABLE
 
-_OPENING = "[gaia-sessions:"
+OPENING = "[gaia-sessions:"
+RESUME = "resume"
+BRIEFING = "briefing"
+
 _DECORATION = " \t\r*_>`"
 _FENCE = "~~~"
+_GENERATED = r"(?<![\w.-])agent-\d{8}-\d{6}-[0-9a-f]{8}(?![\w-])"
 
 
 def read_marker(message: str) -> tuple[str | None, str | None]:
@@ -23,13 +28,44 @@ def read_marker(message: str) -> tuple[str | None, str | None]:
     return words[0].casefold(), named
 
 
+def read_requests(text: str) -> list[str]:
+    """The sessions that lines of ``text`` ask to resume, each once."""
+    if OPENING not in text.casefold():
+        return []
+    requests = (_words(line.strip(_DECORATION), whole=True) for line in text.split("\n"))
+    return list(dict.fromkeys(words[1] for words in requests if _asks(words)))
+
+
+def read_mentions(text: str) -> list[str]:
+    """The ids of the generated form in ``text`` outside our own lines, each once."""
+    if "agent-" not in text:
+        return []
+    import re
+
+    lines = (line for line in text.split("\n") if OPENING not in line.casefold())
+    return list(dict.fromkeys(found for line in lines for found in re.findall(_GENERATED, line, re.ASCII)))
+
+
+def read_briefed(text: str) -> str | None:
+    """The session whose briefing stands in ``text``."""
+    _, _, rest = text.partition(f"{OPENING} {BRIEFING} ")
+    named = rest.partition("]")[0]
+    return named if is_agent_id(named) else None
+
+
+def _asks(words: list[str]) -> bool:
+    return len(words) == 2 and words[0].casefold() == RESUME and is_agent_id(words[1])  # noqa: PLR2004  # verb, id
+
+
 def _last_line(message: str) -> str:
     """The last line with something on it; models like to end with a code fence, or to dress the line up."""
     lines = (line.strip(_DECORATION) for line in reversed(message.split("\n")))
     return next((line for line in lines if line and line != _FENCE), "")
 
 
-def _words(line: str) -> list[str]:
-    if not line.casefold().startswith(_OPENING) or "]" not in line:
+def _words(line: str, *, whole: bool = False) -> list[str]:
+    """The words in the brackets, if the line begins with them; with ``whole`` it must be nothing else."""
+    if not line.casefold().startswith(OPENING) or "]" not in line:
         return []
-    return line[len(_OPENING) : line.index("]")].split()
+    inside, _, after = line[len(OPENING) :].partition("]")
+    return [] if whole and after.strip() else inside.split()

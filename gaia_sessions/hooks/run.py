@@ -20,12 +20,14 @@ from gaia_sessions.clock import utc_now, write_time
 from gaia_sessions.errors import InvalidInput, SessionsError, UnknownOutcome, well_formed
 from gaia_sessions.project import find_root, working_directory
 
-from . import PRE_DELEGATE, SUBAGENT_STOP
+from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.config import Config
     from gaia_sessions.errors import BadSetting
+    from gaia_sessions.events import Event
+    from gaia_sessions.lifecycle.done import Done
     from gaia_sessions.stores.directory import Directory
     from gaia_sessions.stores.files import FileStore
     from gaia_sessions.stores.locks import Release
@@ -41,6 +43,10 @@ READING_LASTS = 1.5
 LOCK_WAIT = 2.0
 ALL_LASTS = 2.6
 """Seconds. The rest of the three belongs to starting and ending an interpreter."""
+
+SESSION_START = "session_start"
+ANSWERED = frozenset(["delegate", "start", "returned", "notification", SESSION_START])
+"""The kinds of events that may have an answer; the others are spared the import of what makes one."""
 
 _OF_A_HOST = "hook_event_name"
 _BLANK: dict[str, dict[str, object]] = {
@@ -73,7 +79,7 @@ class Call:
         self.hook = hook
         self.started = time.monotonic()
         self.now = utc_now()
-        self.of_a_host = True
+        self.of_a_host = True  # until it is plain that nobody but a person can have asked
         self.off = False
         self.payload: Payload | None = None
         self.root: str | None = None
@@ -87,9 +93,9 @@ class Call:
             return
         try:
             self.payload = strictjson.load_object(data, INPUT_LIMIT)
-            self.of_a_host = _OF_A_HOST in self.payload
+            self.of_a_host = self.hook == HOOK or _OF_A_HOST in self.payload
         except InvalidInput:
-            self.of_a_host = _OF_A_HOST.encode() in data
+            self.of_a_host = self.hook == HOOK or _OF_A_HOST.encode() in data
             self._settings()  # so that the log can tell of it
             raise
         config = self._settings()
@@ -130,18 +136,39 @@ class Call:
             return
         from . import claude_code
 
-        event = claude_code.EVENTS[self.hook](payload, config, self.now)
-        if event and event["agent_name"].casefold() in config.ignore_agents:
+        told = claude_code.events_of(self.hook, payload, config, self.now)
+        wanted = [event for event in told if _is_tracked(event, config, claude_code.GENERAL)]
+        if told and not wanted:
             self.off = True
             return
-        self.line |= {"event": _shortened(payload[_OF_A_HOST]), **_ids(payload), "decision": "not_ours"}
-        if event:
+        self.line |= {"event": _shortened(payload.get(_OF_A_HOST)), **_ids(payload), "decision": "not_ours"}
+        for event in wanted:
+            self._apply(payload, event, config)
+
+    def _apply(self, payload: Payload, event: Event, config: Config) -> None:
+        from gaia_sessions.lifecycle.done import Done
+
+        store = self._store(config)
+        if event["kind"] == SESSION_START:
+            done = Done("heard")
+        else:
             from gaia_sessions.lifecycle import news
 
-            store = self._store(config)
-            self._note_deferred(news.apply_deferred(store, self.now))
-            done, agent_id = news.take_in(store, event, self.now, LOCK_WAIT)
-            self.line |= {"decision": done, "session": agent_id}
+            self._note_deferred(news.apply_deferred(store, self.now, config))
+            done = news.take_in(store, event, self.now, config, LOCK_WAIT)
+        self.line |= {"decision": done.word, "session": done.agent_id}
+        if done.refused:
+            self.line["refused"] = done.refused
+        if event["kind"] in ANSWERED:
+            self._tell(payload, event, done, store, config)
+
+    def _tell(self, payload: Payload, event: Event, done: Done, store: FileStore, config: Config) -> None:
+        from .answers import Answering, answer
+
+        told = answer(Answering(payload, event, done, store, config, self.now))
+        if told:
+            self.line["told"] = True
+            streams.write_output(strictjson.dump_line(told, OUTPUT_LIMIT))
 
     def _answer(self, payload: Payload, config: Config) -> None:
         if self.off:
@@ -181,6 +208,14 @@ class Call:
     def _note_deferred(self, applied: list[str]) -> None:
         if applied:
             self.line["inbox"] = applied
+
+
+def _is_tracked(event: Event, config: Config, general: str) -> bool:
+    """Whether the settings want sessions for this agent's type; news that does not tell it is joined or not."""
+    name = event.get("agent_name")
+    if name is None:
+        return True
+    return name.casefold() not in config.ignore_agents and not (config.track == "named" and name == general)
 
 
 def _wait_until(end: float, folder: Directory, name: str, seconds: float) -> Release | None:

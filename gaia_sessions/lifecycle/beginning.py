@@ -15,19 +15,24 @@ if TYPE_CHECKING:
 
     from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.stores.port import Entry, Store
 
     Chance = Callable[[int], bytes]
     """So many random bytes."""
 
 
 def create_under_new_id(
-    store: Store, record: Record, now: datetime, chance: Chance, aliases: tuple[Alias, ...] = ()
+    store: Store,
+    record: Record,
+    now: datetime,
+    chance: Chance,
+    aliases: tuple[Alias, ...] = (),
+    entry: Entry | None = None,
 ) -> Record:
     """Keeps ``record``, under another made id should its own be taken by chance."""
     while True:
         try:
-            store.create(record, aliases)
+            store.create(record, aliases, entry)
         except SessionExists:
             record = {**record, "agent_id": new_agent_id(now, chance(4))}
         else:

@@ -21,6 +21,7 @@ from gaia_sessions.errors import (
     well_formed,
 )
 from gaia_sessions.phases import is_resumable
+from gaia_sessions.processes import runs_gone
 from gaia_sessions.record import has_newer_schema, is_open
 from gaia_sessions.runs import began_at, has_ended
 
@@ -84,11 +85,12 @@ class Rule:
             return "clock_skew"
         if not self.is_old(record):
             return None
-        if any(self._may_run(run) for run in record.get("runs", ())):
+        gone = runs_gone(record)
+        if any(run["run"] not in gone and self._may_run(run) for run in record.get("runs", ())):
             return "running"
         if not is_resumable(record["phase"]):  # the policy would say so too, after asking everything else
             return None
-        decision = policy.decide(record["agent_id"], record, self.now, self.limits)
+        decision = policy.decide(record["agent_id"], record, self.now, self.limits, gone=gone)
         return "resumable" if decision["should_resume"] else None
 
     def _may_run(self, run: Run) -> bool:

@@ -1,39 +1,49 @@
-"""A delegation begins: its session, made once however often the host tells of it.
+"""A delegation begins: its session, made once however often the host tells of it, or the one it resumes.
 
-Owns the join of a delegation by its exact key. Look-up and creation run under a lock on that key, so the
-same delegation told twice, or twice at once, is one session.
+Owns the join of a delegation by its exact key, and the claim. Look-up and creation run under a lock on
+that key, so the same delegation told twice, or twice at once, is one session. A delegation is never
+refused here: what may not be resumed is begun anew.
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from gaia_sessions import runs
-from gaia_sessions.errors import CorruptSession, SessionNotFound
+from gaia_sessions.clock import read_time
+from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound
 from gaia_sessions.ids import new_agent_id
-from gaia_sessions.record import new_record
+from gaia_sessions.record import has_newer_schema, new_record
+from gaia_sessions.shape import DENIED, LOST
 
 from .beginning import create_under_new_id
+from .done import KNOWN, Done
+from .joins import entry_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
+    from gaia_sessions.config import Config
     from gaia_sessions.events import Event
-    from gaia_sessions.shape import Run
+    from gaia_sessions.policy import Limits
+    from gaia_sessions.shape import Record, Run
     from gaia_sessions.stores.port import Store
 
     from .beginning import Chance
 
-_KEYS_OF_RUN = (
-    "host",
-    "host_session_id",
-    "tool_use_id",
-    "parent_host_agent_id",
-    "background",
-)
+_KEYS_OF_RUN = ("host", "host_session_id", "tool_use_id", "parent_host_agent_id", "host_process", "background")
+
+CLAIM_YIELDS = timedelta(seconds=10)
+"""A claim older than this gives way to a new request of the same main session; younger ones run side by side."""
+
+CONTINUED_FOR = frozenset(["phase_not_resumable", "not_ready", "clock_skew", "expired", "too_many_errors"])
+"""Reasons for which work is taken up in a new session; for any other the delegation is an ordinary one."""
 
 
-def delegate(store: Store, event: Event, now: datetime, chance: Chance, timeout: float) -> tuple[str, str]:
-    """What was done, ``created`` or ``known``, and the id of the session of this delegation.
+def delegate(store: Store, event: Event, now: datetime, chance: Chance, config: Config, timeout: float) -> Done:
+    """``created``, ``continued`` or ``claimed``; ``known`` if the host told of this delegation before.
 
     Raises ``LockTimeout`` after ``timeout`` seconds of somebody else being at it.
     """
@@ -41,21 +51,123 @@ def delegate(store: Store, event: Event, now: datetime, chance: Chance, timeout:
     with store.exclusive(("delegation", *key), timeout):
         known = session_of_delegation(store, *key)
         if known:
-            return "known", known
-        record = new_record(new_agent_id(now, chance(4)), event["agent_name"], event["purpose"], {}, now)
-        keys: Run = {name: event[name] for name in _KEYS_OF_RUN if name in event}  # type: ignore[literal-required, assignment]
-        aliases = (runs.delegation_alias(*key),)
-        kept = create_under_new_id(store, runs.delegated(record, keys, now), now, chance, aliases)
-        return "created", kept["agent_id"]
+            return _known(store, known, key)
+        asked = requested(store, event)
+        if asked is None:
+            return _begun(store, event, now, chance, None)
+        return _resumed(store, event, now, chance, config.limits, timeout, asked)
 
 
-def session_of_delegation(store: Store, host_session_id: str, tool_use_id: str) -> str | None:
-    """The id of the session that has a run for exactly this delegation: the alias hints, the record decides."""
+def requested(store: Store, event: Event) -> str | None:
+    """The session that the delegation asks for: in our own words, or by the one id in it that fits."""
+    resume = event.get("resume", [])
+    if resume:
+        return resume[0] if len(resume) == 1 else None
+    fitting = [agent_id for agent_id in event.get("mentioned", []) if _is_of_kind(store, agent_id, event["agent_name"])]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def session_of_delegation(store: Store, host_session_id: str, tool_use_id: str) -> Record | None:
+    """The session that has a run for exactly this delegation: the alias hints, the record decides."""
     agent_id = store.find(runs.delegation_alias(host_session_id, tool_use_id))
-    if agent_id is None:
-        return None
+    record = _readable(store, agent_id) if agent_id else None
+    return record if record and runs.run_of_delegation(record, host_session_id, tool_use_id) else None
+
+
+def _known(store: Store, record: Record, key: tuple[str, str]) -> Done:
+    """The same answer again."""
+    run = runs.run_of_delegation(record, *key)
+    if run and run["run"] > 1:
+        return Done(KNOWN, record=record, resumed=_before(record, run))
+    earlier = record.get("continues")
+    return Done(KNOWN, record=record, resumed=_readable(store, earlier) if earlier else None, reason="continued")
+
+
+def _resumed(
+    store: Store, event: Event, now: datetime, chance: Chance, limits: Limits, timeout: float, asked: str
+) -> Done:
+    claim = _Claim(event, now, limits)
+    aliases = (runs.delegation_alias(event["host_session_id"], event["tool_use_id"]),)
+    try:
+        earlier = store.read(asked)
+        entry = entry_of(event, now, len(earlier.get("runs", ())) + 1)
+        record = store.change(asked, claim.rule, timeout=timeout, aliases=aliases, entry=entry)
+    except (SessionNotFound, CorruptSession, NewerSchema) as error:
+        return _begun(store, event, now, chance, None, refused=error.code)
+    if claim.refused is None:
+        return Done("claimed", record=record, resumed=_before(record, record["runs"][-1]))
+    continued = record if claim.refused in CONTINUED_FOR else None
+    return _begun(store, event, now, chance, continued, refused=claim.refused)
+
+
+class _Claim:
+    """The rule that appends the run of a resume, if the policy allows it; afterwards why it was refused."""
+
+    def __init__(self, event: Event, now: datetime, limits: Limits) -> None:
+        self.event = event
+        self.now = now
+        self.limits = limits
+        self.refused: str | None = None
+
+    def rule(self, record: Record) -> Record:
+        from gaia_sessions import policy  # only a resume asks for it
+
+        freed = self._freed(record)
+        decision = policy.decide(record["agent_id"], freed, self.now, self.limits)
+        if not decision["should_resume"]:
+            self.refused = decision["reason"]
+            return record
+        return runs.delegated(freed, keys_of_run(self.event), self.now)
+
+    def _freed(self, record: Record) -> Record:
+        """Without what no longer stands in the way: runs of a host that is gone, and this main session's old claims."""
+        from gaia_sessions.endings import ended
+        from gaia_sessions.processes import runs_gone
+
+        for number in runs_gone(record):
+            record = ended(record, record["runs"][number - 1], LOST, {"detail": "its host was gone"}, self.now)
+        for run in list(self._old_claims(record)):
+            record = ended(record, run, DENIED, {"detail": "gave way to a new request"}, self.now)
+        return record
+
+    def _old_claims(self, record: Record) -> Iterator[Run]:
+        for run in record.get("runs", ())[1:]:
+            mine = run.get("host_session_id") == self.event["host_session_id"]
+            if mine and runs.is_claimed(run, self.now) and self.now - read_time(run["claimed_at"]) > CLAIM_YIELDS:
+                yield run
+
+
+def _begun(
+    store: Store, event: Event, now: datetime, chance: Chance, earlier: Record | None, refused: str | None = None
+) -> Done:
+    fresh = new_record(new_agent_id(now, chance(4)), event["agent_name"], event["purpose"], {}, now)
+    if earlier:
+        fresh["continues"] = earlier["agent_id"]
+    aliases = (runs.delegation_alias(event["host_session_id"], event["tool_use_id"]),)
+    record = runs.delegated(fresh, keys_of_run(event), now)
+    kept = create_under_new_id(store, record, now, chance, aliases, entry_of(event, now, 1))
+    word = "continued" if earlier else "created"
+    return Done(word, record=kept, resumed=earlier, reason=refused if earlier else None, refused=refused)
+
+
+def keys_of_run(event: Event) -> Run:
+    """What a delegation tells of the run it begins."""
+    return {name: event[name] for name in _KEYS_OF_RUN if name in event}  # type: ignore[literal-required, return-value]
+
+
+def _before(record: Record, run: Run) -> Record:
+    """The session as it stood when ``run`` was claimed, as far as its runs go."""
+    return {**record, "runs": record["runs"][: run["run"] - 1]}
+
+
+def _is_of_kind(store: Store, agent_id: str, agent_name: str) -> bool:
+    record = _readable(store, agent_id)
+    return record is not None and record["agent_name"] == agent_name
+
+
+def _readable(store: Store, agent_id: str) -> Record | None:
     try:
         record = store.read(agent_id)
     except (SessionNotFound, CorruptSession):  # there is nothing to join
         return None
-    return agent_id if runs.run_of_delegation(record, host_session_id, tool_use_id) else None
+    return None if has_newer_schema(record) else record

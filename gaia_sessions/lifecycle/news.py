@@ -12,12 +12,28 @@ from datetime import timedelta
 
 from gaia_sessions.clock import read_time
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure
-from gaia_sessions.events import check_event
+from gaia_sessions.events import (
+    DELEGATE,
+    FAIL,
+    FINALIZE,
+    MAIN_STOP,
+    MESSAGE,
+    NOTIFICATION,
+    OVER,
+    RETURNED,
+    SESSION_END,
+    START,
+    STOP,
+    check_event,
+)
+
+from .done import BUSY, DEFERRED, NO_KEY, NOT_JOINED, Done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from gaia_sessions.config import Config
     from gaia_sessions.events import Event
     from gaia_sessions.stores.port import Store
     from gaia_sessions.strictjson import Json
@@ -25,28 +41,24 @@ if TYPE_CHECKING:
 WAITS = timedelta(hours=24)
 """So long an event waits for its session; then it is dropped."""
 
-DEFERRED = "deferred"
-NOT_JOINED = "not_joined"
-"""The event has a key, and no session has it yet: it may come too early."""
 
-
-def take_in(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str, str | None]:
-    """What was done with ``event``, and to which session; what cannot be done yet is ``deferred``, durably.
+def take_in(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> Done:
+    """What was done with ``event``; what cannot be done yet is ``deferred``, durably.
 
     Waits at most ``timeout`` seconds for whoever holds its session. Raises what the use cases raise, but
     never ``LockTimeout``, and ``StoreFailure`` only if not even deferring is possible.
     """
     try:
-        done, agent_id = _apply(store, event, now, timeout)
+        done = _apply(store, event, now, config, timeout)
     except (LockTimeout, StoreFailure):
-        done, agent_id = NOT_JOINED, event.get("agent_id")
-    if done != NOT_JOINED:
-        return done, agent_id
+        done = Done(BUSY, event.get("agent_id"))
+    if done.word != BUSY and not _may_be_joined(event, done):
+        return done
     store.defer(event, now)
-    return DEFERRED, agent_id
+    return Done(DEFERRED, done.agent_id)
 
 
-def apply_deferred(store: Store, now: datetime) -> list[str]:
+def apply_deferred(store: Store, now: datetime, config: Config) -> list[str]:
     """Applies what waits in the inbox and can be applied without waiting; says what became of each.
 
     What can never be applied is dropped, and so is what could not be applied for a day. An inbox that
@@ -55,18 +67,18 @@ def apply_deferred(store: Store, now: datetime) -> list[str]:
     done = []
     try:
         for name, event in store.deferred():
-            done.append(f"{name} {_apply_one(store, name, event, now)}")  # kept if the next one fails
+            done.append(f"{name} {_apply_one(store, name, event, now, config)}")  # kept if the next one fails
     except StoreFailure as error:
         done.append(f"unread: {error}")
     return done
 
 
-def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, now: datetime) -> str:
+def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, now: datetime, config: Config) -> str:
     if isinstance(event, StoreFailure):
         return f"waits: {event.code}"
     try:
         checked = _checked(event)
-        applied, word = _tried(store, checked)
+        applied, word = _tried(store, checked, config)
     except SessionsError as error:
         store.dismiss(name)
         return f"dropped: {error}"
@@ -76,13 +88,19 @@ def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, 
     return word if applied else f"dropped after a day: {word}"
 
 
-def _tried(store: Store, event: Event) -> tuple[bool, str]:
+def _tried(store: Store, event: Event, config: Config) -> tuple[bool, str]:
     """Whether ``event`` was applied, and what was done or what kept it from being applied for the moment."""
     try:
-        done, _ = _apply(store, event, read_time(event["at"]), 0)
+        done = _apply(store, event, read_time(event["at"]), config, 0)
     except (LockTimeout, StoreFailure, DurabilityUnknown) as error:
         return False, error.code
-    return done != NOT_JOINED, done
+    return done.word != BUSY and not _may_be_joined(event, done), done.word
+
+
+def _may_be_joined(event: Event, done: Done) -> bool:
+    """Whether the news may only have come too early: before its session, or before the host noted its key."""
+    early = done.word == NOT_JOINED or (done.word == NO_KEY and "key_file" in event)
+    return early and event["kind"] in _MAY_COME_EARLY
 
 
 def _checked(event: dict[str, Json] | SessionsError) -> Event:
@@ -95,35 +113,58 @@ def _checked(event: dict[str, Json] | SessionsError) -> Event:
     return event  # type: ignore[return-value]  # just checked
 
 
-def _apply(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str, str | None]:
-    return _USE_CASES[event["kind"]](store, event, now, timeout)
+def _apply(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> Done:
+    kind = event["kind"]
+    event = _with_key(event)
+    if kind == DELEGATE:
+        from .delegations import delegate
+
+        return delegate(store, event, now, os.urandom, config, timeout)
+    if kind == START:
+        from .starts import start
+
+        return start(store, event, now, os.urandom, timeout)
+    if kind in (MAIN_STOP, SESSION_END):
+        from . import turns
+
+        return (turns.main_stop if kind == MAIN_STOP else turns.session_end)(store, event, now, timeout)
+    if kind == FINALIZE:
+        return _finalize(store, event, now, timeout)
+    from . import ends
+
+    return ends.USE_CASES[kind](store, event, now, timeout)
 
 
-def _delegate(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str, str | None]:
-    from .delegations import delegate
+def _with_key(event: Event) -> Event:
+    """The host may have noted by now which delegation the news belongs to."""
+    if "tool_use_id" in event or "key_file" not in event:
+        return event
+    from gaia_sessions.keyfile import read_key
 
-    return delegate(store, event, now, os.urandom, timeout)
-
-
-def _stop(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str, str | None]:
-    from .stops import stop
-
-    return stop(store, event, now, timeout)
+    found = read_key(event["key_file"], event["key_name"])
+    return {**event, "tool_use_id": found} if found else event
 
 
-def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> tuple[str, str | None]:
+def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     from . import sessions
 
-    agent_id = event["agent_id"]
     told = (event["outcome"], event.get("summary"), event.get("error"))
-    sessions.finalize(store, now, agent_id, *told, timeout=timeout)
-    return "finalized", agent_id
+    return Done("finalized", record=sessions.finalize(store, now, event["agent_id"], *told, timeout=timeout))
 
 
-_USE_CASES = {"delegate": _delegate, "stop": _stop, "finalize": _finalize}
+_MAY_COME_EARLY = frozenset([START, STOP, FAIL, RETURNED])
+"""News with the key of a delegation that may itself still wait."""
 
 _NEEDED = {
-    "delegate": ("host", "host_session_id", "tool_use_id", "agent_name", "purpose"),
-    "stop": ("host_session_id", "host_agent_id"),
-    "finalize": ("agent_id", "outcome"),
+    DELEGATE: ("host", "host_session_id", "tool_use_id", "agent_name", "purpose"),
+    START: ("host_session_id", "host_agent_id"),
+    STOP: ("host_session_id", "host_agent_id"),
+    FAIL: ("host_session_id",),
+    RETURNED: ("host_session_id",),
+    OVER: ("host_session_id", "tool_use_id"),
+    NOTIFICATION: ("host_session_id",),
+    MESSAGE: ("host_session_id", "host_agent_id"),
+    SESSION_END: ("host_session_id",),
+    MAIN_STOP: ("host_session_id",),
+    FINALIZE: ("agent_id", "outcome"),
 }

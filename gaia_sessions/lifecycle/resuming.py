@@ -8,6 +8,7 @@ from __future__ import annotations
 from gaia_sessions import policy
 from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound
 from gaia_sessions.ids import check_agent_id
+from gaia_sessions.processes import runs_gone
 from gaia_sessions.record import check_readable
 
 TYPE_CHECKING = False
@@ -32,4 +33,4 @@ def consider(store: Store, now: datetime, agent_id: str, limits: Limits) -> tupl
         return policy.decide(agent_id, None, now, limits), None
     except (CorruptSession, NewerSchema) as error:
         return policy.decide(agent_id, None, now, limits, problem=str(error)), None
-    return policy.decide(agent_id, record, now, limits), record
+    return policy.decide(agent_id, record, now, limits, gone=runs_gone(record)), record

@@ -9,7 +9,7 @@ import os
 
 from gaia_sessions.errors import LockTimeout
 
-from . import atomic, index, locks, reading
+from . import atomic, index, locks
 from . import root as roots
 
 TYPE_CHECKING = False
@@ -29,8 +29,8 @@ def vouch_for_nothing(root: Directory, wait: locks.Wait) -> None:
         return
 
 
-def bring_in(root: Directory, agent_id: str, data: bytes, *, durable: bool) -> None:
-    """The session's directory stands in ``root`` with ``data`` in it, or nothing of it does; raises ``OSError``.
+def bring_in(root: Directory, agent_id: str, files: dict[str, bytes], *, durable: bool) -> None:
+    """The session's directory stands in ``root`` with ``files`` in it, or nothing of it does; raises ``OSError``.
 
     Its name in the root is not synced yet.
     """
@@ -38,7 +38,8 @@ def bring_in(root: Directory, agent_id: str, data: bytes, *, durable: bool) -> N
         built = f"{agent_id}.{os.urandom(8).hex()}"
         try:
             with stage.make(built) as session:
-                atomic.write_new(session, reading.STATE, data, durable=durable)
+                for name, data in files.items():
+                    atomic.write_new(session, name, data, durable=durable)
                 if durable:
                     session.sync()
             os.rename(built, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gaia_sessions.shape import Record
     from gaia_sessions.strictjson import Json
 
-    from .port import Found, Rule
+    from .port import Entry, Found, Rule
 
 
 class FileStore:
@@ -73,11 +73,13 @@ class FileStore:
                 if not isinstance(found, SessionNotFound):
                     yield name, found
 
-    def create(self, record: Record, aliases: Iterable[Alias] = ()) -> None:
+    def create(self, record: Record, aliases: Iterable[Alias] = (), entry: Entry | None = None) -> None:
         from . import arrival
 
         agent_id = check_agent_id(record["agent_id"])
-        data = encode(record)
+        files = {reading.STATE: encode(record)}
+        if entry:
+            files[reading.EVENTS] = strictjson.dump_line(entry(record))
         path = f"{self.root}/{agent_id}"
         with translating("create", path), roots.make(self.root, durable=self.durable) as root:
             arrival.vouch_for_nothing(root, self.wait)
@@ -86,12 +88,18 @@ class FileStore:
                     raise SessionExists(agent_id)
                 index.mark(root, agent_id, record["agent_name"])
                 index.name(root, agent_id, aliases)
-                arrival.bring_in(root, agent_id, data, durable=self.durable)
+                arrival.bring_in(root, agent_id, files, durable=self.durable)
                 if self.durable:
                     atomic.confirm(root)
 
     def change(
-        self, agent_id: str, rule: Rule, *, timeout: float | None = None, aliases: Iterable[Alias] = ()
+        self,
+        agent_id: str,
+        rule: Rule,
+        *,
+        timeout: float | None = None,
+        aliases: Iterable[Alias] = (),
+        entry: Entry | None = None,
     ) -> Record:
         check_agent_id(agent_id)
         with (
@@ -108,6 +116,9 @@ class FileStore:
             changed = written(changed)
             with translating("change", session.path):
                 self._write(root, session, record, changed, aliases)
+            if entry:
+                line = strictjson.dump_line(entry(changed))
+                atomic.append(session, reading.EVENTS, line, durable=self.durable)
             return changed
 
     def find(self, alias: Alias) -> str | None:
@@ -125,10 +136,11 @@ class FileStore:
         from . import removal
 
         check_agent_id(agent_id)
-        opened = self._opened()
-        if opened is None:
-            raise SessionNotFound(agent_id)
-        with opened as root, self._locks(root) as folder, self._lock(folder, agent_id, 0) as lock:
+        with (
+            self._existing_root(agent_id) as root,
+            self._locks(root) as folder,
+            self._lock(folder, agent_id, 0) as lock,
+        ):
             found = self._found(root, agent_id)
             if isinstance(found, SessionNotFound):
                 lock.remove()

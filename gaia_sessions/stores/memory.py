@@ -14,6 +14,8 @@ from gaia_sessions.ids import check_agent_id
 from gaia_sessions.record import decode, encode, is_open
 from gaia_sessions.runs import aliases_of
 
+from .reading import EVENTS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from gaia_sessions.shape import Record
     from gaia_sessions.strictjson import Json
 
-    from .port import Found, Rule
+    from .port import Entry, Found, Rule
 
 
 class MemoryStore:
@@ -52,12 +54,18 @@ class MemoryStore:
             if not active_only or (named and is_open(record)):
                 yield agent_id, record
 
-    def create(self, record: Record, aliases: Iterable[Alias] = ()) -> None:  # noqa: ARG002  # found by the record itself
+    def create(
+        self,
+        record: Record,
+        aliases: Iterable[Alias] = (),  # noqa: ARG002  # found by the record itself
+        entry: Entry | None = None,
+    ) -> None:
         agent_id = check_agent_id(record["agent_id"])
         data = encode(record)
         if agent_id in self._records:
             raise SessionExists(agent_id)
         self._records[agent_id] = data
+        self._note(record, entry)
 
     def change(
         self,
@@ -66,6 +74,7 @@ class MemoryStore:
         *,
         timeout: float | None = None,  # noqa: ARG002  # nobody else is here
         aliases: Iterable[Alias] = (),  # noqa: ARG002
+        entry: Entry | None = None,
     ) -> Record:
         record = self.read(agent_id)
         check_writable(record)
@@ -74,7 +83,12 @@ class MemoryStore:
             return record
         changed = written(changed)
         self._records[agent_id] = encode(changed)
+        self._note(changed, entry)
         return changed
+
+    def _note(self, record: Record, entry: Entry | None) -> None:
+        if entry:
+            self.append(record["agent_id"], EVENTS, [entry(record)])
 
     def find(self, alias: Alias) -> str | None:
         return next((agent_id for agent_id in self._records if alias in aliases_of(self.read(agent_id))), None)

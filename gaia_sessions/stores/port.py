@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
     Rule = Callable[[Record], Record]
+    Entry = Callable[[Record], dict[str, Json]]
+    """What the journal of events is to say about the record as it was just written."""
     Found = Record | SessionsError
 
 
@@ -50,18 +52,27 @@ class Store(Protocol):
         A session that comes or goes meanwhile may be in or out. Takes no lock, creates nothing.
         """
 
-    def create(self, record: Record, aliases: Iterable[Alias] = ()) -> None:
+    def create(self, record: Record, aliases: Iterable[Alias] = (), entry: Entry | None = None) -> None:
         """Keeps a new record, durably, findable by its ``aliases``. Of many at once for one id exactly one wins.
+
+        With ``entry`` its journal ``events.jsonl`` begins with it.
 
         Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``.
         """
 
     def change(
-        self, agent_id: str, rule: Rule, *, timeout: float | None = None, aliases: Iterable[Alias] = ()
+        self,
+        agent_id: str,
+        rule: Rule,
+        *,
+        timeout: float | None = None,
+        aliases: Iterable[Alias] = (),
+        entry: Entry | None = None,
     ) -> Record:
         """Reads, applies ``rule``, keeps the result durably and returns it, with nobody between.
 
-        A rule that returns the very record it was given writes nothing. What it raises passes through and
+        ``entry`` is added to ``events.jsonl`` right after the record. A rule that returns the very record it was
+        given writes nothing. What it raises passes through and
         nothing is written. ``timeout`` (seconds; 0: do not wait) replaces the store's own.
         Raises ``SessionNotFound``, ``CorruptSession``, ``LockTimeout``, ``NewerSchema``, ``TooLarge``,
         ``DurabilityUnknown``.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 STATE = "state.json"
+EVENTS = "events.jsonl"
 JOURNAL_LIMIT = 64 << 20
 
 _LINK_OR_NO_FOLDER = frozenset([errno.ELOOP, errno.ENOTDIR])

@@ -1,0 +1,162 @@
+"""How runs end: the table of ends, and what each does to the session.
+
+Owns the order of strength among pieces of evidence. They come in any order and twice: the stronger
+replaces the weaker while the session is open; afterwards it may still correct what the run says of its
+end, never the outcome. The one exception is a provisional end, which a later stop of the same agent
+re-judges. News of a run that is not the latest closes that run and says nothing about the work. Pure.
+"""
+
+from __future__ import annotations
+
+from .changes import active_at, finalized, in_phase, rejudged, with_error
+from .clock import write_time
+from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, is_final, is_resumable
+from .runs import has_ended, is_latest, with_run
+from .shape import DENIED, ENDED_WITH_HOST, ENDS, KILLED, LOST, RETURNED, STOPPED
+from .shape import FAILED as RUN_FAILED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from .shape import Record, Run
+
+    Effect = Callable[[Record, Run, datetime], Record]
+
+LONGEST_MESSAGE = 4000
+"""Characters kept of what an agent said last, and of an error."""
+
+SILENT = "stopped without a word"
+SAID_SO = "said so in its last line"
+
+
+def is_silent(run: Run) -> bool:
+    """Whether its agent stopped without a last message: what became of the delegation decides."""
+    return run.get("end") == STOPPED and not has_ended(run)
+
+
+def is_news(run: Run, end: str) -> bool:
+    """Whether ``end`` is stronger evidence than all there was."""
+    return not has_ended(run) or ENDS.index(end) < ENDS.index(run["end"])
+
+
+def ended(record: Record, run: Run, end: str, told: Run, now: datetime) -> Record:
+    """``run`` ended with ``end``, one of ``ENDS``; ``told`` is what else the evidence says of the run.
+
+    ``record`` itself if there was evidence as strong before.
+    """
+    if not is_news(run, end):
+        return record
+    if is_final(record["phase"]):
+        return with_run(record, {"ended_at": write_time(now), **_corrected(run, end, told)})
+    closed: Run = {**run, **told, "ended_at": write_time(now), "end": end}
+    record = with_run(record, closed)
+    return _EFFECTS[end](record, closed, now) if is_latest(record, closed) else record
+
+
+def reworded(record: Record, run: Run, detail: str) -> Record:
+    """The agent's own words for its failure, in the place of what others said of it; counted once all the same."""
+    told = run.get("detail")
+    if run.get("end") != RUN_FAILED or told == detail:
+        return record
+    record = with_run(record, {**run, "detail": detail})
+    last = record["last_error"]
+    if last is None or last["message"] != told or is_final(record["phase"]):
+        return record
+    return {**record, "last_error": {**last, "message": detail}}
+
+
+def stopped_silently(record: Record, run: Run) -> Record:
+    """The agent of ``run`` stopped and said nothing; the run stays open."""
+    if not is_news(run, STOPPED) or is_silent(run):
+        return record
+    return with_run(record, {**run, "end": STOPPED, "detail": SILENT})
+
+
+def said(marked: str | None) -> Run:
+    """What the marker of a stop, if there was one, tells of the run."""
+    return {} if marked is None else {"reported": marked, "detail": SAID_SO}
+
+
+def settled(record: Record, run: Run, now: datetime) -> Record:
+    """No stop will come for ``run``, which returned: in a resumable phase the work rests, in any other it failed."""
+    if run.get("end") != RETURNED or not is_latest(record, run):
+        return record
+    if is_final(record["phase"]) or is_resumable(record["phase"]):
+        return record
+    return finalized(active_at(record, now), FAILED, None, now)
+
+
+def may_be_rejudged(record: Record, run: Run) -> bool:
+    """Whether ``run`` is the latest and stopped, and, if the session is final, that stop made it so."""
+    if not is_latest(record, run) or run.get("end") != STOPPED or not has_ended(run):
+        return False
+    return not is_final(record["phase"]) or record.get("finalized_at") == run["ended_at"]
+
+
+def restopped(record: Record, run: Run, told: Run, now: datetime) -> Record:
+    """The same run stopped again, because somebody kept its agent going after the first stop: judged afresh.
+
+    A phase reported by the marker of the first stop no longer counts; one reported by command does.
+    """
+    earlier = _without(run, "reported", "detail") if run.get("detail") == SAID_SO else run
+    closed: Run = {**earlier, **told, "ended_at": write_time(now), "end": STOPPED}
+    return active_at(with_run(rejudged(record, _phase_after_stop(closed), now), closed), now)
+
+
+def _corrected(run: Run, end: str, told: Run) -> Run:
+    detail: Run = {"detail": told["detail"]} if "detail" in told else {}
+    return {**_without(run, "detail"), **detail, "end": end}
+
+
+def _phase_after_stop(run: Run) -> str:
+    """A pause is said by the marker, or was reported; anything but a marked failure is the end of the work."""
+    reported = run.get("reported")
+    if run.get("detail") == SAID_SO and reported is not None:
+        return reported
+    return APPROVAL if reported == APPROVAL else COMPLETED
+
+
+def _stop(record: Record, run: Run, now: datetime) -> Record:
+    phase = _phase_after_stop(run)
+    record = active_at(record, now)
+    return finalized(record, phase, None, now) if is_final(phase) else in_phase(record, phase, now)
+
+
+def _abandon(record: Record, _run: Run, now: datetime) -> Record:
+    return finalized(active_at(record, now), ABANDONED, None, now)
+
+
+def _fail(record: Record, run: Run, now: datetime) -> Record:
+    record = active_at(with_error(record, run.get("detail", "it failed"), now), now)
+    return record if is_resumable(record["phase"]) else finalized(record, FAILED, None, now)
+
+
+def _rest_or_abandon(record: Record, _run: Run, now: datetime) -> Record:
+    """Nothing was heard of the agent itself: that is no activity of the work."""
+    return record if is_resumable(record["phase"]) else finalized(record, ABANDONED, None, now)
+
+
+def _return(record: Record, _run: Run, now: datetime) -> Record:
+    return active_at(record, now)
+
+
+def _deny(record: Record, run: Run, now: datetime) -> Record:
+    """The delegation came to nothing: with it goes the session it made, and nothing else changes."""
+    return finalized(record, ABANDONED, None, now) if run["run"] == 1 else record
+
+
+_EFFECTS: dict[str, Effect] = {
+    KILLED: _abandon,
+    RUN_FAILED: _fail,
+    STOPPED: _stop,
+    RETURNED: _return,
+    ENDED_WITH_HOST: _rest_or_abandon,
+    LOST: _rest_or_abandon,
+    DENIED: _deny,
+}
+
+
+def _without(run: Run, *keys: str) -> Run:
+    return {key: value for key, value in run.items() if key not in keys}  # type: ignore[return-value]

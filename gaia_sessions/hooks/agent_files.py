@@ -1,0 +1,74 @@
+"""What the host writes down beside an agent's transcript: which delegation it works on, and its first message.
+
+Owns where that is. Seen in both versions: the note of the delegation is written right after the hooks of
+the agent's start have ended, never while they run, so a start has to wait for it in the inbox.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.keyfile import read_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.strictjson import Json
+
+KEY = "toolUseId"
+
+_FIRST_WORDS = 1 << 15
+_MOST_AGENTS = 1000
+_PREFIX, _SUFFIX = "agent-", ".meta.json"
+_AGENT_ID = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+def note_of(transcript_path: Json, host_agent_id: str) -> str | None:
+    """Where the host notes under ``KEY`` which delegation ``host_agent_id`` works on; None for impossible names."""
+    folder = _folder(transcript_path)
+    if folder is None or not _AGENT_ID.issuperset(host_agent_id):
+        return None
+    return os.path.join(folder, f"{_PREFIX}{host_agent_id}{_SUFFIX}")
+
+
+def delegation_of(transcript_path: Json, host_agent_id: str) -> str | None:
+    """The ``tool_use_id`` of the delegation that ``host_agent_id`` works on, if it is noted by now."""
+    note = note_of(transcript_path, host_agent_id)
+    return read_key(note, KEY) if note else None
+
+
+def agent_of(transcript_path: Json, tool_use_id: str) -> str | None:
+    """The agent that works, or worked, on the delegation ``tool_use_id``."""
+    folder = _folder(transcript_path)
+    try:
+        names = os.listdir(folder) if folder else []
+    except OSError:
+        return None
+    noted = [name for name in names if name.startswith(_PREFIX) and name.endswith(_SUFFIX)][:_MOST_AGENTS]
+    name = next((name for name in noted if read_key(os.path.join(folder or "", name), KEY) == tool_use_id), None)
+    return name.removeprefix(_PREFIX).removesuffix(_SUFFIX) if name else None
+
+
+def first_words(agent_transcript_path: Json) -> str:
+    """The beginning of the agent's transcript, with the message it was started with; empty if it cannot be read."""
+    if not _is_path(agent_transcript_path):
+        return ""
+    try:
+        fd = os.open(str(agent_transcript_path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.read(fd, _FIRST_WORDS).partition(b"\n")[0].decode(errors="replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
+
+
+def _folder(transcript_path: Json) -> str | None:
+    if not _is_path(transcript_path):
+        return None
+    return os.path.join(str(transcript_path).removesuffix(".jsonl"), "subagents")
+
+
+def _is_path(value: Json) -> bool:
+    return isinstance(value, str) and os.path.isabs(value) and "\0" not in value

@@ -1,0 +1,115 @@
+"""What the host is answered, and through it an agent: mostly nothing.
+
+Owns when an answer is due and its shape, as Claude Code obeyed it in real runs. A stop is never answered:
+any output would keep the agent going. A delegation is answered only when it goes on with earlier work:
+of two hooks that rewrite a prompt the last wins whole.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import events
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.events import Event
+    from gaia_sessions.lifecycle.done import Done
+    from gaia_sessions.shape import Record
+    from gaia_sessions.stores.port import Store
+    from gaia_sessions.strictjson import Json
+
+    Payload = dict[str, Json]
+    Answer = dict[str, object]
+
+
+class Answering:
+    """One event that was taken in, and what is needed to answer it."""
+
+    __slots__ = ("config", "done", "event", "now", "payload", "store")
+
+    def __init__(self, payload: Payload, event: Event, done: Done, store: Store, config: Config, now: datetime) -> None:
+        self.payload = payload
+        self.event = event
+        self.done = done
+        self.store = store
+        self.config = config
+        self.now = now
+
+
+def answer(asked: Answering) -> Answer | None:
+    """The JSON for the host, or None for silence."""
+    find = _ANSWERS.get(asked.event["kind"])
+    told = find(asked) if find else None
+    if told is None:
+        return None
+    return {"hookSpecificOutput": {"hookEventName": asked.payload["hook_event_name"], **told}}
+
+
+def _briefed(asked: Answering) -> Answer | None:
+    """The whole input again, since it is replaced whole, with the briefing at the end of its prompt."""
+    resumed, given = asked.done.resumed, asked.payload.get("tool_input")
+    if resumed is None or not isinstance(given, dict):
+        return None
+    from .speech import briefing
+
+    return {"updatedInput": {**given, "prompt": f"{given.get('prompt', '')}\n\n{briefing(resumed, asked.done.reason)}"}}
+
+
+def _noted(asked: Answering) -> Answer | None:
+    wanted = asked.config.note
+    if asked.event.get("launch") or wanted == "off" or (wanted == "resume" and not _goes_on(asked.done.record)):
+        return None
+    from .speech import NOTE
+
+    return {"additionalContext": NOTE}
+
+
+def _goes_on(record: Record | None) -> bool:
+    return record is not None and ("continues" in record or len(record.get("runs", ())) > 1)
+
+
+def _way_back(asked: Answering) -> Answer | None:
+    record = asked.done.record
+    if record is None or not _may_be_resumed(record, asked):
+        return None
+    from .speech import way_back
+
+    return {"additionalContext": way_back(record, asked.config.limits.idle)}
+
+
+def _paused(asked: Answering) -> Answer | None:
+    from gaia_sessions.errors import SessionsError
+
+    found = (record for _, record in asked.store.scan(active_only=True) if not isinstance(record, SessionsError))
+    paused = [record for record in found if _may_be_resumed(record, asked)]
+    if not paused:
+        return None
+    from .speech import paused as told
+
+    paused.sort(key=lambda record: record["last_updated"], reverse=True)
+    return {"additionalContext": told(paused, asked.config.limits.idle)}
+
+
+def _may_be_resumed(record: Record, asked: Answering) -> bool:
+    from gaia_sessions.phases import is_resumable
+    from gaia_sessions.record import has_newer_schema
+
+    if has_newer_schema(record) or not is_resumable(record["phase"]):
+        return False
+    from gaia_sessions.policy import decide
+    from gaia_sessions.processes import runs_gone
+
+    decision = decide(record["agent_id"], record, asked.now, asked.config.limits, gone=runs_gone(record))
+    return decision["should_resume"]
+
+
+_ANSWERS: dict[str, Callable[[Answering], Answer | None]] = {
+    events.DELEGATE: _briefed,
+    events.START: _noted,
+    events.RETURNED: _way_back,
+    events.NOTIFICATION: _way_back,
+    events.SESSION_START: _paused,
+}

@@ -1,0 +1,29 @@
+"""A key that a host writes into a file of its own, maybe a moment after it told the news.
+
+Owns reading one string of one small JSON object, and trusts nothing in it: a link, a file that is no such
+object, or a value that is no short text counts as not there.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .errors import InvalidInput
+from .stores.directory import Directory
+from .strictjson import load_object
+
+_LONGEST_KEY = 512
+_LONGEST_FILE = 1 << 16
+
+
+def read_key(path: str, member: str) -> str | None:
+    """What the file at the absolute ``path`` has under ``member``; None if that is no key, or not there yet."""
+    folder, name = os.path.split(path)
+    if not os.path.isabs(path) or "\0" in path:
+        return None
+    try:
+        with Directory.at(folder) as opened:
+            found = load_object(opened.read(name, _LONGEST_FILE), _LONGEST_FILE).get(member)
+    except (OSError, InvalidInput):
+        return None
+    return found if isinstance(found, str) and 0 < len(found) <= _LONGEST_KEY else None

@@ -1,0 +1,156 @@
+"""A run ends: what each piece of news says about it, and what becomes of its session.
+
+Owns which evidence is which end. What an end does is in ``endings``.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import events, runs
+from gaia_sessions.endings import (
+    LONGEST_MESSAGE,
+    ended,
+    is_news,
+    is_silent,
+    may_be_rejudged,
+    restopped,
+    reworded,
+    said,
+    settled,
+    stopped_silently,
+)
+from gaia_sessions.phases import ABANDONED, FAILED, is_final
+from gaia_sessions.shape import DENIED, KILLED, RETURNED, STOPPED
+from gaia_sessions.shape import FAILED as RUN_FAILED
+from gaia_sessions.stores.reading import EVENTS
+
+from .done import Done
+from .joins import change_joined, entry_of, find_run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.events import Event
+    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.stores.port import Store
+
+_TOLD = ("last_message", "transcript_path")
+
+
+def stop(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+    """``paused``, ``finalized``; ``joined`` for a stop without a last message, which leaves the run open."""
+    return change_joined(store, event, now, timeout, _News(event, now).stop, _standing)
+
+
+def fail(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+    """``paused``, ``finalized``; a delegation that failed before its agent started was denied."""
+    return change_joined(store, event, now, timeout, _News(event, now).fail, _standing)
+
+
+def returned(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+    """``paused``, ``finalized``, or ``returned`` while no stop has come."""
+    return change_joined(store, event, now, timeout, _News(event, now).returned, _standing)
+
+
+def over(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+    """A delegation that is dealt with and never started was denied; about any other this says nothing."""
+    return change_joined(store, event, now, timeout, _News(event, now).over, _standing)
+
+
+def notify(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+    """The main agent is told what became of an agent in the background, maybe for the first time.
+
+    An agent may have been woken since: then its delegation tells which stretch is meant. What woke it has
+    a key of its own, which leads nowhere, and then the latest is meant.
+    """
+    by_delegation, by_agent = _without(event, "host_agent_id"), _without(event, "tool_use_id")
+    told = by_agent if isinstance(find_run(store, by_delegation), Done) else by_delegation
+    return change_joined(store, told, now, timeout, _News(told, now).notified, _standing)
+
+
+def message(store: Store, event: Event, now: datetime, timeout: float) -> Done:  # noqa: ARG001  # append has its own
+    """Somebody wrote to the agent: kept as evidence. If that wakes it, its start says so."""
+    found = find_run(store, event)
+    if isinstance(found, Done):
+        return found
+    agent_id, number = found
+    record = store.read(agent_id)
+    store.append(agent_id, EVENTS, [entry_of(event, now, number)(record)])
+    return Done("noted", record=record)
+
+
+class _News:
+    """The rules of one piece of news, each by what it is."""
+
+    def __init__(self, event: Event, now: datetime) -> None:
+        self.event = event
+        self.now = now
+
+    def stop(self, record: Record, run: Run) -> Record:
+        if runs.has_ended(run) and self.event.get("again") and may_be_rejudged(record, run):
+            return restopped(record, run, {**self._told(), **said(self.event.get("marked"))}, self.now)
+        record, run = self._begun(record, run)
+        if not self.event.get("spoke"):
+            return stopped_silently(record, run)
+        return ended(record, run, STOPPED, {**self._told(), **said(self.event.get("marked"))}, self.now)
+
+    def fail(self, record: Record, run: Run) -> Record:
+        record, run = self._begun(record, run)
+        if self.event.get("interrupted"):
+            return ended(record, run, KILLED, self._detail("interrupted"), self.now)
+        if not runs.has_begun(run):
+            return ended(record, run, DENIED, self._detail("never started"), self.now)
+        if self.event.get("spoke") and not is_news(run, RUN_FAILED):
+            return reworded(record, run, self._detail("failed")["detail"])
+        return ended(record, run, RUN_FAILED, self._detail("failed"), self.now)
+
+    def returned(self, record: Record, run: Run) -> Record:
+        record, run = self._begun(record, run)
+        return ended(record, run, STOPPED if is_silent(run) else RETURNED, {}, self.now)
+
+    def over(self, record: Record, run: Run) -> Record:
+        record, run = self._begun(record, run)
+        return record if runs.has_begun(run) else ended(record, run, DENIED, self._detail("never started"), self.now)
+
+    def notified(self, record: Record, run: Run) -> Record:
+        outcome = self.event.get("outcome")
+        if outcome == ABANDONED:
+            return ended(record, run, KILLED, self._detail("stopped"), self.now)
+        if outcome == FAILED:
+            return ended(record, run, RUN_FAILED, self._detail("failed"), self.now)
+        record = self.returned(record, run)
+        return settled(record, record["runs"][run["run"] - 1], self.now)
+
+    def _begun(self, record: Record, run: Run) -> tuple[Record, Run]:
+        """Whoever names an agent for the run knows that it started."""
+        if "host_agent_id" not in self.event:
+            return record, run
+        record = runs.begun(record, run, {"host_agent_id": self.event["host_agent_id"]}, self.now)
+        return record, record["runs"][run["run"] - 1]
+
+    def _told(self) -> Run:
+        return {key: self.event[key] for key in _TOLD if key in self.event}  # type: ignore[literal-required, return-value]
+
+    def _detail(self, otherwise: str) -> Run:
+        return {"detail": (self.event.get("error") or otherwise)[:LONGEST_MESSAGE]}
+
+
+def _standing(record: Record) -> str:
+    if is_final(record["phase"]):
+        return "finalized"
+    return "paused" if record["resume_ready"] and runs.has_ended(record["runs"][-1]) else "joined"
+
+
+def _without(event: Event, key: str) -> Event:
+    return {name: value for name, value in event.items() if name != key}  # type: ignore[return-value]
+
+
+USE_CASES = {
+    events.STOP: stop,
+    events.FAIL: fail,
+    events.RETURNED: returned,
+    events.OVER: over,
+    events.NOTIFICATION: notify,
+    events.MESSAGE: message,
+}
+"""What takes in which kind of event."""

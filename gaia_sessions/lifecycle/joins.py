@@ -1,0 +1,144 @@
+"""Which session, and which of its runs, a piece of news belongs to.
+
+Owns the join by exact keys, in their order: the agent's own id, its delegation, the id in its last line,
+the id in its first message. There is no guessing by order, name or prompt, and keys that disagree lead
+nowhere.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import runs
+from gaia_sessions.clock import write_time
+from gaia_sessions.errors import CorruptSession, SessionNotFound
+from gaia_sessions.ids import is_agent_id
+
+from .done import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, Done
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.events import Event
+    from gaia_sessions.runs import Alias
+    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.stores.port import Entry, Store
+
+    Rule = Callable[[Record, Run], Record]
+
+_ENDING = ("end", "detail")
+_KEYS = ("host", "host_session_id", "host_agent_id", "tool_use_id", "outcome", "interrupted", "background", "again")
+
+
+def change_joined(
+    store: Store, event: Event, now: datetime, timeout: float, rule: Rule, word: Callable[[Record], str]
+) -> Done:
+    """Applies ``rule`` to the record and the run that ``event`` belongs to, under the session's lock.
+
+    The word for it is ``known`` if the rule left the record as it was, else what ``word`` calls it;
+    ``not_joined``, ``no_key`` and ``keys_disagree`` if there is no such run. Raises ``LockTimeout``.
+    """
+    found = find_run(store, event)
+    if isinstance(found, Done):
+        return found
+    agent_id, number = found
+    change = _Change(event, number, rule)
+    record = store.change(
+        agent_id, change.apply, timeout=timeout, aliases=aliases_of(event), entry=entry_of(event, now, number)
+    )
+    return Done(change.word or word(record), record=record)
+
+
+class _Change:
+    def __init__(self, event: Event, number: int, rule: Rule) -> None:
+        self.event = event
+        self.number = number
+        self.rule = rule
+        self.word: str | None = None
+
+    def apply(self, record: Record) -> Record:
+        run = record["runs"][self.number - 1]
+        if not _is_of_agent(run, self.event):  # somebody else joined it meanwhile
+            self.word = KEYS_DISAGREE
+            return record
+        changed = self.rule(record, run)
+        self.word = KNOWN if changed is record else None
+        return changed
+
+
+def find_run(store: Store, event: Event) -> tuple[str, int] | Done:
+    """The session and the number of its run, or why there is none."""
+    found = list(dict.fromkeys(_by_each_key(store, event)))
+    if not found:
+        return Done(NOT_JOINED if "tool_use_id" in event else NO_KEY)
+    if len(found) > 1 and not all(of_agent for *_, of_agent in found):
+        return Done(KEYS_DISAGREE)
+    agent_id, number, _ = found[0]
+    return agent_id, number
+
+
+def aliases_of(event: Event) -> tuple[Alias, ...]:
+    """The key by which the agent's next news finds the session."""
+    if "host_agent_id" not in event:
+        return ()
+    return (runs.agent_alias(event["host_session_id"], event["host_agent_id"]),)
+
+
+def entry_of(event: Event, now: datetime, number: int) -> Entry:
+    """What the journal says of ``event``: when, what, of which run, on what evidence, and where the work stood then."""
+
+    def written(record: Record) -> dict[str, object]:
+        run = record["runs"][number - 1]
+        told = {key: event[key] for key in _KEYS if key in event}  # type: ignore[literal-required]
+        entry: dict[str, object] = {"at": event["at"], "kind": event["kind"], "run": number, "phase": record["phase"]}
+        entry |= {key: run[key] for key in _ENDING if key in run}  # type: ignore[literal-required]
+        return {**entry, "revision": record["revision"], "applied_at": write_time(now), "evidence": told}
+
+    return written  # type: ignore[return-value]  # all of it is JSON
+
+
+def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool]]:
+    """What each key at hand leads to, and whether that run is known to be of this very agent.
+
+    A message wakes an agent for a new session while its delegation still leads to the first one: that
+    is no contradiction, since both are of the same agent, and the agent's own id comes first.
+    """
+    for agent_id, record in _sessions_at_hand(store, event):
+        run = _run_in(record, event)
+        if run:
+            yield agent_id, run["run"], "host_agent_id" in event and run.get("host_agent_id") == event["host_agent_id"]
+
+
+def _run_in(record: Record, event: Event) -> Run | None:
+    host_session_id = event["host_session_id"]
+    run = None
+    if "host_agent_id" in event:
+        run = runs.run_of_agent(record, host_session_id, event["host_agent_id"])
+    if run is None and "tool_use_id" in event:
+        run = runs.run_of_delegation(record, host_session_id, event["tool_use_id"])
+    if run is None and record["agent_id"] in (event.get("marked_id"), event.get("told_id")):
+        run = runs.unended_run_of_host(record, host_session_id)
+    return run
+
+
+def _sessions_at_hand(store: Store, event: Event) -> Iterator[tuple[str, Record]]:
+    for agent_id in dict.fromkeys(_hints(store, event)):
+        if is_agent_id(agent_id):
+            try:
+                yield agent_id, store.read(agent_id)
+            except (SessionNotFound, CorruptSession):  # there is nothing to join
+                continue
+
+
+def _hints(store: Store, event: Event) -> Iterator[str | None]:
+    yield from (store.find(alias) for alias in aliases_of(event))
+    if "tool_use_id" in event:
+        yield store.find(runs.delegation_alias(event["host_session_id"], event["tool_use_id"]))
+    yield event.get("marked_id")
+    yield event.get("told_id")
+
+
+def _is_of_agent(run: Run, event: Event) -> bool:
+    if "host_agent_id" not in event:
+        return True
+    return run.get("host_agent_id", event["host_agent_id"]) == event["host_agent_id"]

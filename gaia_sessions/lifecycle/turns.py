@@ -1,0 +1,89 @@
+"""The main agent's own turn: what its end, and the end of its whole session, say about the agents it started.
+
+Owns which runs are concerned. Looks at the sessions that are not final and at no others.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import runs
+from gaia_sessions.endings import ended, settled
+from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError
+from gaia_sessions.record import has_newer_schema
+from gaia_sessions.shape import DENIED, ENDED_WITH_HOST
+
+from .done import BUSY, KNOWN, Done
+from .joins import entry_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.events import Event
+    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.stores.port import Store
+
+    Rule = Callable[[Record, Run], Record]
+
+
+def main_stop(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+    """The delegations of this turn are dealt with: what never started was denied, what returned is settled.
+
+    Agents in the background, and what those delegated, go on.
+    """
+    alive = event.get("running", [])
+
+    def rule(record: Record, run: Run) -> Record:
+        if run.get("background") or run.get("host_agent_id") in alive or run.get("parent_host_agent_id") in alive:
+            return record
+        if not runs.has_begun(run):
+            return ended(record, run, DENIED, {"detail": "never started"}, now)
+        return settled(record, run, now)
+
+    return _each_run(store, event, now, timeout, rule)
+
+
+def session_end(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+    """The host's session is over, and every agent of it with it."""
+
+    def rule(record: Record, run: Run) -> Record:
+        end = ENDED_WITH_HOST if runs.has_begun(run) else DENIED
+        record = ended(record, run, end, {"detail": "the host's session ended"}, now)
+        return settled(record, record["runs"][run["run"] - 1], now)
+
+    return _each_run(store, event, now, timeout, rule)
+
+
+def _each_run(store: Store, event: Event, now: datetime, timeout: float, rule: Rule) -> Done:
+    """``settled`` if any session changed, ``busy`` if one that should is being written, else ``known``."""
+    words = {KNOWN}
+    for agent_id, number in list(_concerned(store, event["host_session_id"], now)):
+        try:
+            words.add(_settle(store, event, now, timeout, rule, agent_id, number))
+        except LockTimeout:
+            words.add(BUSY)
+        except SessionNotFound:
+            continue
+    return Done(next(word for word in (BUSY, "settled", KNOWN) if word in words))
+
+
+def _settle(store: Store, event: Event, now: datetime, timeout: float, rule: Rule, agent_id: str, number: int) -> str:
+    def under_lock(record: Record) -> Record:
+        return rule(record, record["runs"][number - 1])
+
+    before = store.read(agent_id)
+    if under_lock(before) is before:
+        return KNOWN
+    store.change(agent_id, under_lock, timeout=timeout, entry=entry_of(event, now, number))
+    return "settled"
+
+
+def _concerned(store: Store, host_session_id: str, now: datetime) -> Iterator[tuple[str, int]]:
+    """The latest runs of this host session; what began after the news, which may have waited, is not meant."""
+    for agent_id, record in store.scan(active_only=True):
+        if isinstance(record, SessionsError) or has_newer_schema(record):
+            continue
+        for run in record.get("runs", ())[-1:]:
+            began = runs.began_at(run)
+            if run.get("host_session_id") == host_session_id and (began is None or began <= now):
+                yield agent_id, run["run"]

@@ -1,0 +1,249 @@
+"""Whole lives of real sub-agents: every capture told to the one hook, in order, doubled, and with lines swapped.
+
+The lines swapped are neighbours that the host runs in parallel, so that their order is a race. Told here in
+one process, since what is asked is what becomes of the records; ``test_replay`` starts the real scripts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import streams
+from gaia_sessions.clock import utc_now
+from gaia_sessions.config import Config
+from gaia_sessions.hooks import HOOK
+from gaia_sessions.hooks.run import Call
+from gaia_sessions.lifecycle.news import apply_deferred
+from gaia_sessions.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CAPTURES = sorted((Path(__file__).parents[1] / "data" / "hosts").glob("claude-code-*/*.jsonl"))
+IDS = [f"{capture.parent.name[-3:]}-{capture.stem}" for capture in CAPTURES]
+
+End = tuple[str, str, int]
+"""How a session ended: its phase, the end of its latest run, its errors."""
+
+DONE: End = ("completed", "stopped", 0)
+DENIED: End = ("abandoned", "denied", 0)
+KILLED: End = ("abandoned", "killed", 0)
+FAILED: End = ("investigating", "failed", 1)
+RETURNED: End = ("investigating", "returned", 0)
+WITH_HOST: End = ("investigating", "ended_with_host", 0)
+NOT_ENDED: End = ("investigating", "", 0)
+
+# What is not in here are delegations of agents that did their work: their number, each of them done.
+ENDS: dict[str, list[End]] = {
+    "agent-denied-by-rule": [DENIED],
+    "background-error": [FAILED],
+    "background-max-turns": [RETURNED],
+    "background-sigkill": [NOT_ENDED],
+    "background-stopped": [KILLED],
+    "empty-report": [FAILED],
+    "interrupt": [WITH_HOST],
+    "max-turns": [RETURNED],
+    "nested-sub-error": [DONE, FAILED],
+    "pre-ask": [DENIED],
+    "pre-block-legacy": [DENIED],
+    "pre-deny": [DENIED],
+    "pre-deny-one-of-two": [DENIED, DONE],
+    "pre-exit2": [DENIED],
+    "pre-missing-command": [],
+    "pre-updated-input-partial": [DENIED],
+    "second-hook-denies": [DENIED],
+    "second-hook-denies-one-of-two": [DENIED, DONE],
+    "sigint": [WITH_HOST],
+    "sigkill": [NOT_ENDED],
+    "stopped-send-message": [KILLED, DONE],
+    "sub-error-400": [FAILED],
+    "sub-error-529": [FAILED],
+    "unknown-agent-type": [DENIED],
+}
+# After a signal the older version still tells that the agent was stopped; the newer only ends the session.
+SIGNALLED = {"sigterm", "background-sigint", "background-sigterm"}
+SIGNAL_ENDS = {"claude-code-2.1.197": [KILLED], "claude-code-2.1.330": [WITH_HOST]}
+
+
+class Line:
+    """One line of a capture: what the hook is told, and the agent and delegation it is about."""
+
+    def __init__(self, payload: dict[str, Any], meta: object) -> None:
+        self.payload = payload
+        self.meta = meta
+        self.event: str = payload["hook_event_name"]
+        self.session: str = payload["session_id"]
+        self.agent = payload.get("agent_id") if self.event != "PreToolUse" else None
+        response = payload.get("tool_response")
+        self.launched = isinstance(response, dict) and response.get("status") == "async_launched"
+
+    def is_beside(self, other: Line) -> bool:
+        """Whether the host runs the hooks of both at the same time."""
+        pair = {self.event, other.event}
+        if pair == {"SubagentStart", "PostToolUse"}:
+            return (self.launched or other.launched) or "SendMessage" in (self.tool, other.tool)
+        if pair in ({"StopFailure", "PostToolUseFailure"}, {"SessionEnd", "PostToolUseFailure"}):
+            return True
+        agents = {self.agent, other.agent}
+        return pair <= {"SubagentStart", "SubagentStop", "StopFailure"} and None not in agents and len(agents) > 1
+
+    @property
+    def tool(self) -> object:
+        return self.payload.get("tool_name")
+
+
+class Life:
+    """A fresh project in which the hook is told of ``lines``, and what is there afterwards."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.root = folder / "project" / ".claude" / "session"
+        self.root.parent.mkdir(parents=True)
+        self.monkeypatch = monkeypatch
+        self.data = b""
+        self.answers: list[tuple[str, Any]] = []
+        self.errors: list[object] = []
+
+    def hear(self, data: bytes) -> None:
+        self.answers.append((json.loads(self.data)["hook_event_name"], json.loads(data)))
+
+    def lines(self, capture: Path) -> list[Line]:
+        text = re.sub(r"/project\b", f"{self.folder}/project", capture.read_text(encoding="utf-8"))
+        told = [json.loads(line) for line in text.replace("/home/user", f"{self.folder}/home").splitlines()]
+        heard = [line for line in told if isinstance(line.get("stdin"), dict)]
+        return [Line(line["stdin"], line["files_at_hook_time"].get("agent_meta")) for line in heard]
+
+    def live(self, lines: list[Line]) -> Life:
+        self.monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(self.folder / "project"))
+        self.monkeypatch.setenv("CLAUDE_PID", str(os.getpid()))
+        self.monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
+        self.monkeypatch.setattr(streams, "read_input", lambda _limit, _seconds: self.data)
+        self.monkeypatch.setattr(streams, "write_output", self.hear)
+        notes = _notes(lines)
+        for line in lines:
+            self.tell(line.payload)
+            if line.agent in notes:  # written right after the hooks of its start
+                self.note(line, notes[line.agent])
+        apply_deferred(FileStore(str(self.root)), utc_now(), Config({}))  # as whoever writes next does
+        return self
+
+    def note(self, line: Line, meta: object) -> None:
+        agents = Path(line.payload["transcript_path"].removesuffix(".jsonl"), "subagents")
+        agents.mkdir(parents=True, exist_ok=True)
+        (agents / f"agent-{line.agent}.meta.json").write_text(json.dumps(meta), encoding="utf-8")
+
+    def tell(self, payload: dict[str, Any]) -> None:
+        self.data = json.dumps(payload, ensure_ascii=False).encode()
+        call = Call(HOOK)
+        try:
+            call.climb()
+        except Exception as error:  # noqa: BLE001  # the ladder's own catch-all, seen through
+            self.errors.append((payload["hook_event_name"], repr(error)))
+
+    def records(self) -> list[Any]:
+        files = self.root.glob("[!.]*/state.json")
+        return [json.loads(file.read_bytes()) for file in files]
+
+    def ends(self) -> list[End]:
+        return sorted(
+            (record["phase"], record["runs"][-1].get("end", ""), record["error_count"]) for record in self.records()
+        )
+
+    def timeless(self) -> list[object]:
+        """The records without what no two tellings have in common."""
+        return sorted(map(_timeless, self.records()), key=repr)
+
+
+@pytest.fixture
+def lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    count = 0
+
+    def fresh() -> Life:
+        nonlocal count
+        count += 1
+        return Life(tmp_path / "l", monkeypatch) if count == 1 else Life(tmp_path / f"l{count}", monkeypatch)
+
+    return fresh  # type: ignore[return-value]
+
+
+def expected(capture: Path, agents: int) -> list[End]:
+    if capture.stem in SIGNALLED:
+        return SIGNAL_ENDS[capture.parent.name]
+    return sorted(ENDS.get(capture.stem, [DONE] * agents))
+
+
+def stretches(lines: list[Line]) -> int:
+    """How many sessions there must be: a delegation each, and one for each time a finished agent is woken."""
+    asked = [line for line in lines if line.event == "PreToolUse" and line.tool in {"Agent", "Task"}]
+    delegations = {(line.session, line.payload["tool_use_id"]) for line in asked}
+    woken, rests = 0, set()
+    for line in lines:
+        if line.event == "SubagentStop":
+            rests.add(line.agent)
+        elif line.event == "SubagentStart" and line.agent in rests:
+            rests.discard(line.agent)
+            woken += 1
+    return len(delegations) + woken
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=IDS)
+def test_every_agent_that_started_is_one_session_with_its_true_end(capture: Path, lives: Any) -> None:
+    life = lives()
+    lines = life.lines(capture)
+
+    life.live(lines)
+
+    assert life.errors == []
+    assert life.ends() == expected(capture, stretches(lines))
+    assert {event for event, _ in life.answers} <= {"SubagentStart", "PostToolUse", "UserPromptSubmit", "SessionStart"}
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=IDS)
+def test_news_told_twice_changes_nothing(capture: Path, lives: Any) -> None:
+    once, twice = lives(), lives()
+
+    once.live(once.lines(capture))
+    twice.live([line for line in twice.lines(capture) for _ in range(2)])
+
+    assert (twice.errors, twice.timeless()) == ([], once.timeless())
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=IDS)
+def test_news_that_come_side_by_side_may_come_in_any_order(capture: Path, lives: Any) -> None:
+    once = lives()
+    lines = once.lines(capture)
+    once.live(lines)
+    for place in [place for place, (one, other) in enumerate(itertools.pairwise(lines)) if one.is_beside(other)]:
+        life = lives()
+        moved = life.lines(capture)
+        moved[place : place + 2] = reversed(moved[place : place + 2])
+        life.live(moved)
+        assert (place, life.errors, life.timeless()) == (place, [], once.timeless())
+
+
+def _notes(lines: list[Line]) -> dict[Any, object]:
+    """What the host noted of each agent. Of one killed before any later hook looked the capture has no note.
+
+    It was on the disk all the same, in every such run; there is one at most in a capture.
+    """
+    notes: dict[Any, object] = {line.agent: line.meta for line in lines if isinstance(line.meta, dict)}
+    known = {meta["toolUseId"] for meta in notes.values()}  # type: ignore[index]
+    asked = [line.payload["tool_use_id"] for line in lines if line.event == "PreToolUse" and line.tool == "Agent"]
+    silent = [line.agent for line in lines if line.event == "SubagentStart" and line.agent not in notes]
+    if silent:
+        [notes[silent[0]]] = [{"toolUseId": key} for key in dict.fromkeys(asked) if key not in known]
+    return notes
+
+
+def _timeless(record: Any) -> Any:
+    text = json.dumps({**record, "revision": 0, "agent_id": "ID", "continues": "continues" in record}, sort_keys=True)
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "TIME", text)
+    text = re.sub(r'/[^"]*/l\d*/', "/", text)
+    return json.loads(re.sub(r'"duration_seconds": [\d.e-]+', '"duration_seconds": 0', text))
