@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gaia_sessions import events
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.events import KINDS, check_event
+
+SOURCE = Path(events.__file__).read_text(encoding="utf-8")
 
 STOP: dict[str, Any] = {
     "kind": "stop",
@@ -15,16 +20,25 @@ STOP: dict[str, Any] = {
     "host_agent_id": "a",
     "tool_use_id": "t",
     "parent_host_agent_id": "p",
+    "key_file": "/home/u/a.meta.json",
+    "key_name": "toolUseId",
+    "host_process": {"pid": 4242, "started": "1", "boot_id": "b", "pid_ns": "n", "machine": "m"},
     "agent_id": "agent-1",
     "agent_name": "Explore",
     "purpose": "general",
     "background": False,
+    "resume": ["agent-1"],
+    "mentioned": ["agent-1", "agent-2"],
     "transcript_path": "t.jsonl",
     "last_message": "done",
     "marked": "approval",
     "marked_id": "agent-1",
+    "told_id": "agent-1",
     "spoke": True,
     "again": True,
+    "launch": False,
+    "interrupted": False,
+    "running": ["a", "b"],
     "outcome": "completed",
     "summary": "s",
     "error": "e",
@@ -36,21 +50,42 @@ TEXTS = [
     "host_agent_id",
     "tool_use_id",
     "parent_host_agent_id",
+    "key_file",
+    "key_name",
     "agent_id",
     "agent_name",
     "purpose",
     "transcript_path",
     "last_message",
     "marked_id",
+    "told_id",
     "summary",
     "error",
 ]
+
+FLAGS = ["background", "spoke", "again", "launch", "interrupted"]
+LISTS = ["resume", "mentioned", "running"]
+KINDS_IN_WORDS = (
+    "delegate",
+    "start",
+    "stop",
+    "fail",
+    "returned",
+    "over",
+    "message",
+    "notification",
+    "session_start",
+    "session_end",
+    "main_stop",
+    "finalize",
+)
 
 FAULTS: list[tuple[str, Any, str, str]] = [
     ("an array", [], "an object is wanted, not an array", ""),
     ("no kind", {"at": "2026-01-08T18:05:30Z"}, "missing", "kind"),
     ("no time", {"kind": "stop"}, "missing", "at"),
-    ("unknown kind", {**STOP, "kind": "start"}, "one of delegate, stop, finalize is wanted", "kind"),
+    ("unknown kind", {**STOP, "kind": "begin"}, f"one of {', '.join(KINDS_IN_WORDS)} is wanted", "kind"),
+    ("a kind in capitals", {**STOP, "kind": "Stop"}, f"one of {', '.join(KINDS_IN_WORDS)} is wanted", "kind"),
     ("no real time", {**STOP, "at": "today"}, "an ISO 8601 time is wanted", "at"),
     (
         "marked otherwise",
@@ -60,8 +95,18 @@ FAULTS: list[tuple[str, Any, str, str]] = [
     ),
     ("unknown outcome", {**STOP, "outcome": "done"}, "one of completed, failed, abandoned is wanted", "outcome"),
     ("background a word", {**STOP, "background": "yes"}, "true or false is wanted, not a string", "background"),
-    ("spoke null", {**STOP, "spoke": None}, "true or false is wanted, not null", "spoke"),
     ("again a number", {**STOP, "again": 1}, "true or false is wanted, not a number", "again"),
+    ("a pid of 0", {**STOP, "host_process": {"pid": 0}}, "a whole number from 1 is wanted", "host_process.pid"),
+    (
+        "a start time in ticks",
+        {**STOP, "host_process": {"pid": 1, "started": 5}},
+        "a string is wanted, not a number",
+        "host_process.started",
+    ),
+    ("a process by its pid", {**STOP, "host_process": 4242}, "an object is wanted, not a number", "host_process"),
+    *((f"{key} null", {**STOP, key: None}, "true or false is wanted, not null", key) for key in FLAGS),
+    *((f"{key} a word", {**STOP, key: "a"}, "an array is wanted, not a string", key) for key in LISTS),
+    *((f"{key} of numbers", {**STOP, key: ["a", 1]}, "a string is wanted, not a number", f"{key}[1]") for key in LISTS),
     *((f"{key} null", {**STOP, key: None}, "a string is wanted, not null", key) for key in TEXTS),
 ]
 
@@ -72,6 +117,8 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         pytest.param(STOP, id="everything known"),
         pytest.param({"kind": "delegate", "at": "2026-01-08T18:05:30Z"}, id="nothing known"),
         pytest.param({**STOP, "kind": "finalize", "of later": [1]}, id="an unknown key"),
+        pytest.param({**STOP, "resume": [], "mentioned": [], "running": [], "host_process": {}}, id="nothing in it"),
+        *(pytest.param({**STOP, "kind": kind}, id=kind) for kind in KINDS_IN_WORDS),
         *(pytest.param({**STOP, "marked": marked}, id=marked) for marked in ("investigating", "planning", "failed")),
         *(pytest.param({**STOP, "outcome": outcome}, id=outcome) for outcome in ("failed", "abandoned")),
     ],
@@ -87,5 +134,13 @@ def test_a_faulty_event_is_refused_with_its_first_bad_key(event: Any, problem: s
     assert (caught.value.problem, caught.value.where) == (problem, where)
 
 
-def test_there_are_three_kinds_of_news() -> None:
-    assert KINDS == ("delegate", "stop", "finalize")
+def test_every_key_of_an_event_is_checked() -> None:
+    """The type is for type checkers only: its keys are read from the source."""
+    [said] = [node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.ClassDef)]
+    keys = {ast.unparse(node.target) for node in said.body if isinstance(node, ast.AnnAssign)}
+    checked = {*TEXTS, *FLAGS, *LISTS, "kind", "at", "marked", "outcome", "host_process"}
+    assert keys == checked == set(STOP)
+
+
+def test_these_are_the_kinds_of_news() -> None:
+    assert KINDS == KINDS_IN_WORDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +30,7 @@ DOMAIN = [
     "record",
     "changes",
     "runs",
+    "endings",
     "policy",
     "events",
 ]
@@ -37,10 +39,10 @@ DOMAIN = [
 FLOORS = [
     *([room] for room in DOMAIN),
     ["options"],
-    ["project", "streams"],
+    ["processes", "project", "streams"],
     ["config"],
     ["stores"],
-    ["log"],
+    ["keyfile", "log"],
     ["lifecycle"],
     ["api"],
     ["hooks"],
@@ -59,7 +61,11 @@ DOORS = {
     "filelock": "stores/locks.py",
     "dateutil": "cli/times.py",
 }
-STDLIB_ONLY = [*DOMAIN, "options", "config", "project", "streams", "stores", "log", "lifecycle", "api", "hooks"]
+STDLIB_ONLY = [
+    *DOMAIN,
+    *("options", "processes", "project", "streams", "config", "stores"),
+    *("keyfile", "log", "lifecycle", "api", "hooks"),
+]
 READS_THE_ENVIRONMENT = ["config", "project", "api", "hooks", "cli"]
 
 FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
@@ -131,6 +137,16 @@ def test_every_file_stands_in_a_room_of_the_list() -> None:
 def test_a_room_imports_only_rooms_above_it_in_the_list(file: str) -> None:
     ours = [found for found in imports_of(file) if found.name.split(".")[0] == PACKAGE]
     assert [found for found in ours if not is_allowed(file, found.name)] == []
+
+
+@pytest.mark.parametrize("room", ["lifecycle", "hooks", "views", "cli"])
+def test_inside_a_room_no_file_leads_back_to_itself(room: str) -> None:
+    order = {name_of(file): {found.name for found in imports_of(file)} for file in FILES if room_of(file) == room}
+    assert set(TopologicalSorter(order).static_order()) >= set(order)
+
+
+def name_of(file: str) -> str:
+    return f"{PACKAGE}.{file.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"
 
 
 def test_the_front_door_opens_on_the_api_and_only_when_it_is_used() -> None:
@@ -279,6 +295,11 @@ def test_what_only_a_type_checker_sees_is_exempt_and_what_runs_is_not() -> None:
         ("shape.py", "gaia_sessions.record", False),
         ("stores/files.py", "gaia_sessions.stores.locks", True),
         ("stores/files.py", "gaia_sessions.lifecycle.news", False),
+        ("keyfile.py", "gaia_sessions.stores.directory", True),
+        ("stores/files.py", "gaia_sessions.keyfile", False),
+        ("runs.py", "gaia_sessions.endings", False),
+        ("policy.py", "gaia_sessions.processes", False),
+        ("processes.py", "gaia_sessions.project", False),
         ("config.py", "gaia_sessions.project", True),
         ("cli/main.py", "gaia_sessions", True),
         ("api.py", "gaia_sessions", False),

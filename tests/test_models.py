@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 
 from gaia_sessions import models, strictjson
 from gaia_sessions.clock import write_time
-from gaia_sessions.errors import InvalidInput, NewerSchema, SessionsError
+from gaia_sessions.config import Config
+from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, SessionsError
 from gaia_sessions.lifecycle import news, sessions
+from gaia_sessions.lifecycle.done import Done
 from gaia_sessions.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.record import check_readable, decode, encode
 from gaia_sessions.shape import ENDS
@@ -71,6 +74,7 @@ FULL: dict[str, Any] = {
     **ORDINARY,
     "phase": "completed",
     "history_dropped": 3,
+    "continues": "agent-0",
     "runs": [RUN, {"run": 2}],
     "finalized_at": MOMENT,
     "duration_seconds": 12.5,
@@ -218,33 +222,55 @@ UPDATES = st.builds(
 HOST = {"at": MOMENT, "host": "claude-code", "host_session_id": "h"}
 
 
+KEYS_OF_HOST = {
+    "host_agent_id": st.sampled_from(["a1", "a2"]),
+    "tool_use_id": st.sampled_from(["t1", "t2"]),
+    "parent_host_agent_id": st.just("a1"),
+    "host_process": st.sampled_from([PROCESS, {}]),
+    "agent_name": st.just("Explore"),
+    "purpose": st.just("p"),
+    "agent_id": st.just("agent-1"),
+    "background": st.booleans(),
+    "resume": st.lists(st.sampled_from(["agent-1", "agent-2"]), max_size=2),
+    "mentioned": st.lists(st.sampled_from(["agent-1", "agent-2"]), max_size=2),
+    "transcript_path": st.just("/t"),
+    "last_message": st.sampled_from(["", "m"]),
+    "marked": st.sampled_from([*RESUMABLE, "failed"]),
+    "marked_id": st.sampled_from(["agent-1", "agent-2"]),
+    "told_id": st.sampled_from(["agent-1", "agent-2"]),
+    "spoke": st.booleans(),
+    "again": st.booleans(),
+    "launch": st.booleans(),
+    "interrupted": st.booleans(),
+    "running": st.lists(st.sampled_from(["a1", "a2"]), max_size=2),
+    "outcome": st.sampled_from(OUTCOMES),
+    "summary": st.just("s"),
+    "error": st.sampled_from(["", "boom"]),
+}
+
+
 @st.composite
 def events(draw: st.DrawFn) -> Event:
-    """News from a host of two delegations and two agents."""
-    told: Any = {**HOST, "kind": draw(st.sampled_from(["delegate", "stop", "stop", "finalize"]))}
-    if told["kind"] == "delegate":
-        told |= {"tool_use_id": draw(st.sampled_from(["t1", "t2"])), "agent_name": "Explore", "purpose": "p"}
-    elif told["kind"] == "finalize":
-        told |= {"agent_id": "agent-1", "outcome": draw(st.sampled_from(OUTCOMES)), "summary": "s"}
-    else:
-        for key, values in (("host_agent_id", ["a1", "a2"]), ("tool_use_id", ["t1", "t2"])):
-            told[key] = draw(st.sampled_from(values))
-        told |= {"spoke": draw(st.booleans()), "again": draw(st.booleans())}
-        told |= {"last_message": "m", "transcript_path": "/t"}
-        marked = draw(st.one_of(st.none(), st.sampled_from([*RESUMABLE, "failed"])))
-        told |= {"marked": marked} if marked else {}
-    return told  # type: ignore[no-any-return]  # as it says
+    """News of any kind of two delegations and two agents, with the keys its kind needs and any others."""
+    kind = draw(st.sampled_from(sorted(news._NEEDED)))
+    needed = set(news._NEEDED[kind]) - set(HOST)
+    others = draw(st.sets(st.sampled_from(sorted(set(KEYS_OF_HOST) - needed)), max_size=6))
+    told = {key: draw(KEYS_OF_HOST[key]) for key in sorted(needed | others)}
+    return {**HOST, "kind": kind, **told}  # type: ignore[typeddict-item]  # as it says
 
 
 STEPS = st.lists(
     st.tuples(
-        st.one_of(UPDATES, events(), st.tuples(st.sampled_from(OUTCOMES), TEXTS, TEXTS)),
+        st.one_of(
+            events(), events(), UPDATES, st.tuples(st.sampled_from(OUTCOMES), TEXTS, TEXTS), st.just("what waits")
+        ),
         st.sampled_from([timedelta(seconds=seconds) for seconds in (0, 5, 7200, -180, -86400)]),
     ),
-    max_size=12,
+    max_size=20,
 )
 
 
+@settings(max_examples=1500)
 @given(STEPS)
 def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
     steps: list[tuple[Any, timedelta]],
@@ -253,20 +279,30 @@ def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
     sessions.create(store, now, bytes, "Explore", "general", {}, "agent-1")
     for asked, later in steps:
         now += later
-        for agent_id in [agent_id for agent_id, _ in store.scan()]:
-            try:
-                if isinstance(asked, sessions.Update):
-                    sessions.update(store, now, agent_id, asked)
-                elif isinstance(asked, tuple):
-                    sessions.finalize(store, now, agent_id, *asked)
-                else:
-                    news.take_in(store, asked, now, 0)
-            except SessionsError:
-                continue
+        if isinstance(asked, dict):
+            with suppress(SessionFinal):  # only a finalization that comes too late is refused
+                assert isinstance(news.take_in(store, as_event(asked, now), now, Config({}), 0), Done)
+        elif isinstance(asked, str):
+            assert all(word.isascii() for word in news.apply_deferred(store, now, Config({})))
+        else:
+            by_hand(store, now, asked)
         for _, record in store.scan():
             assert not isinstance(record, SessionsError)
             document = json.loads(encode(record))
             assert (verdict_of_shape(document), verdict_of_models(document)) == (True, True)
+
+
+def as_event(told: dict[str, Any], now: datetime) -> Event:
+    return {**told, "at": write_time(now)}  # type: ignore[typeddict-item, return-value]  # told has the rest
+
+
+def by_hand(store: MemoryStore, now: datetime, asked: Any) -> None:
+    for agent_id in [agent_id for agent_id, _ in store.scan()]:
+        with suppress(SessionsError):
+            if isinstance(asked, sessions.Update):
+                sessions.update(store, now, agent_id, asked)
+            else:
+                sessions.finalize(store, now, agent_id, *asked)
 
 
 def test_the_typed_session_has_what_the_document_says() -> None:

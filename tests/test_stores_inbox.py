@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 APPLIES_ON_A_FULL_DISK = """
 import resource, sys
 from gaia_sessions.clock import read_time
+from gaia_sessions.config import Config
 from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.stores.files import FileStore
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))

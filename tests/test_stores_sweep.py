@@ -172,7 +172,7 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
         index.mark(opened, "two", "Explore")
         index.name(opened, "two", [ALIAS])
         store.tend(now, ["one"])
-        arrival.bring_in(opened, "two", encode(record), durable=False)
+        arrival.bring_in(opened, "two", {"state.json": encode(record)}, durable=False)
 
     assert store.read("two") == record
     assert ({agent_id for agent_id, _ in store.scan(active_only=True)}, store.find(ALIAS)) == ({"one", "two"}, "two")

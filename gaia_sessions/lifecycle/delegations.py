@@ -90,7 +90,7 @@ def _resumed(
     aliases = (runs.delegation_alias(event["host_session_id"], event["tool_use_id"]),)
     try:
         earlier = store.read(asked)
-        entry = entry_of(event, now, len(earlier.get("runs", ())) + 1)
+        entry = entry_of(event, len(earlier.get("runs", ())) + 1)
         record = store.change(asked, claim.rule, timeout=timeout, aliases=aliases, entry=entry)
     except (SessionNotFound, CorruptSession, NewerSchema) as error:
         return _begun(store, event, now, chance, None, refused=error.code)
@@ -145,7 +145,7 @@ def _begun(
         fresh["continues"] = earlier["agent_id"]
     aliases = (runs.delegation_alias(event["host_session_id"], event["tool_use_id"]),)
     record = runs.delegated(fresh, keys_of_run(event), now)
-    kept = create_under_new_id(store, record, now, chance, aliases, entry_of(event, now, 1))
+    kept = create_under_new_id(store, record, now, chance, aliases, entry_of(event, 1))
     word = "continued" if earlier else "created"
     return Done(word, record=kept, resumed=earlier, reason=refused if earlier else None, refused=refused)
 

@@ -39,22 +39,22 @@ _TOLD = ("last_message", "transcript_path")
 
 def stop(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     """``paused``, ``finalized``; ``joined`` for a stop without a last message, which leaves the run open."""
-    return change_joined(store, event, now, timeout, _News(event, now).stop, _standing)
+    return change_joined(store, event, timeout, _News(event, now).stop, _standing)
 
 
 def fail(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     """``paused``, ``finalized``; a delegation that failed before its agent started was denied."""
-    return change_joined(store, event, now, timeout, _News(event, now).fail, _standing)
+    return change_joined(store, event, timeout, _News(event, now).fail, _standing)
 
 
 def returned(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     """``paused``, ``finalized``, or ``returned`` while no stop has come."""
-    return change_joined(store, event, now, timeout, _News(event, now).returned, _standing)
+    return change_joined(store, event, timeout, _News(event, now).returned, _standing)
 
 
 def over(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     """A delegation that is dealt with and never started was denied; about any other this says nothing."""
-    return change_joined(store, event, now, timeout, _News(event, now).over, _standing)
+    return change_joined(store, event, timeout, _News(event, now).over, _standing)
 
 
 def notify(store: Store, event: Event, now: datetime, timeout: float) -> Done:
@@ -65,7 +65,7 @@ def notify(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     """
     by_delegation, by_agent = _without(event, "host_agent_id"), _without(event, "tool_use_id")
     told = by_agent if isinstance(find_run(store, by_delegation), Done) else by_delegation
-    return change_joined(store, told, now, timeout, _News(told, now).notified, _standing)
+    return change_joined(store, told, timeout, _News(told, now).notified, _standing)
 
 
 def message(store: Store, event: Event, now: datetime, timeout: float) -> Done:  # noqa: ARG001  # append has its own
@@ -75,7 +75,7 @@ def message(store: Store, event: Event, now: datetime, timeout: float) -> Done: 
         return found
     agent_id, number = found
     record = store.read(agent_id)
-    store.append(agent_id, EVENTS, [entry_of(event, now, number)(record)])
+    store.append(agent_id, EVENTS, [entry_of(event, number)(record)])
     return Done("noted", record=record)
 
 

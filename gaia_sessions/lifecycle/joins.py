@@ -8,7 +8,6 @@ nowhere.
 from __future__ import annotations
 
 from gaia_sessions import runs
-from gaia_sessions.clock import write_time
 from gaia_sessions.errors import CorruptSession, SessionNotFound
 from gaia_sessions.ids import is_agent_id
 
@@ -17,7 +16,6 @@ from .done import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, Done
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from datetime import datetime
 
     from gaia_sessions.events import Event
     from gaia_sessions.runs import Alias
@@ -30,9 +28,7 @@ _ENDING = ("end", "detail")
 _KEYS = ("host", "host_session_id", "host_agent_id", "tool_use_id", "outcome", "interrupted", "background", "again")
 
 
-def change_joined(
-    store: Store, event: Event, now: datetime, timeout: float, rule: Rule, word: Callable[[Record], str]
-) -> Done:
+def change_joined(store: Store, event: Event, timeout: float, rule: Rule, word: Callable[[Record], str]) -> Done:
     """Applies ``rule`` to the record and the run that ``event`` belongs to, under the session's lock.
 
     The word for it is ``known`` if the rule left the record as it was, else what ``word`` calls it;
@@ -44,7 +40,7 @@ def change_joined(
     agent_id, number = found
     change = _Change(event, number, rule)
     record = store.change(
-        agent_id, change.apply, timeout=timeout, aliases=aliases_of(event), entry=entry_of(event, now, number)
+        agent_id, change.apply, timeout=timeout, aliases=aliases_of(event), entry=entry_of(event, number)
     )
     return Done(change.word or word(record), record=record)
 
@@ -84,7 +80,7 @@ def aliases_of(event: Event) -> tuple[Alias, ...]:
     return (runs.agent_alias(event["host_session_id"], event["host_agent_id"]),)
 
 
-def entry_of(event: Event, now: datetime, number: int) -> Entry:
+def entry_of(event: Event, number: int) -> Entry:
     """What the journal says of ``event``: when, what, of which run, on what evidence, and where the work stood then."""
 
     def written(record: Record) -> dict[str, object]:
@@ -92,7 +88,7 @@ def entry_of(event: Event, now: datetime, number: int) -> Entry:
         told = {key: event[key] for key in _KEYS if key in event}  # type: ignore[literal-required]
         entry: dict[str, object] = {"at": event["at"], "kind": event["kind"], "run": number, "phase": record["phase"]}
         entry |= {key: run[key] for key in _ENDING if key in run}  # type: ignore[literal-required]
-        return {**entry, "revision": record["revision"], "applied_at": write_time(now), "evidence": told}
+        return {**entry, "revision": record["revision"], "evidence": told}
 
     return written  # type: ignore[return-value]  # all of it is JSON
 

@@ -43,7 +43,7 @@ def start(store: Store, event: Event, now: datetime, chance: Chance, timeout: fl
         run = record["runs"][found[1] - 1]
         if is_final(record["phase"]) and _wakes(record, run, event, now):
             return _continued(store, event, record, now, chance)
-        return change_joined(store, event, now, timeout, _Starting(event, now).rule, lambda _: "started")
+        return change_joined(store, event, timeout, _Starting(event, now).rule, lambda _: "started")
 
 
 class _Starting:
@@ -85,7 +85,7 @@ def _continued(store: Store, event: Event, earlier: Record, now: datetime, chanc
     begun: Record = {**fresh, "continues": earlier["agent_id"], "runs": [run]}
     record = runs.begun(begun, {"run": 1}, run, now)
     aliases = aliases_of(event)
-    return Done("continued", record=create_under_new_id(store, record, now, chance, aliases, entry_of(event, now, 1)))
+    return Done("continued", record=create_under_new_id(store, record, now, chance, aliases, entry_of(event, 1)))
 
 
 def _keys(event: Event) -> Run:

@@ -59,7 +59,7 @@ def _each_run(store: Store, event: Event, now: datetime, timeout: float, rule: R
     words = {KNOWN}
     for agent_id, number in list(_concerned(store, event["host_session_id"], now)):
         try:
-            words.add(_settle(store, event, now, timeout, rule, agent_id, number))
+            words.add(_settle(store, event, timeout, rule, agent_id, number))
         except LockTimeout:
             words.add(BUSY)
         except SessionNotFound:
@@ -67,14 +67,14 @@ def _each_run(store: Store, event: Event, now: datetime, timeout: float, rule: R
     return Done(next(word for word in (BUSY, "settled", KNOWN) if word in words))
 
 
-def _settle(store: Store, event: Event, now: datetime, timeout: float, rule: Rule, agent_id: str, number: int) -> str:
+def _settle(store: Store, event: Event, timeout: float, rule: Rule, agent_id: str, number: int) -> str:
     def under_lock(record: Record) -> Record:
         return rule(record, record["runs"][number - 1])
 
     before = store.read(agent_id)
     if under_lock(before) is before:
         return KNOWN
-    store.change(agent_id, under_lock, timeout=timeout, entry=entry_of(event, now, number))
+    store.change(agent_id, under_lock, timeout=timeout, entry=entry_of(event, number))
     return "settled"
 
 

@@ -84,7 +84,8 @@ class Host:
         (self.project / ".claude").mkdir(parents=True)
 
     def environment(self, settings: Mapping[str, str] | None = None) -> dict[str, str]:
-        return {**os.environ, "CLAUDE_PROJECT_DIR": str(self.project), **(settings or {})}
+        """As the hooks get it from the host; no process of this machine is the host unless ``settings`` say so."""
+        return {**os.environ, "CLAUDE_PROJECT_DIR": str(self.project), "CLAUDE_PID": "0", **(settings or {})}
 
     def run(
         self, hook: str, told: object, settings: Mapping[str, str] | None = None, *through: str, umask: int = -1

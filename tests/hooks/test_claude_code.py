@@ -11,7 +11,7 @@ import pytest
 
 from gaia_sessions.config import Config
 from gaia_sessions.events import check_event
-from gaia_sessions.hooks import claude_code
+from gaia_sessions.hooks import HOOK, claude_code
 
 if TYPE_CHECKING:
     from typing import Any
@@ -23,8 +23,19 @@ AT = "2026-01-08T18:05:30.123456Z"
 DEFAULTS = Config({})
 
 
+@pytest.fixture(autouse=True)
+def no_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_PID", "0")
+
+
+def only(payload: Any, config: Config = DEFAULTS) -> Any:
+    """The one event that ``payload`` is."""
+    [event] = claude_code.events_of(HOOK, payload, config, NOW)
+    return event
+
+
 def test_a_delegation_is_an_event_without_its_prompt(host: Host) -> None:
-    event = claude_code.delegation(host.delegation(), DEFAULTS, NOW)
+    event = only(host.delegation())
 
     assert event == {
         "kind": "delegate",
@@ -40,14 +51,14 @@ def test_a_delegation_is_an_event_without_its_prompt(host: Host) -> None:
 def test_a_delegation_by_a_sub_agent_into_the_background_says_so(host: Host) -> None:
     asked = {"description": "Count", "prompt": "x", "run_in_background": False}
 
-    event: Any = claude_code.delegation(host.delegation(tool_input=asked, agent_id="a0"), DEFAULTS, NOW)
+    event = only(host.delegation(tool_input=asked, agent_id="a0"))
 
     assert (event["parent_host_agent_id"], event["background"]) == ("a0", False)
 
 
 @pytest.mark.parametrize("value", ["yes", 1, None, []])
 def test_a_background_that_is_neither_true_nor_false_is_not_known(host: Host, value: object) -> None:
-    event: Any = claude_code.delegation(host.delegation(tool_input={"run_in_background": value}), DEFAULTS, NOW)
+    event = only(host.delegation(tool_input={"run_in_background": value}))
 
     assert "background" not in event
 
@@ -55,7 +66,7 @@ def test_a_background_that_is_neither_true_nor_false_is_not_known(host: Host, va
 def test_a_stop_is_an_event_with_the_delegation_that_the_host_noted(host: Host) -> None:
     host.knows("a1", "toolu_7")
 
-    event = claude_code.stop(host.ending(message="So far.\n[gaia-sessions: approval agent-5] why"), DEFAULTS, NOW)
+    event = only(host.ending(message="So far.\n[gaia-sessions: approval agent-5] why"))
 
     assert event == {
         "kind": "stop",
@@ -77,7 +88,7 @@ def test_a_stop_is_an_event_with_the_delegation_that_the_host_noted(host: Host) 
 def test_a_stop_that_tells_nothing_more_is_an_event_all_the_same(host: Host) -> None:
     payload = host.ending(message=None, transcript_path=None, agent_transcript_path=7, stop_hook_active="true")
 
-    event = claude_code.stop(payload, DEFAULTS, NOW)
+    event = only(payload)
 
     assert event == {
         "kind": "stop",
@@ -93,7 +104,7 @@ def test_a_stop_that_tells_nothing_more_is_an_event_all_the_same(host: Host) -> 
 
 @pytest.mark.parametrize("message", [7, ["Done."], {"text": "Done."}, True])
 def test_a_last_message_that_is_no_text_is_none(host: Host, message: Any) -> None:
-    event: Any = claude_code.stop(host.ending(message=message), DEFAULTS, NOW)
+    event = only(host.ending(message=message))
 
     assert event["spoke"] is False
     assert "last_message" not in event
@@ -102,14 +113,14 @@ def test_a_last_message_that_is_no_text_is_none(host: Host, message: Any) -> Non
 def test_the_marker_is_read_even_where_messages_are_not_kept(host: Host) -> None:
     config = Config({"keep_last_message": False})
 
-    event: Any = claude_code.stop(host.ending(message="[gaia-sessions: failed]"), config, NOW)
+    event = only(host.ending(message="[gaia-sessions: failed]"), config)
 
     assert (event["spoke"], event["marked"]) == (True, "failed")
     assert "last_message" not in event
 
 
 def test_the_marker_is_read_before_the_message_is_shortened(host: Host) -> None:
-    event: Any = claude_code.stop(host.ending(message="[gaia-sessions: approval]" + " " * 5_000), DEFAULTS, NOW)
+    event = only(host.ending(message="[gaia-sessions: approval]" + " " * 5_000))
 
     assert (event["marked"], len(event["last_message"])) == ("approval", 4_000)
 
@@ -133,7 +144,7 @@ def test_a_note_of_the_host_that_is_not_as_expected_is_no_key(host: Host, conten
     host.agents.mkdir(parents=True)
     (host.agents / "agent-a1.meta.json").write_bytes(content)
 
-    event: Any = claude_code.stop(host.ending(), DEFAULTS, NOW)
+    event = only(host.ending())
 
     assert "tool_use_id" not in event
 
@@ -149,7 +160,7 @@ def test_a_note_that_is_no_plain_file_is_neither_followed_nor_waited_for(host: H
     else:
         note.mkdir()
 
-    event: Any = claude_code.stop(host.ending(), DEFAULTS, NOW)
+    event = only(host.ending())
 
     assert "tool_use_id" not in event
 
@@ -158,14 +169,14 @@ def test_a_note_that_is_no_plain_file_is_neither_followed_nor_waited_for(host: H
 def test_an_agent_whose_id_cannot_be_the_name_of_a_file_has_no_note(host: Host, agent: str) -> None:
     host.knows("a1", "toolu_1")
 
-    event: Any = claude_code.stop(host.ending(agent), DEFAULTS, NOW)
+    event = only(host.ending(agent))
 
     assert "tool_use_id" not in event
 
 
 @pytest.mark.parametrize("changes", [{}, {"agent_id": "a0"}, {"tool_input": {"run_in_background": True}}])
 def test_every_event_of_a_delegation_has_the_shape_in_which_events_wait(host: Host, changes: dict[str, Any]) -> None:
-    event = claude_code.delegation(host.delegation(**changes), DEFAULTS, NOW)
+    event = only(host.delegation(**changes))
 
     check_event(event, "")
 
@@ -174,4 +185,4 @@ def test_every_event_of_a_delegation_has_the_shape_in_which_events_wait(host: Ho
 def test_every_event_of_a_stop_has_the_shape_in_which_events_wait(host: Host, message: str | None) -> None:
     host.knows("a1", "toolu_1")
 
-    check_event(claude_code.stop(host.ending(message=message), DEFAULTS, NOW), "")
+    check_event(only(host.ending(message=message)), "")

@@ -1,7 +1,8 @@
-"""A real client, driven by a scripted API, runs the hooks from its own settings.
+"""Real clients, driven by a scripted API, run the hooks from their own settings.
 
-The harness is not part of this package: ``GAIA_REALCLIENT`` names the folder of its ``run.sh``. It installs
-the client of ``REALCLIENT_PACKAGE`` into ``REALCLIENT_BASE`` the first time.
+The harness is not part of this package: ``GAIA_REALCLIENT`` names the folder of its ``run.sh``. It installs a
+client into the folder below ``REALCLIENT_BASE`` (by default pytest's cache) the first time. What the scenarios
+do is in the harness's ``scenarios.json`` and in the one beside this file.
 """
 
 from __future__ import annotations
@@ -19,108 +20,248 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import gaia_sessions
+from tests.hooks.test_lives import DENIED, DONE, FAILED, KILLED, NOT_ENDED, RETURNED, WITH_HOST
+
 if TYPE_CHECKING:
     from tests.hooks.conftest import Host
+    from tests.hooks.test_lives import End
 
-SCRIPTS = Path(__file__).parents[2] / "hooks"
-PACKAGE = os.environ.get("REALCLIENT_PACKAGE", "@anthropic-ai/claude-code")
+HERE = Path(__file__).parent
+SCRIPT = HERE.parents[1] / "hooks" / "every_event.py"
+VERSIONS = ("2.1.197", "2.1.330")
+EVENTS = [
+    *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "SubagentStart", "SubagentStop"),
+    *("UserPromptSubmit", "SessionStart", "SessionEnd", "Stop", "StopFailure"),
+]
+
+pytestmark = pytest.mark.realclient
+
+LIVES: dict[str, list[End]] = {
+    "single": [DONE],
+    "parallel": [DONE, DONE],
+    "parallel-same-prompt": [DONE, DONE],
+    "background": [DONE],
+    "send-message-resume": [DONE, DONE],
+    "nested": [DONE, DONE],
+    "sub-error-400": [FAILED],
+    "second-hook-denies": [DENIED],
+    "max-turns": [RETURNED],
+    "background-stopped": [KILLED],
+    "stop-block-by-other-hook": [DONE],
+    "sigint": [WITH_HOST],
+    "background-sigkill": [NOT_ENDED],
+}
 
 
-@pytest.fixture
-def harness(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Path:
+class Client:
+    """A client of one version in a project whose settings run the hook, and what it left behind."""
+
+    def __init__(self, host: Host, harness: Path) -> None:
+        self.host = host
+        self.harness = harness
+        self.run = host.folder / "run"
+        self.said = host.folder / "said"
+        self.errors = host.folder / "errors"
+
+    def configure(self) -> None:
+        """The hook for every event; what it prints is kept on its way to the client."""
+        parts = (sys.executable, SCRIPT, self.errors, self.said)
+        python, script, errors, said = (shlex.quote(str(part)) for part in parts)
+        entry = {"type": "command", "command": f"{python} {script} 2>>{errors} | tee -a {said}"}
+        hooks = {event: [{"hooks": [entry]}] for event in EVENTS}
+        settings = self.host.project / ".claude" / "settings.json"
+        settings.write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
+
+    def live(self, scenario: str, *scenarios: Path) -> Client:
+        self.configure()
+        environment = {
+            **os.environ,
+            "REALCLIENT_SCENARIOS": str(scenarios[0] if scenarios else HERE / "scenarios.json"),
+        }
+        done = subprocess.run(
+            [self.harness / "run.sh", scenario, self.host.project, "--run-dir", self.run],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=900,
+            env=environment,
+        )
+        assert done.returncode == 0, done.stderr
+        assert self.errors.read_bytes() == b""
+        return self
+
+    def ends(self) -> list[End]:
+        records = self.host.records().values()
+        return sorted((record["phase"], record["runs"][-1].get("end", ""), record["error_count"]) for record in records)
+
+    def answers(self, event: str) -> list[dict[str, Any]]:
+        """What the hook answered to ``event``, in order."""
+        told = [json.loads(line)["hookSpecificOutput"] for line in self.said.read_text(encoding="utf-8").splitlines()]
+        return [answer for answer in told if answer["hookEventName"] == event]
+
+    def requests(self, role: str) -> list[str]:
+        """The requests to the API that ``role`` made, whole, in order."""
+        log = [json.loads(line) for line in (self.run / "api" / "api.jsonl").read_text(encoding="utf-8").splitlines()]
+        numbers = [line["n"] for line in log if line.get("role") == role]
+        return [(self.run / "api" / f"request-{number:03}.json").read_text(encoding="utf-8") for number in numbers]
+
+
+@pytest.fixture(params=VERSIONS)
+def client(
+    request: pytest.FixtureRequest, host: Host, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> Client:
     folder = os.environ.get("GAIA_REALCLIENT")
     if not folder:
         pytest.skip("needs GAIA_REALCLIENT to name the folder of the harness")
     if shutil.which("npm") is None:
         pytest.skip("needs npm to install the client")
-    assert pytestconfig.cache is not None
-    base = os.environ.get("REALCLIENT_BASE") or str(
-        pytestconfig.cache.mkdir("realclient-" + re.sub(r"\W", "-", PACKAGE))
-    )
-    monkeypatch.setenv("REALCLIENT_PACKAGE", PACKAGE)
+    base = os.environ.get("REALCLIENT_BASE") or str(pytestconfig.cache.mkdir("realclient"))  # type: ignore[union-attr]
+    base = f"{base}/{re.sub(r'[^0-9]', '-', request.param)}"
+    Path(base).mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv("REALCLIENT_PACKAGE", f"@anthropic-ai/claude-code@{request.param}")
     monkeypatch.setenv("REALCLIENT_BASE", base)
     monkeypatch.setenv("HOME", pwd.getpwuid(os.getuid()).pw_dir)  # npm's own settings; the client gets another home
     monkeypatch.setenv("NPM_CONFIG_CACHE", f"{base}/npm")
-    return Path(folder)
+    return Client(host, Path(folder))
 
 
-def configure(host: Host) -> None:
-    """The hooks in the project's settings, their output kept to be looked at on its way to the client."""
-    (host.folder / "printed").mkdir()
+@pytest.mark.parametrize("scenario", LIVES)
+def test_every_agent_of_a_real_client_is_one_session_with_its_true_end(client: Client, scenario: str) -> None:
+    client.live(scenario)
 
-    def entry(hook: str, **matcher: str) -> list[dict[str, object]]:
-        script, errors, printed = (
-            shlex.quote(str(path))
-            for path in (
-                SCRIPTS / f"{hook}.py",
-                host.folder / "printed" / f"{hook}.err",
-                host.folder / "printed" / hook,
-            )
-        )
-        command = f"{shlex.quote(sys.executable)} {script} 2>>{errors} | tee -a {printed}"
-        return [{**matcher, "hooks": [{"type": "command", "command": command}]}]
-
-    hooks = {"PreToolUse": entry("pre_delegate", matcher="Agent|Task"), "SubagentStop": entry("subagent_stop")}
-    (host.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
+    assert client.ends() == sorted(LIVES[scenario])
 
 
-def captured(run: Path, event: str) -> Any:
-    """The only payload of ``event`` that the recorder saw, who ran beside our hooks."""
-    lines = [json.loads(line) for line in (run / "capture.jsonl").read_text(encoding="utf-8").splitlines()]
-    [payload] = [line["stdin"] for line in lines if line["event"] == event]
-    return payload
+def test_work_of_a_killed_client_may_be_resumed_at_once(client: Client) -> None:
+    client.live("background-sigkill")
+
+    [agent_id] = client.host.records()
+    decision = gaia_sessions.explain_resume(agent_id, root=str(client.host.root))
+    assert (decision["should_resume"], decision["phase"]) == (True, "investigating")
 
 
-@pytest.mark.realclient
-def test_one_delegation_of_a_real_client_is_one_session_that_ends_with_it(host: Host, harness: Path) -> None:
-    configure(host)
-    run = host.folder / "run"
+PAUSES = "The plan of {0} has three steps.\n[gaia-sessions: approval] may I apply {0}?"
 
-    done = subprocess.run(
-        [harness / "run.sh", "single", host.project, "--run-dir", run],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
 
-    assert (done.returncode, "step 0: exit 0" in done.stdout) == (0, True), done.stderr
-    assert {file.name: file.read_bytes() for file in (host.folder / "printed").iterdir()} == {
-        "pre_delegate": b"",
-        "pre_delegate.err": b"",
-        "subagent_stop": b"",
-        "subagent_stop.err": b"",
+def delegation(name: str, more: str = "") -> dict[str, Any]:
+    asked = {
+        "description": f"Job {name}",
+        "prompt": f"[[sub:{name}]] Do the job called {name}. {more}",
+        "subagent_type": "general-purpose",
+        "run_in_background": False,
     }
-    delegation, stop = captured(run, "PreToolUse"), captured(run, "SubagentStop")
-    assert host.timeless(host.record()) == {
-        "agent_id": "ID",
-        "agent_name": delegation["tool_input"]["subagent_type"],
-        "purpose": delegation["tool_input"]["description"],
-        "created_at": "TIME",
-        "last_updated": "TIME",
-        "phase": "completed",
-        "metadata": {},
-        "resume_ready": False,
-        "history": host.moved("initializing", "investigating", "completed"),
-        "error_count": 0,
-        "last_error": None,
-        "schema": 1,
-        "revision": 2,
-        "runs": [
-            {
-                "run": 1,
-                "host": "claude-code",
-                "host_session_id": delegation["session_id"],
-                "host_agent_id": stop["agent_id"],
-                "tool_use_id": delegation["tool_use_id"],
-                "background": delegation["tool_input"]["run_in_background"],
-                "claimed_at": "TIME",
-                "ended_at": "TIME",
-                "end": "stopped",
-                "last_message": stop["last_assistant_message"],
-                "transcript_path": stop["agent_transcript_path"],
-            }
+    return {"name": "Agent", "input": asked}
+
+
+def script(folder: Path, scenario: dict[str, Any]) -> Path:
+    """The scenario ``own``, with an API that says our lines again."""
+    file = folder / "own.json"
+    file.write_text(json.dumps({"own": {"prompt": FIRST, **scenario, "api": str(HERE / "scripted_api.py")}}), encoding="utf-8")
+    return file
+
+
+RESUMED = "Approved: go on.\n{{resume:0}}"
+ONE_PAUSE = {
+    "main": [
+        {"tools": [delegation("alpha")]},
+        {"text": "May it?"},
+        {"tools": [delegation("beta", RESUMED)]},
+        {"text": "All done."},
+    ],
+    "subs": {"alpha": [{"text": PAUSES.format("alpha")}], "beta": [{"text": "Applied."}]},
+}
+FIRST, THEN = "[[main]] Please delegate the work.", "Yes, go on."
+SAME_CLIENT = {**ONE_PAUSE, "stream_prompts": [FIRST, THEN]}
+SAME_CONVERSATION = {**ONE_PAUSE, "steps": [{"prompt": FIRST}, {"prompt": THEN, "args": ["--continue"]}]}
+FRESH_CONVERSATION = {
+    "main": ONE_PAUSE["main"][:2],  # type: ignore[index]
+    "subs": {
+        **ONE_PAUSE["subs"],  # type: ignore[dict-item]
+        "second": [{"tools": [delegation("beta", RESUMED)]}, {"text": "All done."}],
+    },
+    "steps": [{"prompt": FIRST}, {"prompt": "[[sub:second]] Go on with what is paused."}],
+}
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(SAME_CLIENT, id="in the same client"),
+        pytest.param(SAME_CONVERSATION, id="the client restarted, the conversation continued"),
+        pytest.param(FRESH_CONVERSATION, id="the client restarted, a new conversation"),
+    ],
+)
+def test_work_paused_for_approval_goes_on_with_its_context(client: Client, scenario: dict[str, Any]) -> None:
+    client.live("own", script(client.host.folder, scenario))
+
+    record = client.host.record()
+    assert (record["phase"], [run["end"] for run in record["runs"]]) == ("completed", ["stopped", "stopped"])
+    assert [run["last_message"] for run in record["runs"]] == [PAUSES.format("alpha"), "Applied."]
+    phases = ["investigating", "approval", "executing", "completed"]
+    assert [move["to_phase"] for move in record["history"]] == phases
+    [told] = client.answers("PostToolUse")
+    assert f"[gaia-sessions: resume {record['agent_id']}]" in told["additionalContext"]
+    [answer] = client.answers("PreToolUse")
+    assert set(answer) == {"hookEventName", "updatedInput"}
+    first = client.requests("sub:beta")[0]
+    assert f"[gaia-sessions: briefing {record['agent_id']}]" in first
+    assert "| > The plan of alpha has three steps." in first
+
+
+def test_two_sessions_paused_at_once_go_on_each_with_its_own_context(client: Client) -> None:
+    scenario = {
+        "main": [
+            {"tools": [delegation("alpha"), delegation("beta")]},
+            {"text": "May they?"},
+            {"tools": [delegation("gamma", "{{resume:0}}"), delegation("delta", "{{resume:1}}")]},
+            {"text": "All done."},
         ],
-        "finalized_at": "TIME",
-        "duration_seconds": "SECONDS",
+        "subs": {
+            **{name: [{"text": PAUSES.format(name)}] for name in ("alpha", "beta")},
+            **{name: [{"text": f"Applied by {name}."}] for name in ("gamma", "delta")},
+        },
+        "stream_prompts": [FIRST, THEN],
     }
+
+    client.live("own", script(client.host.folder, scenario))
+
+    assert client.ends() == [DONE, DONE]
+    for record in client.host.records().values():
+        paused, applied = (run["last_message"] for run in record["runs"])
+        [request, *_] = client.requests(f"sub:{applied.removeprefix('Applied by ').removesuffix('.')}")
+        assert f"[gaia-sessions: briefing {record['agent_id']}]" in request
+        assert f"| > {paused.splitlines()[0]}" in request
+
+
+def test_a_claim_that_another_hook_refused_leaves_the_session_as_resumable_as_before(client: Client) -> None:
+    scenario = {
+        **ONE_PAUSE,
+        "stream_prompts": [FIRST, THEN],
+        "more_commands": {
+            "PreToolUse": ["grep -q 'Job called beta\\|sub:beta' && { echo refused >&2; exit 2; } || true"]
+        },
+    }
+
+    client.live("own", script(client.host.folder, scenario))
+
+    record = client.host.record()
+    assert (record["phase"], [run["end"] for run in record["runs"]]) == ("approval", ["stopped", "denied"])
+    decision = gaia_sessions.explain_resume(record["agent_id"], root=str(client.host.root))
+    assert decision["reason"] == "session_resumable"
+
+
+def test_another_hook_that_rewrites_the_prompt_keeps_its_rewrite(client: Client) -> None:
+    rewritten = {**delegation("alpha")["input"], "prompt": "[[sub:alpha]] REWRITTEN"}
+    answer = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": rewritten}}
+    scenario = {
+        "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
+        "subs": {"alpha": [{"text": "Report."}]},
+        "prompt": FIRST,
+        "more_commands": {"PreToolUse": [f"echo {shlex.quote(json.dumps(answer))}"]},
+    }
+
+    client.live("own", script(client.host.folder, scenario))
+
+    assert client.ends() == [DONE]
+    assert "REWRITTEN" in client.requests("sub:alpha")[0]

@@ -1,0 +1,74 @@
+"""The harness's scripted API, which can also say the lines that our hooks told the main agent.
+
+Inside its scripts ``{{resume:N}}`` becomes the N-th line, counted from 0, with which a paused session can be
+gone on with, as it stands in the request: what the client did not pass on cannot be said. Started by the
+harness like its own, with ``GAIA_REALCLIENT`` naming where that is.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+import threading
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+_RESUME = re.compile(r"\[gaia-sessions: resume agent-[0-9a-f-]+\]")
+
+
+class Seen(threading.local):
+    """What the request at hand holds; also finds the host's agents in it, as the harness does."""
+
+    def __init__(self, agents: re.Pattern[str]) -> None:
+        self.agents = agents
+        self.lines: list[str] = []
+
+    def findall(self, text: str) -> list[str]:
+        self.lines = list(dict.fromkeys(_RESUME.findall(text)))
+        return self.agents.findall(text)
+
+    def filled(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return re.sub(r"\{\{resume:(\d+)\}\}", lambda match: self.lines[int(match[1])], value)
+        if isinstance(value, list):
+            return [self.filled(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self.filled(item) for key, item in value.items()}
+        return value
+
+
+def harness() -> Any:
+    """The harness's own module, saying more."""
+    file = Path(os.environ["GAIA_REALCLIENT"], "fake_messages_api.py")
+    spec = importlib.util.spec_from_file_location("fake_messages_api", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    fill, seen = module.fill, Seen(module.AGENT_ID)
+    module.AGENT_ID = seen
+    module.fill = lambda value, ids: seen.filled(fill(value, ids))
+    return module
+
+
+def main(script: str, log: str, port_file: str) -> None:
+    """Serves until it is killed."""
+    import json
+
+    module = harness()
+    module.SCRIPT = json.loads(Path(script).read_text(encoding="utf-8"))
+    module.LOG = log
+    Path(log).mkdir(parents=True, exist_ok=True)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), module.Handler)
+    server.daemon_threads = True
+    written = Path(port_file + ".tmp")
+    written.write_text(str(server.server_address[1]), encoding="utf-8")
+    written.replace(port_file)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
