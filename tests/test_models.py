@@ -270,7 +270,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=1500)
+@settings(max_examples=200)
 @given(STEPS)
 def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
     steps: list[tuple[Any, timedelta]],

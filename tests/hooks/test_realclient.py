@@ -214,7 +214,7 @@ def test_two_sessions_paused_at_once_go_on_each_with_its_own_context(client: Cli
         "main": [
             {"tools": [delegation("alpha"), delegation("beta")]},
             {"text": "May they?"},
-            {"tools": [delegation("gamma", "{{resume:0}}"), delegation("delta", "{{resume:1}}")]},
+            {"tools": [delegation("gamma", "\n{{resume:0}}"), delegation("delta", "\n{{resume:1}}")]},
             {"text": "All done."},
         ],
         "subs": {
