@@ -5,11 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gaia_sessions.changes import finalized, in_phase, written
-from gaia_sessions.clock import write_time
 from gaia_sessions.phases import OUTCOMES, PHASES
 from gaia_sessions.record import decode, encode, new_record
 from gaia_sessions.runs import (
@@ -17,19 +13,19 @@ from gaia_sessions.runs import (
     agent_alias,
     aliases_of,
     began_at,
+    begun,
     delegated,
     delegation_alias,
+    has_begun,
     has_ended,
     is_claimed,
+    is_latest,
     is_live,
-    joined,
-    may_be_rejudged,
     reported,
-    restopped,
     run_of_agent,
     run_of_delegation,
-    stopped,
     unended_run_of_host,
+    with_run,
 )
 
 if TYPE_CHECKING:
@@ -39,10 +35,8 @@ if TYPE_CHECKING:
 
 START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 LATER = START + timedelta(minutes=4)
-LATEST = START + timedelta(minutes=5)
 THEN = "2026-01-08T18:00:00.000000Z"
 WHEN = "2026-01-08T18:04:00.000000Z"
-AT_LAST = "2026-01-08T18:05:00.000000Z"
 
 KEYS: Run = {"host": "claude-code", "host_session_id": "h", "tool_use_id": "t"}
 WORKING: dict[str, Any] = {**KEYS, "run": 1, "claimed_at": THEN, "host_agent_id": "a"}
@@ -82,6 +76,28 @@ def unchanged(change: Callable[[Record], object], record: Record) -> Any:
 )
 def test_a_run_is_claimed_then_live_then_ended(run: Run, live: bool, claimed: bool, ended: bool) -> None:  # noqa: FBT001
     assert (is_live(run), is_claimed(run, LATER), has_ended(run)) == (live, claimed, ended)
+
+
+@pytest.mark.parametrize(
+    ("run", "begun_once"),
+    [
+        pytest.param({"run": 1}, False, id="nothing known"),
+        pytest.param({"claimed_at": THEN, "tool_use_id": "t"}, False, id="delegated"),
+        pytest.param({"claimed_at": THEN, "ended_at": THEN, "end": "denied"}, False, id="denied"),
+        pytest.param({"started_at": THEN}, True, id="started"),
+        pytest.param({"host_agent_id": "a"}, True, id="its agent is known"),
+        pytest.param({"reported": "planning"}, True, id="it reported"),
+        pytest.param({"host_agent_id": "a", "ended_at": THEN, "end": "stopped"}, True, id="it ended since"),
+    ],
+)
+def test_a_run_has_begun_once_anything_is_known_of_its_agent(run: Run, begun_once: bool) -> None:  # noqa: FBT001
+    assert has_begun(run) == begun_once
+
+
+@pytest.mark.parametrize(("number", "latest"), [(1, False), (2, False), (3, True)])
+def test_the_run_that_was_begun_or_claimed_last_is_the_latest(number: int, latest: bool) -> None:  # noqa: FBT001
+    record = record_with({"run": 1}, {"run": 2, "started_at": WHEN}, {"run": 3, "claimed_at": THEN})
+    assert is_latest(record, record["runs"][number - 1]) == latest
 
 
 @pytest.mark.parametrize(
@@ -249,249 +265,106 @@ def test_what_is_reported_is_kept_with_the_unended_run(before: dict[str, Any]) -
     }
 
 
-def test_the_first_news_of_an_agent_starts_the_work() -> None:
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_run_takes_the_place_of_the_one_with_its_number(number: int) -> None:
+    record = record_with({"run": 1, "host": "h"}, {"run": 2, "host": "h"})
+    others = [run for run in record["runs"] if run["run"] != number]
+    after = unchanged(lambda record: with_run(record, {"run": number, "detail": "d"}), record)
+    assert after == {
+        **record,
+        "runs": sorted([{"run": number, "detail": "d"}, *others], key=lambda run: int(run["run"])),
+    }
+
+
+NEWS = [
+    pytest.param({"host_agent_id": "a"}, id="its agent is known"),
+    pytest.param({"host_agent_id": "a", "started_at": WHEN, "background": True}, id="it started"),
+]
+
+
+@pytest.mark.parametrize("known", NEWS)
+def test_the_first_news_of_an_agent_starts_the_work(known: Run) -> None:
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase="initializing")
-    assert unchanged(lambda record: joined(record, record["runs"][0], "a", LATER), record) == {
+    assert unchanged(lambda record: begun(record, record["runs"][0], known, LATER), record) == {
         **record,
         "last_updated": WHEN,
         "phase": "investigating",
         "resume_ready": True,
         "history": [moved("initializing", "investigating")],
-        "runs": [{**KEYS, "run": 1, "claimed_at": THEN, "host_agent_id": "a"}],
+        "runs": [{**KEYS, "run": 1, "claimed_at": THEN, **known}],
     }
 
 
-@pytest.mark.parametrize("phase", [phase for phase in PHASES if phase != "initializing" and phase not in OUTCOMES])
-def test_the_first_news_of_an_agent_leaves_work_that_has_begun_where_it_stands(phase: str) -> None:
-    record = record_with({"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN}, phase=phase)
-    assert joined(record, record["runs"][1], "a", LATER) == {
+OPEN = [phase for phase in PHASES if phase not in OUTCOMES]
+
+
+@pytest.mark.parametrize("phase", [phase for phase in OPEN if phase != "initializing"])
+@pytest.mark.parametrize("known", NEWS)
+def test_the_start_of_a_first_run_leaves_work_that_has_begun_where_it_stands(phase: str, known: Run) -> None:
+    record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase=phase, resume_ready=False)
+    assert unchanged(lambda record: begun(record, record["runs"][0], known, LATER), record) == {
         **record,
         "last_updated": WHEN,
-        "runs": [{"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN, "host_agent_id": "a"}],
+        "runs": [{**KEYS, "run": 1, "claimed_at": THEN, **known}],
     }
 
 
-def test_the_same_news_again_changes_nothing() -> None:
-    record = record_with(WORKING, phase="initializing")
-    assert joined(record, record["runs"][0], "a", LATER) is record
+@pytest.mark.parametrize("phase", [phase for phase in OPEN if phase not in {"initializing", "approval"}])
+@pytest.mark.parametrize("known", NEWS)
+def test_the_start_of_a_resumed_run_leaves_work_that_has_begun_where_it_stands(phase: str, known: Run) -> None:
+    record = record_with({"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN}, phase=phase)
+    assert unchanged(lambda record: begun(record, record["runs"][1], known, LATER), record) == {
+        **record,
+        "last_updated": WHEN,
+        "runs": [{"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN, **known}],
+    }
+
+
+@pytest.mark.parametrize("known", NEWS)
+def test_whoever_resumes_work_that_waits_for_approval_has_decided(known: Run) -> None:
+    record = record_with({"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN}, phase="approval")
+    assert unchanged(lambda record: begun(record, record["runs"][1], known, LATER), record) == {
+        **record,
+        "last_updated": WHEN,
+        "phase": "executing",
+        "resume_ready": False,
+        "history": [moved("approval", "executing")],
+        "runs": [{"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN, **known}],
+    }
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("known", [{}, {"host_agent_id": "a"}, {"host_agent_id": "a", "host_session_id": "h"}])
+def test_news_that_tells_nothing_new_changes_nothing(phase: str, known: Run) -> None:
+    record = record_with(WORKING, phase=phase)
+    assert begun(record, record["runs"][0], known, LATER) is record
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize(
+    "run", [WORKING, {**WORKING, "ended_at": THEN, "end": "stopped"}], ids=["at work", "it ended since"]
+)
+def test_later_news_of_a_run_that_has_begun_is_kept_with_it_and_starts_nothing(phase: str, run: dict[str, Any]) -> None:
+    record = record_with(run, {"run": 2}, phase=phase)
+    assert unchanged(lambda record: begun(record, record["runs"][0], {"started_at": WHEN}, LATER), record) == {
+        **record,
+        "runs": [{**run, "started_at": WHEN}, {"run": 2}],
+    }
+
+
+@pytest.mark.parametrize("phase", OPEN)
+def test_a_run_that_ended_before_it_was_known_to_have_begun_starts_nothing(phase: str) -> None:
+    ended = {**KEYS, "run": 1, "claimed_at": THEN, "ended_at": THEN, "end": "lost"}
+    record = record_with(ended, phase=phase)
+    assert begun(record, record["runs"][0], {"host_agent_id": "a"}, LATER) == {
+        **record,
+        "runs": [{**ended, "host_agent_id": "a"}],
+    }
 
 
 @pytest.mark.parametrize("phase", OUTCOMES)
-def test_late_news_of_an_agent_is_no_activity_of_a_final_session(phase: str) -> None:
+@pytest.mark.parametrize("known", NEWS)
+def test_late_news_of_an_agent_is_no_activity_of_a_final_session(phase: str, known: Run) -> None:
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase=phase, finalized_at=THEN, duration_seconds=0)
-    after = unchanged(lambda record: joined(record, record["runs"][0], "a", LATER), record)
-    assert after == {**record, "runs": [WORKING]}
-
-
-# What a stop leaves behind: by the marker of the last line, and by the phase last reported in the run.
-STOPS = [
-    pytest.param(None, None, "completed", id="no word: done"),
-    pytest.param(None, "approval", "approval", id="no word, approval reported: paused"),
-    pytest.param(None, "planning", "completed", id="no word, another phase reported: done"),
-    pytest.param(None, "completed", "completed", id="no word, done reported: done"),
-    pytest.param("approval", None, "approval", id="says approval"),
-    pytest.param("planning", "approval", "planning", id="says planning, whatever was reported"),
-    pytest.param("investigating", None, "investigating", id="says investigating"),
-    pytest.param("failed", None, "failed", id="says failed"),
-    pytest.param("failed", "approval", "failed", id="says failed, whatever was reported"),
-]
-
-
-@pytest.mark.parametrize(("marked", "before", "phase"), STOPS)
-@pytest.mark.parametrize(
-    "told",
-    [{}, {"last_message": ""}, {"last_message": "All done.", "transcript_path": "t.jsonl"}],
-    ids=["nothing told", "empty message", "message and transcript"],
-)
-def test_a_stop_ends_the_run_and_pauses_or_ends_the_session(
-    marked: str | None, before: str | None, phase: str, told: Run
-) -> None:
-    run = WORKING if before is None else {**WORKING, "reported": before}
-    record = record_with(run, phase="executing")
-    ended = {**run, **told, "ended_at": WHEN, "end": "stopped"}
-    if marked is not None:
-        ended |= {"reported": marked, "detail": "said so in its last line"}
-    ending = {"finalized_at": WHEN, "duration_seconds": 240.0} if phase in OUTCOMES else {}
-    assert unchanged(lambda record: stopped(record, record["runs"][0], marked, told, LATER), record) == {
-        **record,
-        "last_updated": WHEN,
-        "phase": phase,
-        "resume_ready": phase in {"investigating", "planning", "approval"},
-        "history": [moved("executing", phase)],
-        "runs": [ended],
-        **ending,
-    }
-
-
-def test_a_pause_in_the_phase_the_session_stands_in_leaves_no_history() -> None:
-    record = record_with(WORKING, phase="approval", resume_ready=False)
-    assert stopped(record, record["runs"][0], "approval", {}, LATER) == {
-        **record,
-        "last_updated": WHEN,
-        "runs": [
-            {
-                **WORKING,
-                "ended_at": WHEN,
-                "end": "stopped",
-                "reported": "approval",
-                "detail": "said so in its last line",
-            }
-        ],
-    }
-
-
-def test_a_stop_of_an_earlier_run_ends_that_one() -> None:
-    record = record_with(WORKING, {"run": 2, "claimed_at": THEN})
-    assert stopped(record, record["runs"][0], None, {}, LATER)["runs"] == [
-        {**WORKING, "ended_at": WHEN, "end": "stopped"},
-        {"run": 2, "claimed_at": THEN},
-    ]
-
-
-@pytest.mark.parametrize("outcome", OUTCOMES)
-@pytest.mark.parametrize("marked", [None, "approval", "failed"])
-def test_a_stop_closes_only_the_run_of_a_session_that_was_finalized_before(outcome: str, marked: str | None) -> None:
-    record = finalized(record_with(WORKING, phase="executing"), outcome, "by hand", START)
-    said = {} if marked is None else {"reported": marked, "detail": "said so in its last line"}
-    assert unchanged(
-        lambda record: stopped(record, record["runs"][0], marked, {"last_message": "bye"}, LATER), record
-    ) == {
-        **record,
-        "runs": [{**WORKING, "ended_at": WHEN, "end": "stopped", **said, "last_message": "bye"}],
-    }
-
-
-def after_stop(marked: str | None, before: str | None = None) -> Record:
-    run = WORKING if before is None else {**WORKING, "reported": before}
-    record = record_with(run, phase="executing")
-    return stopped(record, record["runs"][0], marked, {"last_message": "first"}, LATER)
-
-
-@pytest.mark.parametrize("marked", [None, "approval", "failed"], ids=["completed", "paused", "failed"])
-def test_an_end_made_by_a_stop_is_provisional(marked: str | None) -> None:
-    record = after_stop(marked)
-    assert may_be_rejudged(record, record["runs"][0])
-
-
-def _finalized_by_hand() -> Record:
-    working = record_with(WORKING, phase="executing")
-    by_hand = finalized(working, "completed", None, START)
-    return stopped(by_hand, by_hand["runs"][0], None, {}, LATER)
-
-
-def _paused_then_finalized_by_hand() -> Record:
-    return finalized(after_stop("approval"), "abandoned", None, LATEST)
-
-
-@pytest.mark.parametrize(
-    ("record", "number"),
-    [
-        pytest.param(_finalized_by_hand(), 1, id="somebody finalized it before the stop"),
-        pytest.param(_paused_then_finalized_by_hand(), 1, id="somebody finalized it after the pause"),
-        pytest.param(delegated(after_stop("approval"), KEYS, LATEST), 1, id="a new run began"),
-        pytest.param(delegated(after_stop("approval"), KEYS, LATEST), 2, id="the new run itself has not stopped"),
-        pytest.param(record_with({**WORKING, "ended_at": THEN, "end": "lost"}), 1, id="the run ended otherwise"),
-        pytest.param(record_with(WORKING), 1, id="the run has not ended"),
-    ],
-)
-def test_an_end_made_otherwise_or_followed_by_more_is_not_provisional(record: Record, number: int) -> None:
-    assert not may_be_rejudged(record, record["runs"][number - 1])
-
-
-RESTOPS = [
-    pytest.param(None, None, None, "completed", None, id="done, still done"),
-    pytest.param(None, None, "approval", "approval", "approval", id="done, now paused"),
-    pytest.param(None, None, "failed", "failed", "failed", id="done, now failed"),
-    pytest.param("approval", None, None, "completed", None, id="paused by its word, now without it: done"),
-    pytest.param("approval", None, "planning", "planning", "planning", id="paused, now in another phase"),
-    pytest.param("approval", None, "approval", "approval", "approval", id="paused, still paused"),
-    pytest.param("failed", None, None, "completed", None, id="failed by its word, now without it: done"),
-    pytest.param("failed", None, "approval", "approval", "approval", id="failed, now paused"),
-    pytest.param(None, "approval", None, "approval", "approval", id="paused by command: that still counts"),
-    pytest.param(None, "approval", "failed", "failed", "failed", id="paused by command, now failed"),
-    pytest.param(None, "planning", None, "completed", "planning", id="another phase by command: done, still done"),
-]
-
-
-@pytest.mark.parametrize(("first", "before", "again", "phase", "said"), RESTOPS)
-def test_a_second_stop_judges_the_same_run_afresh(
-    first: str | None, before: str | None, again: str | None, phase: str, said: str | None
-) -> None:
-    record = after_stop(first, before)
-    one = record["phase"]
-    rest = {key: value for key, value in record.items() if key not in {"finalized_at", "duration_seconds"}}
-    run = {**WORKING, "ended_at": AT_LAST, "end": "stopped", "last_message": "second"}
-    if said is not None:
-        run["reported"] = said
-    if again is not None:
-        run["detail"] = "said so in its last line"
-    ending = {"finalized_at": AT_LAST, "duration_seconds": 300.0} if phase in OUTCOMES else {}
-    assert unchanged(
-        lambda record: restopped(record, record["runs"][0], again, {"last_message": "second"}, LATEST), record
-    ) == {
-        **rest,
-        "last_updated": AT_LAST,
-        "phase": phase,
-        "resume_ready": phase in {"investigating", "planning", "approval"},
-        "history": [*record["history"], *([moved(one, phase, AT_LAST)] if phase != one else [])],
-        "runs": [run],
-        **ending,
-    }
-
-
-def test_a_second_stop_that_tells_nothing_keeps_what_the_first_told() -> None:
-    record = after_stop(None)
-    assert restopped(record, record["runs"][0], None, {}, LATEST)["runs"] == [
-        {**WORKING, "ended_at": AT_LAST, "end": "stopped", "last_message": "first"}
-    ]
-
-
-def test_a_judgement_stays_provisional_however_often_it_is_made() -> None:
-    record = after_stop(None)
-    for marked in ("approval", None, "failed", "planning", None):
-        record = restopped(record, record["runs"][0], marked, {}, LATEST)
-        assert may_be_rejudged(record, record["runs"][0])
-    assert [step["to_phase"] for step in record["history"]] == [
-        "completed",
-        "approval",
-        "completed",
-        "failed",
-        "planning",
-        "completed",
-    ]
-
-
-_MARKS = st.sampled_from([None, "investigating", "planning", "approval", "failed"])
-_WORDS = st.one_of(st.none(), st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5))
-
-
-@given(st.lists(st.tuples(st.sampled_from(["delegate", "join", "report", "stop"]), _MARKS, _WORDS), max_size=12))
-def test_whatever_hosts_tell_the_record_can_be_written_and_read_back(
-    news: list[tuple[str, str | None, str | None]],
-) -> None:
-    record, now = record_with(phase="initializing"), START
-    for number, (kind, marked, words) in enumerate(news):
-        now += timedelta(seconds=1)
-        record = written(_after_news(record, kind, marked, words, now))
-        assert decode(encode(record), "agent-1") == record
-        assert [run["run"] for run in record.get("runs", [])] == list(range(1, len(record.get("runs", [])) + 1))
-        assert record["revision"] == number + 2
-        assert ("finalized_at" in record) == (record["phase"] in OUTCOMES)
-
-
-def _after_news(record: Record, kind: str, marked: str | None, words: str | None, now: datetime) -> Record:
-    if kind == "delegate":
-        return delegated(record, {"host_session_id": "h", "tool_use_id": write_time(now)}, now)
-    if kind == "report":
-        taken = record["phase"] not in OUTCOMES and marked != "failed"
-        return reported(in_phase(record, marked, now), marked) if taken and marked else record
-    run = record.get("runs", [])[-1:]
-    return _after_news_of(record, run[0], kind, marked, {"last_message": words or ""}, now) if run else record
-
-
-def _after_news_of(record: Record, run: Run, kind: str, marked: str | None, told: Run, now: datetime) -> Record:
-    if kind == "join":
-        return joined(record, run, f"agent {run['run']}", now)
-    if may_be_rejudged(record, run):
-        return restopped(record, run, marked, told, now)
-    return record if has_ended(run) else stopped(record, run, marked, told, now)
+    after = unchanged(lambda record: begun(record, record["runs"][0], known, LATER), record)
+    assert after == {**record, "runs": [{**KEYS, "run": 1, "claimed_at": THEN, **known}]}

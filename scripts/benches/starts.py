@@ -27,6 +27,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 CAPTURE = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / "single.jsonl"
 COMMAND = Path(sys.executable).with_name("gaia-sessions")
 
+_LOGS = {"every_event": "hook"}
 _HOOK_LIMIT = 2.5
 _COMMAND_LIMIT = 5.5
 
@@ -47,6 +48,29 @@ def hooks(folder: str) -> Iterator[Finding]:
             host.start("subagent_stop, stop, finalized", "finalized", host.stop),
         ),
     )
+
+
+def events(folder: str) -> Iterator[Finding]:
+    """Every event of a host through the one entry, each with what it makes of the records."""
+    project, store = samples.project(folder)
+    host = _Host(project)
+    for what, decision, feed in (
+        ("a delegation", "created", host.new_delegation),
+        ("a delegation that resumes", "claimed", lambda: host.resume(samples.resting(store, utc_now()))),
+        ("a start", "deferred", host.start_of_agent),
+        ("a launch", "started", host.launch),
+        ("a stop after its start", "finalized", host.stop_after_start),
+        ("a return", "paused", host.returned),
+        ("a failure", "paused", host.failure),
+        ("a refusal", "finalized", host.refusal),
+        ("a message to an agent nobody knows", "no_key", host.message),
+        ("a notification", "paused", host.notification),
+        ("the end of a turn", "known", lambda: host.of_main("Stop", background_tasks=[])),
+        ("the start of a conversation", "heard", lambda: host.of_main("SessionStart")),
+        ("the end of a conversation", "known", lambda: host.of_main("SessionEnd")),
+        ("a tool that is not ours", "not_ours", host.other_tool),
+    ):
+        yield _found(host.start(f"every_event, {what}", decision, feed), _HOOK_LIMIT)
 
 
 def commands(folder: str) -> Iterator[Finding]:
@@ -97,7 +121,7 @@ class _Host:
 
     def new_delegation(self) -> bytes:
         """One that was never told of before."""
-        return self._payload("PreToolUse", tool_use_id=f"toolu_01A09q90qw90lq917835{next(self.numbers):04}")
+        return self._payload("PreToolUse", tool_use_id=self._new_key())
 
     def known_delegation(self) -> bytes:
         """One that was told of already."""
@@ -111,24 +135,101 @@ class _Host:
 
     def stop(self) -> bytes:
         """The agent of a new delegation stops, and left the file by which the stop is joined."""
-        told = self.new_delegation()
-        self._delegate(told)
-        agent = f"a8bb9f68c7e3d{next(self.numbers):04}"
-        transcript = Path(self.payloads["SubagentStop"]["agent_transcript_path"]).with_name(f"agent-{agent}.jsonl")
+        return self._stop_of(self._working_agent()[0])
+
+    def stop_after_start(self) -> bytes:
+        """The same, and its start was told and still waits."""
+        agent, _ = self._working_agent(lambda agent: self._tell(self._start_of(agent)))
+        return self._stop_of(agent)
+
+    def resume(self, agent_id: str) -> bytes:
+        """One that asks for a paused session."""
+        asked = self.payloads["PreToolUse"]["tool_input"]
+        prompt = f"{asked['prompt']}\n[gaia-sessions: resume {agent_id}]"
+        return self._payload("PreToolUse", tool_use_id=self._new_key(), tool_input={**asked, "prompt": prompt})
+
+    def start_of_agent(self) -> bytes:
+        """An agent starts; what it works on is not noted yet."""
+        return self._start_of(self._new_agent())
+
+    def launch(self) -> bytes:
+        """The host launched an agent in the background."""
+        return self._of_delegation("PostToolUse", {"status": "async_launched", "agentId": self._new_agent()})
+
+    def returned(self) -> bytes:
+        """A delegation came back without a stop."""
+        return self._of_delegation("PostToolUse", {"status": "completed", "agentId": self._new_agent()})
+
+    def failure(self) -> bytes:
+        """An agent failed."""
+        agent, _ = self._working_agent()
+        return self._payload("SubagentStop", hook_event_name="StopFailure", agent_id=agent, error="server_error")
+
+    def refusal(self) -> bytes:
+        """A delegation that another hook refused."""
+        told = json.loads(self.known_delegation())
+        call = {"tool_name": "Agent", "tool_use_id": told["tool_use_id"], "tool_response": "no"}
+        return self._payload("Stop", hook_event_name="PostToolBatch", tool_calls=[call])
+
+    def message(self) -> bytes:
+        """Somebody writes to an agent."""
+        return self._payload("PreToolUse", tool_name="SendMessage", tool_input={"to": self._new_agent()})
+
+    def notification(self) -> bytes:
+        """An agent in the background came to its end, and this is the only news of it."""
+        agent, key = self._working_agent()
+        prompt = (
+            f"<task-notification>\n<task-id>{agent}</task-id>\n<tool-use-id>{key}</tool-use-id>\n"
+            "<status>completed</status>\n</task-notification>"
+        )
+        return self._payload("UserPromptSubmit", prompt=prompt)
+
+    def of_main(self, event: str, **changed: object) -> bytes:
+        """Something about the main agent itself, in a conversation of its own."""
+        return self._payload(event, session_id=f"another-{next(self.numbers)}", **changed)
+
+    def _of_delegation(self, event: str, response: object) -> bytes:
+        told = json.loads(self.known_delegation())
+        return self._payload(event, tool_use_id=told["tool_use_id"], tool_response=response)
+
+    def _working_agent(self, started: Callable[[str], None] | None = None) -> tuple[str, str]:
+        """An agent whose delegation was told of, and noted by the host after its start."""
+        told, agent = json.loads(self.known_delegation()), self._new_agent()
+        if started:
+            started(agent)
+        transcript = self._transcript_of(agent)
         transcript.parent.mkdir(parents=True, exist_ok=True)
-        meta = {**self.meta, "toolUseId": json.loads(told)["tool_use_id"]}
+        meta = {**self.meta, "toolUseId": told["tool_use_id"]}
         transcript.with_suffix(".meta.json").write_text(json.dumps(meta), encoding="utf-8")
-        return self._payload("SubagentStop", agent_id=agent, agent_transcript_path=str(transcript))
+        return agent, told["tool_use_id"]
+
+    def _start_of(self, agent: str) -> bytes:
+        return self._payload("SubagentStart", agent_id=agent)
+
+    def _stop_of(self, agent: str) -> bytes:
+        return self._payload("SubagentStop", agent_id=agent, agent_transcript_path=str(self._transcript_of(agent)))
+
+    def _transcript_of(self, agent: str) -> Path:
+        return Path(self.payloads["SubagentStop"]["agent_transcript_path"]).with_name(f"agent-{agent}.jsonl")
+
+    def _new_agent(self) -> str:
+        return f"a8bb9f68c7e3d{next(self.numbers):04}"
+
+    def _new_key(self) -> str:
+        return f"toolu_01A09q90qw90lq917835{next(self.numbers):04}"
 
     def _delegate(self, told: bytes) -> None:
-        script = CHECKOUT / "hooks" / "pre_delegate.py"
-        subprocess.run((sys.executable, script), input=told, cwd=self.project, check=True)
+        self._tell(told, "pre_delegate")
+
+    def _tell(self, told: bytes, hook: str = "every_event") -> None:
+        script = CHECKOUT / "hooks" / f"{hook}.py"
+        subprocess.run((sys.executable, script), input=told, cwd=self.project, check=True, stdout=subprocess.DEVNULL)
 
     def _payload(self, event: str, **changed: object) -> bytes:
         return json.dumps({**self.payloads[event], **changed}).encode()
 
     def _check(self, hook: str, decision: str) -> None:
-        log = self.project / ".claude" / "logs" / f"{hook}.log"
+        log = self.project / ".claude" / "logs" / f"{_LOGS.get(hook, hook)}.log"
         said = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["decision"]
         if said != decision:
             raise RuntimeError(f"{hook} was to log {decision}, not {said}")

@@ -1,4 +1,4 @@
-"""A project on disk and a host that runs the two real scripts in it, as processes of their own."""
+"""A project on disk and a host that runs the real scripts in it, as processes of their own."""
 
 from __future__ import annotations
 
@@ -139,6 +139,60 @@ class Host:
             del payload["last_assistant_message"]
         return payload
 
+    def news(self, event: str, **keys: object) -> dict[str, Any]:
+        """The payload of any other ``event``."""
+        common = {"session_id": self.SESSION, "transcript_path": str(self.transcript), "cwd": str(self.project)}
+        return {**common, "hook_event_name": event, **keys}
+
+    def starting(self, agent: str = "a1", **changes: object) -> dict[str, Any]:
+        """The payload with which the host tells that ``agent`` begins, or wakes."""
+        return self.news("SubagentStart", agent_id=agent, agent_type="Explore", **changes)
+
+    def dying(self, agent: str = "a1", error: str = "API Error: 529 overloaded") -> dict[str, Any]:
+        """The payload with which the host tells that ``agent`` failed."""
+        keys = {"agent_id": agent, "agent_type": "Explore", "error": "server_error", "last_assistant_message": error}
+        return self.news("StopFailure", **keys)
+
+    def returning(self, tool_use_id: str = "toolu_1", agent: str = "a1", **response: object) -> dict[str, Any]:
+        """The payload with which a delegation returns the report of ``agent``, or what else ``response`` says."""
+        told = {"status": "completed", "agentId": agent, "agentType": "Explore", "content": [], **response}
+        return self.delegation(tool_use_id, hook_event_name="PostToolUse", tool_response=told)
+
+    def launching(self, tool_use_id: str = "toolu_1", agent: str = "a1") -> dict[str, Any]:
+        """The payload with which a delegation returns at once, since ``agent`` works in the background."""
+        return self.returning(tool_use_id, agent, status="async_launched", isAsync=True)
+
+    def failing(self, tool_use_id: str = "toolu_1", error: str = "No such agent", **changes: object) -> dict[str, Any]:
+        """The payload with which the host tells that a delegation failed."""
+        keys = {"error": error, "is_interrupt": False, **changes}
+        return self.delegation(tool_use_id, hook_event_name="PostToolUseFailure", **keys)
+
+    def refusing(self, tool_use_id: str = "toolu_1", response: object = "Denied by another hook") -> dict[str, Any]:
+        """The payload with which the host tells of a batch in which a delegation was refused."""
+        call = {"tool_name": "Agent", "tool_use_id": tool_use_id, "tool_input": {}, "tool_response": response}
+        return self.news("PostToolBatch", tool_calls=[call])
+
+    def notifying(self, status: str = "completed", agent: str = "a1", tool_use_id: str = "toolu_1") -> dict[str, Any]:
+        """The payload with which the main agent is told what became of ``agent`` in the background."""
+        told = {"task-id": agent, "tool-use-id": tool_use_id, "status": status, "summary": f"Agent {status}"}
+        inside = "\n".join(f"<{name}>{value}</{name}>" for name, value in told.items())
+        return self.news("UserPromptSubmit", prompt=f"<task-notification>\n{inside}\n</task-notification>")
+
+    def messaging(self, agent: str = "a1") -> dict[str, Any]:
+        """The payload with which the main agent writes to ``agent``."""
+        keys = {"tool_use_id": "toolu_m", "tool_input": {"to": agent, "message": "One more thing"}}
+        return self.news("PreToolUse", tool_name="SendMessage", **keys)
+
+    def killing(self, agent: str = "a1") -> dict[str, Any]:
+        """The payload with which the main agent has stopped ``agent``."""
+        keys = {"tool_use_id": "toolu_k", "tool_input": {"task_id": agent}, "tool_response": {"task_id": agent}}
+        return self.news("PostToolUse", tool_name="TaskStop", **keys)
+
+    def pausing(self, *running: str) -> dict[str, Any]:
+        """The payload with which the main agent ends its turn while the agents ``running`` go on."""
+        tasks = [{"id": agent, "type": "subagent", "status": "running"} for agent in running]
+        return self.news("Stop", stop_hook_active=False, background_tasks=tasks)
+
     @property
     def agents(self) -> Path:
         """Where the host keeps what it knows of its sub-agents."""
@@ -161,6 +215,32 @@ class Host:
     def stop(self, agent: str = "a1", message: str | None = "Done.", **changes: object) -> None:
         """``agent`` stops, without a word of the hook."""
         assert self.run("subagent_stop", self.ending(agent, message, **changes)) == SILENT
+
+    def hear(self, payload: object, settings: Mapping[str, str] | None = None) -> Any:
+        """What the one hook tells the host about ``payload``; None for silence."""
+        ran = self.run("every_event", payload, settings)
+        if ran == SILENT:
+            return None
+        answer = ran.answer
+        told = answer.pop("hookSpecificOutput")
+        assert isinstance(payload, dict)
+        assert (answer, told.pop("hookEventName")) == ({}, payload["hook_event_name"])
+        return told
+
+    def begin(self, tool_use_id: str = "toolu_1", agent: str = "a1", **changes: object) -> Any:
+        """A delegation begins and its agent starts, in the order of a real host; what its delegation was answered."""
+        told = self.hear(self.delegation(tool_use_id, **changes))
+        self.hear(self.starting(agent))
+        self.knows(agent, tool_use_id)
+        return told
+
+    def work(self, tool_use_id: str = "toolu_1", agent: str = "a1") -> str:
+        """The same, and the news of the start, which had to wait, is in the record; the id of its new session."""
+        before = set(self.records())
+        assert self.begin(tool_use_id, agent) is None
+        self.hear(self.starting(agent))
+        [agent_id] = set(self.records()) - before
+        return agent_id
 
     def records(self) -> dict[str, Any]:
         """Every record there is, by its id, as its bare file says it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -188,8 +189,7 @@ def test_the_prompt_is_stored_nowhere(host: Host) -> None:
 
 def test_a_session_of_a_delegation_that_was_removed_is_made_anew(host: Host) -> None:
     first = host.delegate()
-    (host.root / first / "state.json").unlink()
-    (host.root / first).rmdir()
+    shutil.rmtree(host.root / first)
 
     host.run("pre_delegate", host.delegation())
 
