@@ -65,7 +65,7 @@ def notify(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     """
     by_delegation, by_agent = _without(event, "host_agent_id"), _without(event, "tool_use_id")
     told = by_agent if isinstance(find_run(store, by_delegation), Done) else by_delegation
-    return change_joined(store, told, timeout, _News(told, now).notified, _standing)
+    return change_joined(store, told, timeout, _News(event, now).notified, _standing)
 
 
 def message(store: Store, event: Event, now: datetime, timeout: float) -> Done:  # noqa: ARG001  # append has its own
@@ -123,7 +123,7 @@ class _News:
 
     def _begun(self, record: Record, run: Run) -> tuple[Record, Run]:
         """Whoever names an agent for the run knows that it started."""
-        if "host_agent_id" not in self.event:
+        if "host_agent_id" not in self.event or "host_agent_id" in run:
             return record, run
         record = runs.begun(record, run, {"host_agent_id": self.event["host_agent_id"]}, self.now)
         return record, record["runs"][run["run"] - 1]
