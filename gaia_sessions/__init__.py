@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         finalize_session,
         get_session,
         list_sessions,
+        session_events,
         should_resume,
         update_state,
     )
@@ -26,6 +27,7 @@ __all__ = [
     "finalize_session",
     "get_session",
     "list_sessions",
+    "session_events",
     "should_resume",
     "update_state",
 ]

@@ -15,15 +15,18 @@ from .errors import SessionNotFound
 from .ids import is_agent_id
 from .project import find_root, working_directory
 from .stores.files import FileStore
+from .stores.reading import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
+    from .errors import SessionsError
     from .lifecycle.cleanup import Report
     from .policy import Decision
     from .shape import CorruptSummary, Record, Summary
+    from .strictjson import Json
 
 DEFAULT_HOURS = 24.0
 
@@ -113,6 +116,15 @@ def list_sessions(
     return listing.list_sessions(Sessions(root).store, wanted, limit)
 
 
+def session_events(agent_id: str, *, root: str | None = None) -> Iterator[Json | SessionsError]:
+    """What hosts told of a session, in the order in which it was applied; an error in the place of a bad line.
+
+    Each is ``{at, kind, run, phase, end?, detail?, revision, evidence}``. Raises ``SessionNotFound``, ``InvalidId``,
+    ``StoreFailure``.
+    """
+    return Sessions(root).events(agent_id)
+
+
 def cleanup_sessions(
     hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False, root: str | None = None
 ) -> Report:
@@ -172,6 +184,9 @@ class Sessions:
 
         decision, _ = resuming.consider(self.store, utc_now(), agent_id, self.config.limits)
         return decision
+
+    def events(self, agent_id: str) -> Iterator[Json | SessionsError]:
+        return self.store.entries(agent_id, EVENTS)
 
     def cleanup(self, hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False) -> Report:
         from .lifecycle import cleanup

@@ -293,7 +293,7 @@ def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
 
 
 def as_event(told: dict[str, Any], now: datetime) -> Event:
-    return {**told, "at": write_time(now)}  # type: ignore[typeddict-item, return-value]  # told has the rest
+    return {**told, "at": write_time(now)}  # type: ignore[typeddict-item]  # told has the rest
 
 
 def by_hand(store: MemoryStore, now: datetime, asked: Any) -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
 
+_LONGEST_EVENT = 500
+
+
 def updated(record: Record) -> str:
     """What the session is like now."""
     facts = [f"phase {record['phase']}", f"revision {record['revision']}"]
@@ -136,6 +139,17 @@ def timeline(record: Record) -> Iterator[tuple[str, str]]:
     if record.get("history_dropped"):
         yield "…", f"{plural(record['history_dropped'], 'earlier move')} no longer kept"
     yield from ((move["timestamp"], f"{move['from_phase']} → {move['to_phase']}") for move in record["history"])
+
+
+def happened(entry: Json) -> str:
+    """One entry of a session's events: when, what, which run, where the work stood then, on what evidence."""
+    if not isinstance(entry, dict):
+        return safe(entry)
+    parts = [f"{entry.get('at')}  {entry.get('kind')}", f"run {entry.get('run')}", f"phase {entry.get('phase')}"]
+    parts += [str(entry[key]) for key in ("end", "detail") if key in entry]
+    evidence = entry.get("evidence")
+    keys = evidence.items() if isinstance(evidence, dict) else ()
+    return safe(", ".join([*parts, *(f"{key}={value}" for key, value in keys)]), _LONGEST_EVENT)
 
 
 def described_run(run: Run) -> str:

@@ -146,7 +146,7 @@ class Host:
 
     def starting(self, agent: str = "a1", **changes: object) -> dict[str, Any]:
         """The payload with which the host tells that ``agent`` begins, or wakes."""
-        return self.news("SubagentStart", agent_id=agent, agent_type="Explore", **changes)
+        return self.news("SubagentStart", **{"agent_id": agent, "agent_type": "Explore", **changes})
 
     def dying(self, agent: str = "a1", error: str = "API Error: 529 overloaded") -> dict[str, Any]:
         """The payload with which the host tells that ``agent`` failed."""

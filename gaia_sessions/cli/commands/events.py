@@ -1,0 +1,39 @@
+"""``events``: what happened to a session, and on what evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.views import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.cli.call import Call
+    from gaia_sessions.strictjson import Json
+
+
+@declare("events agent-20260108-180530-abc12345", "events agent-20260108-180530-abc12345 --json")
+@click.argument("agent_id", metavar="ID")
+def command(call: Call, agent_id: str) -> None:
+    """Show what hosts told of a session, in the order in which it was applied, each with its evidence."""
+    found = call.sessions().events(agent_id)
+    if call.as_json:
+        output.say_json_array(_readable(found))
+        return
+    lines = [plain.happened(entry) for entry in _readable(found)]
+    output.say_all(lines or ["No events"])
+
+
+def _readable(found: Iterator[Json | SessionsError]) -> Iterator[Json]:
+    """The entries; one that cannot be read is complained of, and hides no other."""
+    for entry in found:
+        if isinstance(entry, SessionsError):
+            output.complain(f"skipped: {entry}")
+        else:
+            yield entry
