@@ -28,6 +28,12 @@ def read_marker(message: str) -> tuple[str | None, str | None]:
     return words[0].casefold(), named
 
 
+def read_why(message: str) -> str:
+    """What the last line of ``message`` says behind its marker."""
+    line = _last_line(message)
+    return line.partition("]")[2].strip() if read_marker(message)[0] else ""
+
+
 def read_requests(text: str) -> list[str]:
     """The sessions that lines of ``text`` ask to resume, each once."""
     if OPENING not in text.casefold():

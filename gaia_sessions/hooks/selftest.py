@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-from gaia_sessions.api import create_session, get_session, update_state
+from gaia_sessions.api import create_session, get_session, list_sessions, update_state
 
-from . import PRE_DELEGATE, SUBAGENT_STOP
+from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _DELEGATION = {
 def main(hook: str, arguments: list[str]) -> int:
     """1 if a step failed, else 0: a host never passes ``--test``."""
     if arguments != ["--test"]:
-        sys.stdout.write(f"{hook}.py {USAGE}")
+        sys.stdout.write(f"{_SCRIPTS.get(hook, hook)}.py {USAGE}")
         sys.stdout.flush()
         return 0
     with tempfile.TemporaryDirectory() as folder:
@@ -79,18 +79,36 @@ def _subagent_stop(root: str) -> Iterator[Step]:
     )
 
 
-def _answer(root: str, asked: dict[str, object]) -> dict[str, object]:
-    answer: dict[str, object] = json.loads(_run(root, PRE_DELEGATE, asked))
+def _answer(root: str, asked: Mapping[str, object], hook: str = PRE_DELEGATE) -> dict[str, object]:
+    answer: dict[str, object] = json.loads(_run(root, hook, asked))
     return answer
 
 
 def _run(root: str, hook: str, asked: Mapping[str, object]) -> str:
     """What the script prints for ``asked``; it must end with 0."""
-    script = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), f"{hook}.py")
+    script = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), f"{_SCRIPTS.get(hook, hook)}.py")
     environment = {**os.environ, "GAIA_SESSIONS_ROOT": root, "GAIA_SESSIONS_HOOKS": "on"}
     told = json.dumps(asked)
     command = [sys.executable, script]
     return subprocess.run(command, input=told, env=environment, capture_output=True, text=True, check=True).stdout
 
 
-_STEPS = {PRE_DELEGATE: _pre_delegate, SUBAGENT_STOP: _subagent_stop}
+def _every_event(root: str) -> Iterator[Step]:
+    yield "a delegation is taken in without a word", _run(root, HOOK, _DELEGATION) == ""
+    agent = {"session_id": "test-session", "agent_id": "a1", "agent_type": "tester"}
+    started = _answer(root, {**agent, "hook_event_name": "SubagentStart"}, HOOK)
+    yield "a sub-agent is told how to pause", "[gaia-sessions: approval]" in json.dumps(started)
+    response = {"status": "completed", "agentId": "a1"}
+    returned = {**_DELEGATION, "hook_event_name": "PostToolUse", "tool_response": response}
+    answer = json.dumps(_answer(root, returned, HOOK))
+    [record] = list_sessions(root=root)
+    yield "a return without a stop leaves the work to be resumed", record.get("resume_ready") is True
+    line = f"[gaia-sessions: resume {record['agent_id']}]"
+    yield "the main agent is told how", line in answer
+    asked = {"description": "Go on", "prompt": f"Go on.\n{line}", "subagent_type": "tester"}
+    again = _answer(root, {**_DELEGATION, "tool_use_id": "toolu_again", "tool_input": asked}, HOOK)
+    yield "and the next delegation gets a briefing", "updatedInput" in json.dumps(again)
+
+
+_STEPS = {PRE_DELEGATE: _pre_delegate, SUBAGENT_STOP: _subagent_stop, HOOK: _every_event}
+_SCRIPTS = {HOOK: "every_event"}

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 
 from gaia_sessions.clock import read_time
+from gaia_sessions.endings import SAID_SO
 
-from .marker import BRIEFING, OPENING, RESUME
+from .marker import BRIEFING, OPENING, RESUME, read_why
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ def way_back(record: Record, idle: timedelta) -> str:
     """How, and until when, the work of a paused session can be gone on with."""
     return (
         f"The sub-agent's work is paused ({record['phase']}). To go on with it, delegate to "
-        f"{one_line(record['agent_name'])} again with this line in the prompt: {request(record)} "
-        f"This is possible until {_until(record, idle)}."
+        f"{one_line(record['agent_name'])} again with this line, as a line of its own, in the prompt:\n"
+        f"{request(record)}\nThis is possible until {_until(record, idle)}."
     )
 
 
@@ -79,7 +80,7 @@ def paused(records: list[Record], idle: timedelta) -> str:
         return ""
     room = MOST_LINES - 1
     shown = records if len(records) <= room else records[: room - 1]
-    lines = ["Paused sub-agents; to go on with one, delegate to its type with its line in the prompt:"]
+    lines = ["Paused sub-agents; to go on with one, delegate to its type with its [...] as a line of its own in the prompt:"]
     lines += [_paused_line(record, idle) for record in shown]
     if len(shown) < len(records):
         lines.append(f"and {len(records) - len(shown)} more: gaia-sessions list --active-only")
@@ -118,8 +119,9 @@ def _facts(record: Record) -> list[str]:
         f"last activity: {record['last_updated']}",
     ]
     run = _latest_run(record)
-    if "detail" in run:
-        facts.append(f"why it stopped: {one_line(run['detail'])}")
+    why = read_why(run.get("last_message", "")) if run.get("detail") == SAID_SO else run.get("detail")
+    if why:
+        facts.append(f"why it stopped: {one_line(why)}")
     if record["last_error"]:
         facts.append(f"errors: {record['error_count']}, the last: {one_line(record['last_error']['message'])}")
     if record["metadata"]:
