@@ -243,6 +243,50 @@ def test_work_that_somebody_does_or_is_about_to_do_is_not_resumed(
 
 
 @pytest.mark.parametrize(
+    ("runs", "gone", "reason", "live", "claimed"),
+    [
+        pytest.param([LIVE], {1}, "session_resumable", [], [], id="the live one is gone"),
+        pytest.param([ENDED, CLAIMED], {2}, "session_resumable", [], [], id="the claim's host is gone"),
+        pytest.param([LIVE, CLAIMED], {1}, "claimed", [], [2], id="one live is gone, a claim holds"),
+        pytest.param([LIVE, CLAIMED], {2}, "running", [1], [], id="a claim is gone, one lives"),
+        pytest.param([LIVE, CLAIMED], {1, 2}, "session_resumable", [], [], id="both are gone"),
+        pytest.param([LIVE, {**LIVE, "run": 2}], {2}, "running", [1], [], id="one of two live is gone"),
+        pytest.param([ENDED], {1}, "session_resumable", [], [], id="one that ended is gone too"),
+        pytest.param([], {1}, "session_resumable", [], [], id="one that never was"),
+        pytest.param([LIVE], set(), "running", [1], [], id="none is proved to be gone"),
+    ],
+)
+def test_a_run_whose_host_is_gone_is_in_nobodys_way(
+    runs: list[dict[str, Any]], gone: set[int], reason: str, live: list[int], claimed: list[int]
+) -> None:
+    record = resumable(runs=runs)
+    before = deepcopy(record)
+    assert decide("agent-1", record, NOW, Limits(), gone=frozenset(gone)) == {
+        "should_resume": reason == "session_resumable",
+        "reason": reason,
+        "agent_id": "agent-1",
+        "phase": "approval",
+        "idle_seconds": 600.0,
+        "checks": checks(running=(not live, live, []), claimed=(not claimed, claimed, [])),
+        "advice": ADVICE[reason],
+    }
+    assert record == before
+
+
+@pytest.mark.parametrize("reason", [reason for reason in FAULTS if reason not in {"running", "claimed"}])
+def test_a_host_that_is_gone_makes_up_for_nothing_else(reason: str) -> None:
+    record = resumable(**FAULTS[reason][0], runs=[LIVE])
+    assert decide("agent-1", record, NOW, Limits(), gone=frozenset([1]))["reason"] == reason
+
+
+@pytest.mark.parametrize(("problem", "reason"), [(None, "not_found"), ("no JSON", "corrupt")])
+def test_of_a_session_that_cannot_be_read_no_host_is_gone(problem: str | None, reason: str) -> None:
+    decision = decide("agent-1", None, NOW, Limits(), problem=problem, gone=frozenset([1]))
+    assert decision == decide("agent-1", None, NOW, Limits(), problem=problem)
+    assert decision["reason"] == reason
+
+
+@pytest.mark.parametrize(
     ("limits", "idle", "errors", "reason"),
     [
         pytest.param(Limits(timedelta(minutes=60), 3), 59, 0, "session_resumable", id="rests longer"),
@@ -279,19 +323,24 @@ def test_there_is_advice_for_every_reason_in_their_order() -> None:
 _RUNS = st.sampled_from([[], [ENDED], [LIVE], [CLAIMED | {"run": 1}], [ENDED, CLAIMED]])
 
 
-@given(st.sampled_from(PHASES), st.booleans(), st.integers(-400, 2000), st.integers(0, 4), _RUNS)
+_GONE = st.frozensets(st.sampled_from([1, 2]))
+
+
+@given(st.sampled_from(PHASES), st.booleans(), st.integers(-400, 2000), st.integers(0, 4), _RUNS, _GONE)
 def test_a_session_is_resumed_exactly_when_all_conditions_hold(
     phase: str,
     ready: bool,  # noqa: FBT001
     idle: int,
     errors: int,
     runs: list[dict[str, Any]],
+    gone: frozenset[int],
 ) -> None:
     record = resumable(timedelta(seconds=idle), phase=phase, resume_ready=ready, error_count=errors, runs=runs)
     before = deepcopy(record)
-    decision = decide("agent-1", record, NOW, Limits())
+    decision = decide("agent-1", record, NOW, Limits(), gone=gone)
     failing = [reason for reason, finding in zip(ORDER, decision["checks"], strict=True) if not finding["ok"]]
-    holds = phase in PHASES_TO_RESUME and ready and -300 <= idle < 1800 and errors < 3 and runs in ([], [ENDED])
+    holds = phase in PHASES_TO_RESUME and ready and -300 <= idle < 1800 and errors < 3
+    holds = holds and {run["run"] for run in runs if run != ENDED} <= gone
     assert decision["should_resume"] == holds
     assert decision["reason"] == [*failing, "session_resumable"][0]
     assert record == before

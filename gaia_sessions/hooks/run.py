@@ -154,7 +154,8 @@ class Call:
         else:
             from gaia_sessions.lifecycle import news
 
-            self._note_deferred(news.apply_deferred(store, self.now, config))
+            enough = partial(_is_past, self.started + READING_LASTS)
+            self._note_deferred(news.apply_deferred(store, self.now, config, enough))
             done = news.take_in(store, event, self.now, config, LOCK_WAIT)
         self.line |= {"decision": done.word, "session": done.agent_id}
         if done.refused:
@@ -216,6 +217,10 @@ def _is_tracked(event: Event, config: Config, general: str) -> bool:
     if name is None:
         return True
     return name.casefold() not in config.ignore_agents and not (config.track == "named" and name == general)
+
+
+def _is_past(moment: float) -> bool:
+    return time.monotonic() > moment
 
 
 def _wait_until(end: float, folder: Directory, name: str, seconds: float) -> Release | None:

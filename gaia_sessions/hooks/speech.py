@@ -80,7 +80,9 @@ def paused(records: list[Record], idle: timedelta) -> str:
         return ""
     room = MOST_LINES - 1
     shown = records if len(records) <= room else records[: room - 1]
-    lines = ["Paused sub-agents; to go on with one, delegate to its type with its [...] as a line of its own in the prompt:"]
+    lines = [
+        "Paused sub-agents. To go on with one, delegate to its type with its [...] on a line of its own in the prompt:"
+    ]
     lines += [_paused_line(record, idle) for record in shown]
     if len(shown) < len(records):
         lines.append(f"and {len(records) - len(shown)} more: gaia-sessions list --active-only")

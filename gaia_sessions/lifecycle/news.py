@@ -31,6 +31,7 @@ from .done import BUSY, DEFERRED, NO_KEY, NOT_JOINED, Done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 WAITS = timedelta(hours=24)
 """So long an event waits for its session; then it is dropped."""
+
+WAITS_FOR_KEY = timedelta(minutes=10)
+"""So long it waits for a host to note its key, which was seen to take a fifth of a second."""
 
 
 def take_in(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> Done:
@@ -58,15 +62,19 @@ def take_in(store: Store, event: Event, now: datetime, config: Config, timeout: 
     return Done(DEFERRED, done.agent_id)
 
 
-def apply_deferred(store: Store, now: datetime, config: Config) -> list[str]:
+def apply_deferred(
+    store: Store, now: datetime, config: Config, enough: Callable[[], bool] = lambda: False
+) -> list[str]:
     """Applies what waits in the inbox and can be applied without waiting; says what became of each.
 
     What can never be applied is dropped, and so is what could not be applied for a day. An inbox that
-    cannot be read stops nobody.
+    cannot be read stops nobody; what is left when it is ``enough`` waits for the next.
     """
     done = []
     try:
         for name, event in store.deferred():
+            if enough():
+                break
             done.append(f"{name} {_apply_one(store, name, event, now, config)}")  # kept if the next one fails
     except StoreFailure as error:
         done.append(f"unread: {error}")
@@ -82,10 +90,11 @@ def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, 
     except SessionsError as error:
         store.dismiss(name)
         return f"dropped: {error}"
-    if not applied and now - read_time(checked["at"]) < WAITS:
+    waits, so_long = (WAITS_FOR_KEY, "ten minutes") if word == NO_KEY else (WAITS, "a day")
+    if not applied and now - read_time(checked["at"]) < waits:
         return f"waits: {word}"
     store.dismiss(name)
-    return word if applied else f"dropped after a day: {word}"
+    return word if applied else f"dropped after {so_long}: {word}"
 
 
 def _tried(store: Store, event: Event, config: Config) -> tuple[bool, str]:

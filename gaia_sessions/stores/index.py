@@ -75,10 +75,11 @@ def name(root: Directory, agent_id: str, aliases: Iterable[Alias]) -> None:
         _put(root, (_ALIAS, kind), encode_key(*parts), agent_id.encode())
 
 
-def unname(root: Directory, aliases: Iterable[Alias]) -> None:
-    """The session with ``aliases`` is gone."""
+def unname(root: Directory, agent_id: str, aliases: Iterable[Alias]) -> None:
+    """The session with ``aliases`` is gone; one that has passed on to another session stays."""
     for kind, parts in aliases:
-        _remove(root, (_ALIAS, kind), encode_key(*parts))
+        if look_up(root, (kind, parts)) == agent_id:
+            _remove(root, (_ALIAS, kind), encode_key(*parts))
 
 
 def forget(root: Directory, agent_id: str) -> None:

@@ -35,7 +35,7 @@ def forget(root: Directory, agent_id: str, found: Found) -> None:
         return
     if is_open(found):  # one that ended was unmarked then
         index.unmark(root, agent_id, found["agent_name"])
-    index.unname(root, aliases_of(found))
+    index.unname(root, agent_id, aliases_of(found))
 
 
 def empty_trash(root: Directory, *, durable: bool) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
+    from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
 
     from .directory import Directory
@@ -96,11 +97,16 @@ def _mend_index(root: Directory, folder: Directory, active: set[str], scan: Scan
 
 
 def _rebuild(root: Directory, scan: Scan) -> None:
+    """Of two sessions of one agent, which was woken after the first had ended, its key leads to the later."""
+    named: dict[Alias, str] = {}
     for agent_id, found in scan():
         if isinstance(found, SessionsError):
             index.suspect(root, agent_id)
             continue
-        index.name(root, agent_id, aliases_of(found))
+        created = str(found.get("created_at"))
+        latest = [alias for alias in aliases_of(found) if named.get(alias, "") <= created]
+        named.update(dict.fromkeys(latest, created))
+        index.name(root, agent_id, latest)
         if is_open(found):
             _mark(root, agent_id, found)
     index.vouch(root)

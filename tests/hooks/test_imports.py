@@ -17,9 +17,13 @@ import pytest
 import gaia_sessions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from tests.hooks.conftest import Host
 
 SCRIPTS = Path(__file__).parents[2] / "hooks"
+HOOKS = ["pre_delegate", "subagent_stop", "every_event"]
 
 
 def words(text: str) -> frozenset[str]:
@@ -38,8 +42,18 @@ STORE = words("""
     stores.arrival stores.inbox stores.index stores.locks stores.reading stores.root
 """)
 DIRECT = LADDER | STORE | {"hooks.direct", "lifecycle"}
-HOST = LADDER | STORE | {"hooks.claude_code", "hooks.marker"}
-NEWS = words("events lifecycle lifecycle.news")
+PASSED_BY = LADDER | words("""
+    checks events hooks.agent_files hooks.claude_code hooks.marker hooks.speech ids keyfile phases shape
+    stores stores.atomic stores.directory stores.root
+""")
+NEWS = words("events lifecycle lifecycle.done lifecycle.news")
+FINALIZING = NEWS | words("lifecycle.beginning lifecycle.sessions")
+HOST = PASSED_BY | STORE | NEWS | {"lifecycle.joins"}
+BEGINNING = HOST | words("hooks.answers lifecycle.beginning lifecycle.delegations processes")
+STARTING = HOST | words("endings hooks.answers lifecycle.beginning lifecycle.starts processes")
+ENDING = HOST | words("endings lifecycle.ends")
+TURNING = HOST | words("endings lifecycle.turns")
+DECIDING = words("hooks.answers policy processes")
 
 
 def imported(host: Host, *command: str | Path, told: str = "") -> set[str]:
@@ -70,14 +84,14 @@ def test_a_direct_check_reads_with_these_and_no_more(host: Host) -> None:
 
     ours, others = over_the_floor(host, "pre_delegate", {"agent_id": agent_id})
 
-    assert sorted(ours - (DIRECT | {"lifecycle.resuming", "policy"})) == []
+    assert sorted(ours - (DIRECT | words("lifecycle.resuming policy processes"))) == []
     assert sorted(others - STANDARD) == []
 
 
 def test_a_direct_creation_writes_with_these_and_no_more(host: Host) -> None:
     ours, others = over_the_floor(host, "pre_delegate", {"create": True})
 
-    assert sorted(ours - (DIRECT | NEWS | {"lifecycle.sessions", "lifecycle.beginning"})) == []
+    assert sorted(ours - (DIRECT | FINALIZING)) == []
     assert sorted(others - STANDARD) == []
     assert len(host.records()) == 1
 
@@ -85,20 +99,20 @@ def test_a_direct_creation_writes_with_these_and_no_more(host: Host) -> None:
 def test_a_delegation_is_taken_in_with_these_and_no_more(host: Host) -> None:
     ours, others = over_the_floor(host, "pre_delegate", host.delegation())
 
-    assert sorted(ours - (HOST | NEWS | {"lifecycle.delegations", "lifecycle.beginning"})) == []
+    assert sorted(ours - (BEGINNING)) == []
     assert sorted(others - STANDARD) == []
     assert len(host.records()) == 1
 
 
-@pytest.mark.parametrize("hook", ["pre_delegate", "subagent_stop"])
+@pytest.mark.parametrize("hook", HOOKS)
 def test_what_is_not_ours_is_passed_by_without_lifecycle(host: Host, hook: str) -> None:
     ours, others = over_the_floor(host, hook, host.delegation(tool_name="Bash"))
 
-    assert sorted(ours - HOST) == []
+    assert sorted(ours - PASSED_BY) == []
     assert sorted(others - STANDARD) == []
 
 
-@pytest.mark.parametrize("hook", ["pre_delegate", "subagent_stop"])
+@pytest.mark.parametrize("hook", HOOKS)
 def test_a_hook_that_was_told_nothing_imports_next_to_nothing(host: Host, hook: str) -> None:
     ours, others = over_the_floor(host, hook, "")
 
@@ -118,7 +132,7 @@ def test_a_direct_stop_finalizes_with_these_and_no_more(host: Host) -> None:
 
     ours, others = over_the_floor(host, "subagent_stop", {"agent_id": agent_id})
 
-    assert sorted(ours - (DIRECT | NEWS | {"lifecycle.sessions", "lifecycle.beginning"})) == []
+    assert sorted(ours - (DIRECT | FINALIZING)) == []
     assert sorted(others - STANDARD) == []
     assert host.record()["phase"] == "completed"
 
@@ -128,7 +142,7 @@ def test_a_hosts_stop_finalizes_with_these_and_no_more(host: Host) -> None:
 
     ours, others = over_the_floor(host, "subagent_stop", host.ending())
 
-    assert sorted(ours - (HOST | NEWS | {"lifecycle.stops"})) == []
+    assert sorted(ours - (ENDING)) == []
     assert sorted(others - STANDARD) == []
     assert host.record()["phase"] == "completed"
 
@@ -139,7 +153,7 @@ def test_a_direct_stop_waits_for_a_held_lock_with_these_and_no_more(host: Host) 
     with host.held(agent_id):
         ours, others = over_the_floor(host, "subagent_stop", {"agent_id": agent_id})
 
-    assert sorted(ours - (DIRECT | NEWS | {"lifecycle.sessions", "lifecycle.beginning"})) == []
+    assert sorted(ours - (DIRECT | FINALIZING)) == []
     assert sorted(others - STANDARD) == []
     assert [event["kind"] for event in host.deferred()] == ["finalize"]
 
@@ -148,7 +162,7 @@ def test_a_hosts_stop_waits_for_a_held_lock_with_these_and_no_more(host: Host) -
     with host.held(host.delegate()):
         ours, others = over_the_floor(host, "subagent_stop", host.ending())
 
-    assert sorted(ours - (HOST | NEWS | {"lifecycle.stops"})) == []
+    assert sorted(ours - (ENDING)) == []
     assert sorted(others - STANDARD) == []
     assert [event["kind"] for event in host.deferred()] == ["stop"]
 
@@ -159,15 +173,80 @@ def test_a_delegation_waits_for_the_lock_on_its_key_with_these_and_no_more(host:
     with host.key_held("toolu_1"):
         ours, others = over_the_floor(host, "pre_delegate", host.delegation("toolu_1"))
 
-    assert sorted(ours - (HOST | NEWS | {"lifecycle.delegations", "lifecycle.beginning"})) == []
+    assert sorted(ours - (BEGINNING)) == []
     assert sorted(others - STANDARD) == []
     assert [event["kind"] for event in host.deferred()] == ["delegate"]
+
+
+Told = tuple["Callable[[Host], dict[str, Any]]", frozenset[str], str]
+
+# What the one hook is told of an agent at work, what it may import for that, and what it decides.
+EVENTS: dict[str, Told] = {
+    "a delegation": (lambda host: host.delegation("toolu_2"), BEGINNING, "created"),
+    "a start that has to wait": (lambda host: host.starting("a2"), STARTING, "deferred"),
+    "a start": (lambda host: host.starting(), STARTING, "known"),
+    "a launch": (lambda host: host.launching(), STARTING | DECIDING, "started"),
+    "a message": (lambda host: host.messaging(), ENDING, "noted"),
+    "a silent stop": (lambda host: host.ending(message=None), ENDING, "joined"),
+    "a stop": (lambda host: host.ending(), ENDING, "finalized"),
+    "a failure": (lambda host: host.dying(), ENDING, "paused"),
+    "a return": (lambda host: host.returning(), ENDING | DECIDING, "paused"),
+    "a failed delegation": (lambda host: host.failing(), ENDING, "paused"),
+    "a refused delegation": (lambda host: host.refusing(), ENDING, "known"),
+    "a notification": (lambda host: host.notifying("failed"), ENDING | DECIDING, "paused"),
+    "the main stop": (lambda host: host.pausing(), TURNING, "known"),
+    "the session's start": (lambda host: host.news("SessionStart"), HOST | DECIDING, "heard"),
+    "the session's end": (lambda host: host.news("SessionEnd"), TURNING, "settled"),
+}
+
+
+@pytest.mark.parametrize(("tell", "allowed", "decision"), EVENTS.values(), ids=EVENTS)
+def test_each_event_is_taken_in_with_these_and_no_more(
+    host: Host, tell: Callable[[Host], dict[str, Any]], allowed: frozenset[str], decision: str
+) -> None:
+    host.work()
+
+    ours, others = over_the_floor(host, "every_event", tell(host))
+
+    assert sorted(ours - allowed) == []
+    assert sorted(others - STANDARD) == []
+    assert host.log("hook")[-1]["decision"] == decision
+
+
+def test_a_resume_is_claimed_and_briefed_with_these_and_no_more(host: Host) -> None:
+    agent_id = host.work()
+    host.hear(host.ending(message="[gaia-sessions: approval]"))
+    asked = {"description": "x", "prompt": f"[gaia-sessions: resume {agent_id}]"}
+
+    ours, others = over_the_floor(host, "every_event", host.delegation("toolu_2", tool_input=asked))
+
+    assert sorted(ours - (BEGINNING | DECIDING | {"endings"})) == []
+    assert sorted(others - STANDARD) == []
+    assert host.log("hook")[-1]["decision"] == "claimed"
+
+
+def test_the_paused_are_listed_with_these_and_no_more(host: Host) -> None:
+    host.work()
+    host.hear(host.ending(message="[gaia-sessions: approval]"))
+
+    ours, others = over_the_floor(host, "every_event", host.news("SessionStart"))
+
+    assert sorted(ours - (HOST | DECIDING)) == []
+    assert sorted(others - STANDARD) == []
+    assert host.log("hook")[-1]["told"] is True
+
+
+def test_a_prompt_that_somebody_typed_is_passed_by_without_lifecycle(host: Host) -> None:
+    ours, others = over_the_floor(host, "every_event", host.news("UserPromptSubmit", prompt="Go on."))
+
+    assert sorted(ours - PASSED_BY) == []
+    assert sorted(others - STANDARD) == []
 
 
 def test_the_lists_have_no_third_party_and_nothing_that_is_not_there() -> None:
     assert sorted(STANDARD - sys.stdlib_module_names - {f"{package}.{part}" for package, part in PARTS}) == []
     package = Path(gaia_sessions.__file__).parent
-    ours = DIRECT | HOST | NEWS
+    ours = DIRECT | BEGINNING | STARTING | ENDING | TURNING | DECIDING | FINALIZING
     missing = [name for name in ours if not _is_module(package, name)]
     assert missing == []
 
