@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import events
-from gaia_sessions.clock import write_time
 from gaia_sessions.phases import ABANDONED, COMPLETED, FAILED
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from .agent_files import KEY, agent_of, delegation_of, first_words, note_of
 from .marker import read_briefed, read_marker, read_mentions, read_requests
+from .payload import Told, element_in, key_in
 from .speech import clean, one_line
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
     Payload = dict[str, Json]
-    Reading = Callable[["Told"], list[Event]]
+    Reading = Callable[[Told], list[Event]]
 
 HOST = "claude-code"
 PROGRAMS = ("claude",)
@@ -41,7 +41,6 @@ LONGEST_PURPOSE = 200
 LONGEST_MESSAGE = 4000
 
 _AGENT_TOOLS = ("Agent", "Task")
-_LONGEST_KEY = 512
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
@@ -50,52 +49,22 @@ def events_of(hook: str, payload: Payload, config: Config, now: datetime) -> lis
     name = payload.get("hook_event_name")
     if not isinstance(name, str) or name not in HEARD_BY[hook]:
         return []
-    told = Told(payload, config, now)
+    told = Told(HOST, payload, config, now)
     return _READINGS[name](told) if told.host_session_id else []
-
-
-class Told:
-    """One payload, and how events are made from it."""
-
-    def __init__(self, payload: Payload, config: Config, now: datetime) -> None:
-        self.payload = payload
-        self.config = config
-        self.now = now
-        self.host_session_id = self.key("session_id")
-        asked = payload.get("tool_input")
-        self.asked = asked if isinstance(asked, dict) else {}
-
-    def key(self, name: str) -> str | None:
-        """An id of the host: any short text; None if there is none."""
-        return _key(self.payload, name)
-
-    def text(self, name: str) -> str:
-        value = self.payload.get(name)
-        return value if isinstance(value, str) else ""
-
-    @property
-    def of_agent_tool(self) -> bool:
-        return self.payload.get("tool_name") in _AGENT_TOOLS
-
-    def event(self, kind: str, **keys: object) -> Event:
-        """An event of this host session with those of ``keys`` that are known."""
-        known = {name: value for name, value in keys.items() if value is not None}
-        base = {"kind": kind, "at": write_time(self.now), "host": HOST, "host_session_id": self.host_session_id}
-        return {**base, **known}  # type: ignore[typeddict-item]
 
 
 def _pre_tool_use(told: Told) -> list[Event]:
     if told.payload.get("tool_name") == "SendMessage":
         return _message(told)
     tool_use_id = told.key("tool_use_id")
-    if not told.of_agent_tool or not tool_use_id or not isinstance(told.payload.get("tool_input"), dict):
+    if not _is_of_agent_tool(told) or not tool_use_id or not isinstance(told.payload.get("tool_input"), dict):
         return []
     words = f"{told.asked.get('prompt')}\n{told.asked.get('description')}"
     background = told.asked.get("run_in_background")
     event = told.event(
         events.DELEGATE,
         tool_use_id=tool_use_id,
-        agent_name=_key(told.asked, "subagent_type") or GENERAL,
+        agent_name=key_in(told.asked, "subagent_type") or GENERAL,
         purpose=_purpose(told),
         parent_host_agent_id=told.key("agent_id"),
         background=background if isinstance(background, bool) else None,
@@ -107,7 +76,7 @@ def _pre_tool_use(told: Told) -> list[Event]:
 
 
 def _message(told: Told) -> list[Event]:
-    to = _key(told.asked, "to")
+    to = key_in(told.asked, "to")
     return [told.event(events.MESSAGE, host_agent_id=to)] if to else []
 
 
@@ -164,10 +133,10 @@ def _post_tool_use(told: Told) -> list[Event]:
     response = told.payload.get("tool_response")
     found = response if isinstance(response, dict) else {}
     if told.payload.get("tool_name") == "TaskStop":
-        agent = _key(found, "task_id")
+        agent = key_in(found, "task_id")
         return [_failure(told, "stopped by the main agent", host_agent_id=agent, interrupted=True)] if agent else []
-    tool_use_id, agent = told.key("tool_use_id"), _key(found, "agentId")
-    if not told.of_agent_tool or not tool_use_id:
+    tool_use_id, agent = told.key("tool_use_id"), key_in(found, "agentId")
+    if not _is_of_agent_tool(told) or not tool_use_id:
         return []
     keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _asked_name(told)}
     if found.get("status") == "async_launched":
@@ -177,7 +146,7 @@ def _post_tool_use(told: Told) -> list[Event]:
 
 def _post_tool_use_failure(told: Told) -> list[Event]:
     tool_use_id = told.key("tool_use_id")
-    if not told.of_agent_tool or not tool_use_id:
+    if not _is_of_agent_tool(told) or not tool_use_id:
         return []
     interrupted = told.payload.get("is_interrupt") is True or None
     agent = agent_of(told.payload.get("transcript_path"), tool_use_id)
@@ -193,7 +162,7 @@ def _post_tool_batch(told: Told) -> list[Event]:
 
 
 def _refused(told: Told, call: Payload) -> list[Event]:
-    tool_use_id, response = _key(call, "tool_use_id"), call.get("tool_response")
+    tool_use_id, response = key_in(call, "tool_use_id"), call.get("tool_response")
     if call.get("tool_name") not in _AGENT_TOOLS or not tool_use_id or not isinstance(response, str):
         return []
     agent = agent_of(told.payload.get("transcript_path"), tool_use_id)
@@ -206,11 +175,15 @@ def _user_prompt_submit(told: Told) -> list[Event]:
     prompt = told.text("prompt").strip()
     if not prompt.startswith("<task-notification>"):
         return []
-    agent, tool_use_id = _element(prompt, "task-id"), _element(prompt, "tool-use-id")
-    outcome = _OUTCOMES.get(_element(prompt, "status") or "")
+    agent, tool_use_id = element_in(prompt, "task-id"), element_in(prompt, "tool-use-id")
+    outcome = _OUTCOMES.get(element_in(prompt, "status") or "")
     if not outcome or not (agent or tool_use_id):
         return []
-    error = None if outcome == COMPLETED else one_line(_element(prompt, "summary") or outcome, LONGEST_MESSAGE)
+    error = (
+        None
+        if outcome == COMPLETED
+        else one_line(element_in(prompt, "summary", len(prompt)) or outcome, LONGEST_MESSAGE)
+    )
     return [told.event(events.NOTIFICATION, host_agent_id=agent, tool_use_id=tool_use_id, outcome=outcome, error=error)]
 
 
@@ -218,16 +191,13 @@ def _stop(told: Told) -> list[Event]:
     tasks = told.payload.get("background_tasks")
     if not isinstance(tasks, list):
         return [told.event(events.MAIN_STOP)]
-    keys = (_key(task, "id") for task in tasks if isinstance(task, dict))
+    keys = (key_in(task, "id") for task in tasks if isinstance(task, dict))
     return [told.event(events.MAIN_STOP, running=[key for key in keys if key])]
 
 
-def _session_start(told: Told) -> list[Event]:
-    return [told.event(events.SESSION_START)]
-
-
-def _session_end(told: Told) -> list[Event]:
-    return [told.event(events.SESSION_END)]
+def _only(kind: str) -> Reading:
+    """That it happened is all there is to tell."""
+    return lambda told: [told.event(kind)]
 
 
 _READINGS: dict[str, Reading] = {
@@ -240,8 +210,8 @@ _READINGS: dict[str, Reading] = {
     "PostToolBatch": _post_tool_batch,
     "UserPromptSubmit": _user_prompt_submit,
     "Stop": _stop,
-    "SessionStart": _session_start,
-    "SessionEnd": _session_end,
+    "SessionStart": _only(events.SESSION_START),
+    "SessionEnd": _only(events.SESSION_END),
 }
 """What reads which event."""
 
@@ -253,8 +223,12 @@ def _failure(told: Told, error: str, **keys: object) -> Event:
     return told.event(events.FAIL, **keys, error=one_line(error, LONGEST_MESSAGE) or None)
 
 
+def _is_of_agent_tool(told: Told) -> bool:
+    return told.payload.get("tool_name") in _AGENT_TOOLS
+
+
 def _asked_name(told: Told) -> str:
-    return _key(told.asked, "subagent_type") or GENERAL
+    return key_in(told.asked, "subagent_type") or GENERAL
 
 
 def _last_words(told: Told) -> dict[str, object]:
@@ -279,15 +253,3 @@ def _host_process() -> object:
     told = os.environ.get(PID, "")
     pid = int(told) if told.isdecimal() and len(told) < 10 else processes.nearest_ancestor(PROGRAMS)  # noqa: PLR2004
     return processes.describe(pid) if pid else None
-
-
-def _element(text: str, name: str) -> str | None:
-    """What the element ``name`` holds; as a key it must be short, anything longer is cut by whoever shows it."""
-    _, opened, rest = text.partition(f"<{name}>")
-    inside, closed, _ = rest.partition(f"</{name}>")
-    return inside.strip() or None if opened and closed else None
-
-
-def _key(payload: dict[str, Json], name: str) -> str | None:
-    value = payload.get(name)
-    return value if isinstance(value, str) and 0 < len(value) <= _LONGEST_KEY else None

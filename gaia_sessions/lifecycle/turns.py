@@ -29,12 +29,19 @@ if TYPE_CHECKING:
 def main_stop(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     """The delegations of this turn are dealt with: what never started was denied, what returned is settled.
 
-    Agents in the background, and what those delegated, go on.
+    Agents in the background, and what those delegated, go on; where the host does not say who they are, all
+    that other agents delegated counts as theirs.
     """
-    alive = event.get("running", [])
+    alive = event.get("running")
+
+    def goes_on(run: Run) -> bool:
+        parent = run.get("parent_host_agent_id")
+        if alive is None:
+            return parent is not None
+        return run.get("host_agent_id") in alive or parent in alive
 
     def rule(record: Record, run: Run) -> Record:
-        if run.get("background") or run.get("host_agent_id") in alive or run.get("parent_host_agent_id") in alive:
+        if run.get("background") or goes_on(run):
             return record
         if not runs.has_begun(run):
             return ended(record, run, DENIED, {"detail": "never started"}, now)

@@ -96,7 +96,9 @@ class Operation:
     """One operation of a case.
 
     own: the documents it is about, each with what holds once it has taken effect ("+": any that was not there).
-    aside: documents it may change besides. words: its command, given the project folder.
+    aside: documents it may change besides. noted: the kind of news that the journal of its session tells of
+    then; the line comes with a new session, and after the change of an old one, where a fault may lose it.
+    words: its command, given the project folder.
     """
 
     name: str
@@ -104,6 +106,7 @@ class Operation:
     words: Callable[[str], list[str]]
     own: Mapping[str, Holds]
     aside: Mapping[str, Holds] = field(default_factory=dict)
+    noted: str = ""
     stdin: str = ""
     again: frozenset[int] = frozenset([0])
     is_hook: bool = False
@@ -111,6 +114,10 @@ class Operation:
     def verdict(self, before: Documents, after: Documents) -> str:
         """``old``, ``new``, or ``partly``; anything else is what is wrong."""
         changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+        lines = {name: after.get(name) for name in changed if self.noted and name.endswith(JOURNAL)}
+        changed -= lines.keys()
+        if any(not _is_noted(data, self.noted) for data in lines.values()):
+            return f"noted wrongly: {lines}"
         for name in sorted(changed):
             holds = self.own.get(name) or self.aside.get(name) or (self.own.get("+") if name not in before else None)
             if holds is None or not holds(name.split("/")[0], after.get(name)):
@@ -119,6 +126,9 @@ class Operation:
         if len(added) > 1:
             return f"done twice: {sorted(added)}"
         done = {name for name in self.own if name in changed or (name == "+" and added)}
+        due = {name.replace("state.json", JOURNAL) for name in added} if self.noted else set()
+        if not due <= lines.keys() or (lines and not done):
+            return f"noted {sorted(lines)}, done {sorted(done)}"
         return "new" if done == self.own.keys() else "partly" if done else "old"
 
     def start(self, project: str, *, through: Sequence[str] = ()) -> Ended:
@@ -178,6 +188,12 @@ def _is_gone(_agent_id: str, data: bytes | None) -> bool:
 def _is_appended(_agent_id: str, data: bytes | None) -> bool:
     first, *lines = (data or b"").splitlines(keepends=True)
     return json.loads(first) == {"by": "somebody before"} and set(lines) == {b'{"by": "a worker"}\n'}
+
+
+def _is_noted(data: bytes | None, kind: str) -> bool:
+    """Once, or once more when nothing told whoever was killed or refused that it had been done."""
+    told = [json.loads(line)["kind"] for line in (data or b"").splitlines()]
+    return set(told) == {kind} and len(told) in {1, 2}
 
 
 def _is_updated(record: Mapping[str, object]) -> bool:
@@ -254,6 +270,7 @@ OPERATIONS = {
             _populate,
             _by_hook("pre_delegate"),
             {"+": _record(_has_run)},
+            noted="delegate",
             stdin=json.dumps(_DELEGATION),
             is_hook=True,
         ),
@@ -270,6 +287,7 @@ OPERATIONS = {
             _populate_and_delegate,
             _by_hook("subagent_stop"),
             {"delegated/state.json": _record(_has_ended)},
+            noted="stop",
             stdin=json.dumps(_STOP),
             is_hook=True,
         ),

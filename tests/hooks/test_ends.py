@@ -1,13 +1,13 @@
-"""How runs end: each kind of evidence alone, in any order, twice, and all at once; the table of ends as a host tells it."""
+"""How runs end: each kind of evidence alone, in any order, twice, and all at once."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,10 +18,12 @@ import gaia_sessions
 from gaia_sessions import streams
 from gaia_sessions.hooks import HOOK, claude_code
 from gaia_sessions.hooks.run import Call
-from tests.hooks.conftest import SILENT, Host
+from tests.hooks.conftest import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.hooks.conftest import Host
 
     Evidence = Callable[[Host], dict[str, Any]]
 
@@ -152,7 +154,11 @@ TOGETHER: list[tuple[tuple[str, ...], End]] = [
 
 @pytest.mark.parametrize(
     ("names", "expected"),
-    [pytest.param(order, final, id=" > ".join(order)) for names, final in TOGETHER for order in permutations(names)],
+    [
+        pytest.param(order, final, id=" > ".join(order))
+        for names, final in TOGETHER
+        for order in itertools.permutations(names)
+    ],
 )
 def test_evidence_comes_in_any_order(host: Host, names: tuple[str, ...], expected: End) -> None:
     host.work()
@@ -515,15 +521,12 @@ def is_harmless(payload: dict[str, Any], answer: Any) -> bool:
 
 def test_wrong_types_one_at_a_time_are_met_with_silence(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     host.work()
-    wrong = []
-    for payload in whole(host):
-        for key in payload:
-            for value in WRONG:
-                for answer in outputs(host, monkeypatch, {**payload, key: value}):
-                    if not is_harmless(payload, answer):
-                        wrong.append((payload["hook_event_name"], key, value, answer))
 
-    assert wrong == []
+    for payload in whole(host):
+        for key, value in itertools.product(payload, WRONG):
+            answers = outputs(host, monkeypatch, {**payload, key: value})
+            assert [(key, value, answer) for answer in answers if not is_harmless(payload, answer)] == []
+
     assert {record["schema"] for record in host.records().values()} == {1}
 
 

@@ -1,10 +1,10 @@
-"""The marker: which last lines count, and which phase and id each of them names."""
+"""Our own words in what agents write: which lines count, and what each of them names."""
 
 from __future__ import annotations
 
 import pytest
 
-from gaia_sessions.hooks.marker import read_marker
+from gaia_sessions.hooks.marker import read_briefed, read_marker, read_mentions, read_requests
 
 COUNTS = [
     ("[gaia-sessions: approval] shall I apply it?", "approval", None),
@@ -82,3 +82,65 @@ def test_nothing_else_in_a_message_is_read_for_meaning(message: str) -> None:
 
 def test_a_message_of_a_million_lines_is_read_from_its_end() -> None:
     assert read_marker("line\n" * 1_000_000 + "[gaia-sessions: approval]") == ("approval", None)
+
+
+ONE, OTHER = "agent-20260108-180530-abc12345", "agent-20260108-180530-abc12346"
+
+REQUESTS: dict[str, tuple[str, list[str]]] = {
+    "alone": (f"[gaia-sessions: resume {ONE}]", [ONE]),
+    "among other lines": (f"Go on:\n[gaia-sessions: resume {ONE}]\nand apply it.", [ONE]),
+    "dressed up": (f"  > **`[gaia-sessions: resume {ONE}]`** \r\n", [ONE]),
+    "any case": (f"[Gaia-Sessions: RESUME {ONE}]", [ONE]),
+    "an id of one's own": ("[gaia-sessions: resume My.work_1]", ["My.work_1"]),
+    "twice the same": (f"[gaia-sessions: resume {ONE}]\n[gaia-sessions:resume {ONE}]", [ONE]),
+    "two": (f"[gaia-sessions: resume {ONE}]\n[gaia-sessions: resume {OTHER}]", [ONE, OTHER]),
+    "nothing": ("", []),
+    "only the id": (f"resume {ONE}", []),
+    "within a line": (f"see [gaia-sessions: resume {ONE}]", []),
+    "with more on its line": (f"[gaia-sessions: resume {ONE}] now", []),
+    "without an id": ("[gaia-sessions: resume]", []),
+    "an impossible id": ("[gaia-sessions: resume ../x]", []),
+    "with more in its brackets": (f"[gaia-sessions: resume {ONE} {OTHER}]", []),
+    "another word": (f"[gaia-sessions: approval {ONE}]", []),
+    "unfinished": (f"[gaia-sessions: resume {ONE}", []),
+    "quoted in a briefing": (f"| > [gaia-sessions: resume {ONE}]", []),
+}
+
+
+@pytest.mark.parametrize(("text", "asked"), REQUESTS.values(), ids=REQUESTS)
+def test_a_request_is_a_line_of_its_own_that_names_one_id(text: str, asked: list[str]) -> None:
+    assert read_requests(text) == asked
+
+
+MENTIONS: dict[str, tuple[str, list[str]]] = {
+    "alone": (ONE, [ONE]),
+    "in a sentence": (f"Go on with {ONE}.", [ONE]),
+    "in brackets": (f"({ONE}), '{OTHER}'", [ONE, OTHER]),
+    "twice the same": (f"{ONE} {ONE}", [ONE]),
+    "nothing": ("the agent-", []),
+    "an id of one's own": ("My.work_1", []),
+    "a longer word": (f"x{ONE} {ONE}x {ONE}-old my-{ONE} a.{ONE}", []),
+    "too few digits": ("agent-20260108-180530-abc1234", []),
+    "digits of another script": ("agent-２0260108-180530-abc12345", []),
+    "in a line of ours": (f"[gaia-sessions: resume {ONE}]\n| > [GAIA-sessions: approval {ONE}]", []),
+}
+
+
+@pytest.mark.parametrize(("text", "mentioned"), MENTIONS.values(), ids=MENTIONS)
+def test_a_mention_is_a_generated_id_as_a_word_of_its_own(text: str, mentioned: list[str]) -> None:
+    assert read_mentions(text) == mentioned
+
+
+BRIEFED: dict[str, tuple[str, str | None]] = {
+    "a briefing": (f"Go on.\n\n[gaia-sessions: briefing {ONE}]\nYou go on", ONE),
+    "as JSON has it": (f'{{"content":"Go on.\\n\\n[gaia-sessions: briefing {ONE}]\\nYou go on"}}', ONE),
+    "the first counts": (f"[gaia-sessions: briefing {ONE}] [gaia-sessions: briefing {OTHER}]", ONE),
+    "none": ("Go on.", None),
+    "an impossible id": ("[gaia-sessions: briefing ../x]", None),
+    "unfinished": (f"[gaia-sessions: briefing {ONE}", ONE),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), BRIEFED.values(), ids=BRIEFED)
+def test_a_briefing_names_its_session(text: str, told: str | None) -> None:
+    assert read_briefed(text) == told

@@ -21,7 +21,7 @@ HOOKS = ("pre_delegate", "subagent_stop")
 HOSTS = Path(__file__).parents[1] / "data" / "hosts"
 CAPTURES = sorted(HOSTS.glob("claude-code-*/*.jsonl"))
 
-ENDED = ("completed", "failed", "investigating", "planning", "approval")
+ENDED = ("completed", "failed", "planning", "approval")
 
 
 class Call(NamedTuple):
@@ -54,7 +54,8 @@ class Replay:
     """A fresh project in which the host of one capture lives again; ``faults`` is all that went otherwise than it must.
 
     By the host's own key of each delegation, ``sessions`` has the id of its session; ``stopped`` are those
-    whose agent stopped, ``early`` those that stopped although the capture does not tell of their beginning.
+    whose agent stopped, ``silent`` those of them where it had said nothing, ``early`` those that stopped
+    although the capture does not tell of their beginning.
     """
 
     def __init__(self, folder: Path, plan: set[Call] | None) -> None:
@@ -63,6 +64,7 @@ class Replay:
         self.root = folder / "project" / ".claude" / "session"
         self.sessions: dict[tuple[str, str], str] = {}
         self.stopped: set[tuple[str, str]] = set()
+        self.silent: set[tuple[str, str]] = set()
         self.early: set[tuple[str, str]] = set()
         self.faults: list[object] = []
         self.calls = 0
@@ -123,6 +125,8 @@ class Replay:
         if key in self.stopped and not payload["stop_hook_active"]:
             return set()
         self.stopped.add(key)
+        if "last_assistant_message" not in payload:
+            self.silent.add(key)
         return {self.sessions[key]}
 
     def _run(self, hook: str, payload: object) -> tuple[int, bytes, bytes]:
@@ -150,7 +154,7 @@ class Replay:
             told = json.loads(record)
             for run in told["runs"]:
                 key = (run["host_session_id"], run["tool_use_id"])
-                yield Run(key, agent_id, told["phase"], run.get("end"))
+                yield Run(key, agent_id, told["phase"], run.get("end"), "ended_at" in run)
 
 
 class Run(NamedTuple):
@@ -158,6 +162,7 @@ class Run(NamedTuple):
     agent_id: str
     phase: str
     end: str | None
+    is_over: bool
 
 
 @pytest.fixture(scope="module", params=["each shape", pytest.param("each call", marks=pytest.mark.stress)])
@@ -175,6 +180,7 @@ def test_there_is_something_to_replay(replayed: dict[Path, Replay]) -> None:
     assert sum(replay.calls for replay in replayed.values()) >= (2_000 if whole else 500)
     assert sum(len(replay.sessions) for replay in replayed.values()) >= 100
     assert sum(len(replay.stopped) for replay in replayed.values()) >= 90
+    assert {capture.stem for capture, replay in replayed.items() if replay.silent} == {"empty-report"}
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -183,6 +189,8 @@ def test_a_host_that_was_seen_at_work_is_taken_in_without_a_word(replayed: dict[
 
     assert replay.faults == []
     assert sorted((run.key, run.agent_id) for run in replay.runs()) == sorted(replay.sessions.items())
-    assert {run.key for run in replay.runs() if run.end == "stopped" and run.phase in ENDED} == replay.stopped
+    assert {run.key for run in replay.runs() if run.end == "stopped"} == replay.stopped
+    assert {run.key for run in replay.runs() if run.end == "stopped" and not run.is_over} == replay.silent
+    assert {run.phase for run in replay.runs() if run.is_over} <= set(ENDED)
+    assert {run.phase for run in replay.runs() if not run.is_over} <= {"initializing", "investigating"}
     assert replay.waiting() == replay.early
-    assert {run.phase for run in replay.runs() if run.end is None} <= {"initializing", "investigating"}

@@ -1,0 +1,63 @@
+"""One payload of a host, read with suspicion.
+
+Owns how a value is taken from JSON that can be anybody's: an id is a short text, everything else is as if
+it were not there. Knows no event by name.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.clock import write_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.events import Event
+    from gaia_sessions.strictjson import Json
+
+    Payload = dict[str, Json]
+
+_LONGEST_KEY = 512
+
+
+class Told:
+    """What the host ``host`` told in one payload, and how events are made from it."""
+
+    def __init__(self, host: str, payload: Payload, config: Config, now: datetime) -> None:
+        self.host = host
+        self.payload = payload
+        self.config = config
+        self.now = now
+        self.host_session_id = self.key("session_id")
+        asked = payload.get("tool_input")
+        self.asked = asked if isinstance(asked, dict) else {}
+
+    def key(self, name: str) -> str | None:
+        """An id of the host: any short text; None if there is none."""
+        return key_in(self.payload, name)
+
+    def text(self, name: str) -> str:
+        """Any text; empty if there is none."""
+        value = self.payload.get(name)
+        return value if isinstance(value, str) else ""
+
+    def event(self, kind: str, **keys: object) -> Event:
+        """An event of this host session with those of ``keys`` that are known."""
+        known = {name: value for name, value in keys.items() if value is not None}
+        base = {"kind": kind, "at": write_time(self.now), "host": self.host, "host_session_id": self.host_session_id}
+        return {**base, **known}  # type: ignore[typeddict-item]
+
+
+def key_in(payload: Payload, name: str) -> str | None:
+    """The same in any object."""
+    value = payload.get(name)
+    return value if isinstance(value, str) and 0 < len(value) <= _LONGEST_KEY else None
+
+
+def element_in(text: str, name: str, longest: int = _LONGEST_KEY) -> str | None:
+    """What the element ``name`` holds; None if it is not there, is empty or too long."""
+    _, opened, rest = text.partition(f"<{name}>")
+    inside, closed, _ = rest.partition(f"</{name}>")
+    found = inside.strip()
+    return found if opened and closed and 0 < len(found) <= longest else None

@@ -1,0 +1,203 @@
+"""What every store promises of the line that its journal gets with a write: create, change."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.errors import InvalidInput, NewerSchema, SessionExists, SessionNotFound
+from gaia_sessions.errors import TooLarge as RecordTooLarge
+from gaia_sessions.runs import agent_alias, delegation_alias
+from gaia_sessions.strictjson import DOCUMENT_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.shape import Record
+    from gaia_sessions.stores.port import Entry, Store
+    from gaia_sessions.strictjson import Json
+
+    New = Callable[..., Record]
+
+EVENTS = "events.jsonl"
+
+
+def noted(record: Record) -> Record:
+    return {**record, "metadata": {**record["metadata"], "noted": True}}
+
+
+def whole(record: Record) -> dict[str, Json]:
+    return {"record": deepcopy(record)}  # type: ignore[dict-item]  # a record is JSON
+
+
+def numbered(number: int) -> Entry:
+    return lambda record: {"number": number, "revision": record["revision"]}
+
+
+def never(_record: Record) -> dict[str, Json]:
+    raise AssertionError("an entry was asked for though nothing was written")
+
+
+def journal(store: Store, agent_id: str = "agent-1") -> list[object]:
+    return list(store.entries(agent_id, EVENTS))
+
+
+def test_a_session_created_with_an_entry_has_a_journal_that_begins_with_it(store: Store, new: New) -> None:
+    store.create(new(), entry=whole)
+
+    assert journal(store) == [{"record": new()}]
+    assert store.read("agent-1") == new()
+
+
+def test_without_an_entry_nothing_is_noted(store: Store, new: New) -> None:
+    store.create(new())
+    store.change("agent-1", noted)
+
+    assert journal(store) == []
+
+
+def test_the_entry_of_a_change_sees_the_record_as_it_was_written(store: Store, new: New) -> None:
+    store.create(new())
+
+    changed = store.change("agent-1", noted, entry=whole)
+
+    assert changed == new(metadata={"noted": True}, revision=2)
+    assert journal(store) == [{"record": changed}]
+    assert store.read("agent-1") == changed
+
+
+def test_every_changed_record_has_exactly_one_line_in_their_order(store: Store, new: New) -> None:
+    store.create(new(), entry=numbered(0))
+    for number in range(1, 4):
+        store.change("agent-1", noted, entry=numbered(number))
+        store.change("agent-1", lambda record: record, entry=never)
+    store.change("agent-1", noted)
+
+    assert journal(store) == [{"number": number, "revision": number + 1} for number in range(4)]
+    assert store.read("agent-1")["revision"] == 5
+
+
+def test_a_rule_that_returns_the_record_it_was_given_notes_nothing(store: Store, new: New) -> None:
+    store.create(new())
+
+    assert store.change("agent-1", lambda record: record, entry=never) == new()
+
+    assert journal(store) == []
+
+
+def test_a_rule_that_returns_an_equal_record_is_noted(store: Store, new: New) -> None:
+    store.create(new())
+
+    store.change("agent-1", lambda record: {**record}, entry=numbered(1))
+
+    assert journal(store) == [{"number": 1, "revision": 2}]
+
+
+def test_entries_stand_after_what_was_appended_before_and_before_what_comes_after(store: Store, new: New) -> None:
+    store.create(new())
+    store.append("agent-1", EVENTS, ["before"])
+    store.change("agent-1", noted, entry=numbered(1))
+    store.append("agent-1", EVENTS, ["after"])
+
+    assert journal(store) == ["before", {"number": 1, "revision": 2}, "after"]
+
+
+def test_entries_go_to_their_own_session_and_to_this_one_journal(store: Store, new: New) -> None:
+    store.create(new(), entry=numbered(1))
+    store.create(new("agent-2"), entry=numbered(2))
+
+    store.change("agent-2", noted, entry=numbered(3))
+
+    assert journal(store) == [{"number": 1, "revision": 1}]
+    assert journal(store, "agent-2") == [{"number": 2, "revision": 1}, {"number": 3, "revision": 2}]
+    assert list(store.entries("agent-2", "transcript.jsonl")) == []
+
+
+def test_a_session_that_is_there_already_gets_no_entry(store: Store, new: New) -> None:
+    store.create(new(), entry=numbered(1))
+
+    with pytest.raises(SessionExists):
+        store.create(new(purpose="second"), entry=numbered(2))
+
+    assert (journal(store), store.read("agent-1")) == ([{"number": 1, "revision": 1}], new())
+
+
+def test_what_is_refused_is_not_noted(store: Store, new: New) -> None:
+    store.create(new())
+    store.create(new("agent-2", schema=2))
+
+    def refuse(_record: Record) -> Record:
+        raise LookupError
+
+    def swell(record: Record) -> Record:
+        return {**record, "purpose": "x" * DOCUMENT_LIMIT}
+
+    refusals: list[tuple[str, Callable[[Record], Record], type[Exception]]] = [
+        ("agent-1", refuse, LookupError),
+        ("agent-1", swell, RecordTooLarge),
+        ("agent-1", lambda record: {**record, "purpose": "a NUL \0"}, InvalidInput),
+        ("agent-2", noted, NewerSchema),
+        ("agent-3", noted, SessionNotFound),
+    ]
+    for agent_id, rule, error in refusals:
+        with pytest.raises(error):
+            store.change(agent_id, rule, entry=numbered(1))
+    with pytest.raises(RecordTooLarge):
+        store.create(swell(new("agent-4")), entry=numbered(1))
+
+    assert (journal(store), journal(store, "agent-2")) == ([], [])
+    assert {agent_id for agent_id, _ in store.scan()} == {"agent-1", "agent-2"}
+
+
+def test_a_deleted_session_takes_its_entries_with_it(store: Store, new: New) -> None:
+    store.create(new(), entry=numbered(1))
+    assert store.delete("agent-1", lambda _found: True)
+
+    store.create(new(), entry=numbered(2))
+
+    assert journal(store) == [{"number": 2, "revision": 1}]
+
+
+def test_a_session_is_found_by_its_aliases_with_an_entry_as_without(store: Store, new_with_run: New) -> None:
+    delegation, agent = delegation_alias("host", "tool"), agent_alias("host", "child")
+    store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"), [delegation], numbered(1))
+
+    def join(record: Record) -> Record:
+        return {**record, "runs": [{**record["runs"][0], "host_agent_id": "child"}]}
+
+    store.change("agent-1", join, aliases=[agent], entry=numbered(2))
+
+    assert [store.find(delegation), store.find(agent)] == ["agent-1", "agent-1"]
+    assert journal(store) == [{"number": 1, "revision": 1}, {"number": 2, "revision": 2}]
+
+
+UNREADABLE: list[Json] = [float("nan"), 1 << 63, "half of a pair \ud800", "a NUL \0", {"text": "x" * DOCUMENT_LIMIT}]
+UNREADABLE_IDS = ["NaN", "64 bits", "surrogate", "NUL", "1 MiB"]
+
+
+@pytest.mark.xfail(reason="the record is kept before its entry is made")
+@pytest.mark.parametrize("entry", UNREADABLE, ids=UNREADABLE_IDS)
+def test_a_change_whose_entry_could_not_be_read_back_is_refused_and_the_old_record_stays(
+    store: Store, new: New, entry: Json
+) -> None:
+    store.create(new())
+
+    with pytest.raises(InvalidInput):
+        store.change("agent-1", noted, entry=lambda _record: {"entry": entry})
+
+    assert (store.read("agent-1"), journal(store)) == (new(), [])
+
+
+@pytest.mark.parametrize("entry", UNREADABLE, ids=UNREADABLE_IDS)
+def test_a_creation_whose_entry_could_not_be_read_back_is_refused_and_leaves_the_id_free(
+    store: Store, new: New, entry: Json, request: pytest.FixtureRequest
+) -> None:
+    if "memory" in request.node.callspec.id:
+        request.applymarker(pytest.mark.xfail(reason="the record is kept before its entry is made"))
+
+    with pytest.raises(InvalidInput):
+        store.create(new(), entry=lambda _record: {"entry": entry})
+
+    assert dict(store.scan()) == {}
