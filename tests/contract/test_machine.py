@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gaia_sessions.events import Event
     from gaia_sessions.shape import Record, Run
     from gaia_sessions.stores.port import Store
+    from gaia_sessions.strictjson import Json
 
     Act = Callable[[Store], object]
 
@@ -74,6 +75,11 @@ def outcome(act: Act, store: Store) -> tuple[str, object]:
     except SessionsError as error:
         told = {name: value for name, value in vars(error).items() if name != "path"}
         return type(error).__name__, told
+
+
+def entry_of(record: Record) -> dict[str, Json]:
+    """All that a line of the journal can tell of a record."""
+    return {"record": record}  # type: ignore[dict-item]  # a record is JSON
 
 
 class Twins(RuleBasedStateMachine):
@@ -192,7 +198,7 @@ class Twins(RuleBasedStateMachine):
         if self.memory.find(alias) is None:  # a host never uses a key twice
             run: Run = {"run": 1, "host_session_id": host, "tool_use_id": tool}
             record: Record = {**new_record(chosen, name, "told by a host", {}, self.now), "runs": [run]}
-            self.both(lambda store: store.create(record, [alias]))
+            self.both(lambda store: store.create(record, [alias], entry_of))
 
     @rule(host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), child=st.sampled_from(CHILDREN))
     def join_an_agent(self, host: str, tool: str, child: str) -> None:
@@ -202,7 +208,7 @@ class Twins(RuleBasedStateMachine):
             return {**record, "runs": [{**record["runs"][0], "host_agent_id": child}]}
 
         if agent_id is not None and self.memory.find(alias) is None:
-            self.both(lambda store: store.change(agent_id, join, aliases=[alias]))
+            self.both(lambda store: store.change(agent_id, join, aliases=[alias], entry=entry_of))
 
     @rule(host=st.sampled_from(HOSTS), key=st.sampled_from([*TOOLS, *CHILDREN]))
     def find(self, host: str, key: str) -> None:
