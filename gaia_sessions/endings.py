@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     Effect = Callable[[Record, Run, datetime], Record]
 
-LONGEST_MESSAGE = 4000
-"""Characters kept of what an agent said last, and of an error."""
-
 SILENT = "stopped without a word"
 SAID_SO = "said so in its last line"
 

@@ -13,6 +13,7 @@ import os
 
 from gaia_sessions import events
 from gaia_sessions.phases import ABANDONED, COMPLETED, FAILED
+from gaia_sessions.shape import LONGEST_MESSAGE
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from .agent_files import KEY, agent_of, delegation_of, first_words, note_of
@@ -38,7 +39,6 @@ PID = "CLAUDE_PID"
 
 GENERAL = "general-purpose"
 LONGEST_PURPOSE = 200
-LONGEST_MESSAGE = 4000
 
 _AGENT_TOOLS = ("Agent", "Task")
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
@@ -55,7 +55,8 @@ def events_of(hook: str, payload: Payload, config: Config, now: datetime) -> lis
 
 def _pre_tool_use(told: Told) -> list[Event]:
     if told.payload.get("tool_name") == "SendMessage":
-        return _message(told)
+        to = key_in(told.asked, "to")
+        return [told.event(events.MESSAGE, host_agent_id=to)] if to else []
     tool_use_id = told.key("tool_use_id")
     if not _is_of_agent_tool(told) or not tool_use_id or not isinstance(told.payload.get("tool_input"), dict):
         return []
@@ -73,11 +74,6 @@ def _pre_tool_use(told: Told) -> list[Event]:
         host_process=_host_process(),
     )
     return [event]
-
-
-def _message(told: Told) -> list[Event]:
-    to = key_in(told.asked, "to")
-    return [told.event(events.MESSAGE, host_agent_id=to)] if to else []
 
 
 def _subagent_start(told: Told) -> list[Event]:
@@ -179,11 +175,8 @@ def _user_prompt_submit(told: Told) -> list[Event]:
     outcome = _OUTCOMES.get(element_in(prompt, "status") or "")
     if not outcome or not (agent or tool_use_id):
         return []
-    error = (
-        None
-        if outcome == COMPLETED
-        else one_line(element_in(prompt, "summary", len(prompt)) or outcome, LONGEST_MESSAGE)
-    )
+    summary = element_in(prompt, "summary", len(prompt)) or outcome
+    error = None if outcome == COMPLETED else one_line(summary, LONGEST_MESSAGE)
     return [told.event(events.NOTIFICATION, host_agent_id=agent, tool_use_id=tool_use_id, outcome=outcome, error=error)]
 
 

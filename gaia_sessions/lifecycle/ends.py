@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from gaia_sessions import events, runs
 from gaia_sessions.endings import (
-    LONGEST_MESSAGE,
     ended,
     is_news,
     is_silent,
@@ -19,7 +18,7 @@ from gaia_sessions.endings import (
     stopped_silently,
 )
 from gaia_sessions.phases import ABANDONED, FAILED, is_final
-from gaia_sessions.shape import DENIED, KILLED, RETURNED, STOPPED
+from gaia_sessions.shape import DENIED, KILLED, LONGEST_MESSAGE, RETURNED, STOPPED
 from gaia_sessions.shape import FAILED as RUN_FAILED
 from gaia_sessions.stores.reading import EVENTS
 
