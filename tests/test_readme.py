@@ -64,10 +64,12 @@ def test_every_command_is_in_the_table(name: str) -> None:
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
 def test_every_setting_is_in_the_table_with_its_default(option: Option) -> None:
     rows = dict(re.findall(r"^\| `([a-z_.]+)` \| (.+?) \|", README, flags=re.MULTILINE))
-    shown = {True: "true", (): "`[]`", "full": '`"full"`'}
     default = option.default
+    shown = {True: "true", (): "`[]`"}.get(default) or (
+        f'`"{default}"`' if isinstance(default, str) else f"{default:g}"
+    )
 
-    assert rows[option.key] == (shown.get(default) or f"{default:g}")
+    assert rows[option.key] == shown
 
 
 @pytest.mark.parametrize(

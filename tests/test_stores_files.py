@@ -158,6 +158,31 @@ def test_a_rule_that_raises_leaves_the_file_itself_and_nothing_beside_it(
     assert snapshot(f"{root}/one") == before
 
 
+@pytest.mark.xfail(reason="the record is kept before the journal turns out to be refused")
+@pytest.mark.parametrize("put", [Path.mkdir, lambda path: path.symlink_to("state.json")], ids=["a folder", "a link"])
+def test_a_change_that_fails_because_its_journal_is_refused_leaves_what_stood_before(
+    root: str, store: FileStore, now: datetime, put: Callable[[Path], object]
+) -> None:
+    """What the port says of every ``StoreFailure``."""
+    store.create(new_record("one", "Explore", "-", {}, now))
+    put(Path(root, "one", "events.jsonl"))
+    before = store.read("one")
+
+    with pytest.raises(StoreFailure):
+        store.change("one", finished, entry=lambda record: {"phase": record["phase"]})
+
+    assert store.read("one") == before
+
+
+def test_a_session_that_begins_with_a_journal_comes_whole(root: str, store: FileStore, now: datetime) -> None:
+    store.create(new_record("one", "Explore", "-", {}, now), entry=lambda record: {"phase": record["phase"]})
+
+    found = {path.name: stat.filemode(path.stat().st_mode) for path in Path(root, "one").iterdir()}
+    assert found == {"state.json": "-rw-------", "events.jsonl": "-rw-------"}
+    assert Path(root, "one", "events.jsonl").read_bytes() == b'{"phase": "initializing"}\n'
+    assert list(Path(root, ".stage").iterdir()) == []
+
+
 def test_an_error_of_the_system_raised_by_a_rule_passes_through(store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
 

@@ -114,8 +114,9 @@ class Operation:
     def verdict(self, before: Documents, after: Documents) -> str:
         """``old``, ``new``, or ``partly``; anything else is what is wrong."""
         changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-        lines = {name: after.get(name) for name in changed if self.noted and name.endswith(JOURNAL)}
-        changed -= lines.keys()
+        journals = {name for name in changed if self.noted and name.endswith(JOURNAL)}
+        lines = {name: after.get(name) for name in journals if after.get(name) != b""}  # made, not yet written
+        changed -= journals
         if any(not _is_noted(data, self.noted) for data in lines.values()):
             return f"noted wrongly: {lines}"
         for name in sorted(changed):

@@ -121,7 +121,7 @@ MENTIONS: dict[str, tuple[str, list[str]]] = {
     "an id of one's own": ("My.work_1", []),
     "a longer word": (f"x{ONE} {ONE}x {ONE}-old my-{ONE} a.{ONE}", []),
     "too few digits": ("agent-20260108-180530-abc1234", []),
-    "digits of another script": ("agent-２0260108-180530-abc12345", []),
+    "digits of another script": ("agent-\uff120260108-180530-abc12345", []),
     "in a line of ours": (f"[gaia-sessions: resume {ONE}]\n| > [GAIA-sessions: approval {ONE}]", []),
 }
 
