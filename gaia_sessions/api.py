@@ -15,7 +15,7 @@ from .errors import SessionNotFound
 from .ids import is_agent_id
 from .project import find_root, working_directory
 from .stores.files import FileStore
-from .stores.reading import EVENTS
+from .stores.journal import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -182,12 +182,16 @@ def _understood(
     return understood
 
 
+_NEAR = 0.7
+"""How alike two names must be for one to be meant by the other; ``hooks`` is not ``hooks.note``."""
+
+
 def _known(known: Mapping[str, str], key: str, origin: str) -> str:
     if key in known:
         return known[key]
     from difflib import get_close_matches
 
-    near = get_close_matches(key, known, n=1)
+    near = [key.upper()] if key.upper() in known else get_close_matches(key, known, n=1, cutoff=_NEAR)
     hint = f"did you mean {near[0]}?" if near else "the settings are " + ", ".join(sorted(known))
     raise BadSetting(origin, f"unknown setting {key}", hint)
 

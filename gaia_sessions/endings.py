@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from .changes import active_at, finalized, in_phase, rejudged, with_error
 from .clock import write_time
-from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, is_final, is_resumable
+from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, is_final, is_resumable
 from .runs import has_ended, is_latest, with_run
-from .shape import DENIED, ENDED_WITH_HOST, ENDS, KILLED, LOST, RETURNED, STOPPED
+from .shape import DENIED, ENDED_WITH_HOST, ENDS, KILLED, LOST, RETURNED, SAID_SO, STOPPED
 from .shape import FAILED as RUN_FAILED
 
 TYPE_CHECKING = False
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     Effect = Callable[[Record, Run, datetime], Record]
 
 SILENT = "stopped without a word"
-SAID_SO = "said so in its last line"
 
 
 def is_silent(run: Run) -> bool:
@@ -45,10 +44,12 @@ def ended(record: Record, run: Run, end: str, told: Run, now: datetime) -> Recor
     """
     if not is_news(run, end):
         return record
-    if is_final(record["phase"]):
-        return with_run(record, {"ended_at": write_time(now), **_corrected(run, end, told)})
-    closed: Run = {**run, **told, "ended_at": write_time(now), "end": end}
+    if is_final(record["phase"]) and has_ended(run):
+        return with_run(record, _corrected(run, end, told))
+    closed: Run = {**_without(run, "detail"), **told, "ended_at": write_time(now), "end": end}
     record = with_run(record, closed)
+    if is_final(record["phase"]):
+        return record
     return _EFFECTS[end](record, closed, now) if is_latest(record, closed) else record
 
 
@@ -64,9 +65,11 @@ def reworded(record: Record, run: Run, detail: str) -> Record:
     return {**record, "last_error": {**last, "message": detail}}
 
 
-def stopped_silently(record: Record, run: Run) -> Record:
-    """The agent of ``run`` stopped and said nothing; the run stays open."""
-    if not is_news(run, STOPPED) or is_silent(run):
+def stopped_silently(record: Record, run: Run, now: datetime) -> Record:
+    """The agent of ``run`` stopped and said nothing: the run stays open until its delegation returns, if it has not."""
+    if run.get("end") == RETURNED:
+        return ended(record, run, STOPPED, {}, now)
+    if has_ended(run) or is_silent(run):
         return record
     return with_run(record, {**run, "end": STOPPED, "detail": SILENT})
 
@@ -74,6 +77,18 @@ def stopped_silently(record: Record, run: Run) -> Record:
 def said(marked: str | None) -> Run:
     """What the marker of a stop, if there was one, tells of the run."""
     return {} if marked is None else {"reported": marked, "detail": SAID_SO}
+
+
+def undenied(record: Record, run: Run, now: datetime) -> Record:
+    """A denied run whose agent turns out to be at work was not denied; nor is its session abandoned for that.
+
+    That a delegation never started is only concluded from hearing nothing, so it gives way to any sign of life.
+    """
+    if run.get("end") != DENIED:
+        return record
+    abandoned = record["phase"] == ABANDONED and record.get("finalized_at") == run["ended_at"]
+    record = with_run(record, _without(run, "ended_at", "end", "detail"))
+    return rejudged(record, INVESTIGATING, now) if abandoned and is_latest(record, run) else record
 
 
 def settled(record: Record, run: Run, now: datetime) -> Record:
@@ -89,7 +104,8 @@ def may_be_rejudged(record: Record, run: Run) -> bool:
     """Whether ``run`` is the latest and stopped, and, if the session is final, that stop made it so."""
     if not is_latest(record, run) or run.get("end") != STOPPED or not has_ended(run):
         return False
-    return not is_final(record["phase"]) or record.get("finalized_at") == run["ended_at"]
+    made_by_it = record.get("finalized_at") == run["ended_at"] and record["phase"] == _phase_after_stop(run)
+    return made_by_it or not is_final(record["phase"])
 
 
 def restopped(record: Record, run: Run, told: Run, now: datetime) -> Record:

@@ -19,17 +19,19 @@ _BOOT = "/proc/sys/kernel/random/boot_id"
 _PID_NS = "/proc/self/ns/pid"
 _MACHINE = "/etc/machine-id"
 _FURTHEST = 32
+_LENGTH_OF_MACHINE = 32
+_HEX = frozenset("0123456789abcdef")
 # Of /proc/PID/stat, after the name in brackets: the parent, and the start in clock ticks since the boot.
 _PARENT, _STARTED = 1, 19
 
 
 def describe(pid: int) -> HostProcess | None:
     """What is known of the process ``pid`` here and now; None if it is not there, or nothing can be told."""
-    stat = _stat(pid)
-    if stat is None:
+    try:
+        stat, here = _stat(pid), _here()
+    except OSError:
         return None
-    here = _here()
-    return {"pid": pid, "started": stat[_STARTED], **here} if here else None
+    return {"pid": pid, "started": stat[_STARTED], **here} if stat and here else None
 
 
 def nearest_ancestor(names: tuple[str, ...]) -> int | None:
@@ -46,7 +48,10 @@ def is_gone(process: HostProcess) -> bool:
         return "machine" in here and process.get("machine") == here["machine"]
     if process.get("pid_ns") != here["pid_ns"] or "pid" not in process or "started" not in process:
         return False
-    stat = _stat(process["pid"])
+    try:
+        stat = _stat(process["pid"])
+    except OSError:  # it may be there, and only be hidden from us
+        return False
     return stat is None or stat[_STARTED] != process["started"] or stat[0] in "ZX"
 
 
@@ -58,13 +63,20 @@ def runs_gone(record: Record) -> frozenset[int]:
 
 def _here() -> HostProcess | None:
     try:
-        here: HostProcess = {"boot_id": _first_line(_BOOT), "pid_ns": os.readlink(_PID_NS)}
+        here: HostProcess = {"boot_id": _content(_BOOT), "pid_ns": os.readlink(_PID_NS)}
     except OSError:
         return None
+    machine = _machine()
+    return {**here, "machine": machine} if machine else here
+
+
+def _machine() -> str | None:
+    """The machine's own id; many containers have none, and then another boot proves nothing."""
     try:
-        return {**here, "machine": _first_line(_MACHINE)}
-    except OSError:  # many containers have none: then another boot proves nothing
-        return here
+        found = _content(_MACHINE)
+    except OSError:
+        return None
+    return found if len(found) == _LENGTH_OF_MACHINE and _HEX.issuperset(found) else None
 
 
 def _ancestors() -> Iterator[int]:
@@ -73,25 +85,31 @@ def _ancestors() -> Iterator[int]:
         if pid <= 1:
             return
         yield pid
-        stat = _stat(pid)
+        try:
+            stat = _stat(pid)
+        except OSError:
+            return
         pid = int(stat[_PARENT]) if stat else 0
 
 
 def _program(pid: int) -> str:
     try:
-        return _first_line(f"/proc/{pid}/comm")
+        return _content(f"/proc/{pid}/comm")
     except OSError:
         return ""
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The fields after the name, which may itself hold brackets and blanks; None for a process that is not there."""
+    """The fields after the name, which may hold brackets, blanks and line ends; None if there is no such process.
+
+    Raises ``OSError`` if that cannot be told.
+    """
     try:
-        return _first_line(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    except OSError:
+        return _content(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
         return None
 
 
-def _first_line(path: str) -> str:
+def _content(path: str) -> str:
     with open(path, "rb") as file:  # as text it would load a codec first
-        return file.readline().decode(errors="replace").rstrip("\n")
+        return file.read().decode(errors="replace").rstrip("\n")

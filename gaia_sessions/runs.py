@@ -127,7 +127,7 @@ def begun(record: Record, run: Run, known: Run, now: datetime) -> Record:
     if known.items() <= run.items():
         return record
     record = with_run(record, {**run, **known})
-    if has_begun(run) or has_ended(run) or is_final(record["phase"]):
+    if has_begun(run) or has_ended(run) or is_final(record["phase"]) or not is_latest(record, run):
         return record
     return in_phase(active_at(record, now), _phase_once_begun(record, run), now)
 

@@ -104,6 +104,9 @@ DENIED = "denied"
 ENDS = (KILLED, FAILED, STOPPED, RETURNED, ENDED_WITH_HOST, LOST, DENIED)
 """How a run can end, the strongest evidence first."""
 
+SAID_SO = "said so in its last line"
+"""The detail of a run whose agent said by the marker how it ends."""
+
 LONGEST_MESSAGE = 4000
 """Characters kept of what an agent said last, and of what is told of a failure."""
 

@@ -165,7 +165,6 @@ def test_in_a_final_session_an_end_closes_the_run_and_nothing_else(
     }
 
 
-@pytest.mark.xfail(reason="ended takes the first end of the run for a correction of one, and drops what was told")
 @pytest.mark.parametrize("told", [{"last_message": "bye", "transcript_path": "t.jsonl"}, {"reported": "failed"}])
 def test_the_first_end_of_a_run_keeps_what_was_told_though_the_session_was_finalized_before(told: Run) -> None:
     record = record_with(WORKING, phase="completed", **FINAL)
@@ -206,7 +205,6 @@ def test_in_an_open_session_stronger_evidence_counts_as_if_it_were_the_first(bef
     assert ended(weaker, weaker["runs"][0], end, told, LATER) == ended(first, first["runs"][0], end, told, LATER)
 
 
-@pytest.mark.xfail(reason="the detail of weaker evidence stays when the stronger has none")
 @pytest.mark.parametrize(("before", "end"), STRONGER)
 def test_the_detail_of_weaker_evidence_goes_with_it(before: str, end: str) -> None:
     weaker = record_with({**WORKING, "ended_at": THEN, "end": before, "detail": "as it was"}, phase="planning")
@@ -379,7 +377,6 @@ def test_only_an_open_run_that_stopped_is_silent(run: dict[str, Any]) -> None:
     assert not is_silent(run)  # type: ignore[arg-type]  # a run as documents have it
 
 
-@pytest.mark.xfail(reason="a stop without a word closes over an end that was weaker and does nothing to the session")
 @pytest.mark.parametrize("phase", OPEN)
 @pytest.mark.parametrize("end", ["returned", "ended_with_host", "lost"])
 def test_a_stop_without_a_word_after_weaker_evidence_leaves_what_it_leaves_before_it(end: str, phase: str) -> None:
@@ -472,7 +469,6 @@ def test_an_end_made_otherwise_or_followed_by_more_is_not_provisional(record: Re
     assert not may_be_rejudged(record, record["runs"][number - 1])
 
 
-@pytest.mark.xfail(reason="a corrected end keeps the time of the end that made the session final")
 @pytest.mark.parametrize("end", ["ended_with_host", "lost"])
 def test_an_outcome_that_another_end_made_is_not_provisional_though_the_end_was_corrected(end: str) -> None:
     working = record_with(WORKING, phase="executing")

@@ -27,10 +27,10 @@ LOCK_TIMEOUT = click.option(
 class Call:
     """One call of a command: whose sessions, and for whom the answer is."""
 
-    __slots__ = ("_flags", "_root", "as_json")
+    __slots__ = ("_flags", "as_json", "root")
 
     def __init__(self, root: str | None, lock_timeout: float | None, *, as_json: bool) -> None:
-        self._root = root
+        self.root = root
         self._flags = {"lock_timeout": lock_timeout}
         self.as_json = as_json
 
@@ -38,7 +38,7 @@ class Call:
         """The sessions it is about."""
         from gaia_sessions.api import Sessions
 
-        return Sessions(self._root, self._flags)
+        return Sessions(self.root, self._flags)
 
 
 def declare(*examples: str) -> Callable[[Callable[..., int | None]], click.Command]:

@@ -10,18 +10,21 @@ import gc
 import os
 import sys
 
+_FOR_PEOPLE = frozenset(["-h", "--help", "--root"])
+
 
 def main() -> None:
     """Runs the command line and ends the process; never returns.
 
-    What a host calls with every event is spared the command line: ``gaia-sessions hook``.
+    What a host calls with every event, ``gaia-sessions hook``, is spared the command line, and no mistake in its
+    arguments may end with 2: hosts take that for a veto.
     """
     gc.disable()  # starting up makes many objects and no garbage
-    if sys.argv[1:] == ["hook"]:
+    if sys.argv[1:2] == ["hook"] and not _FOR_PEOPLE.intersection(sys.argv):
         from gaia_sessions.hooks import HOOK
         from gaia_sessions.hooks.run import main as hear
 
-        os._exit(hear(HOOK, []))
+        os._exit(hear(HOOK, sys.argv[2:]))
     from .main import main as run
 
     code = run()

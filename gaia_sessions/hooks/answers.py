@@ -53,22 +53,20 @@ def _briefed(asked: Answering) -> Answer | None:
     resumed, given = asked.done.resumed, asked.payload.get("tool_input")
     if resumed is None or not isinstance(given, dict):
         return None
-    from .speech import briefing
+    from .speech import NOTE, briefing
 
-    return {"updatedInput": {**given, "prompt": f"{given.get('prompt', '')}\n\n{briefing(resumed, asked.done.reason)}"}}
+    parts = [given.get("prompt"), briefing(resumed, asked.done.reason)]
+    if asked.config.note == "resume":  # at the start it cannot be told yet which agent goes on with something
+        parts.append(NOTE)
+    return {"updatedInput": {**given, "prompt": "\n\n".join(part for part in parts if isinstance(part, str))}}
 
 
 def _noted(asked: Answering) -> Answer | None:
-    wanted = asked.config.note
-    if asked.event.get("launch") or wanted == "off" or (wanted == "resume" and not _goes_on(asked.done.record)):
+    if asked.event.get("launch") or asked.config.note != "all":
         return None
     from .speech import NOTE
 
     return {"additionalContext": NOTE}
-
-
-def _goes_on(record: Record | None) -> bool:
-    return record is not None and ("continues" in record or len(record.get("runs", ())) > 1)
 
 
 def _way_back(asked: Answering) -> Answer | None:

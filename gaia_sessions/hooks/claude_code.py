@@ -18,8 +18,7 @@ from gaia_sessions.shape import LONGEST_MESSAGE
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from .agent_files import KEY, agent_of, delegation_of, first_words, note_of
 from .marker import read_briefed, read_marker, read_mentions, read_requests
-from .payload import Told, element_in, key_in
-from .speech import clean, one_line
+from .payload import Told, clean, element_in, key_in, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ GENERAL = "general-purpose"
 LONGEST_PURPOSE = 200
 
 _AGENT_TOOLS = ("Agent", "Task")
+_NOTIFICATION = "<task-notification>"
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
@@ -169,14 +169,14 @@ def _refused(told: Told, call: Payload) -> list[Event]:
 def _user_prompt_submit(told: Told) -> list[Event]:
     """The end of an agent in the background comes as a prompt; nobody typed it."""
     prompt = told.text("prompt").strip()
-    if not prompt.startswith("<task-notification>"):
+    if not prompt.startswith(_NOTIFICATION):
         return []
-    agent, tool_use_id = element_in(prompt, "task-id"), element_in(prompt, "tool-use-id")
-    outcome = _OUTCOMES.get(element_in(prompt, "status") or "")
+    told_first, _, rest = prompt.partition("<summary>")  # what the agent itself said comes later, and can be anything
+    agent, tool_use_id = element_in(told_first, "task-id"), element_in(told_first, "tool-use-id")
+    outcome = _OUTCOMES.get(element_in(told_first, "status") or "")
     if not outcome or not (agent or tool_use_id):
         return []
-    summary = element_in(prompt, "summary", len(prompt)) or outcome
-    error = None if outcome == COMPLETED else one_line(summary, LONGEST_MESSAGE)
+    error = None if outcome == COMPLETED else one_line(rest.partition("</summary>")[0] or outcome, LONGEST_MESSAGE)
     return [told.event(events.NOTIFICATION, host_agent_id=agent, tool_use_id=tool_use_id, outcome=outcome, error=error)]
 
 

@@ -14,6 +14,10 @@ OPENING = "[gaia-sessions:"
 RESUME = "resume"
 BRIEFING = "briefing"
 
+QUOTED = "| "
+"""How every line of a briefing begins that comes from an earlier run."""
+
+_MOST_MENTIONS = 20
 _DECORATION = " \t\r*_>`"
 _FENCE = "~~~"
 _GENERATED = r"(?<![\w.-])agent-\d{8}-\d{6}-[0-9a-f]{8}(?![\w-])"
@@ -43,18 +47,19 @@ def read_requests(text: str) -> list[str]:
 
 
 def read_mentions(text: str) -> list[str]:
-    """The ids of the generated form in ``text`` outside our own lines, each once."""
+    """The ids of the generated form in ``text`` outside our own lines, each once; none if it is a list of them."""
     if "agent-" not in text:
         return []
     import re
 
-    lines = (line for line in text.split("\n") if OPENING not in line.casefold())
-    return list(dict.fromkeys(found for line in lines for found in re.findall(_GENERATED, line, re.ASCII)))
+    lines = (line for line in text.split("\n") if OPENING not in line.casefold() and not line.startswith(QUOTED))
+    found = list(dict.fromkeys(named for line in lines for named in re.findall(_GENERATED, line, re.ASCII)))
+    return found if len(found) <= _MOST_MENTIONS else []
 
 
 def read_briefed(text: str) -> str | None:
     """The session whose briefing stands in ``text``."""
-    _, _, rest = text.partition(f"{OPENING} {BRIEFING} ")
+    _, _, rest = text.rpartition(f"{OPENING} {BRIEFING} ")  # ours comes last
     named = rest.partition("]")[0]
     return named if is_agent_id(named) else None
 

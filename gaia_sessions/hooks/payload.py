@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     Payload = dict[str, Json]
 
 _LONGEST_KEY = 512
+_LONGEST_LINE = 200
+
+# Controls but tab and line end, what turns the writing direction, and line ends that only Unicode calls so.
+_STEERING = (*range(9), *range(0xB, 0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_CLEANED = dict.fromkeys(_STEERING)
 
 
 class Told:
@@ -55,9 +60,19 @@ def key_in(payload: Payload, name: str) -> str | None:
     return value if isinstance(value, str) and 0 < len(value) <= _LONGEST_KEY else None
 
 
-def element_in(text: str, name: str, longest: int = _LONGEST_KEY) -> str | None:
+def element_in(text: str, name: str) -> str | None:
     """What the element ``name`` holds; None if it is not there, is empty or too long."""
     _, opened, rest = text.partition(f"<{name}>")
     inside, closed, _ = rest.partition(f"</{name}>")
     found = inside.strip()
-    return found if opened and closed and 0 < len(found) <= longest else None
+    return found if opened and closed and 0 < len(found) <= _LONGEST_KEY else None
+
+
+def clean(text: str) -> str:
+    """``text`` without what steers a terminal or a reader; tabs and line ends stay."""
+    return text.translate(_CLEANED)
+
+
+def one_line(text: str, longest: int = _LONGEST_LINE) -> str:
+    """The same on one line, cut."""
+    return " ".join(clean(text).split())[:longest]

@@ -44,8 +44,7 @@ LOCK_WAIT = 2.0
 ALL_LASTS = 2.6
 """Seconds. The rest of the three belongs to starting and ending an interpreter."""
 
-SESSION_START = "session_start"
-ANSWERED = frozenset(["delegate", "start", "returned", "notification", SESSION_START])
+ANSWERED = frozenset(["delegate", "start", "returned", "notification", "session_start"])
 """The kinds of events that may have an answer; the others are spared the import of what makes one."""
 
 _OF_A_HOST = "hook_event_name"
@@ -66,7 +65,7 @@ def main(hook: str, arguments: list[str]) -> int:
     call = Call(hook)
     try:
         call.climb()
-    except Exception as error:  # noqa: BLE001  # the one catch-all: a host must never notice that we failed
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # a host must never notice that we failed
         call.fail(error)
     call.write_log()
     return 0
@@ -104,7 +103,7 @@ class Call:
         else:
             self._answer(self.payload, config)
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """Silence for a host; for everybody else an answer that says what was wrong."""
         kind = "" if isinstance(error, SessionsError) else f"{type(error).__name__}: "
         told = well_formed(f"{kind}{error}")[:_LONGEST_ERROR]
@@ -146,17 +145,12 @@ class Call:
             self._apply(payload, event, config)
 
     def _apply(self, payload: Payload, event: Event, config: Config) -> None:
-        from gaia_sessions.lifecycle.done import Done
+        from gaia_sessions.lifecycle import news
 
         store = self._store(config)
-        if event["kind"] == SESSION_START:
-            done = Done("heard")
-        else:
-            from gaia_sessions.lifecycle import news
-
-            enough = partial(_is_past, self.started + READING_LASTS)
-            self._note_deferred(news.apply_deferred(store, self.now, config, enough))
-            done = news.take_in(store, event, self.now, config, LOCK_WAIT)
+        enough = partial(_is_past, self.started + READING_LASTS)
+        self._note_deferred(news.apply_deferred(store, self.now, config, enough))
+        done = news.take_in(store, event, self.now, config, LOCK_WAIT)
         self.line |= {"decision": done.word, "session": done.agent_id}
         if done.refused:
             self.line["refused"] = done.refused

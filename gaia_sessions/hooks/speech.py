@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 
 from gaia_sessions.clock import read_time
-from gaia_sessions.endings import SAID_SO
+from gaia_sessions.shape import SAID_SO
 
 from .marker import BRIEFING, OPENING, RESUME, read_why
+from .payload import clean, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +25,8 @@ LONGEST_NOTE = 1000
 MOST_LINES = 5
 
 _LONGEST_METADATA = 1500
-_LONGEST_LINE = 200
 _LATEST_MOVES = 10
 _FENCE = "=== gaia-sessions"
-_KEPT_CONTROLS = frozenset("\t\n")
-_CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in _KEPT_CONTROLS}
 
 NOTE = (
     "If you stop before the work is done (for an approval, a decision, or because you are stuck), end your last "
@@ -44,16 +42,6 @@ _WHY_ANEW = {
     "expired": "it rested too long",
     "too_many_errors": "it failed too often",
 }
-
-
-def clean(text: str) -> str:
-    """``text`` without control characters that are no tab or line end."""
-    return text.translate(_CONTROLS)
-
-
-def one_line(text: str, longest: int = _LONGEST_LINE) -> str:
-    """The same on one line, cut."""
-    return " ".join(clean(text).split())[:longest]
 
 
 def briefing(record: Record, reason: str | None) -> str:

@@ -11,14 +11,14 @@ from datetime import timedelta
 
 from gaia_sessions import runs
 from gaia_sessions.clock import read_time
-from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound
+from gaia_sessions.errors import CorruptSession, LockTimeout, NewerSchema, SessionNotFound
 from gaia_sessions.ids import new_agent_id
 from gaia_sessions.record import has_newer_schema, new_record
 from gaia_sessions.shape import DENIED, LOST
 
 from .beginning import create_under_new_id
 from .done import KNOWN, Done
-from .joins import entry_of
+from .joins import LATEST, entry_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ _KEYS_OF_RUN = ("host", "host_session_id", "tool_use_id", "parent_host_agent_id"
 CLAIM_YIELDS = timedelta(seconds=10)
 """A claim older than this gives way to a new request of the same main session; younger ones run side by side."""
 
+SEVERAL = "several_requests"
+
 CONTINUED_FOR = frozenset(["phase_not_resumable", "not_ready", "clock_skew", "expired", "too_many_errors"])
 """Reasons for which work is taken up in a new session; for any other the delegation is an ordinary one."""
 
@@ -51,15 +53,16 @@ def delegate(store: Store, event: Event, now: datetime, chance: Chance, config: 
     with store.exclusive(("delegation", *key), timeout):
         known = session_of_delegation(store, *key)
         if known:
-            return _known(store, known, key)
+            return _known(store, known, key, now, config.limits)
         asked = requested(store, event)
         if asked is None:
-            return _begun(store, event, now, chance, None)
+            several = SEVERAL if len(event.get("resume", [])) > 1 else None
+            return _begun(store, event, now, chance, None, refused=several)
         return _resumed(store, event, now, chance, config.limits, timeout, asked)
 
 
 def requested(store: Store, event: Event) -> str | None:
-    """The session that the delegation asks for: in our own words, or by the one id in it that fits."""
+    """The session that the delegation asks for: in our own words, or by the one id in it that fits; one, or none."""
     resume = event.get("resume", [])
     if resume:
         return resume[0] if len(resume) == 1 else None
@@ -74,13 +77,18 @@ def session_of_delegation(store: Store, host_session_id: str, tool_use_id: str) 
     return record if record and runs.run_of_delegation(record, host_session_id, tool_use_id) else None
 
 
-def _known(store: Store, record: Record, key: tuple[str, str]) -> Done:
+def _known(store: Store, record: Record, key: tuple[str, str], now: datetime, limits: Limits) -> Done:
     """The same answer again."""
     run = runs.run_of_delegation(record, *key)
     if run and run["run"] > 1:
         return Done(KNOWN, record=record, resumed=_before(record, run))
-    earlier = record.get("continues")
-    return Done(KNOWN, record=record, resumed=_readable(store, earlier) if earlier else None, reason="continued")
+    earlier = _readable(store, record["continues"]) if "continues" in record else None
+    if earlier is None:
+        return Done(KNOWN, record=record)
+    from gaia_sessions import policy
+
+    decision = policy.decide(earlier["agent_id"], earlier, now, limits)
+    return Done(KNOWN, record=record, resumed=earlier, reason=decision["reason"])
 
 
 def _resumed(
@@ -89,10 +97,8 @@ def _resumed(
     claim = _Claim(event, now, limits)
     aliases = (runs.delegation_alias(event["host_session_id"], event["tool_use_id"]),)
     try:
-        earlier = store.read(asked)
-        entry = entry_of(event, len(earlier.get("runs", ())) + 1)
-        record = store.change(asked, claim.rule, timeout=timeout, aliases=aliases, entry=entry)
-    except (SessionNotFound, CorruptSession, NewerSchema) as error:
+        record = store.change(asked, claim.rule, timeout=timeout, aliases=aliases, entry=entry_of(event, LATEST))
+    except (SessionNotFound, CorruptSession, NewerSchema, LockTimeout) as error:  # the agent starts now, or never
         return _begun(store, event, now, chance, None, refused=error.code)
     if claim.refused is None:
         return Done("claimed", record=record, resumed=_before(record, record["runs"][-1]))

@@ -6,6 +6,7 @@ Owns which evidence is which end. What an end does is in ``endings``.
 from __future__ import annotations
 
 from gaia_sessions import events, runs
+from gaia_sessions.clock import read_time
 from gaia_sessions.endings import (
     ended,
     is_news,
@@ -16,14 +17,15 @@ from gaia_sessions.endings import (
     said,
     settled,
     stopped_silently,
+    undenied,
 )
 from gaia_sessions.phases import ABANDONED, FAILED, is_final
 from gaia_sessions.shape import DENIED, KILLED, LONGEST_MESSAGE, RETURNED, STOPPED
 from gaia_sessions.shape import FAILED as RUN_FAILED
-from gaia_sessions.stores.reading import EVENTS
+from gaia_sessions.stores.journal import EVENTS
 
-from .done import Done
-from .joins import change_joined, entry_of, find_run
+from .done import KEYS_DISAGREE, Done
+from .joins import change_joined, entry_of, find_run, is_of_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,18 +65,23 @@ def notify(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     a key of its own, which leads nowhere, and then the latest is meant.
     """
     by_delegation, by_agent = _without(event, "host_agent_id"), _without(event, "tool_use_id")
-    told = by_agent if isinstance(find_run(store, by_delegation), Done) else by_delegation
-    return change_joined(store, told, timeout, _News(event, now).notified, _standing)
+    found = find_run(store, by_delegation)
+    if isinstance(found, Done):
+        return change_joined(store, by_agent, timeout, _News(event, now).notified, _standing)
+    run = store.read(found[0])["runs"][found[1] - 1]
+    if not is_of_agent(run, event):
+        return Done(KEYS_DISAGREE)
+    return change_joined(store, by_delegation, timeout, _News(event, now).notified, _standing)
 
 
-def message(store: Store, event: Event, now: datetime, timeout: float) -> Done:  # noqa: ARG001  # append has its own
+def message(store: Store, event: Event, now: datetime, timeout: float) -> Done:  # noqa: ARG001  # all take it
     """Somebody wrote to the agent: kept as evidence. If that wakes it, its start says so."""
     found = find_run(store, event)
     if isinstance(found, Done):
         return found
     agent_id, number = found
     record = store.read(agent_id)
-    store.append(agent_id, EVENTS, [entry_of(event, number)(record)])
+    store.append(agent_id, EVENTS, [entry_of(event, number)(record)], timeout=timeout)
     return Done("noted", record=record)
 
 
@@ -86,19 +93,19 @@ class _News:
         self.now = now
 
     def stop(self, record: Record, run: Run) -> Record:
-        if runs.has_ended(run) and self.event.get("again") and may_be_rejudged(record, run):
+        if self._comes_again_after(run) and may_be_rejudged(record, run):
             return restopped(record, run, {**self._told(), **said(self.event.get("marked"))}, self.now)
         record, run = self._begun(record, run)
         if not self.event.get("spoke"):
-            return stopped_silently(record, run)
+            return stopped_silently(record, run, self.now)
         return ended(record, run, STOPPED, {**self._told(), **said(self.event.get("marked"))}, self.now)
 
     def fail(self, record: Record, run: Run) -> Record:
         record, run = self._begun(record, run)
-        if self.event.get("interrupted"):
-            return ended(record, run, KILLED, self._detail("interrupted"), self.now)
         if not runs.has_begun(run):
             return ended(record, run, DENIED, self._detail("never started"), self.now)
+        if self.event.get("interrupted"):
+            return ended(record, run, KILLED, self._detail("interrupted"), self.now)
         if self.event.get("spoke") and not is_news(run, RUN_FAILED):
             return reworded(record, run, self._detail("failed")["detail"])
         return ended(record, run, RUN_FAILED, self._detail("failed"), self.now)
@@ -112,6 +119,7 @@ class _News:
         return record if runs.has_begun(run) else ended(record, run, DENIED, self._detail("never started"), self.now)
 
     def notified(self, record: Record, run: Run) -> Record:
+        record, run = self._begun(record, run)
         outcome = self.event.get("outcome")
         if outcome == ABANDONED:
             return ended(record, run, KILLED, self._detail("stopped"), self.now)
@@ -120,10 +128,17 @@ class _News:
         record = self.returned(record, run)
         return settled(record, record["runs"][run["run"] - 1], self.now)
 
+    def _comes_again_after(self, run: Run) -> bool:
+        """Whether the agent had been kept going after the stop that ended ``run``, and now said something new."""
+        news = self.event.get("again") and self.event.get("spoke") and runs.has_ended(run)
+        return bool(news) and self.now >= read_time(run["ended_at"])
+
     def _begun(self, record: Record, run: Run) -> tuple[Record, Run]:
         """Whoever names an agent for the run knows that it started."""
         if "host_agent_id" not in self.event or "host_agent_id" in run:
             return record, run
+        record = undenied(record, run, self.now)
+        run = record["runs"][run["run"] - 1]
         record = runs.begun(record, run, {"host_agent_id": self.event["host_agent_id"]}, self.now)
         return record, record["runs"][run["run"] - 1]
 

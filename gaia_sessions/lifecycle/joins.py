@@ -10,6 +10,7 @@ from __future__ import annotations
 from gaia_sessions import runs
 from gaia_sessions.errors import CorruptSession, SessionNotFound
 from gaia_sessions.ids import is_agent_id
+from gaia_sessions.record import has_newer_schema
 
 from .done import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, Done
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from gaia_sessions.stores.port import Entry, Store
 
     Rule = Callable[[Record, Run], Record]
+
+LATEST = 0
+"""In the place of a run's number: whichever is the latest when the event is applied."""
 
 _ENDING = ("end", "detail")
 _KEYS = ("host", "host_session_id", "host_agent_id", "tool_use_id", "outcome", "interrupted", "background", "again")
@@ -54,7 +58,7 @@ class _Change:
 
     def apply(self, record: Record) -> Record:
         run = record["runs"][self.number - 1]
-        if not _is_of_agent(run, self.event):  # somebody else joined it meanwhile
+        if not is_of_agent(run, self.event):  # somebody else joined it meanwhile
             self.word = KEYS_DISAGREE
             return record
         changed = self.rule(record, run)
@@ -67,9 +71,10 @@ def find_run(store: Store, event: Event) -> tuple[str, int] | Done:
     found = list(dict.fromkeys(_by_each_key(store, event)))
     if not found:
         return Done(NOT_JOINED if "tool_use_id" in event else NO_KEY)
-    if len(found) > 1 and not all(of_agent for *_, of_agent in found):
+    alike = len(found) == 1 or all(of_agent for _, _, of_agent, _ in found)
+    if not alike or any(contradicts for *_, contradicts in found):
         return Done(KEYS_DISAGREE)
-    agent_id, number, _ = found[0]
+    agent_id, number, *_ = found[0]
     return agent_id, number
 
 
@@ -86,15 +91,16 @@ def entry_of(event: Event, number: int) -> Entry:
     def written(record: Record) -> dict[str, object]:
         run = record["runs"][number - 1]
         told = {key: event[key] for key in _KEYS if key in event}  # type: ignore[literal-required]
-        entry: dict[str, object] = {"at": event["at"], "kind": event["kind"], "run": number, "phase": record["phase"]}
-        entry |= {key: run[key] for key in _ENDING if key in run}  # type: ignore[literal-required]
-        return {**entry, "revision": record["revision"], "evidence": told}
+        when = {"at": event["at"], "kind": event["kind"]}
+        stands = {"run": run["run"], "phase": record["phase"]}
+        ended = {key: run[key] for key in _ENDING if key in run}  # type: ignore[literal-required]
+        return {**when, **stands, **ended, "revision": record["revision"], "evidence": told}
 
     return written  # type: ignore[return-value]  # all of it is JSON
 
 
-def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool]]:
-    """What each key at hand leads to, and whether that run is known to be of this very agent.
+def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, bool]]:
+    """What each key at hand leads to, whether that run is known to be of this very agent, and whether of no such.
 
     A message wakes an agent for a new session while its delegation still leads to the first one: that
     is no contradiction, since both are of the same agent, and the agent's own id comes first.
@@ -102,7 +108,8 @@ def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool]]:
     for agent_id, record in _sessions_at_hand(store, event):
         run = _run_in(record, event)
         if run:
-            yield agent_id, run["run"], "host_agent_id" in event and run.get("host_agent_id") == event["host_agent_id"]
+            of_agent = "host_agent_id" in event and run.get("host_agent_id") == event["host_agent_id"]
+            yield agent_id, run["run"], of_agent, not of_agent and _contradicts(run, event)
 
 
 def _run_in(record: Record, event: Event) -> Run | None:
@@ -117,13 +124,21 @@ def _run_in(record: Record, event: Event) -> Run | None:
     return run
 
 
+def _contradicts(run: Run, event: Event) -> bool:
+    """Whether ``run``, found by another key, is known to be of another delegation."""
+    known = run.get("tool_use_id")
+    return known is not None and event.get("tool_use_id", known) != known
+
+
 def _sessions_at_hand(store: Store, event: Event) -> Iterator[tuple[str, Record]]:
     for agent_id in dict.fromkeys(_hints(store, event)):
         if is_agent_id(agent_id):
             try:
-                yield agent_id, store.read(agent_id)
+                record = store.read(agent_id)
             except (SessionNotFound, CorruptSession):  # there is nothing to join
                 continue
+            if not has_newer_schema(record):
+                yield agent_id, record
 
 
 def _hints(store: Store, event: Event) -> Iterator[str | None]:
@@ -134,7 +149,8 @@ def _hints(store: Store, event: Event) -> Iterator[str | None]:
     yield event.get("told_id")
 
 
-def _is_of_agent(run: Run, event: Event) -> bool:
+def is_of_agent(run: Run, event: Event) -> bool:
+    """Whether ``run`` can be that of the agent the event names, if it names one."""
     if "host_agent_id" not in event:
         return True
     return run.get("host_agent_id", event["host_agent_id"]) == event["host_agent_id"]

@@ -22,6 +22,7 @@ from gaia_sessions.events import (
     OVER,
     RETURNED,
     SESSION_END,
+    SESSION_START,
     START,
     STOP,
     check_event,
@@ -86,10 +87,16 @@ def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, 
         return f"waits: {event.code}"
     try:
         checked = _checked(event)
+    except SessionsError as error:
+        store.dismiss(name)
+        return f"dropped: {error}"
+    try:
         applied, word = _tried(store, checked, config)
     except SessionsError as error:
         store.dismiss(name)
         return f"dropped: {error}"
+    except Exception as error:  # noqa: BLE001  # one that we cannot handle must not keep all others from being applied
+        applied, word = False, f"{type(error).__name__}: {error}"
     waits, so_long = (WAITS_FOR_KEY, "ten minutes") if word == NO_KEY else (WAITS, "a day")
     if not applied and now - read_time(checked["at"]) < waits:
         return f"waits: {word}"
@@ -137,6 +144,9 @@ def _apply(store: Store, event: Event, now: datetime, config: Config, timeout: f
         from . import turns
 
         return (turns.main_stop if kind == MAIN_STOP else turns.session_end)(store, event, now, timeout)
+    if kind == SESSION_START:  # after a reboot the first news there is
+        store.mend_hints()
+        return Done("heard")
     if kind == FINALIZE:
         return _finalize(store, event, now, timeout)
     from . import ends
@@ -173,6 +183,7 @@ _NEEDED = {
     OVER: ("host_session_id", "tool_use_id"),
     NOTIFICATION: ("host_session_id",),
     MESSAGE: ("host_session_id", "host_agent_id"),
+    SESSION_START: (),
     SESSION_END: ("host_session_id",),
     MAIN_STOP: ("host_session_id",),
     FINALIZE: ("agent_id", "outcome"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions import processes, runs
 from gaia_sessions.clock import read_time, write_time
-from gaia_sessions.endings import ended
+from gaia_sessions.endings import ended, undenied
 from gaia_sessions.ids import new_agent_id
 from gaia_sessions.phases import is_final
 from gaia_sessions.record import new_record
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .beginning import Chance
 
 _OF_THE_AGENT = ("host", "host_session_id", "host_agent_id", "parent_host_agent_id", "host_process", "background")
-_DENIAL = ("ended_at", "end", "detail")
 
 
 def start(store: Store, event: Event, now: datetime, chance: Chance, timeout: float) -> Done:
@@ -39,11 +38,16 @@ def start(store: Store, event: Event, now: datetime, chance: Chance, timeout: fl
         found = find_run(store, event)
         if isinstance(found, Done):
             return found
+        starting = _Starting(event, now)
         record = store.read(found[0])
-        run = record["runs"][found[1] - 1]
-        if is_final(record["phase"]) and _wakes(record, run, event, now):
+        if starting.comes_after_the_end(record, found[1]):
             return _continued(store, event, record, now, chance)
-        return change_joined(store, event, timeout, _Starting(event, now).rule, lambda _: "started")
+        done = change_joined(store, event, timeout, starting.rule, lambda _: "started")
+        if done.record and starting.comes_after_the_end(
+            done.record, found[1]
+        ):  # gone with its host
+            return _continued(store, event, done.record, now, chance)
+        return done
 
 
 class _Starting:
@@ -53,30 +57,41 @@ class _Starting:
         self.event = event
         self.now = now
 
+    def comes_after_the_end(self, record: Record, number: int) -> bool:
+        """Whether the agent wakes for work that is final."""
+        return is_final(record["phase"]) and _wakes(record["runs"][number - 1], self.event, self.now)
+
     def rule(self, record: Record, run: Run) -> Record:
-        if _wakes(record, run, self.event, self.now):
-            return self._woken(ended(record, run, LOST, {"detail": "its host was gone"}, self.now))
-        if run.get("end") == DENIED:  # so it was not: what starts was no refused delegation
-            run = {key: value for key, value in run.items() if key not in _DENIAL}  # type: ignore[assignment]
+        if run["run"] in processes.runs_gone(record):
+            record = ended(record, run, LOST, {"detail": "its host was gone"}, self.now)
+            run = record["runs"][run["run"] - 1]
+        if _wakes(run, self.event, self.now):
+            return record if is_final(record["phase"]) or _is_busy(record) else self._woken(record)
+        record = undenied(record, run, self.now)
+        run = record["runs"][run["run"] - 1]
         return runs.begun(record, run, self._known(run), self.now)
 
     def _woken(self, record: Record) -> Record:
-        run: Run = {**_keys(self.event), "run": len(record["runs"]) + 1}
+        run: Run = {"run": len(record["runs"]) + 1}
         record = {**record, "runs": [*record["runs"], run]}
-        return record if is_final(record["phase"]) else runs.begun(record, run, self._known(run), self.now)
+        return runs.begun(record, run, self._known(run), self.now)
 
     def _known(self, run: Run) -> Run:
         started: Run = {} if "started_at" in run else {"started_at": write_time(self.now)}
         return {**_keys(self.event), **started}
 
 
-def _wakes(record: Record, run: Run, event: Event, now: datetime) -> bool:
-    """Whether the agent was at rest: its last run is over, or the host that ran it is gone."""
+def _wakes(run: Run, event: Event, now: datetime) -> bool:
+    """Whether the agent was at rest: its last run is over, and that before the news."""
     if event.get("launch") or run.get("host_agent_id") != event["host_agent_id"]:
         return False
-    if runs.has_ended(run):
-        return run.get("end") != DENIED and now > read_time(run["ended_at"])
-    return run["run"] in processes.runs_gone(record)
+    return runs.has_ended(run) and run["end"] != DENIED and now >= read_time(run["ended_at"])
+
+
+def _is_busy(record: Record) -> bool:
+    """Whether another agent is at work on the session by now."""
+    gone = processes.runs_gone(record)
+    return any(runs.is_live(run) and run["run"] not in gone for run in record["runs"])
 
 
 def _continued(store: Store, event: Event, earlier: Record, now: datetime, chance: Chance) -> Done:

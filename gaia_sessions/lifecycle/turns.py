@@ -33,6 +33,7 @@ def main_stop(store: Store, event: Event, now: datetime, timeout: float) -> Done
     that other agents delegated counts as theirs.
     """
     alive = event.get("running")
+    unknown = _has_unknown(store, event)
 
     def goes_on(run: Run) -> bool:
         parent = run.get("parent_host_agent_id")
@@ -43,11 +44,17 @@ def main_stop(store: Store, event: Event, now: datetime, timeout: float) -> Done
     def rule(record: Record, run: Run) -> Record:
         if run.get("background") or goes_on(run):
             return record
-        if not runs.has_begun(run):
-            return ended(record, run, DENIED, {"detail": "never started"}, now)
-        return settled(record, run, now)
+        if runs.has_begun(run):
+            return settled(record, run, now)
+        return record if unknown else ended(record, run, DENIED, {"detail": "never started"}, now)
 
     return _each_run(store, event, now, timeout, rule)
+
+
+def _has_unknown(store: Store, event: Event) -> bool:
+    """Whether an agent is alive whose start we have not joined yet: it may be that of any delegation."""
+    keys = (runs.agent_alias(event["host_session_id"], agent) for agent in event.get("running", ()))
+    return any(store.find(key) is None for key in keys)
 
 
 def session_end(store: Store, event: Event, now: datetime, timeout: float) -> Done:
@@ -86,11 +93,12 @@ def _settle(store: Store, event: Event, timeout: float, rule: Rule, agent_id: st
 
 
 def _concerned(store: Store, host_session_id: str, now: datetime) -> Iterator[tuple[str, int]]:
-    """The latest runs of this host session; what began after the news, which may have waited, is not meant."""
+    """The open and the latest runs of this host session; not what began after the news, which may have waited."""
     for agent_id, record in store.scan(active_only=True):
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
-        for run in record.get("runs", ())[-1:]:
+        for run in record.get("runs", ()):
             began = runs.began_at(run)
-            if run.get("host_session_id") == host_session_id and (began is None or began <= now):
+            concerned = not runs.has_ended(run) or runs.is_latest(record, run)
+            if concerned and run.get("host_session_id") == host_session_id and (began is None or began <= now):
                 yield agent_id, run["run"]

@@ -18,8 +18,9 @@ from gaia_sessions.record import encode, is_open
 from gaia_sessions.runs import aliases_of
 
 from . import atomic, inbox, index, locks, reading
+from . import journal as journals
 from . import root as roots
-from .directory import Directory, translating
+from .directory import translating
 from .exclusive import Exclusive
 
 TYPE_CHECKING = False
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from gaia_sessions.shape import Record
     from gaia_sessions.strictjson import Json
 
+    from .directory import Directory
     from .port import Entry, Found, Rule
 
 
@@ -61,7 +63,7 @@ class FileStore:
             return reading.read(root, agent_id)
 
     def scan(self, *, active_only: bool = False, agent_name: str | None = None) -> Iterator[tuple[str, Found]]:
-        root = self._opened()
+        root = roots.opened(self.root)
         if root is None:
             return
         with root:
@@ -79,7 +81,7 @@ class FileStore:
         agent_id = check_agent_id(record["agent_id"])
         files = {reading.STATE: encode(record)}
         if entry:
-            files[reading.EVENTS] = strictjson.dump_line(entry(record))
+            files[journals.EVENTS] = strictjson.dump_line(entry(record))
         path = f"{self.root}/{agent_id}"
         with translating("create", path), roots.make(self.root, durable=self.durable) as root:
             arrival.vouch_for_nothing(root, self.wait)
@@ -104,7 +106,7 @@ class FileStore:
         check_agent_id(agent_id)
         with (
             self._existing_root(agent_id) as root,
-            self._locks(root) as folder,
+            roots.locks(root) as folder,
             self._lock(folder, agent_id, timeout),
             reading.open_session(root, agent_id) as session,
         ):
@@ -114,23 +116,33 @@ class FileStore:
             if changed is record:
                 return record
             changed = written(changed)
+            line = strictjson.dump_line(entry(changed)) if entry else b""
             with translating("change", session.path):
                 self._write(root, session, record, changed, aliases)
-            if entry:
-                line = strictjson.dump_line(entry(changed))
-                atomic.append(session, reading.EVENTS, line, durable=self.durable)
+            if line:
+                journals.note(session, line, durable=self.durable)
             return changed
 
     def find(self, alias: Alias) -> str | None:
-        root = self._opened()
+        root = roots.opened(self.root)
         if root is None:
             return None
         with root:
             hint = index.look_up(root, alias)
             if hint is not None or index.is_complete(root):
                 return hint if is_agent_id(hint) else None
-        records = ((name, found) for name, found in self.scan() if not isinstance(found, SessionsError))
-        return next((name for name, record in records if alias in aliases_of(record)), None)
+        records = (found for _, found in self.scan() if not isinstance(found, SessionsError))
+        having = (record for record in records if alias in aliases_of(record))
+        latest = max(having, key=lambda record: record["created_at"], default=None)
+        return latest["agent_id"] if latest else None
+
+    def mend_hints(self) -> None:
+        from .sweep import mend_hints
+
+        root = roots.opened(self.root)
+        if root is not None:
+            with root, translating("mend", self.root):
+                mend_hints(root, self.scan)
 
     def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
         from . import removal
@@ -138,7 +150,7 @@ class FileStore:
         check_agent_id(agent_id)
         with (
             self._existing_root(agent_id) as root,
-            self._locks(root) as folder,
+            roots.locks(root) as folder,
             self._lock(folder, agent_id, 0) as lock,
         ):
             found = self._found(root, agent_id)
@@ -158,7 +170,7 @@ class FileStore:
     def settle(self) -> None:
         from . import removal
 
-        root = self._opened()
+        root = roots.opened(self.root)
         if root is None:
             return
         with root, translating("settle", self.root):
@@ -167,7 +179,7 @@ class FileStore:
     def tend(self, now: datetime, active: Iterable[str]) -> list[str]:
         from .sweep import tend
 
-        root = self._opened()
+        root = roots.opened(self.root)
         if root is None:
             return []
         with root, translating("tend", self.root):
@@ -176,13 +188,13 @@ class FileStore:
     def exclusive(self, key: tuple[str, ...], timeout: float) -> Exclusive:
         return Exclusive(partial(roots.make, self.root, durable=self.durable), key, timeout, self.wait)
 
-    def append(self, agent_id: str, journal: str, entries: list[Json]) -> None:
+    def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         check_agent_id(agent_id)
         lines = b"".join(strictjson.dump_line(entry) for entry in entries)
         with (
             self._existing_root(agent_id) as root,
-            self._locks(root) as folder,
-            self._lock(folder, agent_id),
+            roots.locks(root) as folder,
+            self._lock(folder, agent_id, timeout),
             reading.open_session(root, agent_id) as session,
         ):
             atomic.append(session, journal, lines, durable=self.durable)
@@ -190,36 +202,29 @@ class FileStore:
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         check_agent_id(agent_id)
         with self._existing_root(agent_id) as root, reading.open_session(root, agent_id) as session:
-            yield from reading.entries(session, journal)
+            yield from journals.entries(session, journal)
 
     def defer(self, event: Event, now: datetime) -> None:
         with translating("defer", self.root), roots.make(self.root, durable=self.durable) as root:
             inbox.put(root, event, now, durable=self.durable)
 
     def deferred(self) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-        root = self._opened()
+        root = roots.opened(self.root)
         if root is None:
             return
         with root, translating("read", f"{self.root}/{roots.INBOX}"):
             yield from inbox.events(root)
 
     def dismiss(self, name: str) -> None:
-        root = self._opened()
+        root = roots.opened(self.root)
         if root is None:
             return
         with root, translating("dismiss", f"{self.root}/{roots.INBOX}/{name}"):
             inbox.remove(root, name)
 
-    def _opened(self) -> Directory | None:
-        with translating("open", self.root):
-            try:
-                return Directory.at(self.root)
-            except FileNotFoundError:
-                return None
-
     def _existing_root(self, agent_id: str) -> Directory:
         """The root, if the session is there: nobody waits for the lock of one that never was."""
-        root = self._opened()
+        root = roots.opened(self.root)
         if root is None:
             raise SessionNotFound(agent_id)
         try:
@@ -236,10 +241,6 @@ class FileStore:
             return self._reader.read(root, agent_id)
         except SessionsError as error:
             return error
-
-    def _locks(self, root: Directory) -> Directory:
-        with translating("open", f"{self.root}/{roots.LOCKS}"):
-            return root.make(roots.LOCKS)
 
     def _lock(self, folder: Directory, agent_id: str, timeout: float | None = None) -> locks.Lock:
         seconds = self.lock_timeout if timeout is None else timeout

@@ -72,7 +72,8 @@ def unmark(root: Directory, agent_id: str, agent_name: str) -> None:
 def name(root: Directory, agent_id: str, aliases: Iterable[Alias]) -> None:
     """The session is about to be findable by each of ``aliases``."""
     for kind, parts in aliases:
-        _put(root, (_ALIAS, kind), encode_key(*parts), agent_id.encode())
+        if look_up(root, (kind, parts)) != agent_id:
+            _put(root, (_ALIAS, kind), encode_key(*parts), agent_id.encode())
 
 
 def unname(root: Directory, agent_id: str, aliases: Iterable[Alias]) -> None:

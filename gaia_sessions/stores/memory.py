@@ -14,7 +14,7 @@ from gaia_sessions.ids import check_agent_id
 from gaia_sessions.record import decode, encode, is_open
 from gaia_sessions.runs import aliases_of
 
-from .reading import EVENTS
+from .journal import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,8 +64,9 @@ class MemoryStore:
         data = encode(record)
         if agent_id in self._records:
             raise SessionExists(agent_id)
+        lines = _lines(record, entry)
         self._records[agent_id] = data
-        self._note(record, entry)
+        self._journals[agent_id, EVENTS] = lines
 
     def change(
         self,
@@ -82,13 +83,10 @@ class MemoryStore:
         if changed is record:
             return record
         changed = written(changed)
-        self._records[agent_id] = encode(changed)
-        self._note(changed, entry)
+        data, lines = encode(changed), _lines(changed, entry)
+        self._records[agent_id] = data
+        self._journals.setdefault((agent_id, EVENTS), []).extend(lines)
         return changed
-
-    def _note(self, record: Record, entry: Entry | None) -> None:
-        if entry:
-            self.append(record["agent_id"], EVENTS, [entry(record)])
 
     def find(self, alias: Alias) -> str | None:
         return next((agent_id for agent_id in self._records if alias in aliases_of(self.read(agent_id))), None)
@@ -101,6 +99,9 @@ class MemoryStore:
             del self._journals[key]
         return True
 
+    def mend_hints(self) -> None:
+        return
+
     def settle(self) -> None:
         return
 
@@ -110,7 +111,14 @@ class MemoryStore:
     def exclusive(self, key: tuple[str, ...], timeout: float) -> Exclusive:
         return Exclusive(self._held, key, timeout)
 
-    def append(self, agent_id: str, journal: str, entries: list[Json]) -> None:
+    def append(
+        self,
+        agent_id: str,
+        journal: str,
+        entries: list[Json],
+        *,
+        timeout: float | None = None,  # noqa: ARG002  # nobody else is here
+    ) -> None:
         self.read(agent_id)
         lines = [strictjson.dump_line(entry) for entry in entries]
         self._journals.setdefault((agent_id, journal), []).extend(lines)
@@ -128,6 +136,10 @@ class MemoryStore:
 
     def dismiss(self, name: str) -> None:
         self._inbox.pop(name, None)
+
+
+def _lines(record: Record, entry: Entry | None) -> list[bytes]:
+    return [strictjson.dump_line(entry(record))] if entry else []
 
 
 class Exclusive:

@@ -88,6 +88,9 @@ class Store(Protocol):
         Raises ``SessionNotFound``, and ``LockTimeout`` at once when somebody is at work on it.
         """
 
+    def mend_hints(self) -> None:
+        """Look-ups by alias, and scans for what is active, cost little again after a reboot; nothing if they do."""
+
     def settle(self) -> None:
         """The deletions so far are durable when this returns, and their remains are removed.
 
@@ -103,7 +106,7 @@ class Store(Protocol):
     def exclusive(self, key: tuple[str, ...], timeout: float) -> Held:
         """Nobody else is in a block with this ``key`` meanwhile. Raises ``LockTimeout`` on entering."""
 
-    def append(self, agent_id: str, journal: str, entries: list[Json]) -> None:
+    def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         """Adds whole ``entries`` to the end of a session's ``journal``, durably, in order, none interleaved.
 
         Raises ``SessionNotFound``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``.

@@ -11,23 +11,17 @@ import os
 
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound
 from gaia_sessions.record import decode
-from gaia_sessions.strictjson import DOCUMENT_LIMIT, loads
+from gaia_sessions.strictjson import DOCUMENT_LIMIT
 
 from .directory import NotAFile, TooBig, translating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gaia_sessions.errors import SessionsError
     from gaia_sessions.shape import Record
-    from gaia_sessions.strictjson import Json
 
     from .directory import Directory
 
 STATE = "state.json"
-EVENTS = "events.jsonl"
-JOURNAL_LIMIT = 64 << 20
 
 _LINK_OR_NO_FOLDER = frozenset([errno.ELOOP, errno.ENOTDIR])
 
@@ -78,24 +72,6 @@ class Reader:
             record = _decoded(data, folder, agent_id)
             self._last = data, record
             return record
-
-
-def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
-    """The entries of a session's ``journal`` in order, an error in the place of each bad line.
-
-    The last line is left out while it has no newline: it is being written, or was never finished.
-    """
-    path = f"{folder.path}/{journal}"
-    with translating("read", path):
-        try:
-            lines = folder.read(journal, JOURNAL_LIMIT).split(b"\n")
-        except FileNotFoundError:
-            return
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            yield loads(line)
-        except InvalidInput as error:
-            yield InvalidInput(str(error), f"{path} line {number}")
 
 
 def _decoded(data: bytes, folder: Directory, agent_id: str) -> Record:

@@ -10,7 +10,7 @@ import os
 from gaia_sessions.ids import is_agent_id
 
 from . import atomic
-from .directory import Directory
+from .directory import Directory, translating
 
 LOCKS = ".locks"
 STAGE = ".stage"
@@ -18,6 +18,15 @@ TRASH = ".trash"
 INBOX = ".inbox"
 
 _IGNORE = ".gitignore"
+
+
+def opened(path: str) -> Directory | None:
+    """The root at ``path``, None if there is none; raises ``StoreFailure``."""
+    with translating("open", path):
+        try:
+            return Directory.at(path)
+        except FileNotFoundError:
+            return None
 
 
 def make(path: str, *, durable: bool) -> Directory:
@@ -37,6 +46,12 @@ def make(path: str, *, durable: bool) -> Directory:
             _sync_upwards(above)
         atomic.replace(root, _IGNORE, b"*\n", durable=False)
     return root
+
+
+def locks(root: Directory) -> Directory:
+    """The folder of the lock files; raises ``StoreFailure``."""
+    with translating("open", f"{root.path}/{LOCKS}"):
+        return root.make(LOCKS)
 
 
 def make_ignored(parent: Directory, name: str) -> None:

@@ -90,12 +90,7 @@ def test_every_command_has_help_with_examples(gaia: Gaia, name: str) -> None:
         assert f"\n    gaia-sessions {name}" in out.partition("Examples:")[2]
 
 
-NOT_YET = pytest.mark.xfail(reason="the table and the help of the command say it in different words")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[NOT_YET] * (name in {"events", "hook"})) for name in COMMANDS]
-)
+@pytest.mark.parametrize("name", [*COMMANDS])
 def test_the_summary_in_the_table_is_how_the_help_of_the_command_begins(name: str) -> None:
     text = command_of(name).help
     assert text is not None

@@ -181,7 +181,6 @@ def test_a_silent_stop_leaves_the_run_open_until_its_delegation_returns(host: Ho
     assert end(host.record()) == ("completed", "stopped", 0)
 
 
-@pytest.mark.xfail(reason="a silent stop after the return makes 'stopped' of the end, and nothing settles it any more")
 @pytest.mark.parametrize("phase", ["investigating", "executing"])
 def test_a_silent_stop_that_is_told_after_the_return_says_the_same(host: Host, phase: str) -> None:
     gaia_sessions.update_state(host.work(), phase, root=str(host.root))
@@ -373,9 +372,6 @@ def test_a_message_to_a_paused_agent_is_a_new_run_of_the_same_session(host: Host
     assert end(record) == ("completed", "stopped", 0)
 
 
-@pytest.mark.xfail(
-    reason="the run of an agent that wakes counts as begun before it begins: neither phase nor time move"
-)
 def test_a_paused_agent_that_wakes_goes_on_with_what_it_waited_for(host: Host) -> None:
     host.work()
     tell(host, "a stop that asks")

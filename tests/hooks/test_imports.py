@@ -104,7 +104,6 @@ def test_a_delegation_is_taken_in_with_these_and_no_more(host: Host) -> None:
     assert len(host.records()) == 1
 
 
-@pytest.mark.xfail(reason="hooks.speech needs one word of endings, and with it come changes, record and runs")
 @pytest.mark.parametrize("hook", HOOKS)
 def test_what_is_not_ours_is_passed_by_without_lifecycle(host: Host, hook: str) -> None:
     ours, others = over_the_floor(host, hook, host.delegation(tool_name="Bash"))
@@ -237,7 +236,6 @@ def test_the_paused_are_listed_with_these_and_no_more(host: Host) -> None:
     assert host.log("hook")[-1]["told"] is True
 
 
-@pytest.mark.xfail(reason="hooks.speech needs one word of endings, and with it come changes, record and runs")
 def test_a_prompt_that_somebody_typed_is_passed_by_without_lifecycle(host: Host) -> None:
     ours, others = over_the_floor(host, "every_event", host.news("UserPromptSubmit", prompt="Go on."))
 

@@ -157,7 +157,9 @@ def delegation(name: str, more: str = "") -> dict[str, Any]:
 def script(folder: Path, scenario: dict[str, Any]) -> Path:
     """The scenario ``own``, with an API that says our lines again."""
     file = folder / "own.json"
-    file.write_text(json.dumps({"own": {"prompt": FIRST, **scenario, "api": str(HERE / "scripted_api.py")}}), encoding="utf-8")
+    file.write_text(
+        json.dumps({"own": {"prompt": FIRST, **scenario, "api": str(HERE / "scripted_api.py")}}), encoding="utf-8"
+    )
     return file
 
 

@@ -162,7 +162,6 @@ def test_a_stop_without_a_last_message_leaves_the_session_open(host: Host, messa
     assert host.timeless(host.record()) == expected
 
 
-@pytest.mark.xfail(reason="the run still says that it stopped without a word")
 def test_after_a_stop_without_a_word_one_with_a_message_ends_the_run(host: Host) -> None:
     host.delegate()
     host.stop(message=None)
@@ -271,7 +270,6 @@ def test_of_a_session_that_a_command_ended_a_stop_closes_only_the_run(host: Host
     assert {key: record[key] for key in kept} == {key: before[key] for key in kept}
 
 
-@pytest.mark.xfail(reason="the first end of a run in a final session drops what the agent said")
 def test_of_a_session_that_a_command_ended_the_run_keeps_what_its_agent_said(host: Host) -> None:
     gaia_sessions.finalize_session(host.delegate(), "completed", root=str(host.root))
 

@@ -1,10 +1,11 @@
 """``hook``: the one entry for every event of a host.
 
-Only ``--help`` and misspelt calls get here: what a host calls is answered by ``cli.start`` without a command line.
+Only ``--help`` and ``--root`` get here: what a host calls is answered by ``cli.start`` without a command line.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from gaia_sessions.cli.call import declare
@@ -15,8 +16,13 @@ if TYPE_CHECKING:
 
 
 @declare("hook < event.json")
-def command(call: Call) -> int:  # noqa: ARG001  # a host has no options for us
-    """Take in one event of a host: its JSON on stdin, at most one JSON object on stdout, exit code 0 always."""
+def command(call: Call) -> int:
+    """Take in one event of a host: JSON on stdin.
+
+    Answers with at most one JSON object on stdout; the exit code is always 0.
+    """
     from gaia_sessions.hooks.run import main
 
+    if call.root:
+        os.environ["GAIA_SESSIONS_ROOT"] = os.path.abspath(call.root)
     return main(HOOK, [])

@@ -1,0 +1,51 @@
+"""The journals beside a record: entries a line each, only ever added.
+
+Owns how a line is added, when nothing of it may count against the record, and how lines are read back.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import DurabilityUnknown, InvalidInput, StoreFailure
+from gaia_sessions.strictjson import loads
+
+from . import atomic
+from .directory import translating
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.errors import SessionsError
+    from gaia_sessions.strictjson import Json
+
+    from .directory import Directory
+
+EVENTS = "events.jsonl"
+
+_LONGEST = 64 << 20
+
+
+def note(session: Directory, line: bytes, *, durable: bool) -> None:
+    """Adds ``line`` to the events of a record that stands by now; ``DurabilityUnknown`` if that is refused."""
+    try:
+        atomic.append(session, EVENTS, line, durable=durable)
+    except StoreFailure as error:
+        raise DurabilityUnknown(f"{session.path}/{EVENTS}", str(error)) from error
+
+
+def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
+    """The entries of a session's ``journal`` in order, an error in the place of each bad line.
+
+    The last line is left out while it has no newline: it is being written, or was never finished.
+    """
+    path = f"{folder.path}/{journal}"
+    with translating("read", path):
+        try:
+            lines = folder.read(journal, _LONGEST).split(b"\n")
+        except FileNotFoundError:
+            return
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            yield loads(line)
+        except InvalidInput as error:
+            yield InvalidInput(str(error), f"{path} line {number}")
