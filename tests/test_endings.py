@@ -346,7 +346,7 @@ SILENT = {**WORKING, "end": "stopped", "detail": "stopped without a word"}
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_stop_without_a_word_leaves_the_run_open(phase: str, more: list[dict[str, Any]]) -> None:
     record = record_with(WORKING, *more, phase=phase)
-    silent = unchanged(lambda record: stopped_silently(record, record["runs"][0]), record)
+    silent = unchanged(lambda record: stopped_silently(record, record["runs"][0], LATER), record)
     assert silent == {**record, "runs": [SILENT, *more]}
     assert (is_silent(silent["runs"][0]), has_ended(silent["runs"][0])) == (True, False)
 
@@ -360,7 +360,7 @@ def test_a_stop_without_a_word_leaves_the_run_open(phase: str, more: list[dict[s
 )
 def test_a_stop_without_a_word_tells_nothing_after_evidence_as_strong(run: dict[str, Any]) -> None:
     record = record_with(run)
-    assert stopped_silently(record, record["runs"][0]) is record
+    assert stopped_silently(record, record["runs"][0], LATER) is record
 
 
 @pytest.mark.parametrize("phase", OPEN)
@@ -383,8 +383,8 @@ def test_a_stop_without_a_word_after_weaker_evidence_leaves_what_it_leaves_befor
     """``returned`` is what becomes of the delegation: with a stop, in whatever order, that is ``stopped``."""
     record = record_with(WORKING, phase=phase)
     weaker_first = ended(record, record["runs"][0], end, {}, LATER)
-    silent_last = stopped_silently(weaker_first, weaker_first["runs"][0])
-    silent_first = stopped_silently(record, record["runs"][0])
+    silent_last = stopped_silently(weaker_first, weaker_first["runs"][0], LATER)
+    silent_first = stopped_silently(record, record["runs"][0], LATER)
     weaker_last = ended(silent_first, silent_first["runs"][0], "stopped" if end == "returned" else end, {}, LATER)
     assert silent_last["phase"] == weaker_last["phase"]
     assert silent_last["runs"][0]["end"] == weaker_last["runs"][0]["end"]
@@ -564,7 +564,7 @@ EVIDENCE: dict[str, Evidence] = {
     **{end: evidence_of(end) for end in ENDS},
     "notified": notified,
     "said approval": lambda record, run, now: ended(record, run, "stopped", said("approval"), now),
-    "silent": lambda record, run, _now: stopped_silently(record, run),
+    "silent": stopped_silently,
     "its own words": lambda record, run, _now: reworded(record, run, "mine"),
 }
 

@@ -32,6 +32,9 @@ LIVES = "import sys; print('ready', flush=True); sys.stdin.read()"
 RENAMED = "import sys; open('/proc/self/comm', 'wb').write(bytes.fromhex(sys.argv[1]))\n" + LIVES
 
 
+THIS_MACHINE = "3d1219c7c4c5404aaa1f6d2a48adfda4"
+
+
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Starts a child that lives until the test is over, or kills it."""
@@ -60,7 +63,7 @@ def child(start: Callable[..., subprocess.Popen[bytes]]) -> subprocess.Popen[byt
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the id of this machine stands now."""
     path = tmp_path / "machine-id"
-    path.write_text("this machine\n", encoding="utf-8")
+    path.write_text(f"{THIS_MACHINE}\n", encoding="utf-8")
     monkeypatch.setattr(processes, "_MACHINE", str(path))
     return path
 
@@ -92,7 +95,7 @@ def test_a_process_is_described_by_all_that_tells_it_from_every_other(child: sub
         "started": text(f"/proc/{child.pid}/stat").split()[21],  # its name holds no blank
         "boot_id": text("/proc/sys/kernel/random/boot_id"),
         "pid_ns": os.readlink("/proc/self/ns/pid"),
-        "machine": "this machine",
+        "machine": THIS_MACHINE,
     }
 
 
@@ -167,7 +170,7 @@ def test_the_boot_of_another_machine_proves_nothing(
     child: subprocess.Popen[bytes], machine: Path, rebooted: Callable[[], None]
 ) -> None:
     process = described(child.pid)
-    machine.write_text("another machine", encoding="utf-8")
+    machine.write_text("0123456789abcdef" * 2, encoding="utf-8")
     rebooted()
     assert not is_gone(process)
 

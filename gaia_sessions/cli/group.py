@@ -19,7 +19,7 @@ COMMANDS = {
     "finalize": "End a session as completed, failed or abandoned.",
     "cleanup": "Remove what nobody touched for long.",
     "show": "Show one session to a person: timeline, errors, runs.",
-    "events": "Show what hosts told of a session, with the evidence, in the order in which it was applied.",
+    "events": "Show what hosts told of a session, with evidence.",
     "hook": "Take in one event of a host: JSON on stdin.",
     "schema": "Print the JSON Schema of state.json.",
 }

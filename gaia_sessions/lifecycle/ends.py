@@ -102,10 +102,11 @@ class _News:
 
     def fail(self, record: Record, run: Run) -> Record:
         record, run = self._begun(record, run)
-        if not runs.has_begun(run):
-            return ended(record, run, DENIED, self._detail("never started"), self.now)
-        if self.event.get("interrupted"):
+        begun = runs.has_begun(run)
+        if self.event.get("interrupted") and (begun or run["run"] == 1):  # what was only claimed is left as it was
             return ended(record, run, KILLED, self._detail("interrupted"), self.now)
+        if not begun:
+            return ended(record, run, DENIED, self._detail("never started"), self.now)
         if self.event.get("spoke") and not is_news(run, RUN_FAILED):
             return reworded(record, run, self._detail("failed")["detail"])
         return ended(record, run, RUN_FAILED, self._detail("failed"), self.now)

@@ -43,9 +43,7 @@ def start(store: Store, event: Event, now: datetime, chance: Chance, timeout: fl
         if starting.comes_after_the_end(record, found[1]):
             return _continued(store, event, record, now, chance)
         done = change_joined(store, event, timeout, starting.rule, lambda _: "started")
-        if done.record and starting.comes_after_the_end(
-            done.record, found[1]
-        ):  # gone with its host
+        if done.record and starting.comes_after_the_end(done.record, found[1]):  # gone with its host
             return _continued(store, event, done.record, now, chance)
         return done
 

@@ -137,12 +137,14 @@ class FileStore:
         return latest["agent_id"] if latest else None
 
     def mend_hints(self) -> None:
-        from .sweep import mend_hints
-
         root = roots.opened(self.root)
-        if root is not None:
-            with root, translating("mend", self.root):
-                mend_hints(root, self.scan)
+        if root is None:
+            return
+        with root, translating("mend", self.root):
+            if not index.is_complete(root):
+                from .sweep import rebuild_index
+
+                rebuild_index(root, self.scan)
 
     def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
         from . import removal

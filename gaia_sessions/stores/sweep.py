@@ -85,15 +85,15 @@ def _sweep_locks(root: Directory, folder: Directory, before: float) -> Iterator[
             yield f"{folder.path}/{name}"
 
 
-def mend_hints(root: Directory, scan: Scan) -> None:
+def rebuild_index(root: Directory, scan: Scan) -> None:
     """The index is complete afterwards, unless somebody else is at it."""
-    if not index.is_complete(root):
-        with root.make(roots.LOCKS) as folder:
-            _alone(folder, index.LOCK, partial(_rebuild, root, scan))
+    with root.make(roots.LOCKS) as folder:
+        _alone(folder, index.LOCK, partial(_rebuild, root, scan))
 
 
 def _mend_index(root: Directory, folder: Directory, active: set[str], scan: Scan) -> None:
-    mend_hints(root, scan)
+    if not index.is_complete(root):
+        rebuild_index(root, scan)
     doubtful = (set(index.active(root)) ^ active) | (index.named(root) - set(roots.sessions(root)))
     for agent_id in doubtful:
         if is_agent_id(agent_id):

@@ -134,7 +134,7 @@ def test_a_mention_is_a_generated_id_as_a_word_of_its_own(text: str, mentioned: 
 BRIEFED: dict[str, tuple[str, str | None]] = {
     "a briefing": (f"Go on.\n\n[gaia-sessions: briefing {ONE}]\nYou go on", ONE),
     "as JSON has it": (f'{{"content":"Go on.\\n\\n[gaia-sessions: briefing {ONE}]\\nYou go on"}}', ONE),
-    "the first counts": (f"[gaia-sessions: briefing {ONE}] [gaia-sessions: briefing {OTHER}]", ONE),
+    "the last counts, for ours comes last": (f"[gaia-sessions: briefing {OTHER}] [gaia-sessions: briefing {ONE}]", ONE),
     "none": ("Go on.", None),
     "an impossible id": ("[gaia-sessions: briefing ../x]", None),
     "unfinished": (f"[gaia-sessions: briefing {ONE}", ONE),

@@ -116,7 +116,7 @@ def client(
         pytest.skip("needs GAIA_REALCLIENT to name the folder of the harness")
     if shutil.which("npm") is None:
         pytest.skip("needs npm to install the client")
-    base = os.environ.get("REALCLIENT_BASE") or str(pytestconfig.cache.mkdir("realclient"))  # type: ignore[union-attr]
+    base = os.environ.get("REALCLIENT_BASE") or str(pytestconfig.cache.mkdir("realclient"))
     base = f"{base}/{re.sub(r'[^0-9]', '-', request.param)}"
     Path(base).mkdir(parents=True, exist_ok=True)
     monkeypatch.setenv("REALCLIENT_PACKAGE", f"@anthropic-ai/claude-code@{request.param}")

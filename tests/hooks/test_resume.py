@@ -546,7 +546,7 @@ def test_a_briefing_is_never_longer_than_its_limit_and_keeps_the_end_of_the_last
 
 NOTES: dict[str, tuple[str, bool, bool]] = {
     "all": ("all", True, True),
-    "resume": ("resume", False, True),
+    "resume": ("resume", False, False),  # they are told with their briefing
     "off": ("off", False, False),
 }
 
@@ -570,13 +570,15 @@ def test_who_is_told_how_to_pause_is_a_setting(host: Host, note: str, *, first: 
         assert len(answer["additionalContext"]) <= 1_000
 
 
-def test_with_the_note_for_resumes_only_a_resumed_agent_is_told_in_the_order_of_a_real_host(host: Host) -> None:
-    agent_id = paused(host)
-    told = resume(host, agent_id)
+def test_with_the_note_for_resumes_only_a_resumed_agent_is_told_with_its_briefing(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_NOTE", "resume")
+    answer = resume(host, paused(host))
 
-    noted = host.hear(host.starting("a2"), {"GAIA_SESSIONS_NOTE": "resume"})
-
-    assert "[gaia-sessions: approval] why" in f"{told} {noted}".replace(ASKS, "")
+    assert answer is not None
+    assert answer["updatedInput"]["prompt"].endswith("write no such line.")
+    assert host.hear(host.starting("a2")) is None
 
 
 def some_paused(host: Host, count: int) -> list[str]:
@@ -674,15 +676,17 @@ def test_agents_of_a_named_kind_are_tracked_beside_the_general_one(host: Host) -
     assert host.record()["agent_name"] == "Explore"
 
 
-def test_a_resume_that_meets_a_held_session_is_not_answered_and_waits(host: Host) -> None:
+def test_a_resume_that_meets_a_held_session_is_a_session_of_its_own(host: Host) -> None:
     agent_id = paused(host)
     before = host.record()
 
     with host.held(agent_id):
         assert resume(host, agent_id) is None
 
-    assert host.record() == before
-    assert [event["kind"] for event in host.deferred()] == ["delegate"]
+    records = host.records()
+    assert (records.pop(agent_id), host.deferred()) == (before, [])
+    assert [record["phase"] for record in records.values()] == ["initializing"]
+    assert host.log("hook")[-1]["refused"] == "lock_timeout"
 
 
 def test_the_prompt_of_a_resume_is_stored_nowhere(host: Host) -> None:
