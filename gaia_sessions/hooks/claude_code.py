@@ -106,6 +106,8 @@ def _subagent_stop(told: Told) -> list[Event]:
         host_agent_id=agent,
         agent_name=name,
         tool_use_id=tool_use_id,
+        key_file=note_of(told.payload.get("transcript_path"), agent),
+        key_name=KEY,
         told_id=None if tool_use_id else read_briefed(first_words(transcript)),
         again=told.payload.get("stop_hook_active") is True,
         transcript_path=transcript if isinstance(transcript, str) else None,

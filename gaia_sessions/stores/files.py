@@ -2,7 +2,8 @@
 
 Owns the order of steps by which the port's promises hold: lock, read, rule, write whole, sync, rename,
 sync, answer. The single steps are next door: ``atomic`` writes, ``locks`` locks, ``reading`` reads,
-``index`` hints, ``inbox`` defers, ``sweep`` tidies. Knows records only by the functions of the domain.
+``index`` hints, ``renewal`` replaces, ``inbox`` defers, ``sweep`` tidies. Knows records only by the functions
+of the domain.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.ids import check_agent_id, fold, is_agent_id
-from gaia_sessions.record import encode, is_open
+from gaia_sessions.record import encode
 from gaia_sessions.runs import aliases_of
 
-from . import atomic, inbox, index, locks, reading
+from . import atomic, inbox, index, locks, reading, renewal
 from . import journal as journals
 from . import root as roots
 from .directory import translating
@@ -118,7 +119,7 @@ class FileStore:
             changed = written(changed)
             line = strictjson.dump_line(entry(changed)) if entry else b""
             with translating("change", session.path):
-                self._write(root, session, record, changed, aliases)
+                renewal.renew(root, session, record, changed, aliases, durable=self.durable)
             if line:
                 journals.note(session, line, durable=self.durable)
             return changed
@@ -247,17 +248,3 @@ class FileStore:
     def _lock(self, folder: Directory, agent_id: str, timeout: float | None = None) -> locks.Lock:
         seconds = self.lock_timeout if timeout is None else timeout
         return locks.acquire(folder, fold(agent_id) + locks.SUFFIX, seconds, self.wait)
-
-    def _write(self, root: Directory, session: Directory, old: Record, new: Record, aliases: Iterable[Alias]) -> None:
-        data = encode(new)
-        index.name(root, new["agent_id"], aliases)
-        if is_open(new) and not is_open(old):
-            index.mark(root, new["agent_id"], new["agent_name"])
-        if not is_open(new):
-            for leftover in atomic.temporaries(session):  # of a writer that was killed: we hold its lock
-                atomic.discard(session, leftover)
-        if self.durable and old["revision"] <= 1:
-            root.sync()  # whoever created it may have been killed before its name was on the disk
-        atomic.replace(session, reading.STATE, data, durable=self.durable)
-        if not is_open(new):
-            index.unmark(root, new["agent_id"], new["agent_name"])

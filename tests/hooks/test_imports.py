@@ -39,7 +39,7 @@ STANDARD = words("""
 LADDER = words("clock config errors hooks hooks.run log options project streams strictjson") | {""}
 STORE = words("""
     changes checks ids phases record runs shape stores stores.atomic stores.directory stores.exclusive stores.files
-    stores.arrival stores.inbox stores.index stores.journal stores.locks stores.reading stores.root
+    stores.arrival stores.inbox stores.index stores.journal stores.renewal stores.locks stores.reading stores.root
 """)
 DIRECT = LADDER | STORE | {"hooks.direct", "lifecycle"}
 PASSED_BY = LADDER | words("""
