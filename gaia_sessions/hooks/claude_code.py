@@ -81,14 +81,13 @@ def _subagent_start(told: Told) -> list[Event]:
     name = told.key("agent_type")
     if not agent or not name:
         return []
-    transcript = told.payload.get("transcript_path")
+    tool_use_id = delegation_of(told.payload.get("transcript_path"), agent)
     event = told.event(
         events.START,
         host_agent_id=agent,
         agent_name=name,
-        tool_use_id=delegation_of(transcript, agent),
-        key_file=note_of(transcript, agent),
-        key_name=KEY,
+        tool_use_id=tool_use_id,
+        **_note_to_come(told, agent, tool_use_id),
         host_process=_host_process(),
     )
     return [event]
@@ -106,8 +105,7 @@ def _subagent_stop(told: Told) -> list[Event]:
         host_agent_id=agent,
         agent_name=name,
         tool_use_id=tool_use_id,
-        key_file=note_of(told.payload.get("transcript_path"), agent),
-        key_name=KEY,
+        **_note_to_come(told, agent, tool_use_id),
         told_id=None if tool_use_id else read_briefed(first_words(transcript)),
         again=told.payload.get("stop_hook_active") is True,
         transcript_path=transcript if isinstance(transcript, str) else None,
@@ -224,6 +222,12 @@ def _is_of_agent_tool(told: Told) -> bool:
 
 def _asked_name(told: Told) -> str:
     return key_in(told.asked, "subagent_type") or GENERAL
+
+
+def _note_to_come(told: Told, agent: str, tool_use_id: str | None) -> dict[str, object]:
+    """Where the delegation of ``agent`` will be noted, if it is not yet."""
+    note = None if tool_use_id else note_of(told.payload.get("transcript_path"), agent)
+    return {"key_file": note, "key_name": KEY} if note else {}
 
 
 def _last_words(told: Told) -> dict[str, object]:

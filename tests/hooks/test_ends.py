@@ -468,13 +468,13 @@ def test_twenty_hooks_at_once_on_one_store_lose_nothing(host: Host) -> None:
 
 
 def test_twenty_hooks_at_once_about_one_agent_are_one_end(host: Host) -> None:
-    host.work()
+    agent_id = host.work()
     payloads = [host.ending(), host.returning(), host.pausing(), host.ending("a1", None)] * 5
 
     all_at_once(host, payloads)
     host.hear(host.delegation("toolu_2"))  # applies what had to wait
 
-    record, _ = (host.records()[agent_id] for agent_id in sorted(host.records()))
+    record = host.records()[agent_id]
     assert (end(record), len(record["runs"]), host.deferred()) == (("completed", "stopped", 0), 1, [])
 
 

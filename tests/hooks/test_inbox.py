@@ -76,7 +76,7 @@ def a_delegation(host: Host) -> None:
 
 
 def a_stop_of_nothing(host: Host) -> None:
-    host.stop("a9")
+    host.stop("../a9")  # no host can have noted anything of such an agent
 
 
 def python_that_creates(host: Host) -> None:
