@@ -65,7 +65,7 @@ def _pre_tool_use(told: Told) -> list[Event]:
     event = told.event(
         events.DELEGATE,
         tool_use_id=tool_use_id,
-        agent_name=key_in(told.asked, "subagent_type") or GENERAL,
+        agent_name=_asked_name(told),
         purpose=_purpose(told),
         parent_host_agent_id=told.key("agent_id"),
         background=background if isinstance(background, bool) else None,
@@ -77,36 +77,20 @@ def _pre_tool_use(told: Told) -> list[Event]:
 
 
 def _subagent_start(told: Told) -> list[Event]:
-    agent = told.key("agent_id")
-    name = told.key("agent_type")
-    if not agent or not name:
-        return []
-    tool_use_id = delegation_of(told.payload.get("transcript_path"), agent)
-    event = told.event(
-        events.START,
-        host_agent_id=agent,
-        agent_name=name,
-        tool_use_id=tool_use_id,
-        **_note_to_come(told, agent, tool_use_id),
-        host_process=_host_process(),
-    )
-    return [event]
+    keys = _keys_of_agent(told)
+    return [told.event(events.START, **keys, host_process=_host_process())] if keys else []
 
 
 def _subagent_stop(told: Told) -> list[Event]:
     """Compaction sends a stop of what no delegation started, with an empty ``agent_type``."""
-    agent, name = told.key("agent_id"), told.key("agent_type")
-    if not agent or not name:
+    keys = _keys_of_agent(told)
+    if not keys:
         return []
     transcript = told.payload.get("agent_transcript_path")
-    tool_use_id = delegation_of(told.payload.get("transcript_path"), agent)
     event = told.event(
         events.STOP,
-        host_agent_id=agent,
-        agent_name=name,
-        tool_use_id=tool_use_id,
-        **_note_to_come(told, agent, tool_use_id),
-        told_id=None if tool_use_id else read_briefed(first_words(transcript)),
+        **keys,
+        told_id=None if keys["tool_use_id"] else read_briefed(first_words(transcript)),
         again=told.payload.get("stop_hook_active") is True,
         transcript_path=transcript if isinstance(transcript, str) else None,
         **_last_words(told),
@@ -224,10 +208,16 @@ def _asked_name(told: Told) -> str:
     return key_in(told.asked, "subagent_type") or GENERAL
 
 
-def _note_to_come(told: Told, agent: str, tool_use_id: str | None) -> dict[str, object]:
-    """Where the delegation of ``agent`` will be noted, if it is not yet."""
-    note = None if tool_use_id else note_of(told.payload.get("transcript_path"), agent)
-    return {"key_file": note, "key_name": KEY} if note else {}
+def _keys_of_agent(told: Told) -> dict[str, object]:
+    """Which agent the host tells of, and its delegation or where that will be noted; empty for none of a type."""
+    agent, name = told.key("agent_id"), told.key("agent_type")
+    if not agent or not name:
+        return {}
+    transcript = told.payload.get("transcript_path")
+    tool_use_id = delegation_of(transcript, agent)
+    note = None if tool_use_id else note_of(transcript, agent)
+    noted = {"key_file": note, "key_name": KEY if note else None}
+    return {"host_agent_id": agent, "agent_name": name, "tool_use_id": tool_use_id, **noted}
 
 
 def _last_words(told: Told) -> dict[str, object]:
