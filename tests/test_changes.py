@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from gaia_sessions.clock import read_time, write_time
 from gaia_sessions.errors import IllegalMove, InvalidInput, NewerSchema, ResumeNotAllowed, RevisionChanged, SessionFinal
 from gaia_sessions.phases import MOVES, OUTCOMES, PHASES
 from gaia_sessions.record import decode, encode, new_record
+from tests.records import moved, unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,18 +46,6 @@ def record_in(phase: str, **changed: Any) -> Record:
     """A record that was put into ``phase`` without any history, with some keys changed."""
     record: Any = {**new_record("agent-1", "Explore", "general", {}, START), "phase": phase, **changed}
     return decode(encode(record), "agent-1")
-
-
-def moved(one: str, other: str, at: str = WHEN) -> dict[str, str]:
-    return {"from_phase": one, "to_phase": other, "timestamp": at}
-
-
-def unchanged(change: Callable[[Record], object], record: Record) -> Any:
-    """What ``change`` makes of ``record``, which must itself stay as it was."""
-    before = deepcopy(record)
-    after = change(record)
-    assert record == before
-    return after
 
 
 LEGAL = [(one, other) for one in OPEN for other in MOVES[one] if other != one]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from copy import deepcopy
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -22,22 +21,22 @@ from gaia_sessions.endings import (
     stopped_silently,
 )
 from gaia_sessions.phases import OUTCOMES, PHASES
-from gaia_sessions.record import decode, encode, new_record
+from gaia_sessions.record import decode, encode
 from gaia_sessions.runs import begun, delegated, has_ended, reported
 from gaia_sessions.shape import ENDS
+from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from gaia_sessions.shape import Record, Run
 
     Evidence = Callable[[Record, Run, datetime], Record]
 
-START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 LATER = START + timedelta(minutes=4)
 LATEST = START + timedelta(minutes=5)
 THEN = "2026-01-08T18:00:00.000000Z"
-WHEN = "2026-01-08T18:04:00.000000Z"
 AT_LAST = "2026-01-08T18:05:00.000000Z"
 
 KEYS: Run = {"host": "claude-code", "host_session_id": "h", "tool_use_id": "t"}
@@ -47,25 +46,6 @@ SAID_SO = "said so in its last line"
 OPEN = [phase for phase in PHASES if phase not in OUTCOMES]
 RESUMABLE = {"investigating", "planning", "approval"}
 FINAL: dict[str, Any] = {"finalized_at": THEN, "duration_seconds": 0.0, "summary": "by hand"}
-
-
-def record_with(*runs: dict[str, Any], phase: str = "investigating", **changed: Any) -> Record:
-    record: Any = {**new_record("agent-1", "Explore", "general", {}, START), "phase": phase, **changed}
-    if runs:
-        record["runs"] = list(runs)
-    return decode(encode(record), "agent-1")
-
-
-def moved(one: str, other: str, at: str = WHEN) -> dict[str, str]:
-    return {"from_phase": one, "to_phase": other, "timestamp": at}
-
-
-def unchanged(change: Callable[[Record], object], record: Record) -> Any:
-    """What ``change`` makes of ``record``, which must itself stay as it was."""
-    before = deepcopy(record)
-    after = change(record)
-    assert record == before
-    return after
 
 
 def in_its_phase(one: str, other: str, at: str = WHEN) -> dict[str, Any]:

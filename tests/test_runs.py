@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from copy import deepcopy
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions.phases import OUTCOMES, PHASES
-from gaia_sessions.record import decode, encode, new_record
 from gaia_sessions.runs import (
     CLAIM_LAPSES,
     agent_alias,
@@ -27,38 +25,18 @@ from gaia_sessions.runs import (
     unended_run_of_host,
     with_run,
 )
+from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from datetime import datetime
 
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.shape import Run
 
-START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 LATER = START + timedelta(minutes=4)
 THEN = "2026-01-08T18:00:00.000000Z"
-WHEN = "2026-01-08T18:04:00.000000Z"
 
 KEYS: Run = {"host": "claude-code", "host_session_id": "h", "tool_use_id": "t"}
 WORKING: dict[str, Any] = {**KEYS, "run": 1, "claimed_at": THEN, "host_agent_id": "a"}
-
-
-def record_with(*runs: dict[str, Any], phase: str = "investigating", **changed: Any) -> Record:
-    record: Any = {**new_record("agent-1", "Explore", "general", {}, START), "phase": phase, **changed}
-    if runs:
-        record["runs"] = list(runs)
-    return decode(encode(record), "agent-1")
-
-
-def moved(one: str, other: str, at: str = WHEN) -> dict[str, str]:
-    return {"from_phase": one, "to_phase": other, "timestamp": at}
-
-
-def unchanged(change: Callable[[Record], object], record: Record) -> Any:
-    """What ``change`` makes of ``record``, which must itself stay as it was."""
-    before = deepcopy(record)
-    after = change(record)
-    assert record == before
-    return after
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,36 @@
+"""Records made for tests of pure changes, and what every such test asks of a change."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from gaia_sessions.record import decode, encode, new_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.shape import Record
+
+START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
+WHEN = "2026-01-08T18:04:00.000000Z"
+
+
+def record_with(*runs: dict[str, Any], phase: str = "investigating", **changed: Any) -> Record:
+    record: Any = {**new_record("agent-1", "Explore", "general", {}, START), "phase": phase, **changed}
+    if runs:
+        record["runs"] = list(runs)
+    return decode(encode(record), "agent-1")
+
+
+def moved(one: str, other: str, at: str = WHEN) -> dict[str, str]:
+    return {"from_phase": one, "to_phase": other, "timestamp": at}
+
+
+def unchanged(change: Callable[[Record], object], record: Record) -> Any:
+    """What ``change`` makes of ``record``, which must itself stay as it was."""
+    before = deepcopy(record)
+    after = change(record)
+    assert record == before
+    return after
