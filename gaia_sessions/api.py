@@ -48,7 +48,7 @@ def create_session(
     return Sessions(root).create(agent_name, purpose, metadata, agent_id)
 
 
-def update_state(
+def update_state(  # noqa: PLR0913  # a word for each thing that an update may say
     agent_id: str,
     phase: str | None = None,
     metadata: Mapping[str, object] | None = None,
@@ -56,16 +56,20 @@ def update_state(
     *,
     resume_ready: bool | None = None,
     if_revision: int | None = None,
+    denial: str | None = None,
     root: str | None = None,
 ) -> Record:
     """The new record, durable on return. ``metadata`` is merged one level deep; ``error`` counts one more error.
 
     The same phase again is a heartbeat; a final one finalizes. ``if_revision`` writes only if the record
-    is at that revision. Raises ``SessionNotFound``, ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``,
-    ``ResumeNotAllowed``, ``RevisionChanged``, ``NewerSchema``, ``CorruptSession``, ``InvalidInput``,
-    ``TooLarge``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
+    is at that revision. ``denial`` says why what it waits for in ``approval`` was refused: that holds until the
+    next move or request, and whoever resumes the work is told. Raises ``SessionNotFound``, ``UnknownPhase``,
+    ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``NothingToDeny``, ``RevisionChanged``, ``NewerSchema``,
+    ``CorruptSession``, ``InvalidInput``, ``TooLarge``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
     """
-    return Sessions(root).update(agent_id, phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision)
+    return Sessions(root).update(
+        agent_id, phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
+    )
 
 
 def should_resume(agent_id: str, *, root: str | None = None) -> bool:
@@ -166,10 +170,13 @@ class Sessions:
         *,
         resume_ready: bool | None = None,
         if_revision: int | None = None,
+        denial: str | None = None,
     ) -> Record:
         from .lifecycle import sessions
 
-        asked = sessions.Update(phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision)
+        asked = sessions.Update(
+            phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
+        )
         self._take_in_deferred()
         return sessions.update(self.store, utc_now(), agent_id, asked)
 
@@ -182,7 +189,7 @@ class Sessions:
     def explain(self, agent_id: str) -> Decision:
         from .lifecycle import resuming
 
-        decision, _ = resuming.consider(self.store, utc_now(), agent_id, self.config.limits)
+        decision, _ = resuming.consider(self.store, utc_now(), agent_id, self.config)
         return decision
 
     def events(self, agent_id: str) -> Iterator[Json | SessionsError]:

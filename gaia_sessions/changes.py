@@ -7,8 +7,8 @@ Owns what an update and a finalization do to a session's own keys. What they do 
 from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, read_time, seconds_between, write_time
-from .errors import NewerSchema, ResumeNotAllowed, RevisionChanged, SessionFinal
-from .phases import check_move, is_final, is_resumable
+from .errors import NewerSchema, NothingToDeny, ResumeNotAllowed, RevisionChanged, SessionFinal
+from .phases import APPROVAL, check_move, is_final, is_resumable
 from .record import SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
@@ -64,7 +64,7 @@ def _moved(record: Record, phase: str, now: datetime) -> Record:
     step: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": write_time(now)}
     history = [*record["history"], step]
     changed: Record = {
-        **record,
+        **undecided(record),
         "phase": phase,
         "resume_ready": is_resumable(phase),
         "history": history[-LONGEST_HISTORY:],
@@ -89,6 +89,18 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
     }
 
 
+def with_denial(record: Record, message: str, now: datetime) -> Record:
+    """What the work waits for was refused, and why; it may be resumed all the same, to go another way."""
+    if record["phase"] != APPROVAL:
+        raise NothingToDeny(record["agent_id"], record["phase"])
+    return {**record, "denial": {"message": message, "timestamp": write_time(now)}}
+
+
+def undecided(record: Record) -> Record:
+    """Without the answer to what was asked before: the work moved on, or asks again."""
+    return _without(record, "denial") if "denial" in record else record
+
+
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
     """Resuming switched on or off by hand until the next move; on is refused outside the resumable phases."""
     if ready and not is_resumable(record["phase"]):
@@ -103,12 +115,16 @@ def finalized(record: Record, outcome: str, summary: str | None, now: datetime) 
 
 def rejudged(record: Record, phase: str, now: datetime) -> Record:
     """The one way out of a final phase, for a provisional end: its ending is taken away, the move appended."""
-    reopened: Record = {key: value for key, value in record.items() if key not in _ENDING}  # type: ignore[assignment]
+    reopened = _without(record, *_ENDING)
     settled = reopened if phase == record["phase"] else _moved(reopened, phase, now)
     return _with_ending(settled, None, now) if is_final(phase) else settled
 
 
 _ENDING = ("finalized_at", "duration_seconds", "summary")
+
+
+def _without(record: Record, *keys: str) -> Record:
+    return {key: value for key, value in record.items() if key not in keys}  # type: ignore[return-value]
 
 
 def _with_ending(record: Record, summary: str | None, now: datetime) -> Record:

@@ -8,7 +8,7 @@ re-judges. News of a run that is not the latest closes that run and says nothing
 
 from __future__ import annotations
 
-from .changes import active_at, finalized, in_phase, rejudged, with_error
+from .changes import active_at, finalized, in_phase, rejudged, undecided, with_error
 from .clock import write_time
 from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, is_final, is_resumable
 from .runs import has_ended, is_latest, with_run
@@ -115,7 +115,7 @@ def restopped(record: Record, run: Run, told: Run, now: datetime) -> Record:
     """
     earlier = _without(run, "reported", "detail") if run.get("detail") == SAID_SO else run
     closed: Run = {**earlier, **told, "ended_at": write_time(now), "end": STOPPED}
-    return active_at(with_run(rejudged(record, _phase_after_stop(closed), now), closed), now)
+    return active_at(with_run(rejudged(undecided(record), _phase_after_stop(closed), now), closed), now)
 
 
 def _corrected(run: Run, end: str, told: Run) -> Run:
@@ -133,7 +133,7 @@ def _phase_after_stop(run: Run) -> str:
 
 def _stop(record: Record, run: Run, now: datetime) -> Record:
     phase = _phase_after_stop(run)
-    record = active_at(record, now)
+    record = active_at(undecided(record), now)
     return finalized(record, phase, None, now) if is_final(phase) else in_phase(record, phase, now)
 
 

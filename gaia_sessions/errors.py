@@ -16,6 +16,7 @@ says in ``hint`` what to do next. Longer than a room should be, because the tree
     │   ├── SessionFinal
     │   ├── IllegalMove
     │   ├── ResumeNotAllowed
+    │   ├── NothingToDeny
     │   ├── RevisionChanged
     │   └── NewerSchema
     ├── LockTimeout             5
@@ -161,6 +162,18 @@ class ResumeNotAllowed(Conflict):
         super().__init__(
             f"session {agent_id!r} cannot be made ready to resume while {phase}",
             "move it to investigating, planning or approval first",
+        )
+
+
+class NothingToDeny(Conflict):
+    code = "nothing_to_deny"
+
+    def __init__(self, agent_id: str, phase: str) -> None:
+        self.agent_id = agent_id
+        self.phase = phase
+        super().__init__(
+            f"session {agent_id!r} does not wait for an approval: it is {phase}",
+            "only what is in phase approval can be denied",
         )
 
 

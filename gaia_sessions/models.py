@@ -89,6 +89,13 @@ class LastError(_Shape):
     timestamp: Time
 
 
+class Denial(_Shape):
+    """Whoever was asked for approval said no, and why; gone with the next move, or the next time it is asked for."""
+
+    message: str
+    timestamp: Time
+
+
 class HostProcess(_Shape):
     """The process of the host that ran the sub-agent, so that it can be seen to be gone."""
 
@@ -144,6 +151,7 @@ class Session(_Shape):
     revision: Count = Field(default=0, description="One more with every write: what orders writes.")
     history_dropped: Count | None = None
     continues: str | None = Field(default=None, description="The finished session whose work this one goes on with.")
+    denial: Denial | None = None
     runs: Annotated[list[Run], AfterValidator(_check_numbers)] | None = None
     finalized_at: Time | None = None
     duration_seconds: Annotated[float, Field(ge=0)] | None = None

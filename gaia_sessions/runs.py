@@ -122,7 +122,7 @@ def begun(record: Record, run: Run, known: Run, now: datetime) -> Record:
     """The agent of ``run`` is at work; ``known`` is what the news told of it. The first news of that is its start.
 
     A session that had not begun is investigated from then on; one that waited for approval and is resumed
-    is being executed: whoever resumes it has decided. Neither is *reported*.
+    is being executed: whoever resumes it has decided, unless a denial is recorded. Neither is *reported*.
     """
     if known.items() <= run.items():
         return record
@@ -133,7 +133,7 @@ def begun(record: Record, run: Run, known: Run, now: datetime) -> Record:
 
 
 def _phase_once_begun(record: Record, run: Run) -> str:
-    if record["phase"] == APPROVAL and run["run"] > 1:
+    if record["phase"] == APPROVAL and run["run"] > 1 and "denial" not in record:
         return EXECUTING
     return INVESTIGATING if record["phase"] == INITIALIZING else record["phase"]
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
         message: str
         timestamp: str
 
+    class Denial(TypedDict):
+        message: str
+        timestamp: str
+
     class HostProcess(TypedDict, total=False):
         pid: int
         started: str
@@ -69,6 +73,7 @@ if TYPE_CHECKING:
         revision: int
         history_dropped: NotRequired[int]
         continues: NotRequired[str]
+        denial: NotRequired[Denial]
         runs: NotRequired[list[Run]]
         finalized_at: NotRequired[str]
         duration_seconds: NotRequired[float]
@@ -111,6 +116,8 @@ LONGEST_MESSAGE = 4000
 """Characters kept of what an agent said last, and of what is told of a failure."""
 
 _phase = one_of(PHASES)
+
+_told = members({"message": text, "timestamp": time}, {})
 
 _run_texts = (
     "host",
@@ -156,13 +163,14 @@ check_record = members(
         "resume_ready": flag,
         "history": each(members({"from_phase": _phase, "to_phase": _phase, "timestamp": time}, {})),
         "error_count": count_from(0),
-        "last_error": or_null(members({"message": text, "timestamp": time}, {})),
+        "last_error": or_null(_told),
         "schema": count_from(1),
         "revision": count_from(0),
     },
     {
         "history_dropped": count_from(0),
         "continues": text,
+        "denial": _told,
         "runs": _runs,
         "finalized_at": time,
         "duration_seconds": seconds,

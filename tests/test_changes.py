@@ -16,13 +16,23 @@ from gaia_sessions.changes import (
     finalized,
     in_phase,
     rejudged,
+    undecided,
+    with_denial,
     with_error,
     with_metadata,
     with_resume_ready,
     written,
 )
 from gaia_sessions.clock import read_time, write_time
-from gaia_sessions.errors import IllegalMove, InvalidInput, NewerSchema, ResumeNotAllowed, RevisionChanged, SessionFinal
+from gaia_sessions.errors import (
+    IllegalMove,
+    InvalidInput,
+    NewerSchema,
+    NothingToDeny,
+    ResumeNotAllowed,
+    RevisionChanged,
+    SessionFinal,
+)
 from gaia_sessions.phases import MOVES, OUTCOMES, PHASES
 from gaia_sessions.record import decode, encode, new_record
 from tests.records import moved, unchanged
@@ -362,3 +372,35 @@ def test_whatever_is_done_to_a_record_it_can_be_written_and_read_back(steps: lis
         assert record["later"] == ["keys", {"are": "kept"}]  # type: ignore[typeddict-item]  # a key of later
         assert ("finalized_at" in record) == ("duration_seconds" in record)
         assert record["resume_ready"] is False or record["phase"] in RESUMABLE
+
+
+DENIAL = {"message": "too dear", "timestamp": THEN}
+
+
+def test_a_denial_keeps_the_work_where_it_waits() -> None:
+    record = record_in("approval", resume_ready=True)
+    denied = unchanged(lambda record: with_denial(record, "too dear", LATER), record)
+    assert denied == {**record, "denial": {"message": "too dear", "timestamp": WHEN}}
+
+
+@pytest.mark.parametrize("phase", [phase for phase in PHASES if phase != "approval"])
+def test_what_does_not_wait_for_an_approval_cannot_be_denied(phase: str) -> None:
+    with pytest.raises(NothingToDeny) as caught:
+        with_denial(record_in(phase), "no", LATER)
+    assert (caught.value.agent_id, caught.value.phase) == ("agent-1", phase)
+
+
+@pytest.mark.parametrize("phase", [phase for phase in MOVES["approval"] if phase != "approval"])
+def test_a_denial_is_over_with_the_next_move(phase: str) -> None:
+    record = record_in("approval", denial=DENIAL)
+    assert unchanged(lambda record: in_phase(record, phase, LATER), record) == in_phase(
+        record_in("approval"), phase, LATER
+    )
+
+
+def test_a_denial_outlasts_a_heartbeat_and_is_over_when_the_work_asks_again() -> None:
+    record = record_in("approval", denial=DENIAL)
+    assert in_phase(record, "approval", LATER) is record
+    assert unchanged(undecided, record) == record_in("approval")
+    plain = record_in("approval")
+    assert undecided(plain) is plain

@@ -635,3 +635,26 @@ def _after_news(record: Record, kind: str, marked: str | None, words: str | None
         if may_be_rejudged(record, run):
             return restopped(record, run, {"last_message": words or "", **said(marked)}, now)
     return record
+
+
+@pytest.mark.parametrize("phase", ["approval", "planning", "failed", None])
+def test_a_denial_is_over_when_the_agent_that_was_told_of_it_stops(phase: str | None) -> None:
+    denial = {"message": "too dear", "timestamp": THEN}
+    record = record_with(WORKING, phase="approval", resume_ready=True, denial=denial)
+    without = record_with(WORKING, phase="approval", resume_ready=True)
+    for judge in (ended, _restopped):
+        assert judge(record, record["runs"][0], "stopped", said(phase), LATER) == judge(
+            without, without["runs"][0], "stopped", said(phase), LATER
+        )
+
+
+def _restopped(record: Record, run: Run, _end: str, told: Run, now: datetime) -> Record:
+    return restopped(record, run, told, now)
+
+
+@pytest.mark.parametrize("end", ["failed", "returned", "ended_with_host", "lost", "denied"])
+def test_a_denial_outlasts_every_other_end_of_a_run(end: str) -> None:
+    denial = {"message": "too dear", "timestamp": THEN}
+    first = {**WORKING, "ended_at": THEN, "end": "stopped"}
+    record = record_with(first, {**WORKING, "run": 2}, phase="approval", resume_ready=True, denial=denial)
+    assert ended(record, record["runs"][1], end, {}, LATER).get("denial") == denial

@@ -23,6 +23,7 @@ from gaia_sessions.errors import (
     LockTimeout,
     LockUnsupported,
     NewerSchema,
+    NothingToDeny,
     ResumeNotAllowed,
     RevisionChanged,
     SessionExists,
@@ -112,6 +113,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "no move leads from completed to planning",
         "from completed the work can go to nothing: it is final",
         {"from_phase": "completed", "to_phase": "planning", "allowed": ()},
+    ),
+    (
+        NothingToDeny("agent-1", "planning"),
+        "nothing_to_deny",
+        4,
+        "session 'agent-1' does not wait for an approval: it is planning",
+        "only what is in phase approval can be denied",
+        {"agent_id": "agent-1", "phase": "planning"},
     ),
     (
         ResumeNotAllowed("agent-1", "executing"),

@@ -75,6 +75,7 @@ FULL: dict[str, Any] = {
     "phase": "completed",
     "history_dropped": 3,
     "continues": "agent-0",
+    "denial": {"message": "no", "timestamp": MOMENT},
     "runs": [RUN, {"run": 2}],
     "finalized_at": MOMENT,
     "duration_seconds": 12.5,

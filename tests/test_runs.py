@@ -308,6 +308,18 @@ def test_whoever_resumes_work_that_waits_for_approval_has_decided(known: Run) ->
     }
 
 
+@pytest.mark.parametrize("known", NEWS)
+def test_work_that_was_denied_an_approval_still_waits_for_one_when_it_is_resumed(known: Run) -> None:
+    denial = {"message": "too dear", "timestamp": THEN}
+    runs = ({"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN})
+    record = record_with(*runs, phase="approval", resume_ready=True, denial=denial)
+    assert unchanged(lambda record: begun(record, record["runs"][1], known, LATER), record) == {
+        **record,
+        "last_updated": WHEN,
+        "runs": [{"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN, **known}],
+    }
+
+
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("known", [{}, {"host_agent_id": "a"}, {"host_agent_id": "a", "host_session_id": "h"}])
 def test_news_that_tells_nothing_new_changes_nothing(phase: str, known: Run) -> None:

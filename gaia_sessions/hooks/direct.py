@@ -87,7 +87,7 @@ def _decided(agent_id: str | None, desk: Desk) -> Answer:
         return _refusal(None, "no_existing_session")
     from gaia_sessions.lifecycle import resuming
 
-    decision, record = resuming.consider(desk.store, desk.now, agent_id, desk.config.limits)
+    decision, record = resuming.consider(desk.store, desk.now, agent_id, desk.config)
     if not decision["should_resume"] or record is None:
         return {**_refusal(agent_id, "session_not_resumable"), "detail": decision["reason"]}
     return {

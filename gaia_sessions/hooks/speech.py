@@ -44,9 +44,13 @@ _WHY_ANEW = {
 }
 
 
+_GOES_ON = "You go on with work that an earlier run began and that paused."
+_DENIED = " What it asked an approval for was denied, for the reason below: do not do that; find another way, or end."
+
+
 def briefing(record: Record, reason: str | None) -> str:
     """What the sub-agent must know of the earlier work; ``reason`` says why that is continued and not resumed."""
-    heading = f"{OPENING} {BRIEFING} {record['agent_id']}]\n{_heading(reason)}"
+    heading = f"{OPENING} {BRIEFING} {record['agent_id']}]\n{_heading(record, reason)}"
     facts = [*_facts(record), *_history(record)]
     fixed = "\n".join([heading, _opening(), *facts, f"{_FENCE}: end of data ==="])
     words = _last_words(record, LONGEST_BRIEFING - len(fixed) - 1)
@@ -91,9 +95,9 @@ def _until(record: Record, idle: timedelta) -> str:
     return f"{read_time(record['last_updated']) + idle:%Y-%m-%d %H:%M} UTC"
 
 
-def _heading(reason: str | None) -> str:
+def _heading(record: Record, reason: str | None) -> str:
     if reason is None:
-        return "You go on with work that an earlier run began and that paused."
+        return _GOES_ON + (_DENIED if "denial" in record else "")
     why = _WHY_ANEW.get(reason, "it is over")
     return f"This is new work that continues an earlier session, which could not be resumed: {why}."
 
@@ -112,6 +116,8 @@ def _facts(record: Record) -> list[str]:
     why = read_why(run.get("last_message", "")) if run.get("detail") == SAID_SO else run.get("detail")
     if why:
         facts.append(f"why it stopped: {one_line(why)}")
+    if "denial" in record:
+        facts.append(f"denied: {one_line(record['denial']['message'])}")
     if record["last_error"]:
         facts.append(f"errors: {record['error_count']}, the last: {one_line(record['last_error']['message'])}")
     if record["metadata"]:

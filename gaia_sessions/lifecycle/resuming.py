@@ -1,36 +1,68 @@
 """May a session be resumed? The policy, asked about what is really there.
 
-Owns how missing and corrupt sessions are put before the policy. Takes no lock and writes nothing.
+Owns how missing and corrupt sessions are put before the policy, and that what waits in the inbox counts already:
+whoever writes next applies it. Takes no lock and writes nothing.
 """
 
 from __future__ import annotations
 
 from gaia_sessions import policy
-from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound
+from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.ids import check_agent_id
 from gaia_sessions.processes import runs_gone
-from gaia_sessions.record import check_readable
+from gaia_sessions.record import check_readable, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.policy import Decision, Limits
+    from gaia_sessions.config import Config
+    from gaia_sessions.events import Event
+    from gaia_sessions.policy import Decision
     from gaia_sessions.shape import Record
     from gaia_sessions.stores.port import Store
 
 
-def consider(store: Store, now: datetime, agent_id: str, limits: Limits) -> tuple[Decision, Record | None]:
+def consider(store: Store, now: datetime, agent_id: str, config: Config) -> tuple[Decision, Record | None]:
     """The decision with its reasons, and the record it was made on.
 
     Missing and corrupt sessions are answered, without one; impossible ids raise ``InvalidId``.
     """
     check_agent_id(agent_id)
+    waiting = _waiting(store)
     try:
         record = store.read(agent_id)
         check_readable(record)
+        record = _foreseen(record, waiting, now, config)
     except SessionNotFound:
-        return policy.decide(agent_id, None, now, limits), None
+        return policy.decide(agent_id, None, now, config.limits), None
     except (CorruptSession, NewerSchema) as error:
-        return policy.decide(agent_id, None, now, limits, problem=str(error)), None
-    return policy.decide(agent_id, record, now, limits, gone=runs_gone(record)), record
+        return policy.decide(agent_id, None, now, config.limits, problem=str(error)), None
+    return policy.decide(agent_id, record, now, config.limits, gone=runs_gone(record)), record
+
+
+def _foreseen(record: Record, waiting: list[Event], now: datetime, config: Config) -> Record:
+    """``record`` as the next writer will leave it, who applies what waits in the inbox first.
+
+    A host that is killed right after it started an agent says no more: the start may wait there for long.
+    """
+    if not waiting or has_newer_schema(record):
+        return record
+    from gaia_sessions.stores.memory import MemoryStore
+
+    from .news import apply_deferred
+
+    rehearsal = MemoryStore()
+    rehearsal.create(record)
+    for event in waiting:
+        rehearsal.defer(event, now)
+    apply_deferred(rehearsal, now, config)
+    return rehearsal.read(record["agent_id"])
+
+
+def _waiting(store: Store) -> list[Event]:
+    """What waits in the inbox and can be read; read before the record, since what is applied twice changes nothing."""
+    try:
+        return [event for _, event in store.deferred() if not isinstance(event, SessionsError)]  # type: ignore[misc]
+    except StoreFailure:
+        return []

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Update:
     """What one update asks for; None is "leave as it is"."""
 
-    __slots__ = ("error", "if_revision", "metadata", "phase", "resume_ready")
+    __slots__ = ("denial", "error", "if_revision", "metadata", "phase", "resume_ready")
 
     def __init__(
         self,
@@ -39,10 +39,12 @@ class Update:
         *,
         resume_ready: bool | None = None,
         if_revision: int | None = None,
+        denial: str | None = None,
     ) -> None:
         self.phase = phase if phase is None else check_phase(phase)
         self.metadata = None if metadata is None else check_metadata(metadata)
         self.error = _checked_text(error, "error")
+        self.denial = _checked_text(denial, "denial")
         if resume_ready is not None:
             flag(resume_ready, "resume_ready")
         if if_revision is not None:
@@ -52,7 +54,8 @@ class Update:
 
     def only_moves_to(self, phase: str) -> bool:
         """Whether ``phase`` is all that is asked for."""
-        return self.phase == phase and self.metadata is None and self.error is None and self.resume_ready is None
+        others = (self.metadata, self.error, self.resume_ready, self.denial)
+        return self.phase == phase and all(other is None for other in others)
 
 
 def check_metadata(metadata: object) -> dict[str, Json]:
@@ -92,7 +95,7 @@ def update(store: Store, now: datetime, agent_id: str, asked: Update) -> Record:
     """The new record. A final phase in ``asked`` finalizes; to ask again for the end that holds already is success.
 
     Raises ``SessionNotFound``, ``CorruptSession``, and the conflicts ``SessionFinal``, ``IllegalMove``,
-    ``ResumeNotAllowed``, ``RevisionChanged``.
+    ``ResumeNotAllowed``, ``NothingToDeny``, ``RevisionChanged``.
     """
     return store.change(agent_id, lambda record: _updated(record, asked, now))
 
@@ -142,6 +145,8 @@ def _with_news(record: Record, asked: Update, phase: str | None, now: datetime) 
         record = changes.with_metadata(record, asked.metadata)
     if asked.error is not None:
         record = changes.with_error(record, asked.error, now)
+    if asked.denial is not None:
+        record = changes.with_denial(record, asked.denial, now)
     return changes.active_at(record, now)
 
 

@@ -60,7 +60,7 @@ class _Starting:
         return is_final(record["phase"]) and _wakes(record["runs"][number - 1], self.event, self.now)
 
     def rule(self, record: Record, run: Run) -> Record:
-        if run["run"] in processes.runs_gone(record):
+        if runs.has_begun(run) and run["run"] in processes.runs_gone(record):
             record = ended(record, run, LOST, {"detail": "its host was gone"}, self.now)
             run = record["runs"][run["run"] - 1]
         if _wakes(run, self.event, self.now):

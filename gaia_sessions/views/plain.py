@@ -30,6 +30,8 @@ def updated(record: Record) -> str:
         facts.append(plural(record["error_count"], "error"))
     if record["resume_ready"]:
         facts.append("ready to resume")
+    if "denial" in record:
+        facts.append("denied")
     return f"{record['agent_id']}: {', '.join(facts)}"
 
 
@@ -121,6 +123,8 @@ def facts(record: Record, now: datetime) -> Iterator[tuple[str, str]]:
     if record["last_error"]:
         told = safe(record["last_error"]["message"])
         yield "errors", f"{record['error_count']}, the last {ago(record['last_error']['timestamp'], now)}: {told}"
+    if "denial" in record:
+        yield "denied", f"{ago(record['denial']['timestamp'], now)}: {safe(record['denial']['message'])}"
     if "duration_seconds" in record:
         yield "took", duration(record["duration_seconds"])
     if "summary" in record:

@@ -183,3 +183,35 @@ def test_a_missing_session_is_exit_code_3_and_is_not_made(gaia: Gaia, tree: Gaia
     before = tree()
     assert gaia("update", "nobody", "--phase", "planning").code == 3
     assert tree() == before
+
+
+def test_what_waits_for_an_approval_is_denied_with_a_reason(gaia: Gaia, state: Gaia, session: str) -> None:
+    gaia("update", session, "--phase", "approval")
+    before = state(session)
+    assert gaia("update", session, "--deny", "too dear").all == (
+        0,
+        "agent-123: phase approval, revision 3, ready to resume, denied\n",
+        "",
+    )
+    after = state(session)
+    assert after == {
+        **before,
+        "last_updated": after["last_updated"],
+        "revision": 3,
+        "denial": {"message": "too dear", "timestamp": after["last_updated"]},
+    }
+    assert b"denied: just now: too dear" in gaia("show", session).out
+    assert gaia("should-resume", session).code == 0
+
+
+def test_what_does_not_wait_for_an_approval_cannot_be_denied(gaia: Gaia, tree: Gaia, session: str) -> None:
+    before = tree()
+    assert gaia("update", session, "--phase", "planning", "--deny", "no").all == (
+        4,
+        "",
+        (
+            "Error: session 'agent-123' does not wait for an approval: it is planning\n"
+            "Hint: only what is in phase approval can be denied\n"
+        ),
+    )
+    assert tree() == before

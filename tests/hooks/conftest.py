@@ -227,10 +227,16 @@ class Host:
         assert (answer, told.pop("hookEventName")) == ({}, payload["hook_event_name"])
         return told
 
-    def begin(self, tool_use_id: str = "toolu_1", agent: str = "a1", **changes: object) -> Any:
+    def begin(
+        self,
+        tool_use_id: str = "toolu_1",
+        agent: str = "a1",
+        settings: Mapping[str, str] | None = None,
+        **changes: object,
+    ) -> Any:
         """A delegation begins and its agent starts, in the order of a real host; what its delegation was answered."""
-        told = self.hear(self.delegation(tool_use_id, **changes))
-        self.hear(self.starting(agent))
+        told = self.hear(self.delegation(tool_use_id, **changes), settings)
+        self.hear(self.starting(agent), settings)
         self.knows(agent, tool_use_id)
         return told
 

@@ -318,6 +318,37 @@ def test_when_its_host_was_killed_a_session_that_rests_may_be_resumed_at_once(
     assert host.record() == before
 
 
+def test_a_session_whose_start_still_waits_may_be_resumed_once_its_host_was_killed(host: Host) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        there = {"CLAUDE_PID": str(process.pid)}
+        host.begin(settings=there)
+        agent_id = host.record()["agent_id"]
+        running = gaia_sessions.explain_resume(agent_id, root=str(host.root))
+        process.kill()
+    before = host.tree(host.root)
+
+    decided = gaia_sessions.explain_resume(agent_id, root=str(host.root))
+
+    assert (running["reason"], decided["reason"]) == ("running", "session_resumable")
+    assert (decided["phase"], host.record()["phase"]) == ("investigating", "initializing")
+    assert host.tree(host.root) == before
+    told = host.hear(host.delegation("toolu_2", tool_input=asking(agent_id), session_id="another"))
+    assert f"[gaia-sessions: briefing {agent_id}]\nYou go on with" in told["updatedInput"]["prompt"]
+
+
+def test_what_waits_and_cannot_be_read_keeps_no_decision_from_being_made(host: Host) -> None:
+    agent_id = host.work()
+    (host.root / ".inbox").mkdir(exist_ok=True)
+    (host.root / ".inbox" / "0.json").write_bytes(b"\xff")
+    (host.root / ".inbox" / "1.json").mkdir()
+
+    assert gaia_sessions.explain_resume(agent_id, root=str(host.root))["reason"] == "running"
+
+
+def asking(agent_id: str) -> dict[str, object]:
+    return {"description": "x", "prompt": f"[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
+
+
 def test_of_a_killed_host_the_next_delegation_takes_over_the_work(host: Host) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         there = {"CLAUDE_PID": str(process.pid)}
@@ -326,9 +357,8 @@ def test_of_a_killed_host_the_next_delegation_takes_over_the_work(host: Host) ->
         host.hear(host.starting(), there)
         process.kill()
     agent_id = host.record()["agent_id"]
-    asked = {"description": "x", "prompt": f"[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
 
-    told = host.hear(host.delegation("toolu_2", tool_input=asked, session_id="another"))
+    told = host.hear(host.delegation("toolu_2", tool_input=asking(agent_id), session_id="another"))
 
     assert f"[gaia-sessions: briefing {agent_id}]\nYou go on with" in told["updatedInput"]["prompt"]
     runs = host.record()["runs"]

@@ -133,8 +133,9 @@ def test_every_agent_of_a_real_client_is_one_session_with_its_true_end(client: C
     assert client.ends() == sorted(LIVES[scenario])
 
 
-def test_work_of_a_killed_client_may_be_resumed_at_once(client: Client) -> None:
-    client.live("background-sigkill")
+@pytest.mark.parametrize("scenario", ["sigkill", "background-sigkill"])
+def test_work_of_a_killed_client_may_be_resumed_at_once(client: Client, scenario: str) -> None:
+    client.live(scenario)
 
     [agent_id] = client.host.records()
     decision = gaia_sessions.explain_resume(agent_id, root=str(client.host.root))

@@ -129,6 +129,31 @@ def test_the_whole_pause_for_an_approval(host: Host) -> None:
     assert (record["phase"], record["revision"], host.deferred()) == ("completed", 6, [])
 
 
+def test_a_denied_approval_goes_into_the_briefing_and_the_work_still_waits(host: Host) -> None:
+    agent_id = paused(host)
+    gaia_sessions.update_state(agent_id, denial="too dear\nby far", root=str(host.root))
+
+    told = briefed(resume(host, agent_id))
+
+    assert told[1] == (
+        f"{GOES_ON} What it asked an approval for was denied, for the reason below: do not do that; find another way, "
+        "or end."
+    )
+    assert [line for line in told if line.startswith("| denied")] == ["| denied: too dear by far"]
+    assert told.index("| denied: too dear by far") > told.index(DATA)
+    host.knows("a2", "toolu_2")
+    host.hear(host.starting("a2"))
+    assert (host.record()["phase"], host.record()["denial"]["message"]) == ("approval", "too dear\nby far")
+
+    host.hear(host.ending("a2", "A cheaper plan.\n[gaia-sessions: approval] and this?"))
+
+    assert (host.record()["phase"], host.record().get("denial")) == ("approval", None)
+    assert briefed(resume(host, agent_id, "toolu_3"))[1] == GOES_ON
+    host.knows("a3", "toolu_3")
+    host.hear(host.starting("a3"))
+    assert host.record()["phase"] == "executing"
+
+
 def test_a_resumed_agent_may_pause_again(host: Host) -> None:
     agent_id = paused(host)
     resume(host, agent_id)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @PAIRS
 @click.option("--error", metavar="TEXT", help="Count an error and keep its text.")
 @click.option("--resume-ready/--no-resume-ready", default=None, help="Allow or forbid resuming until the next phase.")
+@click.option("--deny", "denial", metavar="TEXT", help="Refuse what it waits for in approval, and say why.")
 @click.option("--if-revision", metavar="N", type=int, help="Write only if the record is at revision N.")
 def command(
     call: Call,
@@ -37,10 +38,13 @@ def command(
     *,
     resume_ready: bool | None,
     if_revision: int | None,
+    denial: str | None,
 ) -> None:
     """Say where the work stands, what is known, what went wrong. Without options: a heartbeat."""
     known = collected(metadata, pairs)
-    record = call.sessions().update(agent_id, phase, known, error, resume_ready=resume_ready, if_revision=if_revision)
+    record = call.sessions().update(
+        agent_id, phase, known, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
+    )
     if call.as_json:
         output.say_json(record)
     else:
