@@ -44,8 +44,18 @@ _NOTIFICATION = "<task-notification>"
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
-def events_of(hook: str, payload: Payload, config: Config, now: datetime) -> list[Event]:
-    """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
+def events_of(
+    hook: str,
+    payload: Payload,
+    config: Config,
+    now: datetime,
+    *,
+    tools: bool = False,  # noqa: ARG001
+) -> list[Event]:
+    """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else.
+
+    tools: also of what a sub-agent does with its tools.
+    """
     name = payload.get("hook_event_name")
     if not isinstance(name, str) or name not in HEARD_BY[hook]:
         return []

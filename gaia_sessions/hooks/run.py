@@ -58,11 +58,13 @@ _LONGEST_ERROR = 500
 
 def main(hook: str, arguments: list[str]) -> int:
     """Runs ``hook`` on standard input; with ``--test``, tries the whole flow. The exit code of the script: 0."""
-    if arguments:
+    wiring = _wiring(arguments)
+    if wiring is None:
         from .selftest import main as test
 
         return test(hook, arguments)
-    call = Call(hook)
+    host, tools = wiring
+    call = Call(hook, host, tools=tools)
     try:
         call.climb()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # a host must never notice that we failed
@@ -72,10 +74,16 @@ def main(hook: str, arguments: list[str]) -> int:
 
 
 class Call:
-    """One call of one hook, from the first byte read to the line in the log."""
+    """One call of one hook, from the first byte read to the line in the log.
 
-    def __init__(self, hook: str) -> None:
+    host: the host that the hook was wired for, if that was said. tools: whether what sub-agents do with their
+    tools is followed.
+    """
+
+    def __init__(self, hook: str, host: str | None = None, *, tools: bool = False) -> None:
         self.hook = hook
+        self.host = host
+        self.tools = tools
         self.started = time.monotonic()
         self.now = utc_now()
         self.of_a_host = True  # until it is plain that nobody but a person can have asked
@@ -133,10 +141,11 @@ class Call:
     def _take_in(self, payload: Payload, config: Config) -> None:
         if self.off:
             return
-        from . import claude_code
+        from . import hosts
 
-        told = claude_code.events_of(self.hook, payload, config, self.now)
-        wanted = [event for event in told if _is_tracked(event, config, claude_code.GENERAL)]
+        host = hosts.module_of(hosts.named(self.host, payload, os.environ))
+        told = host.events_of(self.hook, payload, config, self.now, tools=self.tools)
+        wanted = [event for event in told if _is_tracked(event, config, host.GENERAL)]
         if told and not wanted:
             self.off = True
             return
@@ -203,6 +212,20 @@ class Call:
     def _note_deferred(self, applied: list[str]) -> None:
         if applied:
             self.line["inbox"] = applied
+
+
+def _wiring(arguments: list[str]) -> tuple[str | None, bool] | None:
+    """The host and whether tools are followed, as whoever wired the hook wrote it; None for what only people write."""
+    given = iter(arguments)
+    host, tools = None, False
+    for word in given:
+        if word == "--host":
+            host = next(given, None)
+        elif word == "--track-tools":
+            tools = True
+        else:
+            return None
+    return host, tools
 
 
 def _is_tracked(event: Event, config: Config, general: str) -> bool:

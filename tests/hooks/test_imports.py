@@ -43,8 +43,8 @@ STORE = words("""
 """)
 DIRECT = LADDER | STORE | {"hooks.direct", "lifecycle"}
 PASSED_BY = LADDER | words("""
-    checks events hooks.agent_files hooks.claude_code hooks.marker hooks.payload hooks.speech ids keyfile phases shape
-    stores stores.atomic stores.directory stores.root
+    checks events hooks.agent_files hooks.claude_code hooks.hosts hooks.marker hooks.payload hooks.speech ids keyfile
+    phases shape stores stores.atomic stores.directory stores.root
 """)
 NEWS = words("events lifecycle lifecycle.done lifecycle.news")
 FINALIZING = NEWS | words("lifecycle.beginning lifecycle.sessions")
