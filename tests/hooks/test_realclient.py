@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from tests.hooks.test_lives import End
 
 HERE = Path(__file__).parent
-SCRIPT = HERE.parents[1] / "hooks" / "every_event.py"
+CHECKOUT = HERE.parents[1]
+SCRIPT = CHECKOUT / "hooks" / "every_event.py"
 VERSIONS = ("2.1.197", "2.1.330")
 EVENTS = [
     *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "SubagentStart", "SubagentStop"),
@@ -73,8 +74,23 @@ class Client:
         settings = self.host.project / ".claude" / "settings.json"
         settings.write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
 
-    def live(self, scenario: str, *scenarios: Path) -> Client:
-        self.configure()
+    @property
+    def program(self) -> Path:
+        """The client itself."""
+        return Path(os.environ["REALCLIENT_BASE"], "client", "node_modules", ".bin", "claude")
+
+    def with_plugin(self, scenario: str) -> Path:
+        """The same scenario with this checkout as a plugin of the client."""
+        files = (HERE / "scenarios.json", self.harness / "scenarios.json")
+        known = {key: value for file in files for key, value in json.loads(file.read_text(encoding="utf-8")).items()}
+        file = self.host.folder / "plugin.json"
+        plugged = {**known[scenario], "args": ["--plugin-dir", str(CHECKOUT)]}
+        file.write_text(json.dumps({scenario: plugged}), encoding="utf-8")
+        return file
+
+    def live(self, scenario: str, *scenarios: Path, wired: bool = True) -> Client:
+        if wired:
+            self.configure()
         environment = {
             **os.environ,
             "REALCLIENT_SCENARIOS": str(scenarios[0] if scenarios else HERE / "scenarios.json"),
@@ -88,7 +104,7 @@ class Client:
             env=environment,
         )
         assert done.returncode == 0, done.stderr
-        assert self.errors.read_bytes() == b""
+        assert not wired or self.errors.read_bytes() == b""
         return self
 
     def ends(self) -> list[End]:
@@ -131,6 +147,38 @@ def test_every_agent_of_a_real_client_is_one_session_with_its_true_end(client: C
     client.live(scenario)
 
     assert client.ends() == sorted(LIVES[scenario])
+
+
+def test_the_plugin_is_valid_to_the_strictest_eye(client: Client) -> None:
+    done = subprocess.run(
+        [client.program, "plugin", "validate", "--strict", CHECKOUT], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, "Validation passed" in done.stdout) == (0, True), done.stdout
+
+
+@pytest.mark.parametrize("scenario", ["single", "background", "sub-error-400", "sigint"])
+def test_the_plugin_alone_is_as_good_as_the_settings(client: Client, scenario: str) -> None:
+    client.live(scenario, client.with_plugin(scenario), wired=False)
+
+    assert client.ends() == sorted(LIVES[scenario])
+    assert "gaia-sessions:gaia-sessions" in client.requests("main")[0], "the skill is on offer"
+
+
+@pytest.mark.parametrize("scenario", ["single", "background", "nested"])
+def test_the_plugin_beside_the_settings_changes_nothing_twice(client: Client, scenario: str) -> None:
+    client.live(scenario, client.with_plugin(scenario))
+
+    assert client.ends() == sorted(LIVES[scenario])
+    root = str(client.host.root)
+    for agent_id in client.host.records():
+        kinds = [str(entry["kind"]) for entry in events_of(root, agent_id)]
+        assert sorted(set(kinds)) == sorted(kinds)
+
+
+def events_of(root: str, agent_id: str) -> list[Any]:
+    """What the journal of a session says, line by line."""
+    return list(gaia_sessions.session_events(agent_id, root=root))
 
 
 @pytest.mark.parametrize("scenario", ["sigkill", "background-sigkill"])

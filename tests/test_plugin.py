@@ -1,0 +1,59 @@
+"""The checkout as a plugin of Claude Code: its manifest, its hooks and its skill say what the package does."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import gaia_sessions
+from gaia_sessions.cli.group import COMMANDS
+from gaia_sessions.hooks import HOOK
+from gaia_sessions.hooks.claude_code import HEARD_BY
+from gaia_sessions.phases import PHASES
+
+CHECKOUT = Path(__file__).parents[1]
+SKILL = CHECKOUT / "hooks" / "skills" / "gaia-sessions" / "SKILL.md"
+
+
+def document(*names: str) -> Any:
+    return json.loads(CHECKOUT.joinpath(*names).read_text(encoding="utf-8"))
+
+
+def test_the_manifest_is_of_this_version_and_points_to_the_skills() -> None:
+    manifest = document(".claude-plugin", "plugin.json")
+
+    assert (manifest["name"], manifest["version"]) == ("gaia-sessions", gaia_sessions.__version__)
+    assert CHECKOUT.joinpath(manifest["skills"], "gaia-sessions", "SKILL.md").is_file()
+    assert "hooks" not in manifest, "the client takes hooks/hooks.json by itself, and named again it is an error"
+
+
+def test_the_plugin_hears_every_event_the_hook_is_there_for_through_one_script() -> None:
+    hooks = document("hooks", "hooks.json")["hooks"]
+
+    assert set(hooks) == set(HEARD_BY[HOOK])
+    script = "${CLAUDE_PLUGIN_ROOT}/hooks/every_event.py"
+    command = {"type": "command", "command": "python3", "args": [script], "timeout": 5}
+    assert [group["hooks"] for [group] in hooks.values()] == [[command]] * len(hooks)
+    assert CHECKOUT.joinpath("hooks", "every_event.py").is_file()
+
+
+def test_the_plugin_hears_the_same_tools_as_the_settings_in_the_guide() -> None:
+    guide = (CHECKOUT / "hooks" / "README.md").read_text(encoding="utf-8")
+    [wired] = re.findall(r"```json\n(\{\n  \"hooks\".*?)```", guide, re.DOTALL)
+
+    assert matchers(document("hooks", "hooks.json")) == matchers(json.loads(wired))
+
+
+def matchers(settings: Any) -> dict[str, str | None]:
+    return {event: group.get("matcher") for event, [group] in settings["hooks"].items()}
+
+
+def test_the_skill_names_commands_phases_and_markers_that_exist() -> None:
+    text = SKILL.read_text(encoding="utf-8")
+
+    assert text.startswith("---\nname: gaia-sessions\ndescription: ")
+    named = set(re.findall(r"(?:`|^ +)gaia-sessions ([a-z-]+)", text, re.MULTILINE))
+    assert {"update", "list", "should-resume"} <= named <= set(COMMANDS)
+    assert {f"`{phase}`" for phase in PHASES} <= set(re.findall(r"`[a-z]+`", text))
