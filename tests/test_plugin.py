@@ -29,6 +29,13 @@ def test_the_manifest_is_of_this_version_and_points_to_the_skills() -> None:
     assert "hooks" not in manifest, "the client takes hooks/hooks.json by itself, and named again it is an error"
 
 
+def test_the_checkout_is_a_marketplace_of_one() -> None:
+    market = document(".claude-plugin", "marketplace.json")
+
+    [plugin] = market["plugins"]
+    assert (market["name"], plugin["name"], plugin["source"]) == ("gaia-sessions", "gaia-sessions", "./")
+
+
 def test_the_plugin_hears_every_event_the_hook_is_there_for_through_one_script() -> None:
     hooks = document("hooks", "hooks.json")["hooks"]
 
