@@ -36,6 +36,7 @@ class Config:
     hooks: False switches the hooks off. ignore_agents: agent types the hooks leave alone.
     note: which sub-agents are told how to pause: ``all``, those that ``resume``, or none (``off``).
     track: ``all`` sub-agents, or only those of a ``named`` type, not the host's general one.
+    report_command: whether sub-agents are told the command to report with; it takes a permission rule.
     store_description, keep_last_message: whether a delegation's description and an agent's last
     message are kept in the record.
     """
@@ -49,6 +50,7 @@ class Config:
         "lock_timeout",
         "max_errors",
         "note",
+        "report_command",
         "store_description",
         "track",
     )
@@ -61,6 +63,7 @@ class Config:
     ignore_agents: tuple[str, ...]
     note: str
     track: str
+    report_command: bool
     store_description: bool
     keep_last_message: bool
 

@@ -26,7 +26,12 @@ if TYPE_CHECKING:
         agent's own first message name. spoke: there was a last message, kept or not; of a failure, that
         the agent itself told it. again: the agent had been kept going after an earlier stop. launch: the
         host said that it launched the agent, not that it woke. interrupted: somebody stopped it.
-        running: the host's agents that are alive. transcript_path: the agent's own.
+        worked: the agent was at work, though nobody told of its start. unkeyed: which delegation it works on
+        the host tells later. recurring: the ``tool_use_id`` is no id of the host but made of what was asked,
+        and comes again when the same is asked again.
+        running: the host's agents that are alive. transcript_path: the agent's own. call: the host's key
+        for the very use of a tool that is told of; tool_name: which tool an agent uses; writes: it edited
+        something, or ran a command that does not only read.
         """
 
         kind: str
@@ -54,10 +59,16 @@ if TYPE_CHECKING:
         again: bool
         launch: bool
         interrupted: bool
+        worked: bool
+        unkeyed: bool
+        recurring: bool
         running: list[str]
         outcome: str
         summary: str
         error: str
+        tool_name: str
+        call: str
+        writes: bool
 
 
 DELEGATE = "delegate"
@@ -72,6 +83,9 @@ SESSION_START = "session_start"
 SESSION_END = "session_end"
 MAIN_STOP = "main_stop"
 FINALIZE = "finalize"
+CALL = "call"
+PERMISSION = "permission"
+TOOL = "tool"
 
 KINDS = (
     DELEGATE,  # a sub-agent is about to be started
@@ -86,6 +100,9 @@ KINDS = (
     SESSION_END,
     MAIN_STOP,  # the main agent ended its turn
     FINALIZE,  # somebody said how the work ended
+    CALL,  # an agent is about to use a tool
+    PERMISSION,  # somebody is asked whether it may
+    TOOL,  # it has used it
 )
 
 _texts = (
@@ -105,12 +122,15 @@ _texts = (
     "key_name",
     "summary",
     "error",
+    "tool_name",
+    "call",
 )
 
 check_event = members(
     {"kind": one_of(KINDS), "at": time},
     dict.fromkeys(_texts, text)
-    | dict.fromkeys(("background", "spoke", "again", "launch", "interrupted"), flag)
+    | dict.fromkeys(("background", "spoke", "again", "launch", "interrupted", "writes"), flag)
+    | dict.fromkeys(("worked", "unkeyed", "recurring"), flag)
     | dict.fromkeys(("resume", "mentioned", "running"), each(text))
     | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_process},
 )

@@ -123,8 +123,16 @@ class Run(_Shape):
     end: End | None = None
     detail: str | None = None
     reported: Phase | None = None
+    inferred: Phase | None = None
     last_message: str | None = None
     transcript_path: str | None = None
+
+
+class Tools(_Shape):
+    """How often the agent used each tool; kept where the host was asked to tell of tools."""
+
+    counts: dict[str, Number]
+    recent: list[str] = Field(description="The host's keys of the latest calls that were counted.")
 
 
 def _check_numbers(runs: list[Run]) -> list[Run]:
@@ -153,6 +161,7 @@ class Session(_Shape):
     continues: str | None = Field(default=None, description="The finished session whose work this one goes on with.")
     denial: Denial | None = None
     runs: Annotated[list[Run], AfterValidator(_check_numbers)] | None = None
+    tools: Tools | None = None
     finalized_at: Time | None = None
     duration_seconds: Annotated[float, Field(ge=0)] | None = None
     summary: str | None = None

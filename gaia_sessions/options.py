@@ -90,6 +90,7 @@ OPTIONS: dict[str, Option] = {
     "ignore_agents": Option("hooks.ignore_agents", _names, default=(), wanted="a list of agent types"),
     "note": Option("hooks.note", _note, default="all", wanted='"all", "resume" or "off"'),
     "track": Option("hooks.track", _track, default="all", wanted='"all" or "named"'),
+    "report_command": Option("hooks.report_command", _switch, default=False, wanted="true or false"),
     "store_description": Option("hooks.store_description", _switch, default=True, wanted="true or false"),
     "keep_last_message": Option("hooks.keep_last_message", _switch, default=True, wanted="true or false"),
 }

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from .shape import HostProcess, Record
 
 _BOOT = "/proc/sys/kernel/random/boot_id"
+_SELF = "/proc/self"
 _PID_NS = "/proc/self/ns/pid"
 _MACHINE = "/etc/machine-id"
 _FURTHEST = 32
+_DIGITS_OF_PID = 10
 _LENGTH_OF_MACHINE = 32
 _HEX = frozenset("0123456789abcdef")
 # Of /proc/PID/stat, after the name in brackets: the parent, and the start in clock ticks since the boot.
@@ -34,6 +36,12 @@ def describe(pid: int) -> HostProcess | None:
     return {"pid": pid, "started": stat[_STARTED], **here} if stat and here else None
 
 
+def of_host(names: tuple[str, ...], told: str = "") -> HostProcess | None:
+    """The process whose pid the host itself ``told``, else the nearest ancestor called one of ``names``."""
+    pid = int(told) if told.isdecimal() and len(told) < _DIGITS_OF_PID else nearest_ancestor(names)
+    return describe(pid) if pid else None
+
+
 def nearest_ancestor(names: tuple[str, ...]) -> int | None:
     """The pid of the nearest ancestor of this process whose program is called one of ``names``."""
     return next((pid for pid in _ancestors() if _program(pid) in names), None)
@@ -41,18 +49,57 @@ def nearest_ancestor(names: tuple[str, ...]) -> int | None:
 
 def is_gone(process: HostProcess) -> bool:
     """Whether ``process`` is proved to have ended: looked for where its pid means something, or its boot is over."""
+    return fate(process)[0] is True
+
+
+def fate(process: HostProcess) -> tuple[bool | None, str]:
+    """Whether ``process`` has ended, None where that cannot be told from here, and in words what says so."""
     here = _here()
     if here is None or "boot_id" not in process:
-        return False
+        return None, "nothing can be told of its host's process"
     if process["boot_id"] != here["boot_id"]:
-        return "machine" in here and process.get("machine") == here["machine"]
+        if "machine" in here and process.get("machine") == here["machine"]:
+            return True, "the machine of its host was started anew since"
+        return None, "its host ran in another boot, on a machine that is not known to be this one"
     if process.get("pid_ns") != here["pid_ns"] or "pid" not in process or "started" not in process:
-        return False
+        return None, "its host runs in another pid namespace, or its pid is not known"
+    return _looked_for(process["pid"], process["started"])
+
+
+def _looked_for(pid: int, started: str) -> tuple[bool | None, str]:
     try:
-        stat = _stat(process["pid"])
-    except OSError:  # it may be there, and only be hidden from us
+        stat = _stat(pid)
+    except OSError:
+        return None, f"process {pid}, its host, may not be looked at"
+    if stat is None:
+        return (
+            (None, f"process {pid}, its host, is hidden") if _is_hidden(pid) else (True, f"no process {pid}, its host")
+        )
+    if stat[_STARTED] != started:
+        return True, f"process {pid} is another one than its host by now"
+    if stat[0] in "ZX":
+        return True, f"process {pid}, its host, has ended"
+    return False, f"process {pid}, its host, is there"
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether the process is there all the same: ``/proc`` mounted with ``hidepid=2`` denies those of other users."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
         return False
-    return stat is None or stat[_STARTED] != process["started"] or stat[0] in "ZX"
+    except OSError:
+        return True
+    return True  # or it began just now: that proves nothing either
+
+
+def seen(pid: int) -> tuple[str, str] | None:
+    """What the program of process ``pid`` is called, and the letter of its state, as proc(5) has it; None for none."""
+    try:
+        stat = _stat(pid)
+    except OSError:
+        return None
+    return (_program(pid), stat[0]) if stat else None
 
 
 def runs_gone(record: Record) -> frozenset[int]:
@@ -64,6 +111,8 @@ def runs_gone(record: Record) -> frozenset[int]:
 def _here() -> HostProcess | None:
     try:
         here: HostProcess = {"boot_id": _content(_BOOT), "pid_ns": os.readlink(_PID_NS)}
+        if os.readlink(_SELF) != str(os.getpid()):  # the table is that of another pid namespace
+            return None
     except OSError:
         return None
     machine = _machine()

@@ -54,8 +54,15 @@ if TYPE_CHECKING:
         end: str
         detail: str
         reported: str
+        inferred: str
         last_message: str
         transcript_path: str
+
+    class Tools(TypedDict):
+        """How often the agent used each tool, and the host's keys of the latest calls that were counted."""
+
+        counts: dict[str, int]
+        recent: list[str]
 
     class Record(TypedDict):
         agent_id: str
@@ -75,6 +82,7 @@ if TYPE_CHECKING:
         continues: NotRequired[str]
         denial: NotRequired[Denial]
         runs: NotRequired[list[Run]]
+        tools: NotRequired[Tools]
         finalized_at: NotRequired[str]
         duration_seconds: NotRequired[float]
         summary: NotRequired[str]
@@ -136,7 +144,7 @@ _run = members(
     {"run": count_from(1)},
     dict.fromkeys(_run_texts, text)
     | dict.fromkeys(("claimed_at", "started_at", "ended_at"), time)
-    | {"host_process": check_process, "background": flag, "end": one_of(ENDS), "reported": _phase},
+    | {"host_process": check_process, "background": flag, "end": one_of(ENDS), "reported": _phase, "inferred": _phase},
 )
 
 _each_run = each(_run)
@@ -149,6 +157,15 @@ def _runs(value: object, where: str) -> None:
             raise InvalidInput(
                 f"runs are numbered from 1 in their order: {number} is wanted", f"{where}[{number - 1}].run"
             )
+
+
+_each_count = count_from(1)
+
+
+def _counts(value: object, where: str) -> None:
+    mapping(value, where)
+    for name, number in value.items():  # type: ignore[attr-defined]  # just checked
+        _each_count(number, f"{where}.{name}")
 
 
 check_record = members(
@@ -172,6 +189,7 @@ check_record = members(
         "continues": text,
         "denial": _told,
         "runs": _runs,
+        "tools": members({"counts": _counts, "recent": each(text)}, {}),
         "finalized_at": time,
         "duration_seconds": seconds,
         "summary": text,

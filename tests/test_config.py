@@ -24,6 +24,7 @@ DEFAULTS: dict[str, object] = {
     "lock_timeout": 10.0,
     "max_errors": 3,
     "note": "all",
+    "report_command": False,
     "store_description": True,
     "track": "all",
 }
@@ -128,6 +129,8 @@ VALUES: list[tuple[str, str, str, str, object]] = [
     ("note", '[hooks]\nnote = "all"', "NOTE", "all", "all"),
     ("note", '[hooks]\nnote = "resume"', "NOTE", "resume", "resume"),
     ("note", '[hooks]\nnote = "off"', "NOTE", "off", "off"),
+    ("report_command", "[hooks]\nreport_command = true", "REPORT_COMMAND", "yes", True),
+    ("report_command", "hooks.report_command = false", "REPORT_COMMAND", "0", False),
     ("track", '[hooks]\ntrack = "all"', "TRACK", "all", "all"),
     ("track", '[hooks]\ntrack = "named"', "TRACK", "named", "named"),
 ]
@@ -156,7 +159,7 @@ NOTE = '"all", "resume" or "off" is wanted'
 TRACK = '"all" or "named" is wanted'
 ALL_KEYS = (
     "the settings are durability, hooks.enabled, hooks.ignore_agents, hooks.keep_last_message, "
-    "hooks.note, hooks.store_description, hooks.track, idle_minutes, lock_timeout, max_errors"
+    "hooks.note, hooks.report_command, hooks.store_description, hooks.track, idle_minutes, lock_timeout, max_errors"
 )
 
 BAD_LINES: list[tuple[str, str, str]] = [
@@ -185,6 +188,7 @@ BAD_LINES: list[tuple[str, str, str]] = [
     ('hooks.ignore_agents = ["a", 1]', "hooks.ignore_agents = ['a', 1]", "a list of agent types is wanted"),
     ("hooks.store_description = []", "hooks.store_description = []", SWITCH),
     ("hooks.keep_last_message = 0", "hooks.keep_last_message = 0", SWITCH),
+    ("hooks.report_command = 1", "hooks.report_command = 1", SWITCH),
     ('hooks.note = "some"', "hooks.note = 'some'", NOTE),
     ("hooks.note = false", "hooks.note = False", NOTE),
     ('hooks.note = ["all"]', "hooks.note = ['all']", NOTE),

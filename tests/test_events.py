@@ -42,6 +42,12 @@ STOP: dict[str, Any] = {
     "outcome": "completed",
     "summary": "s",
     "error": "e",
+    "tool_name": "Bash",
+    "call": "c",
+    "writes": True,
+    "worked": True,
+    "unkeyed": True,
+    "recurring": True,
 }
 
 TEXTS = [
@@ -61,9 +67,11 @@ TEXTS = [
     "told_id",
     "summary",
     "error",
+    "tool_name",
+    "call",
 ]
 
-FLAGS = ["background", "spoke", "again", "launch", "interrupted"]
+FLAGS = ["background", "spoke", "again", "launch", "interrupted", "writes", "worked", "unkeyed", "recurring"]
 LISTS = ["resume", "mentioned", "running"]
 KINDS_IN_WORDS = (
     "delegate",
@@ -78,6 +86,9 @@ KINDS_IN_WORDS = (
     "session_end",
     "main_stop",
     "finalize",
+    "call",
+    "permission",
+    "tool",
 )
 
 FAULTS: list[tuple[str, Any, str, str]] = [

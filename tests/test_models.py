@@ -50,6 +50,7 @@ RUN: dict[str, Any] = {
     "end": "stopped",
     "detail": "d",
     "reported": "approval",
+    "inferred": "executing",
     "last_message": "m",
     "transcript_path": "/t",
 }
@@ -77,6 +78,7 @@ FULL: dict[str, Any] = {
     "continues": "agent-0",
     "denial": {"message": "no", "timestamp": MOMENT},
     "runs": [RUN, {"run": 2}],
+    "tools": {"counts": {"Bash": 2, "Read": 1}, "recent": ["t1", "t2", "t3"]},
     "finalized_at": MOMENT,
     "duration_seconds": 12.5,
     "summary": "done",
@@ -247,6 +249,9 @@ KEYS_OF_HOST = {
     "outcome": st.sampled_from(OUTCOMES),
     "summary": st.just("s"),
     "error": st.sampled_from(["", "boom"]),
+    "tool_name": st.sampled_from(["Bash", "Read"]),
+    "call": st.sampled_from(["c1", "c2", "c3"]),
+    "writes": st.booleans(),
 }
 
 

@@ -18,16 +18,18 @@ KEY = "toolUseId"
 
 _FIRST_WORDS = 1 << 15
 _MOST_AGENTS = 1000
-_PREFIX, _SUFFIX = "agent-", ".meta.json"
+_PREFIX, _SUFFIX, _TRANSCRIPT = "agent-", ".meta.json", ".jsonl"
 _AGENT_ID = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
 def note_of(transcript_path: Json, host_agent_id: str) -> str | None:
     """Where the host notes under ``KEY`` which delegation ``host_agent_id`` works on; None for impossible names."""
-    folder = _folder(transcript_path)
-    if folder is None or not _AGENT_ID.issuperset(host_agent_id):
-        return None
-    return os.path.join(folder, f"{_PREFIX}{host_agent_id}{_SUFFIX}")
+    return _file_of(transcript_path, host_agent_id, _SUFFIX)
+
+
+def transcript_of(transcript_path: Json, host_agent_id: str) -> str | None:
+    """Where the host keeps the transcript of ``host_agent_id``; None for impossible names."""
+    return _file_of(transcript_path, host_agent_id, _TRANSCRIPT)
 
 
 def delegation_of(transcript_path: Json, host_agent_id: str) -> str | None:
@@ -64,10 +66,17 @@ def first_words(agent_transcript_path: Json) -> str:
         os.close(fd)
 
 
+def _file_of(transcript_path: Json, host_agent_id: str, suffix: str) -> str | None:
+    folder = _folder(transcript_path)
+    if folder is None or not _AGENT_ID.issuperset(host_agent_id):
+        return None
+    return os.path.join(folder, f"{_PREFIX}{host_agent_id}{suffix}")
+
+
 def _folder(transcript_path: Json) -> str | None:
     if not _is_path(transcript_path):
         return None
-    return os.path.join(str(transcript_path).removesuffix(".jsonl"), "subagents")
+    return os.path.join(str(transcript_path).removesuffix(_TRANSCRIPT), "subagents")
 
 
 def _is_path(value: Json) -> bool:

@@ -1,13 +1,15 @@
 """What the host is answered, and through it an agent: mostly nothing.
 
-Owns when an answer is due and its shape, as Claude Code obeyed it in real runs. A stop is never answered:
-any output would keep the agent going. A delegation is answered only when it goes on with earlier work:
-of two hooks that rewrite a prompt the last wins whole.
+Owns when an answer is due and its shape, as real clients obeyed it; which of them a host obeys, and how it
+is told to delegate with another prompt, its module says. A stop is never answered: any output would keep the
+agent going. A delegation is answered only when it goes on with earlier work.
 """
 
 from __future__ import annotations
 
 from gaia_sessions import events
+
+from .hosts import module_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,32 +43,33 @@ class Answering:
 
 def answer(asked: Answering) -> Answer | None:
     """The JSON for the host, or None for silence."""
-    find = _ANSWERS.get(asked.event["kind"])
+    kind = asked.event["kind"]
+    find = _ANSWERS.get(kind) if kind in module_of(asked.event["host"]).OBEYS else None
     told = find(asked) if find else None
     if told is None:
         return None
-    return {"hookSpecificOutput": {"hookEventName": asked.payload["hook_event_name"], **told}}
+    name = asked.payload.get("hook_event_name") or asked.payload.get("hookEventName")
+    return {"hookSpecificOutput": {"hookEventName": name, **told}}
 
 
-def _briefed(asked: Answering) -> Answer | None:
-    """The whole input again, since it is replaced whole, with the briefing at the end of its prompt."""
-    resumed, given = asked.done.resumed, asked.payload.get("tool_input")
-    if resumed is None or not isinstance(given, dict):
+def _prompted(asked: Answering) -> Answer | None:
+    if asked.done.resumed is None:
         return None
-    from .speech import NOTE, briefing
+    from .prompts import rewritten
 
-    parts = [given.get("prompt"), briefing(resumed, asked.done.reason)]
-    if asked.config.note == "resume":  # at the start it cannot be told yet which agent goes on with something
-        parts.append(NOTE)
-    return {"updatedInput": {**given, "prompt": "\n\n".join(part for part in parts if isinstance(part, str))}}
+    return rewritten(asked, module_of(asked.event["host"]))
 
 
 def _noted(asked: Answering) -> Answer | None:
-    if asked.event.get("launch") or asked.config.note != "all":
+    if asked.payload.get("hook_event_name") != "SubagentStart" or asked.config.note != "all":
         return None
     from .speech import NOTE
 
-    return {"additionalContext": NOTE}
+    if not asked.config.report_command:
+        return {"additionalContext": NOTE}
+    from .prompts import how_to_report
+
+    return {"additionalContext": "\n".join([NOTE, *how_to_report(asked)])}
 
 
 def _way_back(asked: Answering) -> Answer | None:
@@ -105,7 +108,7 @@ def _may_be_resumed(record: Record, asked: Answering) -> bool:
 
 
 _ANSWERS: dict[str, Callable[[Answering], Answer | None]] = {
-    events.DELEGATE: _briefed,
+    events.DELEGATE: _prompted,
     events.START: _noted,
     events.RETURNED: _way_back,
     events.NOTIFICATION: _way_back,

@@ -16,9 +16,7 @@ from gaia_sessions.phases import ABANDONED, COMPLETED, FAILED
 from gaia_sessions.shape import LONGEST_MESSAGE
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .agent_files import KEY, agent_of, delegation_of, first_words, note_of
-from .marker import read_briefed, read_marker, read_mentions, read_requests
-from .payload import Told, clean, element_in, key_in, one_line
+from .payload import Told, element_in, key_in, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,46 +35,52 @@ PROGRAMS = ("claude",)
 PID = "CLAUDE_PID"
 
 GENERAL = "general-purpose"
-LONGEST_PURPOSE = 200
+OBEYS = frozenset([events.DELEGATE, events.START, events.RETURNED, events.NOTIFICATION, events.SESSION_START])
+PROMPT = "prompt"
 
 _AGENT_TOOLS = ("Agent", "Task")
 _NOTIFICATION = "<task-notification>"
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
-def events_of(
-    hook: str,
-    payload: Payload,
-    config: Config,
-    now: datetime,
-    *,
-    tools: bool = False,  # noqa: ARG001
-) -> list[Event]:
+def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:
     """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else.
 
     tools: also of what a sub-agent does with its tools.
     """
     name = payload.get("hook_event_name")
-    if not isinstance(name, str) or name not in HEARD_BY[hook]:
-        return []
     told = Told(HOST, payload, config, now)
-    return _READINGS[name](told) if told.host_session_id else []
+    if not isinstance(name, str) or not told.host_session_id:
+        return []
+    found = _READINGS[name](told) if name in HEARD_BY[hook] else []
+    if found or not tools or not told.key("agent_id") or _is_of_agent_tool(told):
+        return found
+    from . import claude_tools
+
+    return claude_tools.events_of(told)
+
+
+def rewritten(asked: Payload, prompt: str) -> dict[str, object]:
+    """How this host is told to delegate with ``prompt``: its whole input, since that is replaced whole."""
+    return {"updatedInput": {**asked, PROMPT: prompt}}
 
 
 def _pre_tool_use(told: Told) -> list[Event]:
     if told.payload.get("tool_name") == "SendMessage":
         to = key_in(told.asked, "to")
-        return [told.event(events.MESSAGE, host_agent_id=to)] if to else []
+        return [told.event(events.MESSAGE, host_agent_id=to, call=told.key("tool_use_id"))] if to else []
     tool_use_id = told.key("tool_use_id")
     if not _is_of_agent_tool(told) or not tool_use_id or not isinstance(told.payload.get("tool_input"), dict):
         return []
+    from .marker import read_mentions, read_requests
+
     words = f"{told.asked.get('prompt')}\n{told.asked.get('description')}"
     background = told.asked.get("run_in_background")
     event = told.event(
         events.DELEGATE,
         tool_use_id=tool_use_id,
         agent_name=_asked_name(told),
-        purpose=_purpose(told),
+        purpose=told.purpose(told.asked.get("description")),
         parent_host_agent_id=told.key("agent_id"),
         background=background if isinstance(background, bool) else None,
         resume=read_requests(words) or None,
@@ -88,7 +92,12 @@ def _pre_tool_use(told: Told) -> list[Event]:
 
 def _subagent_start(told: Told) -> list[Event]:
     keys = _keys_of_agent(told)
-    return [told.event(events.START, **keys, host_process=_host_process())] if keys else []
+    if not keys:
+        return []
+    from .agent_files import transcript_of
+
+    transcript = transcript_of(told.payload.get("transcript_path"), str(keys["host_agent_id"]))
+    return [told.event(events.START, **keys, host_process=_host_process(), transcript_path=transcript)]
 
 
 def _subagent_stop(told: Told) -> list[Event]:
@@ -96,6 +105,9 @@ def _subagent_stop(told: Told) -> list[Event]:
     keys = _keys_of_agent(told)
     if not keys:
         return []
+    from .agent_files import first_words
+    from .marker import read_briefed
+
     transcript = told.payload.get("agent_transcript_path")
     event = told.event(
         events.STOP,
@@ -103,7 +115,7 @@ def _subagent_stop(told: Told) -> list[Event]:
         told_id=None if keys["tool_use_id"] else read_briefed(first_words(transcript)),
         again=told.payload.get("stop_hook_active") is True,
         transcript_path=transcript if isinstance(transcript, str) else None,
-        **_last_words(told),
+        **told.last_words(told.text("last_assistant_message")),
     )
     return [event]
 
@@ -113,10 +125,12 @@ def _stop_failure(told: Told) -> list[Event]:
     agent = told.key("agent_id")
     if not agent:
         return [told.event(events.MAIN_STOP)]
+    from .agent_files import delegation_of
+
     error = told.text("last_assistant_message") or told.text("error")
     tool_use_id = delegation_of(told.payload.get("transcript_path"), agent)
     keys = {"host_agent_id": agent, "agent_name": told.key("agent_type"), "tool_use_id": tool_use_id}
-    return [_failure(told, error, **keys, spoke=True)]
+    return [told.failure(error, **keys, spoke=True)]
 
 
 def _post_tool_use(told: Told) -> list[Event]:
@@ -124,7 +138,7 @@ def _post_tool_use(told: Told) -> list[Event]:
     found = response if isinstance(response, dict) else {}
     if told.payload.get("tool_name") == "TaskStop":
         agent = key_in(found, "task_id")
-        return [_failure(told, "stopped by the main agent", host_agent_id=agent, interrupted=True)] if agent else []
+        return [told.failure("stopped by the main agent", host_agent_id=agent, interrupted=True)] if agent else []
     tool_use_id, agent = told.key("tool_use_id"), key_in(found, "agentId")
     if not _is_of_agent_tool(told) or not tool_use_id:
         return []
@@ -138,10 +152,12 @@ def _post_tool_use_failure(told: Told) -> list[Event]:
     tool_use_id = told.key("tool_use_id")
     if not _is_of_agent_tool(told) or not tool_use_id:
         return []
+    from .agent_files import agent_of
+
     interrupted = told.payload.get("is_interrupt") is True or None
     agent = agent_of(told.payload.get("transcript_path"), tool_use_id)
     keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _asked_name(told)}
-    return [_failure(told, told.text("error"), **keys, interrupted=interrupted)]
+    return [told.failure(told.text("error"), **keys, interrupted=interrupted)]
 
 
 def _post_tool_batch(told: Told) -> list[Event]:
@@ -155,6 +171,8 @@ def _refused(told: Told, call: Payload) -> list[Event]:
     tool_use_id, response = key_in(call, "tool_use_id"), call.get("tool_response")
     if call.get("tool_name") not in _AGENT_TOOLS or not tool_use_id or not isinstance(response, str):
         return []
+    from .agent_files import agent_of
+
     agent = agent_of(told.payload.get("transcript_path"), tool_use_id)
     error = one_line(response, LONGEST_MESSAGE)
     return [told.event(events.OVER, tool_use_id=tool_use_id, host_agent_id=agent, error=error)]
@@ -206,10 +224,6 @@ HEARD_BY = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",), HOO
 """Which events each hook is there for."""
 
 
-def _failure(told: Told, error: str, **keys: object) -> Event:
-    return told.event(events.FAIL, **keys, error=one_line(error, LONGEST_MESSAGE) or None)
-
-
 def _is_of_agent_tool(told: Told) -> bool:
     return told.payload.get("tool_name") in _AGENT_TOOLS
 
@@ -223,6 +237,8 @@ def _keys_of_agent(told: Told) -> dict[str, object]:
     agent, name = told.key("agent_id"), told.key("agent_type")
     if not agent or not name:
         return {}
+    from .agent_files import KEY, delegation_of, note_of
+
     transcript = told.payload.get("transcript_path")
     tool_use_id = delegation_of(transcript, agent)
     note = None if tool_use_id else note_of(transcript, agent)
@@ -230,25 +246,7 @@ def _keys_of_agent(told: Told) -> dict[str, object]:
     return {"host_agent_id": agent, "agent_name": name, "tool_use_id": tool_use_id, **noted}
 
 
-def _last_words(told: Told) -> dict[str, object]:
-    message = told.text("last_assistant_message")
-    if not message.strip():
-        return {"spoke": False}
-    marked, marked_id = read_marker(message)
-    kept = clean(message)[-LONGEST_MESSAGE:] if told.config.keep_last_message else None
-    return {"spoke": True, "marked": marked, "marked_id": marked_id, "last_message": kept}
-
-
-def _purpose(told: Told) -> str:
-    description = told.asked.get("description")
-    if not told.config.store_description or not isinstance(description, str):
-        return "general"
-    return one_line(description, LONGEST_PURPOSE) or "general"
-
-
 def _host_process() -> object:
     from gaia_sessions import processes
 
-    told = os.environ.get(PID, "")
-    pid = int(told) if told.isdecimal() and len(told) < 10 else processes.nearest_ancestor(PROGRAMS)  # noqa: PLR2004
-    return processes.describe(pid) if pid else None
+    return processes.of_host(PROGRAMS, os.environ.get(PID, ""))

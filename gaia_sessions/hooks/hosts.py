@@ -1,7 +1,8 @@
-"""Which host told: the one named by whoever wired the hook, unless the payload itself says another.
+"""Which host told: the one whose own keys are in the payload, else the one that the hook was wired for.
 
-Owns the table of hosts. Each has a module of its own that knows what it calls things; only that of the
-host that told is imported.
+Owns the table of hosts and how they are told apart. Some read the settings of another and run our hook as
+that one would, so what only one host sends beats the wiring. Each has a module of its own that knows what
+it calls things; only that of the host that told is imported.
 """
 
 from __future__ import annotations
@@ -13,18 +14,57 @@ if TYPE_CHECKING:
 
     from gaia_sessions.strictjson import Json
 
+    Payload = dict[str, Json]
+
 CLAUDE_CODE = "claude-code"
+CODEX = "codex"
+QWEN_CODE = "qwen-code"
+GEMINI_CLI = "gemini-cli"
+CURSOR = "cursor"
+COPILOT = "copilot"
+FACTORY = "factory"
 
-MODULES = {CLAUDE_CODE: "claude_code"}
-"""The hosts by the name that records have for them, and the module of each."""
+HOSTS = (CLAUDE_CODE, CODEX, QWEN_CODE, GEMINI_CLI, CURSOR, COPILOT, FACTORY)
+"""By the name that records have for them; the module of each has the same one."""
+
+_OF_GEMINI = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 
 
-def named(host: str | None, payload: dict[str, Json], environ: Mapping[str, str]) -> str:  # noqa: ARG001
+def named(host: str | None, payload: Payload, environ: Mapping[str, str]) -> str:
     """The name of the host that sent ``payload``; ``host`` is the one the hook was wired for, if that was said."""
-    return host if host in MODULES else CLAUDE_CODE
+    wired = host if host in HOSTS else CLAUDE_CODE
+    told = _by_own_keys(payload)
+    if told is None and wired == CLAUDE_CODE:
+        told = _by_environment(payload, environ)
+    return told or wired
 
 
 def module_of(host: str) -> ModuleType:
     """What knows the words of ``host``."""
-    found: ModuleType = __import__(f"gaia_sessions.hooks.{MODULES[host]}", fromlist=[""])  # importlib costs as much
+    name = host.replace("-", "_")
+    found: ModuleType = __import__(f"gaia_sessions.hooks.{name}", fromlist=[""])  # importlib costs as much
     return found
+
+
+def _by_own_keys(payload: Payload) -> str | None:
+    if "cursor_version" in payload:
+        return CURSOR
+    if "sessionId" in payload or "hookEventName" in payload:
+        return COPILOT
+    if "turn_id" in payload and "model" in payload:
+        return CODEX
+    return GEMINI_CLI if payload.get("hook_event_name") in _OF_GEMINI else None
+
+
+def _by_environment(payload: Payload, environ: Mapping[str, str]) -> str | None:
+    """Who put what only it knows into the environment. A client started inside another inherits that one's."""
+    session = environ.get("GEMINI_SESSION_ID")
+    if session and session == payload.get("session_id"):
+        return GEMINI_CLI
+    if "timestamp" in payload and "QWEN_PROJECT_DIR" in environ:
+        return QWEN_CODE
+    if "CLAUDE_PROJECT_DIR" in environ:
+        return None
+    if "FACTORY_PROJECT_DIR" in environ:
+        return FACTORY
+    return COPILOT if "timestamp" in payload else None

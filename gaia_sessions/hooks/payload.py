@@ -6,7 +6,9 @@ it were not there. Knows no event by name.
 
 from __future__ import annotations
 
+from gaia_sessions import events
 from gaia_sessions.clock import write_time
+from gaia_sessions.shape import LONGEST_MESSAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
     Payload = dict[str, Json]
+
+LONGEST_PURPOSE = 200
 
 _LONGEST_KEY = 512
 _LONGEST_LINE = 200
@@ -53,11 +57,36 @@ class Told:
         base = {"kind": kind, "at": write_time(self.now), "host": self.host, "host_session_id": self.host_session_id}
         return {**base, **known}  # type: ignore[typeddict-item]
 
+    def failure(self, error: str, **keys: object) -> Event:
+        """News of a failure; ``error`` on one line, if there is anything to say."""
+        return self.event(events.FAIL, **keys, error=one_line(error, LONGEST_MESSAGE) or None)
+
+    def last_words(self, message: str) -> dict[str, object]:
+        """What an event keeps of what an agent said last: its marker, and the end of it if the settings want that."""
+        if not message.strip():
+            return {"spoke": False}
+        from .marker import read_marker
+
+        marked, marked_id = read_marker(message)
+        kept = clean(message)[-LONGEST_MESSAGE:] if self.config.keep_last_message else None
+        return {"spoke": True, "marked": marked, "marked_id": marked_id, "last_message": kept}
+
+    def purpose(self, description: Json) -> str:
+        """What a delegation says of itself, if the settings let it be kept."""
+        if not self.config.store_description or not isinstance(description, str):
+            return "general"
+        return one_line(description, LONGEST_PURPOSE) or "general"
+
 
 def key_in(payload: Payload, name: str) -> str | None:
     """The same in any object."""
     value = payload.get(name)
-    return value if isinstance(value, str) and 0 < len(value) <= _LONGEST_KEY else None
+    return value if isinstance(value, str) and is_key(value) else None
+
+
+def is_key(value: str) -> bool:
+    """Whether ``value`` can be an id of a host."""
+    return 0 < len(value) <= _LONGEST_KEY
 
 
 def element_in(text: str, name: str) -> str | None:

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from gaia_sessions.config import Config
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.events import Event
-    from gaia_sessions.lifecycle.done import Done
     from gaia_sessions.stores.directory import Directory
     from gaia_sessions.stores.files import FileStore
     from gaia_sessions.stores.locks import Release
     from gaia_sessions.strictjson import Json
+
+    from .answers import Answer
 
     Payload = dict[str, Json]
 
@@ -150,10 +151,11 @@ class Call:
             self.off = True
             return
         self.line |= {"event": _shortened(payload.get(_OF_A_HOST)), **_ids(payload), "decision": "not_ours"}
-        for event in wanted:
-            self._apply(payload, event, config)
+        told = [self._apply(payload, event, config) for event in wanted]
+        self._tell([words for words in told if words])
 
-    def _apply(self, payload: Payload, event: Event, config: Config) -> None:
+    def _apply(self, payload: Payload, event: Event, config: Config) -> Answer | None:
+        """Takes ``event`` in; what the host is to be told of it."""
         from gaia_sessions.lifecycle import news
 
         store = self._store(config)
@@ -163,16 +165,19 @@ class Call:
         self.line |= {"decision": done.word, "session": done.agent_id}
         if done.refused:
             self.line["refused"] = done.refused
-        if event["kind"] in ANSWERED:
-            self._tell(payload, event, done, store, config)
-
-    def _tell(self, payload: Payload, event: Event, done: Done, store: FileStore, config: Config) -> None:
+        if event["kind"] not in ANSWERED:
+            return None
         from .answers import Answering, answer
 
-        told = answer(Answering(payload, event, done, store, config, self.now))
-        if told:
-            self.line["told"] = True
-            streams.write_output(strictjson.dump_line(told, OUTPUT_LIMIT))
+        return answer(Answering(payload, event, done, store, config, self.now))
+
+    def _tell(self, answers: list[Answer]) -> None:
+        if not answers:
+            return
+        from .speech import together
+
+        self.line["told"] = True
+        streams.write_output(strictjson.dump_line(together(answers), OUTPUT_LIMIT))
 
     def _answer(self, payload: Payload, config: Config) -> None:
         if self.off:

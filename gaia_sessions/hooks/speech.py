@@ -81,6 +81,15 @@ def paused(records: list[Record], idle: timedelta) -> str:
     return "\n".join(lines)
 
 
+def together(answers: list[dict[str, object]]) -> dict[str, object]:
+    """One answer to a payload that told of several agents, since a host reads no more than one."""
+    inside = [answer["hookSpecificOutput"] for answer in answers]
+    words = [told["additionalContext"] for told in inside if isinstance(told, dict) and "additionalContext" in told]
+    if len(words) < len(answers) or not isinstance(inside[0], dict):
+        return answers[0]
+    return {"hookSpecificOutput": {**inside[0], "additionalContext": "\n\n".join(words)}}
+
+
 def request(record: Record) -> str:
     """The line that asks for ``record``."""
     return f"{OPENING} {RESUME} {record['agent_id']}]"

@@ -52,7 +52,7 @@ def delegate(store: Store, event: Event, now: datetime, chance: Chance, config: 
     key = (event["host_session_id"], event["tool_use_id"])
     with store.exclusive(("delegation", *key), timeout):
         known = session_of_delegation(store, *key)
-        if known:
+        if known and not _comes_again(known, event):
             return _known(store, known, key, now, config.limits)
         asked = requested(store, event)
         if asked is None:
@@ -75,6 +75,12 @@ def session_of_delegation(store: Store, host_session_id: str, tool_use_id: str) 
     agent_id = store.find(runs.delegation_alias(host_session_id, tool_use_id))
     record = _readable(store, agent_id) if agent_id else None
     return record if record and runs.run_of_delegation(record, host_session_id, tool_use_id) else None
+
+
+def _comes_again(record: Record, event: Event) -> bool:
+    """Whether the host has no ids, and what was asked in the same words before is over."""
+    run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
+    return "recurring" in event and run is not None and runs.has_ended(run)
 
 
 def _known(store: Store, record: Record, key: tuple[str, str], now: datetime, limits: Limits) -> Done:

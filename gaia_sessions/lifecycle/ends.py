@@ -6,7 +6,7 @@ Owns which evidence is which end. What an end does is in ``endings``.
 from __future__ import annotations
 
 from gaia_sessions import events, runs
-from gaia_sessions.clock import read_time
+from gaia_sessions.clock import read_time, write_time
 from gaia_sessions.endings import (
     ended,
     is_news,
@@ -24,7 +24,7 @@ from gaia_sessions.shape import DENIED, KILLED, LONGEST_MESSAGE, RETURNED, STOPP
 from gaia_sessions.shape import FAILED as RUN_FAILED
 from gaia_sessions.stores.journal import EVENTS
 
-from .done import KEYS_DISAGREE, Done
+from .done import KEYS_DISAGREE, KNOWN, Done
 from .joins import change_joined, entry_of, find_run, is_of_agent
 
 TYPE_CHECKING = False
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gaia_sessions.events import Event
     from gaia_sessions.shape import Record, Run
     from gaia_sessions.stores.port import Store
+    from gaia_sessions.strictjson import Json
 
 _TOLD = ("last_message", "transcript_path")
 
@@ -75,14 +76,25 @@ def notify(store: Store, event: Event, now: datetime, timeout: float) -> Done:
 
 
 def message(store: Store, event: Event, now: datetime, timeout: float) -> Done:  # noqa: ARG001  # all take it
-    """Somebody wrote to the agent: kept as evidence. If that wakes it, its start says so."""
+    """Somebody wrote to the agent: kept as evidence, once. If that wakes it, its start says so."""
     found = find_run(store, event)
     if isinstance(found, Done):
         return found
     agent_id, number = found
-    record = store.read(agent_id)
-    store.append(agent_id, EVENTS, [entry_of(event, number)(record)], timeout=timeout)
+    with store.exclusive(("message", event["host_session_id"], event["host_agent_id"]), timeout):
+        record = store.read(agent_id)
+        told = entry_of(event, number)(record)
+        if any(_is_same_call(entry, told) for entry in store.entries(agent_id, EVENTS)):
+            return Done(KNOWN, record=record)
+        store.append(agent_id, EVENTS, [told], timeout=timeout)
     return Done("noted", record=record)
+
+
+def _is_same_call(entry: object, told: dict[str, Json]) -> bool:
+    """Whether ``entry`` of a journal is about the very call of a tool that ``told`` is about."""
+    evidence: Json = told["evidence"]
+    named = isinstance(evidence, dict) and "call" in evidence
+    return named and isinstance(entry, dict) and (entry.get("kind"), entry.get("evidence")) == (told["kind"], evidence)
 
 
 class _News:
@@ -93,12 +105,13 @@ class _News:
         self.now = now
 
     def stop(self, record: Record, run: Run) -> Record:
+        told: Run = {**self._told(), **said(self.event.get("marked"))}
         if self._comes_again_after(run) and may_be_rejudged(record, run):
-            return restopped(record, run, {**self._told(), **said(self.event.get("marked"))}, self.now)
+            return record if _said_before(run, told) else restopped(record, run, told, self.now)
         record, run = self._begun(record, run)
         if not self.event.get("spoke"):
             return stopped_silently(record, run, self.now)
-        return ended(record, run, STOPPED, {**self._told(), **said(self.event.get("marked"))}, self.now)
+        return ended(record, run, STOPPED, told, self.now)
 
     def fail(self, record: Record, run: Run) -> Record:
         record, run = self._begun(record, run)
@@ -135,19 +148,33 @@ class _News:
         return bool(news) and self.now >= read_time(run["ended_at"])
 
     def _begun(self, record: Record, run: Run) -> tuple[Record, Run]:
-        """Whoever names an agent for the run knows that it started."""
-        if "host_agent_id" not in self.event or "host_agent_id" in run:
+        """Whoever names an agent for the run, or tells of its work, knows that it started."""
+        known = self._start_of(run)
+        if not known:
             return record, run
         record = undenied(record, run, self.now)
         run = record["runs"][run["run"] - 1]
-        record = runs.begun(record, run, {"host_agent_id": self.event["host_agent_id"]}, self.now)
+        record = runs.begun(record, run, known, self.now)
         return record, record["runs"][run["run"] - 1]
+
+    def _start_of(self, run: Run) -> Run:
+        """What the news adds to what is known of the start: an agent nobody told of began when it was delegated."""
+        if "host_agent_id" in self.event:
+            return {} if "host_agent_id" in run else {"host_agent_id": self.event["host_agent_id"]}
+        if "worked" not in self.event or runs.has_begun(run):
+            return {}
+        return {"started_at": run.get("claimed_at") or write_time(self.now)}
 
     def _told(self) -> Run:
         return {key: self.event[key] for key in _TOLD if key in self.event}  # type: ignore[literal-required, return-value]
 
     def _detail(self, otherwise: str) -> Run:
         return {"detail": (self.event.get("error") or otherwise)[:LONGEST_MESSAGE]}
+
+
+def _said_before(run: Run, told: Run) -> bool:
+    """Whether a stop tells again, word for word, what the last one told: then there is nothing to judge anew."""
+    return bool(told) and told.items() <= run.items() and run.get("detail") == told.get("detail")
 
 
 def _standing(record: Record) -> str:

@@ -29,7 +29,10 @@ LATEST = 0
 """In the place of a run's number: whichever is the latest when the event is applied."""
 
 _ENDING = ("end", "detail")
-_KEYS = ("host", "host_session_id", "host_agent_id", "tool_use_id", "outcome", "interrupted", "background", "again")
+_KEYS = (
+    *("host", "host_session_id", "host_agent_id", "tool_use_id", "tool_name", "call"),
+    *("outcome", "interrupted", "background", "again"),
+)
 
 
 def change_joined(store: Store, event: Event, timeout: float, rule: Rule, word: Callable[[Record], str]) -> Done:
@@ -76,6 +79,15 @@ def find_run(store: Store, event: Event) -> tuple[str, int] | Done:
         return Done(KEYS_DISAGREE)
     agent_id, number, *_ = found[0]
     return agent_id, number
+
+
+def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> Record:
+    """The session that exactly this agent of a host works on, or worked on last. Raises ``SessionNotFound``."""
+    agent_id = store.find(runs.agent_alias(host_session_id, host_agent_id))
+    record = store.read(agent_id) if agent_id and is_agent_id(agent_id) else None
+    if record is None or not runs.run_of_agent(record, host_session_id, host_agent_id):
+        raise SessionNotFound(f"of agent {host_agent_id}")
+    return record
 
 
 def aliases_of(event: Event) -> tuple[Alias, ...]:

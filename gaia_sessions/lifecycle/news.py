@@ -13,6 +13,7 @@ from datetime import timedelta
 from gaia_sessions.clock import read_time
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure
 from gaia_sessions.events import (
+    CALL,
     DELEGATE,
     FAIL,
     FINALIZE,
@@ -20,11 +21,13 @@ from gaia_sessions.events import (
     MESSAGE,
     NOTIFICATION,
     OVER,
+    PERMISSION,
     RETURNED,
     SESSION_END,
     SESSION_START,
     START,
     STOP,
+    TOOL,
     check_event,
 )
 
@@ -50,14 +53,15 @@ WAITS_FOR_KEY = timedelta(minutes=10)
 def take_in(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> Done:
     """What was done with ``event``; what cannot be done yet is ``deferred``, durably.
 
-    Waits at most ``timeout`` seconds for whoever holds its session. Raises what the use cases raise, but
+    Waits at most ``timeout`` seconds for whoever holds its session; what an agent does with its tools is
+    let go after that, since there is always more of it. Raises what the use cases raise, but
     never ``LockTimeout``, and ``StoreFailure`` only if not even deferring is possible.
     """
     try:
         done = _apply(store, event, now, config, timeout)
     except (LockTimeout, StoreFailure):
         done = Done(BUSY, event.get("agent_id"))
-    if done.word != BUSY and not _may_be_joined(event, done):
+    if event["kind"] in _OF_TOOLS or (done.word != BUSY and not _may_be_joined(event, done)):
         return done
     store.defer(event, now)
     return Done(DEFERRED, done.agent_id)
@@ -115,7 +119,8 @@ def _tried(store: Store, event: Event, config: Config) -> tuple[bool, str]:
 
 def _may_be_joined(event: Event, done: Done) -> bool:
     """Whether the news may only have come too early: before its session, or before the host noted its key."""
-    early = done.word == NOT_JOINED or (done.word == NO_KEY and "key_file" in event)
+    keyed_later = "key_file" in event or "unkeyed" in event
+    early = done.word == NOT_JOINED or (done.word == NO_KEY and keyed_later)
     return early and event["kind"] in _MAY_COME_EARLY
 
 
@@ -149,9 +154,13 @@ def _apply(store: Store, event: Event, now: datetime, config: Config, timeout: f
         return Done("heard")
     if kind == FINALIZE:
         return _finalize(store, event, now, timeout)
-    from . import ends
+    if kind in _OF_TOOLS:
+        from .tools import follow as use_case
+    else:
+        from . import ends
 
-    return ends.USE_CASES[kind](store, event, now, timeout)
+        use_case = ends.USE_CASES[kind]
+    return use_case(store, event, now, timeout)
 
 
 def _with_key(event: Event) -> Event:
@@ -174,10 +183,12 @@ def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> Done
 _MAY_COME_EARLY = frozenset([START, STOP, FAIL, RETURNED])
 """News with the key of a delegation that may itself still wait."""
 
+_OF_TOOLS = (CALL, PERMISSION, TOOL)
+
 _NEEDED = {
     DELEGATE: ("host", "host_session_id", "tool_use_id", "agent_name", "purpose"),
     START: ("host_session_id", "host_agent_id"),
-    STOP: ("host_session_id", "host_agent_id"),
+    STOP: ("host_session_id",),
     FAIL: ("host_session_id",),
     RETURNED: ("host_session_id",),
     OVER: ("host_session_id", "tool_use_id"),
@@ -187,4 +198,7 @@ _NEEDED = {
     SESSION_END: ("host_session_id",),
     MAIN_STOP: ("host_session_id",),
     FINALIZE: ("agent_id", "outcome"),
+    CALL: ("host_session_id", "host_agent_id"),
+    PERMISSION: ("host_session_id", "host_agent_id"),
+    TOOL: ("host_session_id", "host_agent_id", "tool_name", "call"),
 }

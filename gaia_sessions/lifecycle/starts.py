@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
     from .beginning import Chance
 
-_OF_THE_AGENT = ("host", "host_session_id", "host_agent_id", "parent_host_agent_id", "host_process", "background")
+_OF_THE_AGENT = (
+    *("host", "host_session_id", "host_agent_id", "parent_host_agent_id", "host_process"),
+    *("background", "transcript_path"),
+)
 
 
 def start(store: Store, event: Event, now: datetime, chance: Chance, timeout: float) -> Done:

@@ -58,9 +58,15 @@ def _has_unknown(store: Store, event: Event) -> bool:
 
 
 def session_end(store: Store, event: Event, now: datetime, timeout: float) -> Done:
-    """The host's session is over, and every agent of it with it."""
+    """The host's session is over, and every agent of it with it.
+
+    A host that tells of no starts says by ``worked`` that whatever it had not refused before was at work.
+    """
 
     def rule(record: Record, run: Run) -> Record:
+        if "worked" in event and not (runs.has_begun(run) or runs.has_ended(run)):
+            record = runs.begun(record, run, {"started_at": run.get("claimed_at") or event["at"]}, now)
+            run = record["runs"][run["run"] - 1]
         end = ENDED_WITH_HOST if runs.has_begun(run) else DENIED
         record = ended(record, run, end, {"detail": "the host's session ended"}, now)
         return settled(record, record["runs"][run["run"] - 1], now)

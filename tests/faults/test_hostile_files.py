@@ -43,6 +43,7 @@ WRONG: dict[str, tuple[object, ...]] = {
     "history_dropped": COUNT,
     "runs": (None, {}, "x", 1, [1], [{}], [{"run": 0}], [{"run": 1, "end": "well"}]),
     "denial": (None, True, 1, "x", [], {}, {"message": "x"}, {"message": 1, "timestamp": "2026-01-08T18:05:30Z"}),
+    "tools": (None, [], {}, {"counts": {}}, {"counts": {"x": 0}, "recent": []}, {"counts": {}, "recent": [1]}),
     "finalized_at": TIME,
     "duration_seconds": (None, True, -1, -0.5, "1", []),
     "summary": TEXT,

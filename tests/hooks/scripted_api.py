@@ -1,8 +1,9 @@
-"""The harness's scripted API, which can also say the lines that our hooks told the main agent.
+"""The harness's scripted API, which can also say the lines that our hooks told the agents.
 
 Inside its scripts ``{{resume:N}}`` becomes the N-th line, counted from 0, with which a paused session can be
-gone on with, as it stands in the request: what the client did not pass on cannot be said. Started by the
-harness like its own, with ``GAIA_REALCLIENT`` naming where that is.
+gone on with, and ``{{report}}`` the command that a sub-agent was told to report with, as they stand in the
+request: what the client did not pass on cannot be said. Started by the harness like its own, with
+``GAIA_REALCLIENT`` naming where that is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+_REPORT = re.compile(r"report where you stand with: (.+?) \(or ")
 _RESUME = re.compile(r"\[gaia-sessions: resume agent-[0-9a-f-]+\]")
 
 
@@ -25,14 +27,17 @@ class Seen(threading.local):
     def __init__(self, agents: re.Pattern[str]) -> None:
         self.agents = agents
         self.lines: list[str] = []
+        self.report = ""
 
     def findall(self, text: str) -> list[str]:
         self.lines = list(dict.fromkeys(_RESUME.findall(text)))
+        self.report = next(iter(_REPORT.findall(text)), "")
         return self.agents.findall(text)
 
     def filled(self, value: Any) -> Any:
         if isinstance(value, str):
-            return re.sub(r"\{\{resume:(\d+)\}\}", lambda match: self.lines[int(match[1])], value)
+            value = re.sub(r"\{\{resume:(\d+)\}\}", lambda match: self.lines[int(match[1])], value)
+            return value.replace("{{report}}", self.report)
         if isinstance(value, list):
             return [self.filled(item) for item in value]
         if isinstance(value, dict):

@@ -424,6 +424,30 @@ def test_a_message_to_a_running_agent_changes_nothing_but_its_journal(host: Host
     assert [entry["kind"] for entry in journal(host, agent_id)] == ["delegate", "start", "message"]
 
 
+def test_every_message_is_kept_once_however_often_it_is_told(host: Host) -> None:
+    agent_id = host.work()
+
+    for call in ("toolu_m", "toolu_m", "toolu_n", "toolu_m"):
+        host.hear({**host.messaging(), "tool_use_id": call})
+
+    told = [entry for entry in journal(host, agent_id) if entry["kind"] == "message"]
+    assert [entry["evidence"]["call"] for entry in told] == ["toolu_m", "toolu_n"]
+
+
+def test_a_stop_after_a_blocked_one_that_is_told_twice_is_judged_once(host: Host) -> None:
+    agent_id = host.work()
+    host.hear(host.ending(message="First try."))
+    host.hear(host.ending(message="Second try.", stop_hook_active=True))
+    before = host.record()
+
+    host.hear(host.ending(message="Second try.", stop_hook_active=True))
+
+    assert (host.record(), before["runs"][0]["last_message"]) == (before, "Second try.")
+    assert [entry["kind"] for entry in journal(host, agent_id)] == ["delegate", "start", "stop", "stop"]
+    host.hear(host.ending(message="[gaia-sessions: approval] well?", stop_hook_active=True))
+    assert host.record()["phase"] == "approval"
+
+
 @pytest.mark.parametrize("to", ["scout", "", None, 7, "a" * 600, "../a1"])
 def test_a_message_to_whom_no_session_knows_is_none_of_ours(host: Host, to: Any) -> None:
     host.work()

@@ -54,6 +54,10 @@ STARTING = HOST | words("hooks.answers lifecycle.beginning lifecycle.starts proc
 ENDING = HOST | {"lifecycle.ends"}
 TURNING = HOST | {"lifecycle.turns"}
 DECIDING = words("hooks.answers policy processes")
+FOLLOWING = PASSED_BY | STORE | NEWS | words("hooks.claude_tools lifecycle.tools tool_use")
+COMMAND = words("readonly shell")
+OTHER = BEGINNING - {"hooks.claude_code", "hooks.agent_files"} | words("hooks.both_ends hooks.reading")
+OPENSSL = words("_blake2 _hashlib hashlib")
 
 
 def imported(host: Host, *command: str | Path, told: str = "") -> set[str]:
@@ -70,10 +74,10 @@ def imported(host: Host, *command: str | Path, told: str = "") -> set[str]:
     return {line.rpartition("|")[2].strip() for line in lines[1:]}
 
 
-def over_the_floor(host: Host, hook: str, told: object) -> tuple[set[str], set[str]]:
+def over_the_floor(host: Host, hook: str, told: object, *wired: str) -> tuple[set[str], set[str]]:
     """What the hook imports and a bare interpreter does not: of this package, and of everything else."""
     words = told if isinstance(told, str) else json.dumps(told)
-    names = imported(host, SCRIPTS / f"{hook}.py", told=words) - imported(host, "-c", "pass")
+    names = imported(host, SCRIPTS / f"{hook}.py", *wired, told=words) - imported(host, "-c", "pass")
     ours = {name for name in names if name.partition(".")[0] == "gaia_sessions"}
     return {name.removeprefix("gaia_sessions").removeprefix(".") for name in ours}, names - ours
 
@@ -220,7 +224,7 @@ def test_a_resume_is_claimed_and_briefed_with_these_and_no_more(host: Host) -> N
 
     ours, others = over_the_floor(host, "every_event", host.delegation("toolu_2", tool_input=asked))
 
-    assert sorted(ours - (BEGINNING | DECIDING)) == []
+    assert sorted(ours - (BEGINNING | DECIDING | {"hooks.prompts"})) == []
     assert sorted(others - STANDARD) == []
     assert host.log("hook")[-1]["decision"] == "claimed"
 
@@ -243,10 +247,77 @@ def test_a_prompt_that_somebody_typed_is_passed_by_without_lifecycle(host: Host)
     assert sorted(others - STANDARD) == []
 
 
+TOOLS: dict[str, tuple[str, str, frozenset[str], str]] = {
+    "one about to be used": ("PreToolUse", "Edit", FOLLOWING, "known"),
+    "one that was used": ("PostToolUse", "Read", FOLLOWING, "noted"),
+    "a command that only reads": ("PostToolUse", "Bash", FOLLOWING | COMMAND, "noted"),
+    "an edit": ("PostToolUse", "Edit", HOST | FOLLOWING, "inferred"),
+    "one that asks for permission": ("PermissionRequest", "Bash", HOST | FOLLOWING, "inferred"),
+}
+
+
+@pytest.mark.parametrize(("event", "name", "allowed", "decision"), TOOLS.values(), ids=TOOLS)
+def test_a_tool_is_followed_with_these_and_no_more(
+    host: Host, event: str, name: str, allowed: frozenset[str], decision: str
+) -> None:
+    host.work()
+    told = host.delegation("toolu_r", hook_event_name=event, tool_name=name, tool_input={"command": "ls"})
+
+    ours, others = over_the_floor(host, "every_event", {**told, "agent_id": "a1"}, "--track-tools")
+
+    assert sorted(ours - allowed) == []
+    assert sorted(others - STANDARD) == []
+    assert host.log("hook")[-1]["decision"] == decision
+
+
+# What each other host sends to begin a delegation, beside what all of them send, and what else is imported for it.
+DELEGATIONS: dict[str, tuple[dict[str, object], frozenset[str], frozenset[str]]] = {
+    "codex": ({"tool_name": "spawn_agent", "tool_input": {"message": "Do it"}}, frozenset(), frozenset()),
+    "qwen-code": ({"tool_name": "agent", "tool_input": {"prompt": "Do it"}}, frozenset(), frozenset()),
+    "gemini-cli": (
+        {
+            "hook_event_name": "BeforeTool",
+            "tool_name": "invoke_agent",
+            "tool_input": {"agent_name": "x", "prompt": "p"},
+        },
+        words("hooks.prompts"),
+        OPENSSL,
+    ),
+    "cursor": (
+        {"hook_event_name": "subagentStart", "subagent_id": "a", "subagent_type": "x"},
+        STARTING,
+        frozenset(),
+    ),
+    "copilot": ({"tool_name": "Agent", "tool_input": {"prompt": "Do it"}}, frozenset(), frozenset()),
+    "factory": ({"tool_name": "Task", "tool_input": {"prompt": "Do it"}, "tool_use_id": None}, frozenset(), OPENSSL),
+}
+
+
+@pytest.mark.parametrize(("name", "told"), [(name, told) for name, (told, *_) in DELEGATIONS.items()], ids=DELEGATIONS)
+def test_a_delegation_of_another_host_is_taken_in_with_its_own_module(
+    host: Host, name: str, told: dict[str, object]
+) -> None:
+    _, more, standard = DELEGATIONS[name]
+    allowed = (OTHER | more | {f"hooks.{name.replace('-', '_')}"}) - {"hooks.claude_code"}
+
+    ours, others = over_the_floor(host, "every_event", {**host.delegation(), **told}, "--host", name)
+
+    assert sorted(ours - allowed) == []
+    assert sorted(others - STANDARD - standard) == []
+    assert [record["runs"][0]["host"] for record in host.records().values()] == [name]
+
+
+def test_a_tool_of_the_main_agent_is_passed_by_without_lifecycle(host: Host) -> None:
+    ours, others = over_the_floor(host, "every_event", host.delegation(tool_name="Bash"), "--track-tools")
+
+    assert sorted(ours - PASSED_BY) == []
+    assert sorted(others - STANDARD) == []
+
+
 def test_the_lists_have_no_third_party_and_nothing_that_is_not_there() -> None:
     assert sorted(STANDARD - sys.stdlib_module_names - {f"{package}.{part}" for package, part in PARTS}) == []
     package = Path(gaia_sessions.__file__).parent
-    ours = DIRECT | BEGINNING | STARTING | ENDING | TURNING | DECIDING | FINALIZING
+    ours = DIRECT | BEGINNING | STARTING | ENDING | TURNING | DECIDING | FINALIZING | FOLLOWING | COMMAND
     missing = [name for name in ours if not _is_module(package, name)]
     assert missing == []
 

@@ -79,6 +79,10 @@ class Client:
         """The client itself."""
         return Path(os.environ["REALCLIENT_BASE"], "client", "node_modules", ".bin", "claude")
 
+    def at_home(self) -> dict[str, str]:
+        """The environment of a user who has nothing of the client's yet."""
+        return {**os.environ, "HOME": str(self.host.folder), "CLAUDE_CONFIG_DIR": str(self.host.folder / "claude")}
+
     def with_plugin(self, scenario: str) -> Path:
         """The same scenario with this checkout as a plugin of the client."""
         files = (HERE / "scenarios.json", self.harness / "scenarios.json")
@@ -88,8 +92,16 @@ class Client:
         file.write_text(json.dumps({scenario: plugged}), encoding="utf-8")
         return file
 
-    def live(self, scenario: str, *scenarios: Path, wired: bool = True) -> Client:
-        if wired:
+    def install(self) -> None:
+        """The hooks as the command installs them."""
+        command = [sys.executable, "-m", "gaia_sessions", "hooks", "install", "--root", str(self.host.root)]
+        subprocess.run(command, check=True, capture_output=True, env=self.at_home())
+        self.errors.write_bytes(b"")
+
+    def live(self, scenario: str, *scenarios: Path, wired: bool = True, installed: bool = False) -> Client:
+        if installed:
+            self.install()
+        elif wired:
             self.configure()
         environment = {
             **os.environ,
@@ -144,15 +156,15 @@ def client(
 
 @pytest.mark.parametrize("scenario", LIVES)
 def test_every_agent_of_a_real_client_is_one_session_with_its_true_end(client: Client, scenario: str) -> None:
-    client.live(scenario)
+    client.live(scenario, installed=True)
 
     assert client.ends() == sorted(LIVES[scenario])
 
 
-def test_the_plugin_is_valid_to_the_strictest_eye(client: Client) -> None:
-    done = subprocess.run(
-        [client.program, "plugin", "validate", "--strict", CHECKOUT], capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize("manifest", ["plugin.json", "marketplace.json"])
+def test_the_plugin_is_valid_to_the_strictest_eye(client: Client, manifest: str) -> None:
+    command = [str(client.program), "plugin", "validate", "--strict", str(CHECKOUT / ".claude-plugin" / manifest)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=client.at_home())
 
     assert (done.returncode, "Validation passed" in done.stdout) == (0, True), done.stdout
 
@@ -165,15 +177,18 @@ def test_the_plugin_alone_is_as_good_as_the_settings(client: Client, scenario: s
     assert "gaia-sessions:gaia-sessions" in client.requests("main")[0], "the skill is on offer"
 
 
-@pytest.mark.parametrize("scenario", ["single", "background", "nested"])
+TWICE = ["single", "background", "nested", "send-message-resume", "stop-block-by-other-hook"]
+
+
+@pytest.mark.parametrize("scenario", TWICE)
 def test_the_plugin_beside_the_settings_changes_nothing_twice(client: Client, scenario: str) -> None:
     client.live(scenario, client.with_plugin(scenario))
 
     assert client.ends() == sorted(LIVES[scenario])
     root = str(client.host.root)
     for agent_id in client.host.records():
-        kinds = [str(entry["kind"]) for entry in events_of(root, agent_id)]
-        assert sorted(set(kinds)) == sorted(kinds)
+        told = [(entry["kind"], entry["evidence"]) for entry in events_of(root, agent_id)]
+        assert [entry for entry in told if told.count(entry) > 1] == []
 
 
 def events_of(root: str, agent_id: str) -> list[Any]:

@@ -63,7 +63,7 @@ class Replay:
         self.folder = folder
         self.root = folder / "project" / ".claude" / "session"
         self.sessions: dict[tuple[str, str], str] = {}
-        self.stopped: set[tuple[str, str]] = set()
+        self.stopped: dict[tuple[str, str], object] = {}
         self.silent: set[tuple[str, str]] = set()
         self.early: set[tuple[str, str]] = set()
         self.faults: list[object] = []
@@ -118,13 +118,14 @@ class Replay:
         return set()
 
     def _ended(self, payload: Any, key: tuple[str, str]) -> set[str]:
-        """The session of a stop, the first time, and whenever its agent had been kept going since."""
+        """The session of a stop, the first time, and whenever its agent was kept going and said something else."""
         if key not in self.sessions:
             self.early.add(key)
             return set()
-        if key in self.stopped and not payload["stop_hook_active"]:
+        said = payload.get("last_assistant_message")
+        if key in self.stopped and (not payload["stop_hook_active"] or said == self.stopped[key]):
             return set()
-        self.stopped.add(key)
+        self.stopped[key] = said
         if "last_assistant_message" not in payload:
             self.silent.add(key)
         return {self.sessions[key]}
@@ -189,7 +190,7 @@ def test_a_host_that_was_seen_at_work_is_taken_in_without_a_word(replayed: dict[
 
     assert replay.faults == []
     assert sorted((run.key, run.agent_id) for run in replay.runs()) == sorted(replay.sessions.items())
-    assert {run.key for run in replay.runs() if run.end == "stopped"} == replay.stopped
+    assert {run.key for run in replay.runs() if run.end == "stopped"} == set(replay.stopped)
     assert {run.key for run in replay.runs() if run.end == "stopped" and not run.is_over} == replay.silent
     assert {run.phase for run in replay.runs() if run.is_over} <= set(ENDED)
     assert {run.phase for run in replay.runs() if not run.is_over} <= {"initializing", "investigating"}

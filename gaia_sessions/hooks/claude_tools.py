@@ -1,0 +1,57 @@
+"""Claude Code: what its sub-agents do with their tools, as normal events.
+
+Owns which of its tools edit and which run commands; of every other one nothing is concluded. That a tool
+is about to be used proves nothing: a rule, a hook or a person may refuse it, and then the host says no
+more of it (seen in runs of 2.1.197 and 2.1.330). Only what came after it counts. Imported only where
+whoever wired the hook asked for it.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import events
+from gaia_sessions.tool_use import LONGEST_NAME
+
+from .payload import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.events import Event
+
+    from .payload import Told
+
+_EDITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
+_SHELL = "Bash"
+_OTHER_SHELL = "PowerShell"
+
+_KINDS = {
+    "PreToolUse": events.CALL,
+    "PermissionRequest": events.PERMISSION,
+    "PostToolUse": events.TOOL,
+    "PostToolUseFailure": events.TOOL,
+}
+
+
+def events_of(told: Told) -> list[Event]:
+    """What a sub-agent does with a tool that starts no other agent; nothing of the main agent's own."""
+    kind = _KINDS.get(told.text("hook_event_name"))
+    agent, name = told.key("agent_id"), one_line(told.text("tool_name"), LONGEST_NAME)
+    if not kind or not agent or not name:
+        return []
+    keys: dict[str, object] = {"host_agent_id": agent, "agent_name": told.key("agent_type"), "tool_name": name}
+    if kind != events.TOOL:
+        return [told.event(kind, **keys)]
+    call = one_line(told.text("tool_use_id"), LONGEST_NAME)
+    return [told.event(kind, **keys, call=call, writes=_writes(told, name))] if call else []
+
+
+def _writes(told: Told, name: str) -> bool:
+    """Whether it edited something, or ran a command that does not only read. An edit that failed left all as it was."""
+    if name in _EDITING:
+        return told.payload["hook_event_name"] == "PostToolUse"
+    return name == _OTHER_SHELL or (name == _SHELL and not _only_reads(told.asked.get("command")))
+
+
+def _only_reads(command: object) -> bool:
+    from gaia_sessions.readonly import only_reads
+
+    return isinstance(command, str) and only_reads(command)

@@ -1,0 +1,112 @@
+"""VS Code's agents and Copilot CLI: their hook JSON as normal events.
+
+Owns what these two call things, by their documents; no run of them was seen. They share their settings and most of
+their words, and read Claude Code's settings too. The tool that starts a sub-agent is ``Agent``, ``task`` or
+``runSubagent``; VS Code gives its use an id, Copilot CLI none, and then a delegation is known by what was asked
+of whom. The news of an agent itself has no key of its delegation. Copilot's camelCase dialect does not name its
+events and cannot be read: it must be wired by the PascalCase names. Everything in a payload is untrusted.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import events
+
+from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from .both_ends import content_key, cut_short, delegation, failed, reported, session_end
+from .payload import key_in
+from .reading import hear, host_process, only
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.events import Event
+    from gaia_sessions.strictjson import Json
+
+    from .payload import Told
+    from .reading import Readings
+
+    Payload = dict[str, Json]
+
+HOST = "copilot"
+PROGRAMS = ("copilot", "code")
+
+GENERAL = "general-purpose"
+OBEYS = frozenset([events.DELEGATE, events.START, events.RETURNED, events.SESSION_START])
+PROMPT = "prompt"
+
+_TOOLS = ("Agent", "Task", "task", "runSubagent")
+_NAMES = ("agent_type", "subagent_type", "agentName")
+_FAILED = ("failure", "error")
+
+
+def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
+    """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
+    own = {"session_id": payload.get("sessionId"), "hook_event_name": payload.get("hookEventName")}
+    return hear(HOST, _READINGS, HEARD_BY[hook], {**own, **payload}, config, now)
+
+
+def rewritten(asked: Payload, prompt: str) -> dict[str, object]:
+    """How this host is told to delegate with ``prompt``."""
+    return {"updatedInput": {**asked, PROMPT: prompt}}
+
+
+def _pre_tool_use(told: Told) -> list[Event]:
+    keys = _keys(told)
+    if not keys:
+        return []
+    recurring = None if told.key("tool_use_id") else True
+    process = host_process(PROGRAMS)
+    asked = told.asked
+    return delegation(
+        told, asked.get("prompt"), asked.get("description"), **keys, recurring=recurring, host_process=process
+    )
+
+
+def _post_tool_use(told: Told) -> list[Event]:
+    """VS Code tells a text, and only of what succeeded; Copilot CLI tells how it went."""
+    keys, text, result = _keys(told), told.payload.get("tool_response"), told.payload.get("tool_result")
+    if not keys:
+        return []
+    if isinstance(result, dict):
+        text, how = result.get("text_result_for_llm"), result.get("result_type")
+        if how == "denied":
+            return [told.event(events.OVER, **keys)]
+        if how in _FAILED:
+            return failed(told, str(text or ""), keys)
+    return reported(told, text, **keys) if isinstance(text, str) else cut_short(told, **keys)
+
+
+def _post_tool_use_failure(told: Told) -> list[Event]:
+    keys = _keys(told)
+    return [told.failure(told.text("error"), **keys)] if keys else []
+
+
+def _subagent_start(told: Told) -> list[Event]:
+    """Never joined; told so that the agent can be told how to pause."""
+    agent, name = told.key("agent_id"), told.key("agent_type")
+    return [told.event(events.START, host_agent_id=agent, agent_name=name)] if agent and name else []
+
+
+_READINGS: Readings = {
+    "PreToolUse": _pre_tool_use,
+    "PostToolUse": _post_tool_use,
+    "PostToolUseFailure": _post_tool_use_failure,
+    "SubagentStart": _subagent_start,
+    "Stop": only(events.MAIN_STOP),
+    "SessionStart": only(events.SESSION_START),
+    "SessionEnd": session_end,
+}
+
+HEARD_BY = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse",), HOOK: tuple(_READINGS)}
+"""Which events each hook is there for; of a stop these hosts tell by what the delegation returned."""
+
+
+def _keys(told: Told) -> dict[str, object]:
+    """Which delegation is meant, by its id or by what was asked of whom; empty for any other tool."""
+    prompt = told.asked.get("prompt")
+    if told.payload.get("tool_name") not in _TOOLS or not isinstance(prompt, str):
+        return {}
+    name = next((found for key in _NAMES if (found := key_in(told.asked, key))), GENERAL)
+    return {"tool_use_id": told.key("tool_use_id") or content_key(name, prompt), "agent_name": name}

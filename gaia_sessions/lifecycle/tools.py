@@ -1,0 +1,78 @@
+"""What a sub-agent does with its tools, as far as its host was asked to tell.
+
+Owns what each piece of such news does to the session it belongs to: the one that knows the agent by the
+host's own id, and no other. There are many, so none is worth waiting for: what meets a held lock, or an
+agent that no session knows, is let go.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import events, tool_use
+from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound
+from gaia_sessions.runs import agent_alias, run_of_agent
+from gaia_sessions.stores.journal import EVENTS
+
+from .done import KNOWN, NO_KEY, Done
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from gaia_sessions.events import Event
+    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.stores.port import Store
+
+    Rule = Callable[[Record, Run, Event, datetime], Record]
+
+_INFERRED = "inferred"
+
+
+def follow(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+    """``noted``; ``inferred`` if the work is seen to stand elsewhere now; ``known``; ``no_key`` if it is nobody's.
+
+    Only an inferred phase is worth a line of the journal. Raises ``LockTimeout``.
+    """
+    agent_id = store.find(agent_alias(event["host_session_id"], event["host_agent_id"]))
+    if agent_id is None:
+        return Done(NO_KEY)
+    change = _Change(event, now)
+    try:
+        record = store.change(agent_id, change.apply, timeout=timeout)
+    except (SessionNotFound, CorruptSession, NewerSchema):  # the hint led to nothing that can be followed
+        return Done(NO_KEY)
+    if change.word == _INFERRED:
+        from .joins import LATEST, entry_of
+
+        store.append(agent_id, EVENTS, [entry_of(event, LATEST)(record)], timeout=timeout)
+    return Done(change.word, record=record)
+
+
+class _Change:
+    def __init__(self, event: Event, now: datetime) -> None:
+        self.event = event
+        self.now = now
+        self.word = NO_KEY
+
+    def apply(self, record: Record) -> Record:
+        run = run_of_agent(record, self.event["host_session_id"], self.event["host_agent_id"])
+        if run is None:
+            return record
+        changed = _RULES[self.event["kind"]](record, run, self.event, self.now)
+        self.word = KNOWN if changed is record else _INFERRED if changed["phase"] != record["phase"] else "noted"
+        return changed
+
+
+def _alive(record: Record, run: Run, _event: Event, now: datetime) -> Record:
+    return tool_use.alive(record, run, now)
+
+
+def _asked(record: Record, run: Run, _event: Event, now: datetime) -> Record:
+    return tool_use.asked(record, run, now)
+
+
+def _used(record: Record, run: Run, event: Event, now: datetime) -> Record:
+    return tool_use.used(record, run, event["call"], event["tool_name"], now, writes=event.get("writes", False))
+
+
+_RULES: dict[str, Rule] = {events.CALL: _alive, events.PERMISSION: _asked, events.TOOL: _used}

@@ -1,0 +1,198 @@
+"""Whether a shell command only reads: the table of programs that change nothing.
+
+Owns that table, and which options and operands make a program of it do more than read. What is not in it,
+or not understood, is taken to change something. It is evidence of where work stands, no protection:
+somebody who wants to deceive it can. Pure.
+"""
+
+from __future__ import annotations
+
+from .shell import EXPANDED, commands_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Judge = Callable[[list[str]], bool]
+
+
+def only_reads(command: str) -> bool:
+    """Whether every program that ``command`` starts is known to change nothing, called as it is."""
+    return all(words is not None and _reads(words) for words in commands_in(command))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_READERS = _words("""
+    : [ [[ arch basename cal cat cd cksum cmp comm cut df diff dirname du echo egrep exit expr false fgrep fold free
+    getent grep groups head hexdump id join jq ls lsblk lscpu lsof md5sum nl nproc od paste pgrep printenv printf ps
+    pwd readlink realpath rev seq set sha1sum sha224sum sha256sum sha384sum sha512sum shasum sleep stat strings sum
+    tac tail test tr true tty type uname uptime wait wc whereis which who whoami
+""")
+"""Programs that only read whatever they are told."""
+
+_FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin")
+_OUR_OWN = "gaia-sessions"
+
+
+def _reads(words: list[str]) -> bool:
+    words = words[1:] if words[0] == "!" else words
+    if not words:
+        return True
+    program, arguments = _named(words[0]), words[1:]
+    if program in _READERS or arguments in (["--version"], ["--help"]):
+        return EXPANDED not in program and "/" not in program
+    judge = _JUDGES.get(program)
+    return judge is not None and not any(EXPANDED in word for word in arguments) and judge(arguments)
+
+
+def _named(word: str) -> str:
+    folder, _, name = word.rpartition("/")
+    return name if folder in _FOLDERS or name == _OUR_OWN else word
+
+
+def _without(letters: str, *names: str) -> Judge:
+    """It only reads if none of its options is, or can be short for, one of those."""
+
+    def judge(arguments: list[str]) -> bool:
+        return not any(_is_option(word, letters, names) for word in arguments)
+
+    return judge
+
+
+def _is_option(word: str, letters: str, names: tuple[str, ...]) -> bool:
+    if word.startswith("--"):
+        begun = word.partition("=")[0]
+        return len(begun) > len("--") and any(name.startswith(begun) for name in names)
+    return word.startswith("-") and not set(letters).isdisjoint(word)
+
+
+def _first_of(words: str) -> Judge:
+    """It only reads if its first argument is one of ``words``."""
+    allowed = _words(words)
+    return lambda arguments: arguments[:1] != [] and arguments[0] in allowed
+
+
+def _find(arguments: list[str]) -> bool:
+    return not any(word.startswith(("-delete", "-exec", "-fls", "-fprint", "-ok")) for word in arguments)
+
+
+def _date(arguments: list[str]) -> bool:
+    sets = any(word.startswith(("-s", "--s")) or word.replace(".", "").isdigit() for word in arguments)
+    return not sets
+
+
+def _terraform(arguments: list[str]) -> bool:
+    """A plan that is not kept is only read by whoever asked for it."""
+    keeps = any(word.startswith(("-out", "--out")) for word in arguments)
+    return arguments[:1] != [] and arguments[0] in ("graph", "output", "plan", "show", "version") and not keeps
+
+
+def _uniq(arguments: list[str]) -> bool:
+    """Its second operand is a file that it writes."""
+    return len([word for word in arguments if not word.startswith("-")]) < 2  # noqa: PLR2004  # said right above
+
+
+def _awk(arguments: list[str]) -> bool:
+    """A program that starts others, writes files or is itself in a file has one of these in its text."""
+    program_in_file = any(word.startswith(("-f", "-i", "-l", "--")) for word in arguments)
+    return not program_in_file and not any(sign in word for word in arguments for sign in (">", "|", "system"))
+
+
+_PRINTED_LINES = frozenset("0123456789,$;pdq= !")
+_FLAGS = frozenset("0123456789gIip")
+
+
+def _sed(arguments: list[str]) -> bool:
+    """One script that prints or drops lines by number, or replaces text in what is printed."""
+    operands = [word for word in arguments if not word.startswith("-")]
+    options = [word for word in arguments if word.startswith("-")]
+    return all(option in ("-n", "-E", "-r") for option in options) and operands != [] and _is_plain_script(operands[0])
+
+
+def _is_plain_script(script: str) -> bool:
+    if _PRINTED_LINES.issuperset(script):
+        return True
+    mark = script[1:2]
+    parts = script.split(mark) if script[0] == "s" and mark in tuple("/|,#@!:") else []
+    return len(parts) == len(["s", "old", "new", "flags"]) and _FLAGS.issuperset(parts[-1])
+
+
+def _xargs(arguments: list[str]) -> bool:
+    """Whatever it reads becomes arguments, so only of programs that may have any."""
+    rest = list(arguments)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in ("-I", "-L", "-n", "-P", "-d") and rest:
+            rest.pop(0)
+        elif option not in ("-0", "-r", "-I{}", "-n1"):
+            return False
+    return not rest or _named(rest[0]) in _READERS
+
+
+_GIT = _words("""
+    annotate blame cat-file check-attr check-ignore cherry count-objects describe diff diff-index diff-tree
+    for-each-ref log ls-files ls-tree merge-base name-rev range-diff rev-list rev-parse shortlog show show-ref status
+    var version whatchanged
+""")
+_GIT_ALONE = frozenset(["branch", "reflog", "remote", "remote -v", "stash list", "tag", "worktree list"])
+_GIT_LISTING = {
+    "branch": _words("-a -r -v -vv --all --contains --list --merged --no-merged --remotes --show-current"),
+    "config": _words("-l --get --get-all --get-regexp --list"),
+    "notes": _words("list show"),
+    "reflog": _words("show"),
+    "remote": _words("get-url show"),
+    "stash": _words("list show"),
+    "submodule": _words("status"),
+    "tag": _words("-l --contains --list --points-at"),
+}
+"""What those subcommands may be told to only list: these words, and names after the first of them."""
+
+
+def _git(arguments: list[str]) -> bool:
+    rest = _after_git_options(arguments)
+    if " ".join(rest) in _GIT_ALONE or not rest:
+        return True
+    if not _git_prints(rest[1:]):
+        return False
+    listing = _GIT_LISTING.get(rest[0], frozenset())
+    return rest[0] in _GIT or (rest[1:2] != [] and rest[1] in listing and _adds_only(listing, rest[2:]))
+
+
+def _after_git_options(arguments: list[str]) -> list[str]:
+    rest = arguments
+    while rest and rest[0] in ("-C", "-P", "--no-pager", "--no-optional-locks"):
+        rest = rest[2:] if rest[0] == "-C" else rest[1:]
+    return rest
+
+
+def _adds_only(listing: frozenset[str], arguments: list[str]) -> bool:
+    return all(word in listing or not word.startswith("-") for word in arguments)
+
+
+_git_prints = _without("", "--output", "--ext-diff")
+
+_JUDGES: dict[str, Judge] = {
+    "awk": _awk,
+    "command": _first_of("-v -V"),
+    "date": _date,
+    "docker": _first_of("images info inspect logs ps version"),
+    "fd": _without("xX", "--exec", "--exec-batch"),
+    "file": _without("C", "--compile"),
+    "find": _find,
+    "git": _git,
+    "kubectl": _first_of("api-resources describe explain get logs top version"),
+    "npm": _first_of("list ls outdated view"),
+    "pip": _first_of("check freeze list show"),
+    "rg": _without("", "--pre"),
+    "sed": _sed,
+    "sort": _without("o", "--output", "--compress-program"),
+    "terraform": _terraform,
+    "tree": _without("o"),
+    "uniq": _uniq,
+    "xargs": _xargs,
+    _OUR_OWN: lambda arguments: "cleanup" not in arguments,
+}
+"""What decides of the programs that can do more than read."""

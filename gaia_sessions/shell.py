@@ -1,0 +1,212 @@
+"""Which programs a shell command starts, as far as its text tells.
+
+Owns so much of the grammar of POSIX shells as that takes, and gives up at everything else: substitutions,
+redirections to files, here-documents, subshells, jobs in the background. Knows no program. Pure; ``shlex``
+knows no redirections, and importing it costs a hook more than all of this.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LONGEST = 600
+"""Characters; whoever writes a longer command writes a program, and a hook has no time to read it."""
+
+EXPANDED = "\0"
+"""Stands in a word for what only the shell itself can know."""
+
+_ORDINARY = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+*?[]%@~^!"
+_QUOTED = f"{_ORDINARY} \t\n'#|;&<>(){{}}"
+"""Characters that stand for themselves, outside of double quotes and inside; taken together they cost little."""
+
+_NOWHERE = ("/dev/null", "&1", "&2")
+_ENDS_WORD = " \t\n;|&<>"
+
+
+def commands_in(text: str) -> Iterator[list[str] | None]:
+    """The words of one program after the other; None, and then no more, where ``text`` is not understood.
+
+    Redirections to nowhere and from a file are left out; what a variable or a brace stands for is ``EXPANDED``.
+    """
+    if len(text) > LONGEST:
+        yield None
+        return
+    try:
+        yield from _Reading(text).read()
+    except _NotUnderstoodError:
+        yield None
+
+
+class _NotUnderstoodError(Exception):
+    pass
+
+
+class _Reading:
+    """One text, from its first character to its last."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.word: str | None = None
+        self.names_source = False  # the word names a file that is read from
+        self.words: list[str] = []
+        self.commands: list[list[str]] = []
+
+    def read(self) -> Iterator[list[str]]:
+        """Each command as soon as it ends: whoever has seen enough need not have the rest read."""
+        self.run_of(_ORDINARY)
+        while char := self.next():
+            special = _SPECIAL.get(char)
+            if special:
+                special(self)
+            else:
+                self.add(char)
+            yield from self.ended()
+            self.run_of(_ORDINARY)
+        self.end_command()
+        yield from self.ended()
+
+    def ended(self) -> list[list[str]]:
+        """The commands that ended since this was asked last."""
+        ended, self.commands = self.commands, []
+        return ended
+
+    def run_of(self, among: str) -> None:
+        """Adds as many as there are here of the characters ``among``."""
+        rest = self.text[self.at :]
+        length = len(rest) - len(rest.lstrip(among))
+        if length:
+            self.at += length
+            self.add(rest[:length])
+
+    def next(self) -> str:
+        """The next character, empty at the end."""
+        self.at += 1
+        return self.text[self.at - 1 : self.at]
+
+    def comes(self, among: str) -> bool:
+        """Whether the next character is one of those."""
+        return self.text[self.at : self.at + 1] in tuple(among)
+
+    def add(self, text: str) -> None:
+        self.word = (self.word or "") + text
+
+    def end_word(self) -> None:
+        if self.word is None:
+            return
+        if not self.names_source:
+            self.words.append(self.word)
+        self.word, self.names_source = None, False
+
+    def end_command(self) -> None:
+        self.end_word()
+        if self.names_source:
+            raise _NotUnderstoodError
+        if self.words:
+            self.commands.append(self.words)
+        self.words = []
+
+    def pipe(self) -> None:
+        if self.comes("|&"):
+            self.next()
+        self.end_command()
+
+    def ampersand(self) -> None:
+        """``&&`` or ``&>``; a single one would leave a job behind."""
+        char = self.next()
+        if char == "&":
+            self.end_command()
+        elif char == ">":
+            self.end_word()
+            self.output()
+        else:
+            raise _NotUnderstoodError
+
+    def output(self) -> None:
+        self.end_descriptor()
+        rest = self.text[self.at :].removeprefix(">").lstrip(" \t")
+        nowhere = next((target for target in _NOWHERE if rest.startswith(target)), None)
+        if nowhere is None or rest[len(nowhere) : len(nowhere) + 1] not in _ENDS_WORD:
+            raise _NotUnderstoodError
+        self.at = len(self.text) - len(rest) + len(nowhere)
+
+    def input(self) -> None:
+        self.end_descriptor()
+        if self.names_source or self.comes("<>&("):
+            raise _NotUnderstoodError
+        self.names_source = True
+
+    def end_descriptor(self) -> None:
+        """A number right before a redirection is no word."""
+        if self.word and self.word.isdecimal():
+            self.word = None
+        self.end_word()
+
+    def single_quotes(self) -> None:
+        inside, closed, _ = self.text[self.at :].partition("'")
+        if not closed:
+            raise _NotUnderstoodError
+        self.at += len(inside) + 1
+        self.add(inside)
+
+    def double_quotes(self) -> None:
+        self.add("")
+        self.run_of(_QUOTED)
+        while (char := self.next()) != '"':
+            if char in {"", "`"}:
+                raise _NotUnderstoodError
+            if char == "$":
+                self.variable()
+            elif char == "\\" and self.comes('$`"\\\n'):
+                self.escape()
+            else:
+                self.add(char)
+            self.run_of(_QUOTED)
+
+    def variable(self) -> None:
+        if self.comes("({'\""):
+            raise _NotUnderstoodError
+        self.add(EXPANDED)
+
+    def brace(self) -> None:
+        """``{}`` is only itself."""
+        self.add("{" if self.comes("}") else EXPANDED)
+
+    def escape(self) -> None:
+        char = self.next()
+        if not char:
+            raise _NotUnderstoodError
+        if char != "\n":
+            self.add(char)
+
+    def comment(self) -> None:
+        if self.word is not None:
+            self.add("#")
+        else:
+            self.at += len(self.text[self.at :].partition("\n")[0])
+
+    def give_up(self) -> None:
+        raise _NotUnderstoodError
+
+
+_SPECIAL: dict[str, Callable[[_Reading], None]] = {
+    " ": _Reading.end_word,
+    "\t": _Reading.end_word,
+    "\n": _Reading.end_command,
+    ";": _Reading.end_command,
+    "|": _Reading.pipe,
+    "&": _Reading.ampersand,
+    ">": _Reading.output,
+    "<": _Reading.input,
+    "'": _Reading.single_quotes,
+    '"': _Reading.double_quotes,
+    "$": _Reading.variable,
+    "{": _Reading.brace,
+    "\\": _Reading.escape,
+    "#": _Reading.comment,
+    "`": _Reading.give_up,
+    "(": _Reading.give_up,
+    ")": _Reading.give_up,
+}

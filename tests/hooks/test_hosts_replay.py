@@ -1,0 +1,222 @@
+"""Whole lives of real sub-agents of other hosts: every capture told to the one hook, in order, doubled, and mixed up.
+
+The environment is the one that each host gave its hooks, and nothing says which host it is: that must be told from
+the payload and the environment, as it must be when somebody wires the hook by hand.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.clock import utc_now
+from gaia_sessions.config import Config
+from gaia_sessions.hooks import HOOK
+from gaia_sessions.hooks.run import Call
+from gaia_sessions.lifecycle.news import apply_deferred
+from gaia_sessions.stores.files import FileStore
+from tests.hooks.test_lives import DENIED, DONE, FAILED, KILLED, WITH_HOST, Life
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.hooks.test_lives import End
+
+    Fresh = Callable[[], "OtherLife"]
+
+HOSTS = Path(__file__).parents[1] / "data" / "hosts"
+FOLDERS = {"codex": "codex-0.169.0", "qwen-code": "qwen-code-0.15.10", "gemini-cli": "gemini-cli-0.61.0"}
+CAPTURES = [(host, file) for host, folder in FOLDERS.items() for file in sorted((HOSTS / folder).glob("*.jsonl"))]
+IDS = [f"{host}-{file.stem}" for host, file in CAPTURES]
+
+# What is not in here is one delegation of an agent that did its work.
+ENDS: dict[str, list[End]] = {
+    "codex-close-agent": [KILLED],
+    "codex-multi-agent-v2": [WITH_HOST],  # its stop can be joined only where the agent's own transcript still is
+    "codex-parallel": [DONE, WITH_HOST],  # nobody waited for the second
+    "codex-pre-deny": [DENIED],
+    "codex-send-input": [DONE, DONE],  # it woke after its end: new work
+    "codex-sigint": [WITH_HOST],
+    "codex-sub-error": [FAILED],
+    "gemini-cli-parallel": [DONE, DONE],
+    "gemini-cli-parallel-same": [DONE],  # nothing tells two equal ones at once apart
+    "gemini-cli-pre-deny": [DENIED],
+    "gemini-cli-pre-updated-input": [DENIED],  # it returned with a prompt that another hook wrote: not to be joined
+    "gemini-cli-same-again": [DONE, DONE],
+    "gemini-cli-sub-error": [FAILED],
+    "qwen-code-parallel": [DONE, DONE],
+    "qwen-code-pre-deny": [DENIED],
+    "qwen-code-sigint": [FAILED],  # only its launcher died
+    "qwen-code-sub-error": [FAILED],
+}
+DEFERRED = {"codex-multi-agent-v2": ["stop"], "gemini-cli-pre-updated-input": ["returned", "stop"]}
+
+
+class OtherLife(Life):
+    """A fresh project of another host, whose hooks get the environment of the capture."""
+
+    variables: tuple[str, ...] = ()
+
+    def told(self, capture: Path) -> list[dict[str, Any]]:
+        text = capture.read_text(encoding="utf-8").replace("/project", f"{self.folder}/project")
+        lines = [json.loads(line) for line in text.splitlines()]
+        return [line for line in lines if isinstance(line.get("stdin"), dict)]
+
+    def play(self, lines: list[dict[str, Any]]) -> OtherLife:
+        self.monkeypatch.chdir(self.folder / "project")
+        self.monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
+        self.monkeypatch.setattr("gaia_sessions.streams.read_input", lambda _limit, _seconds: self.data)
+        self.monkeypatch.setattr("gaia_sessions.streams.write_output", self.hear)
+        for line in lines:
+            with self.monkeypatch.context() as given:
+                for name, value in line["env"].items():
+                    given.setenv(name, value)
+                self.tell(line["stdin"])
+        apply_deferred(FileStore(str(self.root)), utc_now(), Config({}))
+        return self
+
+    def tell(self, payload: dict[str, Any]) -> None:
+        self.data = json.dumps(payload, ensure_ascii=False).encode()
+        try:
+            Call(HOOK).climb()
+        except Exception as error:  # noqa: BLE001  # the ladder's own catch-all, seen through
+            self.errors.append((payload["hook_event_name"], repr(error)))
+
+    def waiting(self) -> list[str]:
+        return sorted(json.loads(file.read_bytes())["kind"] for file in (self.root / ".inbox").glob("*.json"))
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fresh:
+    numbers = itertools.count()
+    return lambda: OtherLife(tmp_path / f"l{next(numbers)}", monkeypatch)
+
+
+@pytest.mark.parametrize(("host", "capture"), CAPTURES, ids=IDS)
+def test_every_delegation_is_one_session_of_its_host_with_its_true_end(host: str, capture: Path, fresh: Fresh) -> None:
+    life = fresh()
+    name = f"{host}-{capture.stem}"
+
+    life.play(life.told(capture))
+
+    assert life.errors == []
+    assert life.ends() == sorted(ENDS.get(name, [DONE]))
+    assert {run["host"] for record in life.records() for run in record["runs"]} == {host}
+    assert life.waiting() == DEFERRED.get(name, [])
+
+
+@pytest.mark.parametrize(("host", "capture"), CAPTURES, ids=IDS)
+def test_news_told_twice_changes_nothing(host: str, capture: Path, fresh: Fresh) -> None:
+    once, twice = fresh(), fresh()
+
+    once.play(once.told(capture))
+    twice.play([line for line in twice.told(capture) for _ in range(2)])
+
+    assert (host, twice.errors, twice.timeless()) == (host, [], once.timeless())
+
+
+BESIDE = ({"PostToolUse", "SubagentStart"}, {"PostToolUse", "UserPromptSubmit"}, {"PostToolUse", "SubagentStop"})
+"""Hooks that Codex runs at the same time, of an agent and of the tool that spawned it."""
+
+
+@pytest.mark.parametrize("capture", [file for host, file in CAPTURES if host == "codex"], ids=lambda file: file.stem)
+def test_news_that_come_side_by_side_may_come_in_any_order(capture: Path, fresh: Fresh) -> None:
+    once = fresh()
+    lines = once.told(capture)
+    once.play(lines)
+    spawned = [number for number, line in enumerate(lines) if is_spawn(line)]
+    for place in spawned:
+        for later in range(place + 1, len(lines)):
+            if {lines[place]["event"], lines[later]["event"]} not in BESIDE:
+                break
+            life = fresh()
+            moved = life.told(capture)
+            moved.insert(later, moved.pop(place))
+            life.play(moved)
+            assert (later, life.errors, life.ends()) == (later, [], once.ends())
+
+
+def is_spawn(line: dict[str, Any]) -> bool:
+    return line["event"] == "PostToolUse" and "spawn_agent" in line["stdin"]["tool_name"]
+
+
+def test_a_stop_that_comes_before_its_agent_was_told_of_waits_for_it(fresh: Fresh) -> None:
+    life = fresh()
+    lines = life.told(HOSTS / FOLDERS["codex"] / "single.jsonl")
+    [spawn] = [number for number, line in enumerate(lines) if is_spawn(line)]
+    [stop] = [number for number, line in enumerate(lines) if line["event"] == "SubagentStop"]
+
+    lines.insert(stop, lines.pop(spawn))
+    life.play(lines)
+
+    assert (life.ends(), life.waiting()) == ([DONE], [])
+
+
+def test_the_report_is_kept_and_its_last_line_read(fresh: Fresh) -> None:
+    for host, capture in [item for item in CAPTURES if item[1].stem == "single"]:
+        life = fresh()
+        text = capture.read_text(encoding="utf-8").replace(
+            "Report of alpha: 42.", "Report of alpha: 42.\\n[gaia-sessions: approval] may I?"
+        )
+        file = life.folder / capture.name
+        file.write_text(text, encoding="utf-8")
+        life.play(life.told(file))
+        [record] = life.records()
+        [run] = record["runs"]
+        assert (host, record["phase"], run["end"]) == (host, "approval", "stopped")
+        assert run["last_message"] == "Report of alpha: 42.\n[gaia-sessions: approval] may I?"
+
+
+def test_a_delegation_that_its_conversation_cut_off_was_begun_and_may_be_resumed(fresh: Fresh) -> None:
+    life = fresh()
+    lines = life.told(HOSTS / FOLDERS["gemini-cli"] / "single.jsonl")
+
+    life.play([line for line in lines if line["event"] not in {"AfterTool", "AfterAgent"}])
+
+    assert life.ends() == [WITH_HOST]
+    [record] = life.records()
+    assert record["runs"][0]["started_at"] == record["runs"][0]["claimed_at"]
+
+
+def test_an_agent_of_codex_that_has_a_path_is_joined_by_it(fresh: Fresh) -> None:
+    life = fresh()
+    lines = life.told(HOSTS / FOLDERS["codex"] / "multi-agent-v2.jsonl")
+    transcript = life.folder / "rollout.jsonl"
+    first = {"type": "session_meta", "payload": {"agent_path": "/root/alpha", "base_instructions": "x" * 60_000}}
+    transcript.write_text(json.dumps(first, separators=(",", ":")) + "\n", encoding="utf-8")
+    for line in lines:
+        if line["event"].startswith("Subagent"):
+            key = "transcript_path" if line["event"] == "SubagentStart" else "agent_transcript_path"
+            line["stdin"][key] = str(transcript)
+
+    life.play(lines)
+
+    assert (life.ends(), life.waiting()) == ([DONE], [])
+
+
+def test_who_waits_for_several_agents_of_codex_gets_one_answer(fresh: Fresh) -> None:
+    life = fresh()
+    lines = life.told(HOSTS / FOLDERS["codex"] / "parallel.jsonl")
+    [second] = [line for line in lines if line["event"] == "SubagentStart"][1:]
+    stop = next(line for line in lines if line["event"] == "SubagentStop")
+    waited = next(number for number, line in enumerate(lines) if "wait_agent" in str(line["stdin"].get("tool_name")))
+    keys = {"agent_id": second["stdin"]["agent_id"], "last_assistant_message": "[gaia-sessions: planning] which?"}
+    lines.insert(waited, {**stop, "stdin": {**stop["stdin"], **keys}})
+    lines.insert(waited, {**stop, "stdin": {**stop["stdin"], "last_assistant_message": "[gaia-sessions: approval]"}})
+    lines.remove(stop)
+    agents = {line["stdin"]["agent_id"]: {"completed": "x"} for line in lines if line["event"] == "SubagentStart"}
+    returned = next(line for line in lines[waited + 3 :] if line["event"] == "PostToolUse")
+    returned["stdin"]["tool_response"] = json.dumps({"status": agents, "timed_out": False})
+
+    life.play(lines)
+
+    [words] = [told["hookSpecificOutput"] for event, told in life.answers if event == "PostToolUse"]
+    ids = sorted(record["agent_id"] for record in life.records())
+    assert sorted(word for word in words["additionalContext"].split("\n") if "resume agent-" in word) == [
+        f"[gaia-sessions: resume {agent_id}]" for agent_id in ids
+    ]
+    assert sorted(record["phase"] for record in life.records()) == ["approval", "planning"]

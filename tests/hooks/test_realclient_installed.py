@@ -1,0 +1,92 @@
+"""Real clients run what ``hooks install`` wrote, and let a sub-agent report without being asked, but nothing else.
+
+See ``test_realclient``, whose harness this uses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.hooks.reporting import program
+from gaia_sessions.wiring import installing
+from gaia_sessions.wiring.hosts import Places
+from gaia_sessions.wiring.status import standing
+from tests.hooks.test_realclient import client, delegation, script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.hooks.test_realclient import Client
+
+__all__ = ["client"]  # the fixture is found by its name
+
+pytestmark = [pytest.mark.realclient, pytest.mark.skipif(program() is None, reason="needs the console script")]
+
+
+@pytest.fixture
+def installed(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """The client in a trusted project where the hooks were installed, with consent."""
+    places = Places(str(client.host.root), os.environ)
+
+    def install() -> None:
+        client.errors.write_bytes(b"")
+        wish = installing.Wish("claude-code", "project", report=True)
+        installing.install(places, wish, datetime.now(UTC))
+
+    monkeypatch.setattr(client, "configure", install)
+    return client
+
+
+def trusting(project: Path) -> dict[str, str]:
+    """The environment of a client whose user has trusted ``project``."""
+    folder = project.parent / "configuration"
+    folder.mkdir()
+    told = {"projects": {str(project): {"hasTrustDialogAccepted": True}}, "hasCompletedOnboarding": True}
+    (folder / ".claude.json").write_text(json.dumps(told), encoding="utf-8")
+    return {"CLAUDE_CONFIG_DIR": str(folder)}
+
+
+def bash(command: str) -> dict[str, Any]:
+    return {"text": "So.", "tools": [{"name": "Bash", "input": {"command": command, "description": "Run it"}}]}
+
+
+def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(installed: Client) -> None:
+    tool, root = shlex.quote(program() or ""), shlex.quote(str(installed.host.root))
+    reports = f"{tool} update of-somebody --root {root} --phase planning"
+    commands = [
+        "{{report}}",
+        reports,
+        f"{reports} && {tool} cleanup --root {root}",
+        f"{tool} create --root {root} --id made",
+    ]
+    scenario = {
+        "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
+        "subs": {"alpha": [*(bash(command) for command in commands), {"text": "Report."}]},
+        "allowed": ["Agent"],
+        "env": trusting(installed.host.project),
+    }
+
+    installed.live("own", script(installed.host.folder, scenario))
+
+    answers = tool_results(installed.requests("sub:alpha")[-1])
+    assert ["no session 'of-somebody'" in answer for answer in answers] == [False, True, False, False]
+    assert ["approval" in answer for answer in answers] == [False, False, True, True]
+    assert installed.host.record()["runs"][0]["reported"] == "planning"
+    phases = [move["to_phase"] for move in installed.host.record()["history"]]
+    assert phases == ["investigating", "planning", "completed"]
+    assert [run["end"] for run in installed.host.record()["runs"]] == ["stopped"]
+    heard = standing(str(installed.host.root), {"HOME": str(installed.host.folder)})["heard"]
+    assert {"SessionStart", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse", "SessionEnd"} <= set(heard)
+
+
+def tool_results(request: str) -> list[str]:
+    told = json.loads(request)
+    messages = told.get("body", told)["messages"]
+    parts = [part for message in messages if isinstance(message["content"], list) for part in message["content"]]
+    return [json.dumps(part["content"]) for part in parts if part["type"] == "tool_result"]

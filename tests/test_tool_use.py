@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.clock import write_time
+from gaia_sessions.phases import APPROVAL, EXECUTING, INVESTIGATING, PHASES, PLANNING, is_final
+from gaia_sessions.runs import with_run
+from gaia_sessions.tool_use import MOST_NAMES, MOST_RECENT, SIGN_OF_LIFE, alive, asked, used
+from tests.records import START, WHEN, moved, record_with, unchanged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.shape import Record
+
+LATER = START + timedelta(minutes=4)
+WORKING: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "h", "host_agent_id": "a"}
+
+OPEN = [phase for phase in PHASES if not is_final(phase)]
+
+
+def tell(record: Record, *, writes: bool = False, call: str = "c1", name: str = "Bash") -> Any:
+    return unchanged(lambda before: used(before, before["runs"][-1], call, name, LATER, writes=writes), record)
+
+
+def ask(record: Record) -> Any:
+    return unchanged(lambda before: asked(before, before["runs"][-1], LATER), record)
+
+
+def begin(record: Record) -> Any:
+    return unchanged(lambda before: alive(before, before["runs"][-1], LATER), record)
+
+
+def test_a_call_is_counted_and_is_activity_and_nothing_else() -> None:
+    record = record_with(WORKING)
+    told = tell(record, name="Read")
+    assert told == {**record, "last_updated": WHEN, "tools": {"counts": {"Read": 1}, "recent": ["c1"]}}
+
+
+def test_calls_are_counted_by_the_name_of_their_tool() -> None:
+    record = record_with(WORKING)
+    for call, name in [("c1", "Read"), ("c2", "Bash"), ("c3", "Read")]:
+        record = tell(record, call=call, name=name)
+    assert record["tools"] == {"counts": {"Read": 2, "Bash": 1}, "recent": ["c1", "c2", "c3"]}
+
+
+def test_the_same_call_told_again_changes_nothing() -> None:
+    record = tell(record_with(WORKING), writes=True)
+    assert tell(record, writes=True) is record
+
+
+def test_only_the_latest_calls_are_remembered_and_all_are_counted() -> None:
+    record = record_with(WORKING)
+    for number in range(MOST_RECENT + 5):
+        record = tell(record, call=f"c{number}")
+    assert record["tools"] == {
+        "counts": {"Bash": MOST_RECENT + 5},
+        "recent": [f"c{number}" for number in range(5, MOST_RECENT + 5)],
+    }
+
+
+def test_names_beyond_the_most_are_counted_together_and_known_ones_go_on() -> None:
+    record = record_with(WORKING)
+    for number in range(MOST_NAMES + 5):
+        record = tell(record, call=f"c{number}", name=f"tool{number}")
+    record = tell(record, call="again", name="tool0")
+    assert record["tools"]["counts"] == {
+        **{f"tool{number}": 1 + (number == 0) for number in range(MOST_NAMES - 1)},
+        "other": 6,
+    }
+
+
+@pytest.mark.parametrize("phase", ["initializing", INVESTIGATING, PLANNING])
+def test_a_first_edit_or_command_that_does_not_only_read_begins_the_execution(phase: str) -> None:
+    record = record_with(WORKING, phase=phase, resume_ready=True)
+    assert tell(record, writes=True) == {
+        **record,
+        "last_updated": WHEN,
+        "tools": {"counts": {"Bash": 1}, "recent": ["c1"]},
+        "phase": EXECUTING,
+        "resume_ready": False,
+        "history": [moved(phase, EXECUTING)],
+        "runs": [{**WORKING, "inferred": EXECUTING}],
+    }
+
+
+@pytest.mark.parametrize("phase", [EXECUTING, "validating", APPROVAL])
+@pytest.mark.parametrize("writes", [True, False])
+def test_from_these_phases_no_tool_leads_away(phase: str, writes: bool) -> None:  # noqa: FBT001
+    record = record_with(WORKING, phase=phase)
+    told = tell(record, writes=writes)
+    assert (told["phase"], told["history"], told["runs"]) == (phase, [], [WORKING])
+
+
+@pytest.mark.parametrize("phase", [phase for phase in OPEN if phase != APPROVAL])
+def test_a_request_for_permission_is_an_approval(phase: str) -> None:
+    record = record_with(WORKING, phase=phase)
+    assert ask(record) == {
+        **record,
+        "last_updated": WHEN,
+        "phase": APPROVAL,
+        "resume_ready": True,
+        "history": [moved(phase, APPROVAL)],
+        "runs": [{**WORKING, "inferred": APPROVAL}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("phase", "writes", "then"),
+    [
+        ("initializing", False, INVESTIGATING),
+        (INVESTIGATING, False, INVESTIGATING),
+        (PLANNING, False, PLANNING),
+        (EXECUTING, False, EXECUTING),
+        ("validating", False, "validating"),
+        *((phase, True, EXECUTING) for phase in OPEN if phase != APPROVAL),
+    ],
+)
+def test_the_tool_used_after_a_request_answers_it(phase: str, writes: bool, then: str) -> None:  # noqa: FBT001
+    told = tell(ask(record_with(WORKING, phase=phase)), writes=writes)
+    assert (told["phase"], told["runs"][0]["inferred"]) == (then, then)
+    assert told["history"] == [moved(phase, APPROVAL), moved(APPROVAL, then)]
+
+
+@pytest.mark.parametrize("phase", OPEN)
+@pytest.mark.parametrize("tell_of", [lambda record: tell(record, writes=True), ask], ids=["a write", "a request"])
+def test_what_the_agent_itself_reported_stands(phase: str, tell_of: Callable[[Record], Any]) -> None:
+    run = {**WORKING, "reported": phase}
+    told = tell_of(record_with(run, phase=phase))
+    assert (told["phase"], told["history"], told["runs"]) == (phase, [], [run])
+
+
+def test_an_approval_that_was_inferred_gives_way_to_a_report() -> None:
+    waiting = ask(record_with(WORKING))
+    run: Any = {**waiting["runs"][0], "reported": APPROVAL}
+    told = tell(with_run(waiting, run), writes=True)
+    assert (told["phase"], told["runs"]) == (APPROVAL, [run])
+
+
+def test_an_approval_of_an_earlier_run_is_not_answered_by_a_tool() -> None:
+    earlier = {**WORKING, "inferred": APPROVAL, "ended_at": WHEN}
+    told = tell(record_with(earlier, {**WORKING, "run": 2}, phase=APPROVAL), writes=True)
+    assert told["phase"] == APPROVAL
+
+
+@pytest.mark.parametrize(
+    ("runs", "phase"),
+    [
+        pytest.param([{**WORKING, "ended_at": WHEN}], INVESTIGATING, id="it ended"),
+        pytest.param([{"run": 1, "claimed_at": WHEN}], INVESTIGATING, id="it did not begin"),
+        *(pytest.param([WORKING], phase, id=phase) for phase in PHASES if is_final(phase)),
+    ],
+)
+@pytest.mark.parametrize("tell_of", [lambda record: tell(record, writes=True), ask, begin], ids=["tool", "ask", "call"])
+def test_where_nobody_is_at_work_nothing_changes(
+    runs: list[dict[str, Any]], phase: str, tell_of: Callable[[Record], Any]
+) -> None:
+    record = record_with(*runs, phase=phase)
+    assert tell_of(record) is record
+
+
+def test_news_of_a_run_that_is_not_the_latest_changes_nothing() -> None:
+    record = record_with(WORKING, {**WORKING, "run": 2})
+    assert used(record, record["runs"][0], "c1", "Bash", LATER, writes=True) is record
+
+
+def test_that_a_tool_is_about_to_be_used_is_activity_and_no_more() -> None:
+    record = record_with(WORKING)
+    assert begin(record) == {**record, "last_updated": WHEN}
+
+
+@pytest.mark.parametrize("tell_of", [begin, ask], ids=["call", "ask"])
+def test_activity_alone_is_not_written_again_and_again(tell_of: Callable[[Record], Any]) -> None:
+    moments = {"a moment ago": SIGN_OF_LIFE - timedelta(seconds=1), "long ago": SIGN_OF_LIFE}
+    changed = {}
+    for name, ago in moments.items():
+        record = record_with(WORKING, phase=APPROVAL, last_updated=write_time(LATER - ago))
+        changed[name] = tell_of(record) is not record
+    assert changed == {"a moment ago": False, "long ago": True}
+
+
+def test_a_history_that_somebody_took_away_is_no_obstacle() -> None:
+    record = record_with({**WORKING, "inferred": APPROVAL}, phase=APPROVAL)
+    assert tell(record)["phase"] == INVESTIGATING
