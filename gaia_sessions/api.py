@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from .errors import SessionsError
     from .lifecycle.cleanup import Report
+    from .lifecycle.reconciling import Reconciled
     from .policy import Decision
     from .shape import CorruptSummary, Record, Summary
     from .strictjson import Json
@@ -134,10 +135,20 @@ def cleanup_sessions(
 ) -> Report:
     """Removes what nobody touched for ``hours``, never what may be resumed or runs; says what it did.
 
+    First it closes the runs that ``reconcile_sessions`` would.
     ``corrupt`` removes what cannot be read as well. Raises ``BadArgument`` for hours below 0,
     ``StoreFailure``, ``DurabilityUnknown``.
     """
     return Sessions(root).cleanup(hours, dry_run=dry_run, corrupt=corrupt)
+
+
+def reconcile_sessions(*, dry_run: bool = False, root: str | None = None) -> Reconciled:
+    """Judges every run without an end by evidence, and closes those with proof: each verdict says on what it rests.
+
+    ``lost``, ``ended_with_host`` and ``denied`` are closed; ``running`` and ``unsure`` are left alone. Raises
+    ``StoreFailure``.
+    """
+    return Sessions(root).reconcile(dry_run=dry_run)
 
 
 class Sessions:
@@ -180,6 +191,13 @@ class Sessions:
         self._take_in_deferred()
         return sessions.update(self.store, utc_now(), agent_id, asked)
 
+    def of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
+        """The id of the session that an agent of a host works on. Raises ``SessionNotFound`` if none knows it."""
+        from .lifecycle import joins
+
+        self._take_in_deferred()  # its start may still wait
+        return joins.session_of_agent(self.store, host_session_id, host_agent_id)["agent_id"]
+
     def finalize(self, agent_id: str, outcome: str, summary: str | None = None, error: str | None = None) -> Record:
         from .lifecycle import sessions
 
@@ -202,7 +220,19 @@ class Sessions:
         rule = cleanup.Rule(now, hours, self.config.limits, corrupt=corrupt)
         if not dry_run:
             self._take_in_deferred()
-        return cleanup.cleanup(self.store, rule, dry_run=dry_run)
+        return cleanup.cleanup(self.store, rule, self._sessions_over, dry_run=dry_run)
+
+    def reconcile(self, *, dry_run: bool = False) -> Reconciled:
+        from .lifecycle.reconciling import reconcile
+
+        if not dry_run:
+            self._take_in_deferred()
+        return reconcile(self.store, utc_now(), self._sessions_over, dry_run=dry_run)
+
+    def _sessions_over(self) -> Mapping[str, datetime]:
+        from . import log
+
+        return log.sessions_over(self.root)
 
     def _take_in_deferred(self) -> None:
         from .lifecycle.news import apply_deferred

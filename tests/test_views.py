@@ -147,6 +147,9 @@ def test_a_cleanup_names_everything_it_met() -> None:
         "corrupt_too": False,
         "dry_run": False,
         "hours": 24.0,
+        "closed": [
+            {"agent_id": "f", "run": 2, "verdict": "lost", "evidence": "no\nhost", "phase": "abandoned", "closed": True}
+        ],
         "removed": ["a"],
         "kept": [{"agent_id": "b", "reason": "resumable"}],
         "busy": ["c"],
@@ -157,6 +160,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
     assert list(plain.cleaned(report)) == [
         "removed 1 session untouched for 24 hours",
         "  a",
+        "closed: lost: f, run 2: no host; the session is abandoned",
         "busy: c",
         "kept: b: resumable",
         "corrupt: d: not JSON",
@@ -177,6 +181,10 @@ def test_a_cleanup_names_everything_it_met() -> None:
         (
             {"run": 1, "detail": "a\nb", "last_message": "m" * 100},
             f"1, unknown host, start unknown, not ended, a b, said last: {'m' * 79}…",
+        ),
+        (
+            {"run": 1, "inferred": "executing"},
+            "1, unknown host, start unknown, not ended, executing inferred from its tools",
         ),
     ],
 )
@@ -217,6 +225,7 @@ def test_a_session_for_people_has_the_same_facts_in_both_forms(monkeypatch: pyte
         metadata={"task": "T001"},
         history=[{"from_phase": "initializing", "to_phase": "approval", "timestamp": MOMENT}],
         runs=[{"run": 1}],
+        tools={"counts": {"Read": 1, "a\nb": 2, "Bash": 2}, "recent": ["t1"]},
         summary="done",
         duration_seconds=61,
     )

@@ -2,7 +2,7 @@
 
 Owns the rule of what may go: by ``last_updated`` and nothing else, whatever its phase, but never what
 may still be resumed or has a live run, and nothing it is unsure about. Each session is judged twice, the
-second time under its lock.
+second time under its lock. Runs that nobody ended are closed before, where that is proved.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from gaia_sessions.processes import runs_gone
 from gaia_sessions.record import has_newer_schema, is_open
 from gaia_sessions.runs import began_at, has_ended
 
+from .reconciling import nothing_heard, reconcile
+from .verdicts import CLOSING
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from gaia_sessions.shape import Record, Run
     from gaia_sessions.stores.port import Found, Store
 
+    from .evidence import Over
+    from .reconciling import Reconciled, Verdict
+
     class Kept(TypedDict):
         agent_id: str
         reason: str
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
         dry_run: bool
         hours: float
         corrupt_too: bool
+        closed: list[Verdict]
         removed: list[str]
         kept: list[Kept]
         busy: list[str]
@@ -98,16 +105,19 @@ class Rule:
         return not has_ended(run) and began is not None and self.now - began < max(self.age, _UNKNOWN_RUN_LIVES)
 
 
-def cleanup(store: Store, rule: Rule, *, dry_run: bool) -> Report:
+def cleanup(store: Store, rule: Rule, over: Over = nothing_heard, *, dry_run: bool) -> Report:
     """Removes what ``rule`` allows, each session at most once; says what it did, or with ``dry_run`` would do.
 
+    First ``reconcile`` closes the runs whose end is proved; ``closed`` has its verdicts on those.
     Sessions somebody is at work on are skipped as busy, and one that the system refuses to remove stops no other.
     Raises ``StoreFailure`` for the store as a whole.
     """
+    reconciled = reconcile(store, rule.now, over, dry_run=dry_run)
     report: Report = {
         "dry_run": dry_run,
         "hours": rule.age.total_seconds() / 3600,
         "corrupt_too": rule.corrupt,
+        "closed": _closed(reconciled),
         "removed": [],
         "kept": [],
         "busy": [],
@@ -119,10 +129,22 @@ def cleanup(store: Store, rule: Rule, *, dry_run: bool) -> Report:
     for agent_id, found in store.scan():
         if _judge(store, rule, report, agent_id, found) and _is_active(found):
             active.add(agent_id)
+    _add_unclosed(report, reconciled)
     if not dry_run:
         store.settle()
         report["swept"] = [well_formed(path) for path in store.tend(rule.now, active)]
     return report
+
+
+def _closed(reconciled: Reconciled) -> list[Verdict]:
+    return [verdict for verdict in reconciled["verdicts"] if verdict["verdict"] in CLOSING]
+
+
+def _add_unclosed(report: Report, reconciled: Reconciled) -> None:
+    """What kept a run from being closed is told as well, of sessions that are still there and told of by nobody."""
+    gone = {*report["removed"], *report["busy"], *(failed["agent_id"] for failed in report["failed"])}
+    report["busy"] += [agent_id for agent_id in reconciled["busy"] if agent_id not in gone]
+    report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in gone]
 
 
 def _judge(store: Store, rule: Rule, report: Report, agent_id: str, found: Found) -> bool:

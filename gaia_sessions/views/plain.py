@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions.strictjson import dump_line
 
+from . import judged
 from .words import ago, duration, plural, safe
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.lifecycle.cleanup import Kept, Report
     from gaia_sessions.policy import Decision, Finding
-    from gaia_sessions.shape import CorruptSummary, Record, Run, Summary
+    from gaia_sessions.shape import CorruptSummary, Record, Run, Summary, Tools
     from gaia_sessions.strictjson import Json
 
 
@@ -92,6 +93,8 @@ def cleaned(report: Report) -> Iterator[str]:
     what = f"untouched for {report['hours']:g} hours" + (", or unreadable" if report["corrupt_too"] else "")
     yield f"{verb} {plural(len(report['removed']), 'session')} {what}"
     yield from (f"  {agent_id}" for agent_id in report["removed"])
+    closed = "would close" if report["dry_run"] else "closed"
+    yield from (f"{closed}: {judged.described(verdict)}" for verdict in report["closed"])
     yield from (f"busy: {agent_id}" for agent_id in report["busy"])
     yield from _kept("kept", report["kept"])
     yield from _kept("corrupt", report["corrupt"])
@@ -125,12 +128,21 @@ def facts(record: Record, now: datetime) -> Iterator[tuple[str, str]]:
         yield "errors", f"{record['error_count']}, the last {ago(record['last_error']['timestamp'], now)}: {told}"
     if "denial" in record:
         yield "denied", f"{ago(record['denial']['timestamp'], now)}: {safe(record['denial']['message'])}"
+    if "tools" in record:
+        yield "tools", _used(record["tools"])
     if "duration_seconds" in record:
         yield "took", duration(record["duration_seconds"])
     if "summary" in record:
         yield "summary", safe(record["summary"])
     yield from ((f"metadata {safe(key, 40)}", safe(_told(value))) for key, value in record["metadata"].items())
     yield "revision", str(record["revision"])
+
+
+def _used(tools: Tools) -> str:
+    """``12 calls: Bash 7, Read 5``, what was used most first."""
+    counts = sorted(tools["counts"].items(), key=lambda counted: (-counted[1], counted[0]))
+    named = ", ".join(f"{name} {number}" for name, number in counts)
+    return safe(f"{plural(sum(tools['counts'].values()), 'call')}: {named}")
 
 
 def _told(value: Json) -> str:
@@ -163,6 +175,8 @@ def described_run(run: Run) -> str:
     parts.append(f"{run.get('end', 'ended')} {run['ended_at']}" if "ended_at" in run else "not ended")
     if "detail" in run:
         parts.append(safe(run["detail"]))
+    if "inferred" in run:
+        parts.append(f"{run['inferred']} inferred from its tools")
     if "last_message" in run:
         parts.append(f"said last: {safe(run['last_message'], 80)}")
     return ", ".join(parts)

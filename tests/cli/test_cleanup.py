@@ -40,6 +40,7 @@ def mixed(put: Gaia, spoil: Gaia) -> dict[str, Any]:
         "dry_run": False,
         "hours": 24.0,
         "corrupt_too": False,
+        "closed": [],
         "removed": ["old", "old-approval", "older-final"],
         "kept": [
             {"agent_id": "future", "reason": "clock_skew"},

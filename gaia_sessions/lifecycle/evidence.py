@@ -1,0 +1,62 @@
+"""What can be found out about a run that nobody ended: its host's process, the log of the hooks, its transcript.
+
+Owns the gathering and judges nothing. Looks only at what the run itself names, and reads no transcript: when
+it was last written to says enough.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from datetime import UTC, datetime
+
+from gaia_sessions import processes
+from gaia_sessions.log import LONGEST_ID
+
+from .verdicts import Evidence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gaia_sessions.shape import Run
+
+    Over = Callable[[], Mapping[str, datetime]]
+    """When the main sessions of hosts ended, by their ids as the log of the hooks has them."""
+
+
+class Witness:
+    """Tells of runs, each time anew, but for what the log says: that is asked for once, and only if need be."""
+
+    __slots__ = ("_ask", "_over")
+
+    def __init__(self, over: Over) -> None:
+        self._ask = over
+        self._over: Mapping[str, datetime] | None = None
+
+    def of(self, run: Run) -> Evidence:
+        """What is known of ``run`` now."""
+        over_at = self._end_of(run.get("host_session_id"))
+        written_at = _written_at(run.get("transcript_path"))
+        if "host_process" not in run:
+            return Evidence(over_at=over_at, written_at=written_at)
+        gone, told = processes.fate(run["host_process"])
+        return Evidence(told, host_gone=gone, over_at=over_at, written_at=written_at)
+
+    def _end_of(self, host_session_id: str | None) -> datetime | None:
+        if host_session_id is None:
+            return None
+        if self._over is None:
+            self._over = self._ask()
+        return self._over.get(host_session_id[:LONGEST_ID])
+
+
+def _written_at(path: str | None) -> datetime | None:
+    """When the file at ``path`` was last written to; None if there is none, or it may not be looked at."""
+    if path is None or not os.path.isabs(path):
+        return None
+    try:
+        found = os.stat(path)
+        return datetime.fromtimestamp(found.st_mtime, UTC) if stat.S_ISREG(found.st_mode) else None
+    except (OSError, ValueError, OverflowError):  # a path from a record can be any text, and a time any number
+        return None

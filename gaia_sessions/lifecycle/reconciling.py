@@ -1,0 +1,163 @@
+"""Runs that nobody ended, since their host was killed or its last word never came: judged by evidence, and closed.
+
+Owns which runs are judged, and that each is judged a second time under its session's lock before anything is
+written. What cannot be proved is left alone and said. Sessions that are final have nothing to lose.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.clock import write_time
+from gaia_sessions.endings import ended
+from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError
+from gaia_sessions.phases import is_final
+from gaia_sessions.record import has_newer_schema
+from gaia_sessions.runs import has_ended
+
+from .evidence import Witness
+from .verdicts import CLOSING, judge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import TypedDict
+
+    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.stores.port import Found, Store
+    from gaia_sessions.strictjson import Json
+
+    from .evidence import Over
+    from .verdicts import Evidence, Judged
+
+    class Left(TypedDict):
+        agent_id: str
+        reason: str
+
+    class Verdict(TypedDict):
+        """One unended run. phase: that of its session afterwards, or as it would be; closed: whether it has its end."""
+
+        agent_id: str
+        run: int
+        verdict: str
+        evidence: str
+        phase: str
+        closed: bool
+
+    class Reconciled(TypedDict):
+        dry_run: bool
+        verdicts: list[Verdict]
+        busy: list[str]
+        kept: list[Left]
+        corrupt: list[Left]
+        failed: list[Left]
+
+
+RECONCILE = "reconcile"
+"""The kind of entry that a closed run leaves in its session's events."""
+
+_KEYS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
+
+
+def nothing_heard() -> Mapping[str, datetime]:
+    """No host's session is known to have ended."""
+    return {}
+
+
+def reconcile(store: Store, now: datetime, over: Over = nothing_heard, *, dry_run: bool) -> Reconciled:
+    """Judges every unended run of what is not final; closes those with proof, or with ``dry_run`` none.
+
+    Waits for nobody: whoever holds a session is at work on it, so it is ``busy``. What cannot be written is
+    ``failed`` and stops no other. Doing it again changes nothing more.
+    """
+    witness = Witness(over)
+    told: Reconciled = {"dry_run": dry_run, "verdicts": [], "busy": [], "kept": [], "corrupt": [], "failed": []}
+    for agent_id, found in store.scan(active_only=True):
+        record = _judgeable(told, agent_id, found)
+        for run in record.get("runs", ()) if record else ():
+            if record and not has_ended(run):
+                _Case(agent_id, run["run"], witness, now).settle(store, record, told)
+    return told
+
+
+def _judgeable(told: Reconciled, agent_id: str, found: Found) -> Record | None:
+    """The record, if its runs can be judged and somebody may wait for their end."""
+    if isinstance(found, SessionsError):
+        told["corrupt" if isinstance(found, CorruptSession) else "failed"].append(_left(agent_id, str(found)))
+        return None
+    if has_newer_schema(found):
+        told["kept"].append(_left(agent_id, "newer_schema"))
+        return None
+    return None if is_final(found["phase"]) else found
+
+
+class _Case:
+    """One run, judged at ``now``: as a rule that closes it if there is proof."""
+
+    def __init__(self, agent_id: str, number: int, witness: Witness, now: datetime) -> None:
+        self.agent_id = agent_id
+        self.number = number
+        self.witness = witness
+        self.now = now
+        self.evidence: Evidence | None = None
+        self.judged: Judged | None = None
+
+    def settle(self, store: Store, record: Record, told: Reconciled) -> None:
+        """Adds to ``told`` what became of the run."""
+        closed = self.rule(record)
+        if closed is record or told["dry_run"]:
+            self._tell(told, closed, closed=False)
+            return
+        try:
+            after = store.change(self.agent_id, self.rule, timeout=0, entry=self.entry)
+            self._tell(told, after, closed=has_ended(after["runs"][self.number - 1]))
+        except LockTimeout:
+            told["busy"] += [self.agent_id] * (self.agent_id not in told["busy"])
+        except SessionNotFound:
+            return
+        except SessionsError as error:
+            told["failed"].append(_left(self.agent_id, str(error)))
+
+    def rule(self, record: Record) -> Record:
+        """The record with the run closed; ``record`` itself if nothing proves its end, or it has one by now."""
+        self.judged = None
+        run = next((run for run in record.get("runs", ()) if run["run"] == self.number), None)
+        if run is None or has_ended(run):
+            return record
+        self.evidence = self.witness.of(run)
+        self.judged = judge(run, self.evidence, self.now)
+        verdict, detail = self.judged
+        return ended(record, run, verdict, {"detail": detail}, self.now) if verdict in CLOSING else record
+
+    def entry(self, record: Record) -> dict[str, Json]:
+        """What the events of the session are to say of it, in the shape of every other entry."""
+        run = record["runs"][self.number - 1]
+        when: dict[str, Json] = {"at": write_time(self.now), "kind": RECONCILE, "run": self.number}
+        stands: dict[str, Json] = {"phase": record["phase"], "end": run["end"], "detail": run["detail"]}
+        return {**when, **stands, "revision": record["revision"], "evidence": self._facts(run)}
+
+    def _facts(self, run: Run) -> dict[str, Json]:
+        facts: dict[str, Json] = {key: run[key] for key in _KEYS if key in run}  # type: ignore[literal-required]
+        if self.evidence is None:
+            return facts
+        facts["host_gone"] = self.evidence.host_gone
+        moments = {"session_end": self.evidence.over_at, "transcript": self.evidence.written_at}
+        return facts | {key: write_time(moment) for key, moment in moments.items() if moment}
+
+    def _tell(self, told: Reconciled, record: Record, *, closed: bool) -> None:
+        if self.judged is None:  # somebody else ended it meanwhile
+            return
+        verdict, evidence = self.judged
+        told["verdicts"].append(
+            {
+                "agent_id": self.agent_id,
+                "run": self.number,
+                "verdict": verdict,
+                "evidence": evidence,
+                "phase": record["phase"],
+                "closed": closed,
+            }
+        )
+
+
+def _left(agent_id: str, reason: str) -> Left:
+    return {"agent_id": agent_id, "reason": reason}

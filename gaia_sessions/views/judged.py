@@ -1,0 +1,40 @@
+"""How the verdicts on unended runs are said: one line per run, the evidence with it."""
+
+from __future__ import annotations
+
+from .words import plural, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.lifecycle.reconciling import Left, Reconciled, Verdict
+
+_LEFT_ALONE = frozenset(["running", "unsure"])
+_LONGEST_EVIDENCE = 500
+
+
+def reconciled(report: Reconciled) -> Iterator[str]:
+    """How many runs were closed, or would be; then every run judged, and whatever could not be."""
+    verdicts = report["verdicts"]
+    closed = [verdict for verdict in verdicts if verdict["verdict"] not in _LEFT_ALONE]
+    yield f"{'would close' if report['dry_run'] else 'closed'} {plural(len(closed), 'run')}"
+    yield from (described(verdict) for verdict in sorted(verdicts, key=_closed_first))
+    yield from (f"busy: {agent_id}" for agent_id in report["busy"])
+    for word, left in (("kept", report["kept"]), ("corrupt", report["corrupt"]), ("failed", report["failed"])):
+        yield from _left(word, left)
+
+
+def described(verdict: Verdict) -> str:
+    """``lost: agent-1, run 2: no process 123, its host; the session is abandoned``."""
+    line = f"{verdict['verdict']}: {verdict['agent_id']}, run {verdict['run']}: "
+    line += safe(verdict["evidence"], _LONGEST_EVIDENCE)
+    return line if verdict["verdict"] in _LEFT_ALONE else f"{line}; the session is {verdict['phase']}"
+
+
+def _closed_first(verdict: Verdict) -> tuple[bool, str, int]:
+    return verdict["verdict"] in _LEFT_ALONE, verdict["agent_id"], verdict["run"]
+
+
+def _left(word: str, sessions: list[Left]) -> Iterator[str]:
+    yield from (f"{word}: {left['agent_id']}: {safe(left['reason'])}" for left in sessions)

@@ -1,0 +1,131 @@
+"""``reconcile``: what nobody ended is closed with proof, and what cannot be told is listed."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.processes import describe
+from gaia_sessions.stores.directory import Directory
+from gaia_sessions.stores.locks import acquire, sleep_and_retry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+NOBODY = 2**22 + 1  # no pid is as large
+BEGAN = "2026-01-08T18:05:30.000000Z"
+UNSURE = f"its host's process is not known; it began at {BEGAN}, and there is no transcript to look at"
+
+
+def run_of(pid: int | None = None) -> dict[str, Any]:
+    run: dict[str, Any] = {"run": 1, "started_at": BEGAN}
+    return run if pid is None else {**run, "host_process": {**(describe(os.getpid()) or {}), "pid": pid}}
+
+
+@pytest.fixture
+def three(put: Gaia) -> None:
+    """A session whose host is gone, one whose host is there, and one of which nothing is known."""
+    put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
+    put("there", phase="executing", resume_ready=False, runs=[run_of(os.getpid())])
+    put("unknown", phase="executing", resume_ready=False, runs=[run_of()])
+
+
+@pytest.mark.usefixtures("three")
+def test_the_whole_answer_for_people_and_again(gaia: Gaia, state: Gaia) -> None:
+    left = f"running: there, run 1: process {os.getpid()}, its host, is there\nunsure: unknown, run 1: {UNSURE}\n"
+    lost = f"lost: gone, run 1: no process {NOBODY}, its host; the session is abandoned\n"
+    assert gaia("reconcile", "--dry-run").all == (0, f"would close 1 run\n{lost}{left}", "")
+    assert gaia("reconcile").all == (0, f"closed 1 run\n{lost}{left}", "")
+    assert gaia("reconcile").all == (0, f"closed 0 runs\n{left}", "")
+    assert (state("gone")["phase"], state("gone")["runs"][0]["end"]) == ("abandoned", "lost")
+
+
+@pytest.mark.usefixtures("three")
+def test_a_dry_run_changes_nothing_and_tells_the_same_in_json(gaia: Gaia, tree: Gaia) -> None:
+    before = tree()
+    dry = gaia("reconcile", "-n", "--json").json
+    assert tree() == before
+    real = gaia("reconcile", "--json").json
+    assert list(real) == ["dry_run", "verdicts", "busy", "kept", "corrupt", "failed"]
+    by_id = {verdict["agent_id"]: verdict for verdict in real["verdicts"]}
+    assert by_id["unknown"] == {
+        "agent_id": "unknown",
+        "run": 1,
+        "verdict": "unsure",
+        "evidence": UNSURE,
+        "phase": "executing",
+        "closed": False,
+    }
+    assert (by_id["gone"]["verdict"], by_id["gone"]["closed"], by_id["gone"]["phase"]) == ("lost", True, "abandoned")
+    assert {verdict["agent_id"]: {**verdict, "closed": False} for verdict in real["verdicts"]} == {
+        verdict["agent_id"]: verdict for verdict in dry["verdicts"]
+    }
+
+
+def test_a_dry_run_where_there_is_no_root_makes_none(gaia: Gaia, tree: Gaia) -> None:
+    before = tree()
+    assert gaia("reconcile", "--dry-run").all == (0, "would close 0 runs\n", "")
+    assert tree() == before
+
+
+def test_the_events_of_the_session_say_who_closed_it_and_why(gaia: Gaia, put: Gaia) -> None:
+    put("gone", phase="approval", runs=[run_of(NOBODY)])
+    gaia("reconcile")
+    [event] = gaia("events", "gone", "--json").json
+    assert (event["kind"], event["end"], event["phase"]) == ("reconcile", "lost", "approval")
+    told = f"reconcile, run 1, phase approval, lost, no process {NOBODY}, its host, host_gone=True"
+    assert gaia("events", "gone").all == (0, f"{event['at']} {told}\n", "")
+    assert gaia("should-resume", "gone").code == 0
+
+
+def test_a_held_session_is_busy_and_stays_as_it_is(gaia: Gaia, put: Gaia, root: str, state: Gaia) -> None:
+    before = put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
+    Path(root, ".locks").mkdir()
+    with Directory.at(f"{root}/.locks") as folder, acquire(folder, "gone.lock", 0, sleep_and_retry):
+        assert gaia("reconcile").all == (0, "closed 0 runs\nbusy: gone\n", "")
+        assert gaia("cleanup", "--hours", "999", "--json").json["busy"] == ["gone"]
+    assert state("gone") == before
+
+
+def test_what_the_system_refuses_is_told_and_is_no_success(
+    gaia: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", refuse)
+    code, out, err = gaia("reconcile").all
+    told = f"failed: gone: {root}/gone/state.json: cannot write: No space left on device\n"
+    assert (code, out, err) == (8, f"closed 0 runs\n{told}", "")
+
+
+def test_what_a_record_says_does_not_reach_the_terminal(gaia: Gaia, put: Gaia, tmp_path: Path) -> None:
+    process = {**(describe(os.getpid()) or {}), "boot_id": "\x1b[2J", "machine": "\x1b]0;mine\x07"}
+    run = {"run": 1, "started_at": BEGAN, "host_process": process, "transcript_path": f"{tmp_path}/\x1b[2J"}
+    put("a", phase="executing", resume_ready=False, runs=[run])
+    ended = gaia("reconcile")
+    assert (ended.code, [byte for byte in ended.out if byte < 0x20 and byte != 0x0A]) == (0, [])
+
+
+def test_cleanup_tells_what_it_closed_first(gaia: Gaia, put: Gaia) -> None:
+    put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
+    lost = f"lost: gone, run 1: no process {NOBODY}, its host; the session is abandoned\n"
+    nothing = "0 sessions untouched for 24 hours\n"
+    assert gaia("cleanup", "-n").all == (0, f"would remove {nothing}would close: {lost}", "")
+    assert gaia("cleanup").all == (0, f"removed {nothing}closed: {lost}", "")
+    assert gaia("cleanup").all == (0, f"removed {nothing}", "")
+
+
+def test_reconcile_as_a_process_of_its_own(program: Gaia, put: Gaia, state: Gaia) -> None:
+    put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
+    ended = program("reconcile", "--json")
+    assert (ended.code, ended.err, json.loads(ended.out)["verdicts"][0]["closed"]) == (0, b"", True)
+    assert state("gone")["phase"] == "abandoned"
