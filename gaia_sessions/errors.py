@@ -23,6 +23,7 @@ says in ``hint`` what to do next. Longer than a room should be, because the tree
     ├── CorruptSession          6
     ├── InvalidInput            7   the text or value handed in is not acceptable
     │   ├── InvalidId
+    │   ├── SettingsUnreadable
     │   └── TooLarge
     ├── StoreFailure            8   the system refused; the old state stands
     │   └── LockUnsupported
@@ -249,6 +250,18 @@ class InvalidId(InvalidInput):
         super().__init__(
             f"{_shortened(repr(value))} is no session id: {problem}",
             hint="an id looks like agent-123: letters, digits, . _ -",
+        )
+
+
+class SettingsUnreadable(InvalidInput):
+    """A host's settings file that does not say what it must; it is left as it is."""
+
+    code = "settings_unreadable"
+
+    def __init__(self, path: str, problem: str, place: str) -> None:
+        self.path = path
+        super().__init__(
+            problem, f"{path}: {place}" if place else path, "correct the file; it was left untouched, byte for byte"
         )
 
 

@@ -30,6 +30,7 @@ from gaia_sessions.errors import (
     SessionFinal,
     SessionNotFound,
     SessionsError,
+    SettingsUnreadable,
     StoreFailure,
     TooLarge,
     UnknownOutcome,
@@ -196,6 +197,18 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
             "value": "..",
             "problem": "'..' is no session id: does not begin with a letter or digit",
             "where": "",
+        },
+    ),
+    (
+        SettingsUnreadable("settings.json", "not JSON: Expecting value", "line 1 column 2"),
+        "settings_unreadable",
+        7,
+        "settings.json: line 1 column 2: not JSON: Expecting value",
+        "correct the file; it was left untouched, byte for byte",
+        {
+            "path": "settings.json",
+            "problem": "not JSON: Expecting value",
+            "where": "settings.json: line 1 column 2",
         },
     ),
     (

@@ -9,9 +9,12 @@ from functools import wraps
 
 import click
 
+from . import output
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from gaia_sessions.api import Sessions
 
@@ -48,19 +51,57 @@ def declare(*examples: str) -> Callable[[Callable[..., int | None]], click.Comma
     """
 
     def make(function: Callable[..., int | None]) -> click.Command:
-        @wraps(function)
-        def run(root: str | None, lock_timeout: float | None, *, as_json: bool, **options: object) -> int:
-            outer = click.get_current_context().find_root().params
-            call = Call(root or outer["root"], _first(lock_timeout, outer["lock_timeout"]), as_json=as_json)
-            return function(call, **options) or 0
-
-        for option in (JSON, LOCK_TIMEOUT, ROOT):
-            run = option(run)
-        epilog = "\b\nExamples:\n" + "\n".join(f"  gaia-sessions {example}" for example in examples)
-        return click.command(context_settings=CONTEXT, epilog=epilog)(run)
+        return click.command(context_settings=CONTEXT, epilog=_epilog(examples))(_called(function))
 
     return make
 
 
-def _first(one: float | None, other: float | None) -> float | None:
-    return other if one is None else one
+def declare_group(*examples: str) -> Callable[[Callable[..., int | None]], click.Group]:
+    """Declares a command that has commands of its own; without one it shows its help.
+
+    What all commands have in common may stand before the name of the inner one too.
+    """
+
+    def make(function: Callable[..., int | None]) -> click.Group:
+        @wraps(function)
+        def help_or_go_on(call: Call, **options: object) -> int | None:
+            ctx = click.get_current_context()
+            if ctx.invoked_subcommand is None:
+                output.say(ctx.get_help())
+                return None
+            return function(call, **options)
+
+        group = click.group(
+            context_settings=CONTEXT, epilog=_epilog(examples), invoke_without_command=True, no_args_is_help=False
+        )
+        return group(_called(help_or_go_on))
+
+    return make
+
+
+def _called(function: Callable[..., int | None]) -> Callable[..., int]:
+    """``function`` as click calls it, with the options that all commands have in common."""
+
+    @wraps(function)
+    def run(root: str | None, lock_timeout: float | None, *, as_json: bool, **options: object) -> int:  # noqa: ARG001
+        call = Call(_nearest("root"), _nearest("lock_timeout"), as_json=bool(_nearest("as_json")))
+        return function(call, **options) or 0
+
+    for option in (JSON, LOCK_TIMEOUT, ROOT):
+        run = option(run)
+    return run
+
+
+def _epilog(examples: tuple[str, ...]) -> str:
+    return "\b\nExamples:\n" + "\n".join(f"  gaia-sessions {example}" for example in examples)
+
+
+def _nearest(name: str) -> Any:  # noqa: ANN401  # as the option's type says
+    """What was given for an option, the innermost command first; None if it was given nowhere."""
+    ctx: click.Context | None = click.get_current_context()
+    while ctx is not None:
+        given = ctx.params.get(name)
+        if given is not None and given is not False:
+            return given
+        ctx = ctx.parent
+    return None

@@ -179,8 +179,8 @@ def test_a_word_like_no_command_is_told_them_all(gaia: Gaia) -> None:
         2,
         "",
         (
-            "Error: No such command 'frobnicate'. The commands are create, get, update, should-resume, list, finalize,"
-            " cleanup, show, events, hook, schema.\nHint: gaia-sessions --help says how\n"
+            f"Error: No such command 'frobnicate'. The commands are {', '.join(COMMANDS)}.\n"
+            "Hint: gaia-sessions --help says how\n"
         ),
     )
 

@@ -1,0 +1,112 @@
+"""What is to become of which file, worked out before anything is written.
+
+Owns a change as a value: the bytes before and after, what is to be remembered of it, and its difference for people.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.stores import foreign
+from gaia_sessions.stores.directory import translating
+
+from . import receipts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .receipts import Receipt
+
+
+class Change:
+    """One file's: None stands for a file that is not there.
+
+    receipt: what is kept of it, None if what was kept is to go. made: folders of our making, which go with the file.
+    """
+
+    __slots__ = ("after", "before", "made", "path", "receipt")
+
+    def __init__(
+        self,
+        path: str,
+        before: bytes | None,
+        after: bytes | None,
+        receipt: Receipt | None = None,
+        made: list[str] | None = None,
+    ) -> None:
+        self.path = path
+        self.before = before
+        self.after = after
+        self.receipt = receipt
+        self.made = made or []
+
+    @property
+    def is_one(self) -> bool:
+        """Whether anything becomes different."""
+        return self.before != self.after
+
+
+def missing_folders(path: str) -> list[str]:
+    """The folders above ``path`` that are not there, the outermost first."""
+    missing: list[str] = []
+    folder = os.path.dirname(os.path.realpath(path))
+    while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
+        missing.insert(0, folder)
+        folder = os.path.dirname(folder)
+    return missing
+
+
+def apply(change: Change, state: str) -> None:
+    """``change`` is done and durable, a copy of what was there before it; or ``StoreFailure`` says why not."""
+    if change.receipt is not None:
+        receipts.keep(state, change.path, change.receipt)
+    if change.is_one:
+        _carry_out(change)
+    if change.receipt is None:
+        receipts.drop(state, change.path)
+
+
+def _carry_out(change: Change) -> None:
+    if change.after is None:
+        _remove(change)
+        return
+    with translating("make the folder of", change.path):
+        os.makedirs(os.path.dirname(os.path.realpath(change.path)), exist_ok=True)
+    foreign.write(change.path, change.before, change.after)
+
+
+def _remove(change: Change) -> None:
+    if change.before is None:
+        return
+    foreign.remove(change.path, change.before)
+    for folder in reversed(change.made):
+        try:
+            os.rmdir(folder)
+        except OSError:  # something else is in there by now
+            return
+
+
+def difference(change: Change, base: str) -> Iterator[str]:
+    """The lines of a unified diff with paths from ``base`` on, as ``patch -p1`` takes it there."""
+    from difflib import unified_diff
+
+    name = _name_from(base, change.path)
+    before, after = (_lines(data) for data in (change.before, change.after))
+    old = "/dev/null" if change.before is None else f"a/{name}"
+    new = "/dev/null" if change.after is None else f"b/{name}"
+    for line in unified_diff(before, after, old, new):
+        yield line.removesuffix("\n")
+        if not line.endswith("\n"):
+            yield "\\ No newline at end of file"
+
+
+def _name_from(base: str, path: str) -> str:
+    inside = path.startswith(base.rstrip(os.sep) + os.sep)
+    return os.path.relpath(path, base) if inside else path.lstrip(os.sep)
+
+
+def _lines(data: bytes | None) -> list[str]:
+    """As ``patch`` sees lines: nothing but a newline ends one."""
+    whole = (data or b"").decode(errors="surrogateescape").split("\n")
+    return [line + "\n" for line in whole[:-1]] + ([whole[-1]] if whole[-1] else [])

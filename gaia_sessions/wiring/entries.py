@@ -1,0 +1,169 @@
+"""Our entries in the text of a host's settings: found, put in, taken out.
+
+Owns the shape that all these hosts share (``hooks``: event: groups with a matcher and handlers), and that there is
+one group of ours per event and no more. Groups, lists and objects that are empty only because we left go too.
+Raises ``InvalidInput`` where the shape is another one.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.strictjson import kind_of
+
+from .ours import handler, is_ours
+from .splice import appended, removed, replaced
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.strictjson import Json
+
+    from .hosts import Host
+    from .jsontext import Element, Text
+
+HOOKS = "hooks"
+
+
+class Entry:
+    """One handler: the event, the number of its group there and its own number in it, both from 0."""
+
+    __slots__ = ("event", "group", "handler", "matcher", "number", "of_group")
+
+    def __init__(self, event: str, group: int, number: int, *, of_group: dict[str, Json], handler: Json) -> None:
+        self.event = event
+        self.group = group
+        self.number = number
+        self.of_group = of_group
+        self.matcher = of_group.get("matcher")
+        self.handler = handler
+
+
+def entries(text: Text) -> list[Entry]:
+    """Every handler of every event, whosever it is, in the order of the file; what has another shape is left out."""
+    hooks = text.value.get(HOOKS) if isinstance(text.value, dict) else None
+    return [
+        Entry(event, group_number, number, of_group=group, handler=found)
+        for event, groups in (hooks.items() if isinstance(hooks, dict) else ())
+        for group_number, group in enumerate(groups if isinstance(groups, list) else ())
+        if isinstance(group, dict)
+        for number, found in enumerate(_handlers(group))
+    ]
+
+
+def of_ours(text: Text) -> list[Entry]:
+    """Those of them that start us."""
+    return [entry for entry in entries(text) if is_ours(entry.handler)]
+
+
+def wired(text: Text, host: Host, words: list[str], *, tools: bool) -> Text:
+    """``text`` with one group of ours for each event of ``host`` and no other entry of ours."""
+    wanted = host.heard(tools=tools)
+    for event in {entry.event: None for entry in of_ours(text) if entry.event not in wanted}:
+        text = _without(text, event)
+    for event, matcher in wanted.items():
+        text = _wired_for(text, event, matcher, handler(host, words))
+    return text
+
+
+def cleared(text: Text) -> Text:
+    """``text`` without any entry of ours."""
+    for event in {entry.event: None for entry in of_ours(text)}:
+        text = _without(text, event)
+    return text
+
+
+def allowed(text: Text, rule: str) -> Text:
+    """``text`` with ``rule`` among the permissions that are granted."""
+    text, permissions = _ensured(text, text.start, "permissions", {})
+    text, rules = _ensured(text, permissions, "allow", [])
+    elements, _ = text.elements(rules)
+    return text if any(element.value == rule for element in elements) else appended(text, rules, rule)
+
+
+def disallowed(text: Text, rule: str) -> Text:
+    """``text`` without ``rule`` among the permissions that are granted."""
+    permissions = _member(text, text.start, "permissions", {})
+    rules = _member(text, permissions.value_start, "allow", []) if permissions else None
+    if permissions is None or rules is None or not isinstance(rules.value, list) or rule not in rules.value:
+        return text
+    if len(rules.value) > 1:
+        return removed(text, rules.value_start, rules.value.index(rule))
+    return _without_members(text, ["permissions", "allow"])
+
+
+def _wired_for(text: Text, event: str, matcher: str | None, wanted: dict[str, Json]) -> Text:
+    ours = [entry for entry in of_ours(text) if entry.event == event]
+    if len(ours) == 1 and (ours[0].matcher, ours[0].handler) == (matcher, wanted):
+        return text
+    group: dict[str, Json] = {"hooks": [wanted]} if matcher is None else {"matcher": matcher, "hooks": [wanted]}
+    if len(ours) == 1 and len(_handlers(ours[0].of_group)) == 1:
+        groups = _groups(text, event)
+        return replaced(text, text.elements(groups)[0][ours[0].group], group)
+    text, hooks = _ensured(_without(text, event), text.start, HOOKS, {})
+    text, groups = _ensured(text, hooks, event, [])
+    return appended(text, groups, group)
+
+
+def _without(text: Text, event: str) -> Text:
+    """``text`` without our handlers of ``event``, from the last to the first: their numbers stay right that way."""
+    for entry in reversed([entry for entry in of_ours(text) if entry.event == event]):
+        text = _without_entry(text, entry)
+    return text
+
+
+def _without_entry(text: Text, entry: Entry) -> Text:
+    groups = _groups(text, entry.event)
+    in_event, _ = text.elements(groups)
+    if len(_handlers(entry.of_group)) > 1:
+        handlers = text.member(in_event[entry.group].value_start, "hooks")
+        return text if handlers is None else removed(text, handlers.value_start, entry.number)
+    if len(in_event) > 1:
+        return removed(text, groups, entry.group)
+    return _without_members(text, [HOOKS, entry.event])
+
+
+def _without_members(text: Text, path: list[str]) -> Text:
+    """``text`` without the member at ``path``, nor what that leaves empty above it."""
+    holder = text.start
+    holders = [holder]
+    for key in path[:-1]:
+        member = text.member(holder, key)
+        if member is None:
+            return text
+        holder = member.value_start
+        holders.append(holder)
+    while len(path) > 1 and len(text.elements(holders[-1])[0]) == 1:
+        path = path[:-1]
+        holders.pop()
+    elements, _ = text.elements(holders[-1])
+    number = next(number for number, element in enumerate(elements) if element.key == path[-1])
+    return removed(text, holders[-1], number)
+
+
+def _groups(text: Text, event: str) -> int:
+    """Where the groups of an event that has some begin."""
+    hooks = text.member(text.start, HOOKS)
+    groups = text.member(hooks.value_start, event) if hooks else None
+    if groups is None:
+        raise InvalidInput("changed while it was read", event)
+    return groups.value_start
+
+
+def _ensured(text: Text, start: int, key: str, empty: Json) -> tuple[Text, int]:
+    """``text`` with a member ``key`` like ``empty`` in the object at ``start``, and where its value begins."""
+    found = _member(text, start, key, empty)
+    if found is None:
+        text = appended(text, start, empty, key)
+        found = _member(text, start, key, empty)
+    return text, found.value_start if found else start
+
+
+def _member(text: Text, start: int, key: str, empty: Json) -> Element | None:
+    found = text.member(start, key)
+    if found is not None and type(found.value) is not type(empty):
+        raise InvalidInput(f"{key!a} is {kind_of(found.value)}, not {kind_of(empty)}")
+    return found
+
+
+def _handlers(group: dict[str, Json]) -> list[Json]:
+    found = group.get("hooks")
+    return found if isinstance(found, list) else []

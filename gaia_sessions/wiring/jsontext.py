@@ -1,0 +1,130 @@
+"""A JSON text and where its values stand in it, so that it can be changed without being written anew.
+
+Owns reading by place: what a value is, and from where to where it goes. Comments are let through for hosts that
+strip them; they are blanked in a copy of the same length, so that every place is the same in both. Whatever else
+is no JSON is an ``InvalidInput`` that names what and where. Knows nothing of hosts, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from gaia_sessions.errors import InvalidInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.strictjson import Json
+
+BLANKS = " \t\r\n"
+MARK = "\ufeff"
+"""The byte order mark that some editors write first."""
+
+_BLANK = re.compile(f"[{BLANKS}]*")
+_TEXT_OR_COMMENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|//[^\n\r]*|/\*.*?\*/', re.DOTALL)
+_MOST_DIGITS = 300
+
+
+class Element:
+    """An element of an array, or a member of an object: then ``key`` is its key and ``start`` where that begins.
+
+    value_start, end: from where to where ``value`` goes.
+    """
+
+    __slots__ = ("end", "key", "start", "value", "value_start")
+
+    def __init__(self, key: str | None, start: int, value_start: int, end: int, value: Json) -> None:
+        self.key = key
+        self.start = start
+        self.value_start = value_start
+        self.end = end
+        self.value = value
+
+
+class Text:
+    """A JSON text that parses; never changes. ``plain`` is the same without comments and mark."""
+
+    __slots__ = ("comments", "plain", "start", "text", "value")
+
+    def __init__(self, text: str, *, comments: bool) -> None:
+        self.text = text
+        self.comments = comments
+        self.plain = _TEXT_OR_COMMENT.sub(_blanked, text) if comments else text
+        self.start = self._past_blanks(1 if text.startswith(MARK) else 0)
+        self.value, end = self._value_at(self.start)
+        if self._past_blanks(end) != len(text):
+            raise InvalidInput("not JSON: more than one value", _place(text, self._past_blanks(end)))
+
+    def elements(self, start: int) -> tuple[list[Element], int]:
+        """What the object or array at ``start`` holds, and where it is closed."""
+        at = self._past_blanks(start + 1)
+        found: list[Element] = []
+        while self.plain[at] not in "]}":
+            element = self._element_at(at, keyed=self.plain[start] == "{")
+            found.append(element)
+            at = self._past_blanks(element.end)
+            if self.plain[at] == ",":
+                at = self._past_blanks(at + 1)
+        return found, at
+
+    def member(self, start: int, key: str) -> Element | None:
+        """The member ``key`` of the object at ``start``.
+
+        Raises ``InvalidInput`` if there are two of them: which one counts is told nowhere.
+        """
+        found = [element for element in self.elements(start)[0] if element.key == key]
+        if len(found) > 1:
+            raise InvalidInput(f"the same key twice in an object: {key!a}", _place(self.text, found[1].start))
+        return found[0] if found else None
+
+    def _element_at(self, at: int, *, keyed: bool) -> Element:
+        if not keyed:
+            value, end = self._value_at(at)
+            return Element(None, at, at, end, value)
+        key, colon = self._value_at(at)
+        value_start = self._past_blanks(self._past_blanks(colon) + 1)
+        value, end = self._value_at(value_start)
+        return Element(str(key), at, value_start, end, value)
+
+    def _value_at(self, at: int) -> tuple[Json, int]:
+        try:
+            return _DECODER.raw_decode(self.plain, at)
+        except json.JSONDecodeError as error:
+            raise InvalidInput(f"not JSON: {error.msg}", _place(self.text, error.pos)) from None
+        except RecursionError:
+            raise InvalidInput("nested too deep") from None
+
+    def _past_blanks(self, at: int) -> int:
+        found = _BLANK.match(self.plain, at)
+        return found.end() if found else at
+
+
+def parse(data: bytes, *, comments: bool) -> Text:
+    """``data`` as a text; one of blanks only counts as an empty object. Raises ``InvalidInput``."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput("not UTF-8", f"byte {error.start}") from None
+    if not text.strip(BLANKS + MARK):
+        text = MARK * text.startswith(MARK) + "{}\n"
+    return Text(text, comments=comments)
+
+
+def _blanked(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith('"') else re.sub(r"[^\n\r]", " ", found[0])
+
+
+def _place(text: str, at: int) -> str:
+    line = text.count("\n", 0, at)
+    return f"line {line + 1} column {at - text.rfind(chr(10), 0, at)}"
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
+
+
+def _constant(name: str) -> float:
+    raise InvalidInput(f"not JSON: {name}")
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_constant=_constant)

@@ -1,0 +1,252 @@
+"""``hooks``: what is said, what it ends with, and that a dry run's difference is a patch."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.cli.commands.hooks import command
+from gaia_sessions.wiring.hosts import HOSTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+SCRIPT = str(Path(gaia_sessions.__file__).parents[1] / "hooks" / "every_event.py")
+OLD = b'{\r\n\t"model": "opus",\r\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}\r\n}'
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project around the working directory; its sessions are where they belong."""
+    folder = tmp_path / "project"
+    (folder / ".claude").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("GAIA_SESSIONS_ROOT")
+    return folder
+
+
+@pytest.fixture
+def settings(project: Path) -> Path:
+    return project / ".claude" / "settings.json"
+
+
+def test_installing_says_what_it_wrote_where(gaia: Gaia, settings: Path) -> None:
+    code, out, err = gaia("hooks", "install").all
+    assert (code, err) == (0, "")
+    first, starts, events, remark = out.splitlines()
+    assert first == f"claude-code: installed in {settings}"
+    assert (starts.startswith("  starts: /"), starts.endswith(SCRIPT)) == (True, True)
+    assert events == f"  events: {', '.join(HOSTS['claude-code'].events)}"
+    assert "--local" in remark
+    assert gaia("hooks", "install").all == (
+        0,
+        f"claude-code: installed already, nothing changed: {settings}\n",
+        "",
+    )
+
+
+def test_uninstalling_says_so_and_a_second_time_that_there_is_nothing(gaia: Gaia, settings: Path) -> None:
+    settings.write_bytes(OLD)
+    gaia("hooks", "install")
+    assert gaia("hooks", "uninstall").all == (0, f"claude-code: removed from {settings}\n", "")
+    assert settings.read_bytes() == OLD
+    told = f"claude-code: not installed, nothing changed: {settings}\n"
+    assert gaia("hooks", "uninstall").all == (0, told, "")
+
+
+def test_a_copy_of_what_was_there_is_named_and_is_one(gaia: Gaia, settings: Path) -> None:
+    settings.write_bytes(OLD)
+    answer = gaia("hooks", "install", "--json").json
+    assert Path(answer["backup"], "before").read_bytes() == OLD
+    assert Path(answer["backup"]).stat().st_mode & 0o077 == 0
+
+
+def test_json_tells_all_of_it(gaia: Gaia, settings: Path) -> None:
+    answer = gaia("hooks", "install", "--json", "--track-tools").json
+    assert {**answer, "command": answer["command"][1:]} == {
+        "action": "install",
+        "host": "claude-code",
+        "scope": "project",
+        "file": str(settings),
+        "changed": [str(settings)],
+        "dry_run": False,
+        "command": [SCRIPT, "--track-tools"],
+        "events": [*HOSTS["claude-code"].events, "PermissionRequest"],
+        "rules": [],
+        "backup": None,
+        "remarks": ["machine_paths"],
+        "diff": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (["--user"], "~/.claude/settings.json"),
+        (["--project"], ".claude/settings.json"),
+        (["--local"], ".claude/settings.local.json"),
+        (["--host", "codex", "--user"], "~/.codex/hooks.json"),
+        (["--host", "codex"], ".codex/hooks.json"),
+        (["--host", "qwen-code", "--user"], "~/.qwen/settings.json"),
+        (["--host", "qwen-code"], ".qwen/settings.json"),
+        (["--host", "gemini-cli", "--user"], "~/.gemini/settings.json"),
+        (["--host", "gemini-cli"], ".gemini/settings.json"),
+    ],
+)
+def test_the_options_name_the_file(
+    gaia: Gaia, project: Path, away_from_home: Path, words: list[str], file: str
+) -> None:
+    path = away_from_home / file[2:] if file.startswith("~/") else project / file
+    assert gaia("hooks", "install", "--json", *words).json["file"] == str(path)
+    assert path.is_file()
+    gaia("hooks", "uninstall", *words)
+    assert not path.exists()
+
+
+def test_codex_is_told_to_trust_and_claude_code_to_trust_the_folder(gaia: Gaia, project: Path) -> None:
+    assert project.is_dir()
+    assert "type /hooks" in gaia("hooks", "install", "--host", "codex").out.decode()
+    assert "until you trust its folder" in gaia("hooks", "install", "--local", "--allow-report").out.decode()
+
+
+@pytest.mark.parametrize("before", [None, OLD, OLD + b"\n", b"{}\n"])
+@pytest.mark.parametrize("words", [["--local"], ["--local", "--allow-report"], ["--local", "--track-tools"]])
+def test_a_dry_run_prints_a_patch_and_writes_nothing(
+    gaia: Gaia, project: Path, tmp_path: Path, before: bytes | None, words: list[str]
+) -> None:
+    settings = project / ".claude" / "settings.local.json"
+    if before is not None:
+        settings.write_bytes(before)
+    copy = shutil.copytree(project, tmp_path / "copy")
+
+    ended = gaia("hooks", "install", "--dry-run", *words)
+
+    assert (ended.code, ended.err) == (0, b"")
+    assert {path.name for path in project.rglob("*")} == {path.name for path in copy.rglob("*")}
+    assert (settings.read_bytes() if settings.exists() else None) == before
+    applied = subprocess.run(["patch", "-p1", "--binary"], cwd=copy, input=ended.out, check=False, capture_output=True)
+    assert applied.returncode == 0, applied
+    gaia("hooks", "install", *words)
+    assert files(copy) == files(project)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_dry_run_of_leaving_is_a_patch_too(gaia: Gaia, project: Path, settings: Path) -> None:
+    settings.write_bytes(OLD)
+    gaia("hooks", "install")
+    patch = gaia("hooks", "uninstall", "--dry-run").out
+    assert settings.read_bytes() != OLD
+    subprocess.run(["patch", "-p1", "--binary"], cwd=project, input=patch, check=True, capture_output=True)
+    assert settings.read_bytes() == OLD
+
+
+def test_a_dry_run_with_nothing_to_do_says_so(gaia: Gaia, settings: Path) -> None:
+    gaia("hooks", "install")
+    before = settings.stat().st_mtime_ns
+    assert gaia("hooks", "install", "--dry-run").all == (0, "nothing would change\n", "")
+    assert settings.stat().st_mtime_ns == before
+
+
+def test_a_file_that_does_not_parse_is_an_error_of_its_own(gaia: Gaia, settings: Path) -> None:
+    settings.write_bytes(b"// mine\n{}")
+    for ask in ("install", "uninstall"):
+        ended = gaia("hooks", ask, "--json")
+        assert (ended.code, ended.error["code"]) == (7, "settings_unreadable")
+        assert ended.error["message"] == f"{settings}: line 1 column 1: not JSON: Expecting value"
+    assert settings.read_bytes() == b"// mine\n{}"
+
+
+def test_what_the_system_refuses_is_8(gaia: Gaia, settings: Path) -> None:
+    settings.write_bytes(b"{}")
+    settings.chmod(0o444)
+    assert gaia("hooks", "install").code == 8
+    assert settings.read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["install", "--host", "vim"],
+        ["install", "--host", "codex", "--local"],
+        ["install", "--host", "codex", "--allow-report"],
+        ["uninstall", "--allow-report"],
+        ["status", "--user"],
+        ["frobnicate"],
+    ],
+)
+def test_what_can_never_be_done_is_2(gaia: Gaia, project: Path, words: list[str]) -> None:
+    ended = gaia("hooks", *words)
+    assert (ended.code, ended.out) == (2, b"")
+    assert list(project.rglob("*")) == [project / ".claude"]
+
+
+def test_by_itself_it_shows_its_help(gaia: Gaia) -> None:
+    assert gaia("hooks").all == gaia("hooks", "--help").all
+    assert gaia("hooks").code == 0
+
+
+@pytest.mark.parametrize("name", ["install", "uninstall", "status"])
+def test_each_of_its_commands_has_help_with_examples_that_work(gaia: Gaia, project: Path, name: str) -> None:
+    text = gaia("hooks", name, "--help").out.decode()
+    examples = [line.strip() for line in text.partition("Examples:")[2].splitlines() if line.strip()]
+    assert examples
+    for example in examples:
+        assert gaia(*shlex.split(example)[1:]).code == 0
+    assert project.is_dir()
+    assert set(command.commands) == {"install", "uninstall", "status"}
+
+
+def test_what_all_commands_take_may_stand_before_or_after_the_inner_one(gaia: Gaia, tmp_path: Path) -> None:
+    root = str(tmp_path / "other" / ".claude" / "session")
+    wanted = gaia("hooks", "status", "--json", "--root", root).json
+    assert wanted["root"] == root
+    assert gaia("hooks", "--json", "--root", root, "status").json == wanted
+    assert gaia("--root", root, "hooks", "--json", "status").json == wanted
+
+
+def test_a_root_elsewhere_leaves_the_project_where_we_are(
+    gaia: Gaia, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(tmp_path / "elsewhere"))
+    assert gaia("hooks", "install", "--json").json["file"] == str(settings)
+
+
+def test_status_tells_what_stands_and_what_was_heard(gaia: Gaia, project: Path, settings: Path) -> None:
+    assert gaia("hooks", "status").all == (0, "not installed: gaia-sessions hooks install\n", "")
+    gaia("hooks", "install")
+    told = gaia("hooks", "status").out.decode().splitlines()
+    assert told[0] == f"claude-code, project: installed: {settings}"
+    assert told[-1].startswith("warning: never_fired: ")
+    subprocess.run(
+        shlex.split(told[1].removeprefix("  starts: ")),
+        input=json.dumps({"hook_event_name": "SessionEnd", "session_id": "s", "cwd": str(project)}).encode(),
+        check=True,
+    )
+    told = gaia("hooks", "status").out.decode().splitlines()
+    assert [line.split(":")[0].strip() for line in told[2:]] == ["last heard", "SessionEnd"]
+
+
+def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> None:
+    settings.write_bytes(b"\xff")
+    code, out, err = gaia("hooks", "status").all
+    assert (code, err) == (0, "")
+    assert "cannot be read" in out
+    assert "warning: unreadable_settings: " in out
+
+
+def test_a_name_that_would_steer_a_terminal_is_shown_tamed(gaia: Gaia, settings: Path) -> None:
+    evil = {"type": "command", "command": "\x1b[2J /opt/gaia_sessions/hooks/every_event.py"}
+    settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [evil]}]}}), encoding="utf-8")
+    assert b"\x1b" not in gaia("hooks", "status").out

@@ -1,0 +1,74 @@
+"""A user, a project, and hosts whose settings stand in both."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.wiring import installing
+from gaia_sessions.wiring.hosts import CLAUDE_CODE, HOSTS, PROJECT, Places
+
+if TYPE_CHECKING:
+    from gaia_sessions.wiring.installing import Answer
+
+NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
+COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+class Setup:
+    """One settings file of one host in one scope, and what is done about it."""
+
+    def __init__(self, folder: Path, host: str = CLAUDE_CODE, scope: str = PROJECT) -> None:
+        self.project = folder / "project"
+        self.root = str(self.project / ".claude" / "session")
+        self.host = host
+        self.scope = scope
+        self.project.mkdir(exist_ok=True)
+
+    @property
+    def places(self) -> Places:
+        return Places(self.root, os.environ)
+
+    @property
+    def file(self) -> Path:
+        return Path(self.places.file_of(HOSTS[self.host], self.scope))
+
+    @property
+    def receipts(self) -> Path:
+        return Path(self.places.state) / "settings"
+
+    def put(self, data: bytes | None) -> Setup:
+        """The settings file holds ``data``; for None it is not there, though its folder is."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        if data is not None:
+            self.file.write_bytes(data)
+        return self
+
+    def held(self) -> bytes | None:
+        return self.file.read_bytes() if self.file.exists() else None
+
+    def said(self) -> Any:
+        """The settings as their host reads them."""
+        text = self.file.read_text(encoding="utf-8-sig")
+        plain = COMMENT.sub(lambda found: found[1] or "", text) if HOSTS[self.host].comments else text
+        return json.loads(plain, parse_int=lambda digits: int(digits) if len(digits) < 20 else digits)
+
+    def wish(self, *, tools: bool = False, report: bool = False) -> installing.Wish:
+        return installing.Wish(self.host, self.scope, tools=tools, report=report)
+
+    def install(self, *, tools: bool = False, report: bool = False, dry_run: bool = False) -> Answer:
+        return installing.install(self.places, self.wish(tools=tools, report=report), NOW, dry_run=dry_run)
+
+    def uninstall(self, *, dry_run: bool = False) -> Answer:
+        return installing.uninstall(self.places, self.wish(), dry_run=dry_run)
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Setup:
+    return Setup(tmp_path)

@@ -1,0 +1,127 @@
+"""Settings files as people have them: what each becomes when we come, and when we leave it without a receipt.
+
+A row has the host, the bytes, and what surgery leaves: the very same bytes (``SAME``), others, or, for a file that
+is refused, the end of its error.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import gaia_sessions
+
+SCRIPT = str(Path(gaia_sessions.__file__).parents[1] / "hooks" / "every_event.py")
+SAME = object()
+
+
+class Row(NamedTuple):
+    """One file. left: what surgery leaves of it; refused: how its error ends, if it is one."""
+
+    data: bytes | None
+    left: object = SAME
+    refused: str = ""
+    host: str = "claude-code"
+
+
+def told(value: object, indent: int | str | None = 2) -> bytes:
+    return (json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode()
+
+
+OTHER = {"type": "command", "command": "~/bin/notify 'done'", "timeout": 60}
+OLD = {"type": "command", "command": "/usr/bin/python3 /opt/gaia_sessions/hooks/every_event.py", "timeout": 5}
+NAMESAKE = {"type": "command", "command": "python3 $CLAUDE_PROJECT_DIR/.claude/hooks/subagent_stop.py"}
+OTHERS = {
+    "Stop": [{"hooks": [OTHER]}],
+    "PreToolUse": [{"matcher": "Bash", "hooks": [OTHER, NAMESAKE]}, {"hooks": []}],
+    "Notification": [],
+}
+OURS_ONLY = {"Stop": [{"hooks": [OLD]}]}
+OURS_TWICE = {"Stop": [{"hooks": [OLD]}, {"hooks": [OTHER]}, {"hooks": [OLD, OTHER]}]}
+OURS_TAKEN_OUT = {"Stop": [{"hooks": [OTHER]}, {"hooks": [OTHER]}]}
+PRETTY = told({"model": "opus", "env": {"A": "1"}, "permissions": {"allow": ["Bash(ls *)"], "deny": []}})
+COMMENTED = b"""// mine
+{
+  /* which one */ "model": "opus", // the large one
+  "tools": ["a", /* b, */ "c"], // "hooks": {}
+  "hooks": { // others
+    "Stop": [
+      // keep
+      {"hooks": [{"type": "command", "command": "echo // no comment"}]} // last
+    ] /* the end */
+  } // of it
+}
+// bye
+"""
+
+EMPTIED = b"{}\n"
+NO_OBJECT = "a JSON object is wanted"
+
+ROWS: dict[str, Row] = {
+    "missing": Row(None, EMPTIED),
+    "empty": Row(b"", EMPTIED),
+    "blanks": Row(b" \n\t\r\n", EMPTIED),
+    "nothing but a byte order mark": Row(b"\xef\xbb\xbf", b"\xef\xbb\xbf{}\n"),
+    "empty object": Row(b"{}"),
+    "empty object and newline": Row(b"{}\n"),
+    "empty object on two lines": Row(b"{\n}\n", b"{}\n"),
+    "empty object with blanks": Row(b"  {  }  ", b"  {}  "),
+    "two blanks": Row(PRETTY),
+    "four blanks": Row(told(json.loads(PRETTY), 4)),
+    "one blank": Row(told(json.loads(PRETTY), 1)),
+    "tabs": Row(told(json.loads(PRETTY), "\t")),
+    "mixed indentation": Row(b'{\n\t"a": 1,\n    "b": {\n  "c": []}\n }\n'),
+    "no newline at the end": Row(PRETTY.rstrip()),
+    "many newlines at the end": Row(PRETTY + b"\n\n\n"),
+    "carriage returns": Row(PRETTY.replace(b"\n", b"\r\n")),
+    "carriage returns, tabs": Row(told(json.loads(PRETTY), "\t").replace(b"\n", b"\r\n")),
+    "byte order mark": Row(b"\xef\xbb\xbf" + PRETTY),
+    "on one line": Row(told(json.loads(PRETTY), None)),
+    "compact": Row(json.dumps(json.loads(PRETTY), separators=(",", ":")).encode()),
+    "one member on one line": Row(b'{"a": 1}'),
+    "one member, compact": Row(b'{"a":1}'),
+    "blanks around everything": Row(b'\n{ "a" : [ 1 , 2 ] , "b" : { } }\n'),
+    "members on shared lines": Row(b'{"a": 1,\n "b": 2, "c": 3\n}'),
+    "every kind of value": Row(told({"n": None, "t": True, "f": 1.5e-7, "s": '\\"/\n\u2028é🐾', "a": [[], {}]})),
+    "numbers in odd spellings": Row(b'{"a": 1.0, "b": 1E+2, "c": -0, "d": ' + b"9" * 5000 + b"}"),
+    "escapes in odd spellings": Row(rb'{"\u0061": "\/\u00e9\ud83d\ude00", "b": "\ud800"}'),
+    "keys and texts that look like structure": Row(told({"{": "}", "],": '[{"hooks":', "//": "/* x */"})),
+    "the same unknown key twice": Row(b'{"a": 1, "a": 2}'),
+    "nested deep": Row(b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}"),
+    "huge": Row(told({"a": ["x" * 100] * 20000})),
+    "hooks of others": Row(told({"hooks": OTHERS, "model": "opus"})),
+    "hooks of others, compact": Row(json.dumps({"hooks": OTHERS}, separators=(",", ":")).encode()),
+    "hooks of others, on one line": Row(told({"z": 1, "hooks": OTHERS}, None)),
+    "empty hooks": Row(told({"hooks": {}, "model": "opus"}), told({"model": "opus"})),
+    "empty lists of events": Row(told({"hooks": {"Stop": []}}, None), b"{}\n"),
+    "unknown events and shapes": Row(told({"hooks": {"NewEvent": [1, None, {"hooks": "x"}, {"hooks": [2]}]}})),
+    "ours already": Row(told({"model": "opus", "hooks": OURS_ONLY}), told({"model": "opus"})),
+    "ours twice": Row(told({"hooks": OURS_TWICE}), told({"hooks": OURS_TAKEN_OUT})),
+    "all switched off": Row(told({"disableAllHooks": True})),
+    "comments": Row(COMMENTED, host="qwen-code"),
+    "comments, for another host": Row(COMMENTED, host="gemini-cli"),
+    "a comment in an empty object": Row(b"{ // nothing yet\n}\n", host="gemini-cli"),
+    "a comment after the last member": Row(b'{\n  "a": 1 // one\n}', host="qwen-code"),
+    "a comment over two lines": Row(b'{"a": 1 /* one\n two */}', host="qwen-code"),
+    "hooks of another file": Row(told({"hooks": {"Stop": [{"hooks": [OTHER]}]}}), host="codex"),
+    "comments where none may be": Row(COMMENTED, refused="line 1 column 1: not JSON: Expecting value"),
+    "a comma too many": Row(b'{"a": 1,}', refused="not JSON: "),
+    "torn": Row(b'{"hooks": {"Stop": [', refused="line 1 column 21: not JSON: Expecting value"),
+    "two documents": Row(b"{} {}", refused="line 1 column 4: not JSON: more than one value"),
+    "a list": Row(b"[]", refused=NO_OBJECT),
+    "null": Row(b"null\n", refused=NO_OBJECT),
+    "not a number": Row(b'{"a": NaN}', refused="not JSON: NaN"),
+    "not UTF-8": Row(b'{"a": "\xff"}', refused="byte 7: not UTF-8"),
+    "UTF-16": Row('{"a": 1}'.encode("utf-16"), refused="byte 0: not UTF-8"),
+    "hooks twice": Row(b'{"hooks": {}, "hooks": {}}', refused="the same key twice in an object: 'hooks'"),
+    "hooks that are a list": Row(b'{"hooks": []}', refused="'hooks' is an array, not an object"),
+    "hooks that are null": Row(b'{"hooks": null}', refused="'hooks' is null, not an object"),
+    "an event that is an object": Row(b'{"hooks": {"Stop": {}}}', refused="'Stop' is an object, not an array"),
+    "an event twice": Row(b'{"hooks": {"Stop": [], "Stop": []}}', refused="the same key twice in an object: 'Stop'"),
+    "nested too deep": Row(b"[" * 100_000, refused="nested too deep"),
+    "too huge": Row(b'{"a": "' + b"x" * (8 << 20) + b'"}', refused="is over the limit of 8388608 bytes"),
+}
+
+REFUSED = {name: row for name, row in ROWS.items() if row.refused}
+TAKEN = {name: row for name, row in ROWS.items() if not row.refused}

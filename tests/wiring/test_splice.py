@@ -1,0 +1,172 @@
+"""Text is changed where it must be and nowhere else, whatever it looks like."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.wiring import jsontext
+from gaia_sessions.wiring.entries import allowed, cleared, disallowed, wired
+from gaia_sessions.wiring.hosts import CLAUDE_CODE, HOSTS
+from gaia_sessions.wiring.jsontext import Text, parse
+from gaia_sessions.wiring.splice import appended, removed, replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BLANKS = st.sampled_from(["", "", " ", "  ", "\n", "\n  ", "\r\n\t", "\n\n    "])
+COMMENTS = st.sampled_from(["", "", "", " ", "\n  ", " // one, two: {\n", "/* [ */", "/* a\n b */", "//\n"])
+KEYS = st.text('abc{}[],:"\\/é\u2028', max_size=4)
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), KEYS)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
+)
+WORDS = ["/usr/bin/python3", "/opt/gaia_sessions/hooks/every_event.py"]
+
+
+@st.composite
+def written(draw: st.DrawFn, value: Any, blanks: st.SearchStrategy[str]) -> str:
+    """``value`` as JSON with blanks, and maybe comments, wherever there may be some."""
+
+    def gap() -> str:
+        return draw(blanks)
+
+    def write(part: Any) -> str:
+        if isinstance(part, dict):
+            inner = ",".join(
+                f"{gap()}{json.dumps(key, ensure_ascii=False)}{gap()}:{gap()}{write(item)}{gap()}"
+                for key, item in part.items()
+            )
+            return f"{{{inner or gap()}}}"
+        if isinstance(part, list):
+            inner = ",".join(f"{gap()}{write(item)}{gap()}" for item in part)
+            return f"[{inner or gap()}]"
+        return json.dumps(part, ensure_ascii=False)
+
+    return gap() + write(value) + gap()
+
+
+def texts(values: st.SearchStrategy[Any], blanks: st.SearchStrategy[str], *, comments: bool) -> Any:
+    return values.flatmap(lambda value: written(value, blanks)).map(lambda text: Text(text, comments=comments))
+
+
+OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4)
+FULL = st.dictionaries(KEYS, VALUES, min_size=1, max_size=4)
+ARRAYS = st.lists(VALUES, max_size=4)
+EITHER = st.one_of(
+    texts(st.one_of(FULL, ARRAYS), BLANKS, comments=False), texts(st.one_of(FULL, ARRAYS), COMMENTS, comments=True)
+)
+
+
+@given(EITHER, VALUES)
+def test_what_is_put_in_is_last_and_the_rest_is_what_it_was(text: Text, value: Any) -> None:
+    key = None if isinstance(text.value, list) else "new"
+
+    changed = appended(text, text.start, value, key)
+
+    if isinstance(text.value, list):
+        assert changed.value == [*text.value, value]
+    else:
+        assert list(as_object(changed).items()) == [*as_object(text).items(), ("new", value)]
+
+
+def as_object(text: Text) -> dict[str, Any]:
+    assert isinstance(text.value, dict)
+    return text.value
+
+
+@given(EITHER, VALUES)
+def test_what_was_put_in_beside_others_goes_without_a_trace(text: Text, value: Any) -> None:
+    key = None if isinstance(text.value, list) else "new"
+    count = len(text.elements(text.start)[0])
+
+    back = removed(appended(text, text.start, value, key), text.start, count)
+
+    assert back.value == text.value
+    assert back.text == text.text or count == 0
+
+
+@given(EITHER, st.data())
+def test_each_element_can_be_taken_out_and_comments_stay(text: Text, data: st.DataObject) -> None:
+    elements, _ = text.elements(text.start)
+    if not elements:
+        return
+    number = data.draw(st.integers(0, len(elements) - 1))
+
+    left = removed(text, text.start, number)
+
+    wanted = [element.value for element in elements]
+    wanted.pop(number)
+    assert [element.value for element in left.elements(left.start)[0]] == wanted
+    gone = text.text[elements[number].start : elements[number].end]
+    assert comments_in(left.text) >= comments_in(text.text) - comments_in(gone)
+
+
+def comments_in(text: str) -> int:
+    return len([found for found in jsontext._TEXT_OR_COMMENT.findall(text) if found.startswith("/")])
+
+
+@given(EITHER, VALUES, st.data())
+def test_one_value_is_exchanged_for_another(text: Text, value: Any, data: st.DataObject) -> None:
+    elements, _ = text.elements(text.start)
+    if not elements:
+        return
+    number = data.draw(st.integers(0, len(elements) - 1))
+
+    changed = replaced(text, elements[number], value)
+
+    wanted = [element.value for element in elements]
+    wanted[number] = value
+    assert [element.value for element in changed.elements(changed.start)[0]] == wanted
+
+
+HANDLERS = st.fixed_dictionaries({"type": st.just("command"), "command": KEYS})
+GROUPS = st.fixed_dictionaries({"hooks": st.lists(HANDLERS, min_size=1, max_size=2)}, optional={"matcher": KEYS})
+EVENTS = st.sampled_from(["Stop", "PreToolUse", "SessionEnd", "Notification"])
+HOOKS = st.dictionaries(EVENTS, st.lists(GROUPS, min_size=1, max_size=3), min_size=1, max_size=3)
+SETTINGS = st.fixed_dictionaries({"other": VALUES}, optional={"hooks": HOOKS, "permissions": st.just({"allow": ["a"]})})
+
+
+@given(texts(SETTINGS, BLANKS, comments=False), st.booleans())
+def test_coming_and_leaving_gives_the_same_bytes_whatever_the_layout(text: Text, tools: bool) -> None:  # noqa: FBT001
+    there = allowed(wired(text, HOSTS[CLAUDE_CODE], WORDS, tools=tools), "Bash(x *)")
+
+    assert wired(there, HOSTS[CLAUDE_CODE], WORDS, tools=tools) is there
+    assert disallowed(cleared(there), "Bash(x *)").text == text.text
+
+
+@given(texts(SETTINGS, COMMENTS, comments=True))
+def test_the_same_between_comments(text: Text) -> None:
+    there = wired(text, HOSTS["qwen-code"], WORDS, tools=False)
+
+    assert cleared(there).text == text.text
+
+
+def on(text: str) -> Text:
+    return parse(text.encode(), comments=True)
+
+
+SPLICES: list[tuple[str, str, Callable[[Text], Text]]] = [
+    ('{"a":1}', '{"a":1,"k":[2]}', lambda text: appended(text, 0, [2], "k")),
+    ('{"a": 1}', '{"a": 1, "k": [2]}', lambda text: appended(text, 0, [2], "k")),
+    ("[1, 2]", "[1, 2, 3]", lambda text: appended(text, 0, 3)),
+    ("[1,2]", "[1,2,3]", lambda text: appended(text, 0, 3)),
+    ("{}", '{\n  "k": 1\n}', lambda text: appended(text, 0, 1, "k")),
+    ("{\r\n}", '{\r\n  "k": 1\r\n}', lambda text: appended(text, 0, 1, "k")),
+    ('{\n\t"a": []\n}', '{\n\t"a": [\n\t\t{\n\t\t\t"b": 1\n\t\t}\n\t]\n}', lambda text: appended(text, 8, {"b": 1})),
+    ('{\n  "a": 1 // one\n}', '{\n  "a": 1, // one\n  "k": 2\n}', lambda text: appended(text, 0, 2, "k")),
+    ('{\n  "a": 1, // one\n  "b": 2\n}', '{\n  // one\n  "b": 2\n}', lambda text: removed(text, 0, 0)),
+    ("[1, // one\n 2]", "[1 // one\n]", lambda text: removed(text, 0, 1)),
+    ("[1 // one\n, 2]", "[// one\n2]", lambda text: removed(text, 0, 0)),
+    ("[ 1 ]", "[]", lambda text: removed(text, 0, 0)),
+    ("[ 1 /* x */ ]", "[ /* x */ ]", lambda text: removed(text, 0, 0)),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted", "change"), SPLICES, ids=[f"{row[0]} -> {row[1]}" for row in SPLICES])
+def test_a_change_looks_like_its_neighbours(text: str, wanted: str, change: Callable[[Text], Text]) -> None:
+    assert change(on(text)).text == wanted

@@ -1,0 +1,249 @@
+"""How things stand: read from the files and the log alone, with nothing changed by looking."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import log
+from gaia_sessions.wiring import doubts
+from gaia_sessions.wiring.hosts import HOSTS
+from gaia_sessions.wiring.status import standing
+from tests.wiring.conftest import Setup
+
+if TYPE_CHECKING:
+    from gaia_sessions.wiring.status import Installed, Standing
+
+LATER, EARLIER = "2026-01-08T18:05:31.000000Z", "2026-01-08T18:05:30.000000Z"
+REWRITES = {"type": "command", "command": "rewrite.sh"}
+
+
+def look(setup: Setup) -> Standing:
+    return standing(setup.root, os.environ)
+
+
+def codes(setup: Setup) -> list[str]:
+    return [warned["code"] for warned in look(setup)["warnings"]]
+
+
+def row(setup: Setup) -> Installed:
+    [found] = [
+        found for found in look(setup)["installed"] if (found["host"], found["scope"]) == (setup.host, setup.scope)
+    ]
+    return found
+
+
+def hear(setup: Setup, at: str = LATER, event: str = "Stop", hook: str = "hook") -> None:
+    log.write(setup.root, hook, {"at": at, "event": event})
+
+
+def edit(setup: Setup, change: Any) -> None:
+    said = setup.said()
+    change(said)
+    setup.file.write_text(json.dumps(said), encoding="utf-8")
+
+
+def test_nothing_installed_is_nothing_to_warn_of(setup: Setup) -> None:
+    found = look(setup)
+    assert {installed["state"] for installed in found["installed"]} == {"absent"}
+    where = [(installed["host"], installed["scope"]) for installed in found["installed"]]
+    assert where == [(host.name, scope) for host in HOSTS.values() for scope in host.files]
+    assert (found["heard"], found["warnings"], found["enabled"], found["plugin"]) == ({}, [], True, False)
+
+
+def test_looking_writes_nothing(setup: Setup, away_from_home: Path) -> None:
+    setup.install()
+    before = sorted([*setup.project.rglob("*"), *away_from_home.rglob("*")])
+    look(setup)
+    assert sorted([*setup.project.rglob("*"), *away_from_home.rglob("*")]) == before
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_was_just_installed_is_complete_and_was_never_heard(tmp_path: Path, host: str) -> None:
+    setup = Setup(tmp_path, host)
+    answer = setup.install()
+    assert row(setup) == {
+        "host": host,
+        "scope": "project",
+        "file": str(setup.file),
+        "state": "complete",
+        "problem": None,
+        "command": answer["command"],
+        "track_tools": False,
+        "missing": [],
+        "installed_at": "2026-01-08T18:05:30.123456Z",
+    }
+    assert codes(setup) == [doubts.NEVER_FIRED]
+
+
+def test_tools_that_are_followed_are_told(setup: Setup) -> None:
+    setup.install(tools=True)
+    assert (row(setup)["state"], row(setup)["track_tools"]) == ("complete", True)
+
+
+def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> None:
+    setup.install()
+    for at, event, hook in [
+        (EARLIER, "Stop", "hook"),
+        (LATER, "Stop", "hook"),
+        (EARLIER, "PreToolUse", "pre_delegate"),
+        (LATER, "direct", "pre_delegate"),
+    ]:
+        hear(setup, at, event, hook)
+    Path(log.folder_of(setup.root), "hook.log.old").write_text("torn {\n[]\n", encoding="utf-8")
+
+    assert look(setup)["heard"] == {"PreToolUse": EARLIER, "Stop": LATER}
+    assert codes(setup) == []
+
+
+def test_what_was_heard_before_it_was_installed_does_not_count(setup: Setup) -> None:
+    setup.install()
+    hear(setup, EARLIER)
+    assert codes(setup) == [doubts.NEVER_FIRED]
+
+
+def test_without_a_receipt_anything_heard_counts(setup: Setup) -> None:
+    setup.install()
+    shutil.rmtree(setup.receipts)
+    hear(setup, EARLIER)
+    assert (row(setup)["installed_at"], codes(setup)) == (None, [])
+
+
+def test_an_event_that_is_missing_or_heard_for_something_else_is_named(setup: Setup) -> None:
+    setup.install()
+    hear(setup)
+
+    def less(said: Any) -> None:
+        del said["hooks"]["Stop"]
+        said["hooks"]["PreToolUse"][0]["matcher"] = "Bash"
+
+    edit(setup, less)
+    assert (row(setup)["state"], row(setup)["missing"]) == ("incomplete", ["PreToolUse", "Stop"])
+
+
+def test_another_version_or_path_is_told_and_what_it_lacks_is_a_warning(setup: Setup) -> None:
+    gone = {"type": "command", "command": "/nowhere/python /opt/gaia_sessions/hooks/every_event.py"}
+    setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}]}}).encode())
+    hear(setup)
+    assert (row(setup)["state"], row(setup)["command"]) == ("elsewhere", gone["command"].split())
+    assert codes(setup) == [doubts.MISSING_INTERPRETER, doubts.MISSING_SCRIPT]
+
+
+def test_settings_that_do_not_parse_are_a_warning_and_no_error(setup: Setup) -> None:
+    setup.put(b"// mine\n{}")
+    assert row(setup)["state"] == "unreadable"
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], warned["file"]) == (doubts.UNREADABLE_SETTINGS, str(setup.file))
+
+
+def test_two_scopes_are_once_too_often(setup: Setup) -> None:
+    setup.install()
+    setup.scope = "user"
+    setup.install()
+    hear(setup)
+    assert codes(setup) == [doubts.INSTALLED_TWICE]
+
+
+def test_two_hosts_are_not(setup: Setup) -> None:
+    setup.install()
+    setup.host = "codex"
+    setup.install()
+    hear(setup)
+    assert codes(setup) == []
+
+
+def test_two_entries_in_one_file_are_once_too_often(setup: Setup) -> None:
+    setup.install()
+    hear(setup)
+    edit(setup, lambda said: said["hooks"]["Stop"].append(said["hooks"]["Stop"][0]))
+    assert codes(setup) == [doubts.INSTALLED_TWICE]
+
+
+def plugin_by_settings(setup: Setup) -> None:
+    edit(setup, lambda said: said.update(enabledPlugins={"gaia-sessions@somewhere": True}))
+
+
+def plugin_by_list(setup: Setup) -> None:
+    folder = Path(setup.places.home, ".claude", "plugins")
+    folder.mkdir(parents=True)
+    told = {"version": 2, "plugins": {"gaia-sessions@somewhere": [{"scope": "user"}], "other@somewhere": []}}
+    folder.joinpath("installed_plugins.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+@pytest.mark.parametrize("enable", [plugin_by_settings, plugin_by_list])
+def test_the_plugin_beside_the_settings_is_once_too_often(setup: Setup, enable: Any) -> None:
+    setup.install()
+    hear(setup)
+    enable(setup)
+    assert (look(setup)["plugin"], codes(setup)) == (True, [doubts.INSTALLED_TWICE])
+
+
+def test_a_plugin_that_is_switched_off_does_not_count(setup: Setup) -> None:
+    setup.install()
+    hear(setup)
+    plugin_by_list(setup)
+    edit(setup, lambda said: said.update(enabledPlugins={"gaia-sessions@somewhere": False}))
+    assert (look(setup)["plugin"], codes(setup)) == (False, [])
+
+
+def test_a_plugin_list_that_cannot_be_read_is_none(setup: Setup) -> None:
+    plugin_by_list(setup)
+    Path(setup.places.home, ".claude", "plugins", "installed_plugins.json").write_bytes(b"{torn")
+    assert look(setup)["plugin"] is False
+
+
+@pytest.mark.parametrize("scope", ["user", "project", "local"])
+def test_hooks_that_are_all_disabled_in_any_file_are_a_warning(setup: Setup, scope: str) -> None:
+    setup.install()
+    hear(setup)
+    setup.scope = scope
+    if not setup.file.exists():
+        setup.put(b"{}")
+    edit(setup, lambda said: said.update(disableAllHooks=True))
+    assert codes(setup) == [doubts.ALL_HOOKS_DISABLED]
+
+
+def test_our_own_switch_is_told_instead_of_silence(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup.install()
+    monkeypatch.setenv("GAIA_SESSIONS_HOOKS", "off")
+    assert (look(setup)["enabled"], codes(setup)) == (False, [doubts.HOOKS_OFF])
+
+
+@pytest.mark.parametrize(
+    ("matcher", "rewrites"),
+    [
+        (None, True),
+        ("", True),
+        ("*", True),
+        ("Agent", True),
+        ("Bash, Task", True),
+        ("Bash|Agent", True),
+        ("^(Bash|Agent)$", True),
+        (".*", True),
+        ("Bash", False),
+        ("agent", False),
+        ("AgentX", False),
+        ("^Agents", False),
+        ("([", False),
+        (["Agent"], False),
+        ("(a+)+$" * 100, False),
+    ],
+)
+def test_another_hook_on_delegations_is_a_warning(setup: Setup, matcher: object, *, rewrites: bool) -> None:
+    setup.install()
+    hear(setup)
+    group = {"hooks": [REWRITES]} if matcher is None else {"matcher": matcher, "hooks": [REWRITES]}
+    edit(setup, lambda said: said["hooks"]["PreToolUse"].append(group))
+    assert codes(setup) == [doubts.REWRITER] * rewrites
+
+
+def test_another_hook_on_other_events_is_none_of_our_business(setup: Setup) -> None:
+    setup.install()
+    hear(setup)
+    edit(setup, lambda said: said["hooks"]["Stop"].append({"hooks": [REWRITES]}))
+    assert codes(setup) == []
