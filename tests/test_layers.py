@@ -30,6 +30,9 @@ DOMAIN = [
     "record",
     "changes",
     "runs",
+    "tool_use",
+    "shell",
+    "readonly",
     "endings",
     "policy",
     "events",
@@ -46,6 +49,8 @@ FLOORS = [
     ["lifecycle"],
     ["api"],
     ["hooks"],
+    ["wiring"],
+    ["doctor"],
     ["models"],
     ["views"],
     ["cli"],
@@ -64,9 +69,9 @@ DOORS = {
 STDLIB_ONLY = [
     *DOMAIN,
     *("options", "processes", "project", "streams", "config", "stores"),
-    *("keyfile", "log", "lifecycle", "api", "hooks"),
+    *("keyfile", "log", "lifecycle", "api", "hooks", "wiring", "doctor"),
 ]
-READS_THE_ENVIRONMENT = ["config", "project", "api", "hooks", "cli"]
+READS_THE_ENVIRONMENT = ["config", "project", "api", "hooks", "doctor", "cli"]
 
 FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
 
@@ -139,7 +144,7 @@ def test_a_room_imports_only_rooms_above_it_in_the_list(file: str) -> None:
     assert [found for found in ours if not is_allowed(file, found.name)] == []
 
 
-@pytest.mark.parametrize("room", ["lifecycle", "hooks", "views", "cli"])
+@pytest.mark.parametrize("room", ["lifecycle", "hooks", "wiring", "doctor", "views", "cli"])
 def test_inside_a_room_no_file_leads_back_to_itself(room: str) -> None:
     order = {name_of(file): {found.name for found in imports_of(file)} for file in FILES if room_of(file) == room}
     assert set(TopologicalSorter(order).static_order()) >= set(order)

@@ -18,8 +18,11 @@ COMMANDS = {
     "list": "List sessions, the latest activity first.",
     "finalize": "End a session as completed, failed or abandoned.",
     "cleanup": "Remove what nobody touched for long.",
+    "reconcile": "Close the runs that nobody ended, where that is proved.",
+    "doctor": "Say what is not as it should be, and which command mends it.",
     "show": "Show one session to a person: timeline, errors, runs.",
     "events": "Show what hosts told of a session, with evidence.",
+    "hooks": "Install, remove or check the hooks in a host's settings.",
     "hook": "Take in one event of a host: JSON on stdin.",
     "schema": "Print the JSON Schema of state.json.",
 }

@@ -120,15 +120,26 @@ def _inode_at(path: str) -> tuple[int, int] | None:
 def holder(folder: Directory, name: str) -> int | None:
     """The pid that holds the lock, where the system tells (Linux, and only within one pid namespace)."""
     found = folder.inode(name)
+    return _holders().get(found[1]) if found else None
+
+
+def held(folder: Directory) -> dict[str, int]:
+    """The locks of ``folder`` that are held, with the pids of their holders, as far as the system tells of them."""
+    pids = _holders()
+    with os.scandir(folder.fd) as entries:
+        return {entry.name: pids[entry.inode()] for entry in entries if entry.inode() in pids}
+
+
+def _holders() -> dict[int, int]:
+    """The pids that hold a lock, by the inode of its file."""
     try:
         with open("/proc/locks", encoding="ascii") as table:
             rows = [line.split() for line in table]
     except OSError:
-        return None
+        return {}
     # "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF", and "1: -> FLOCK ..." for those who wait.
-    held = {int(row[5].rpartition(":")[2]): int(row[4]) for row in rows if row[1] == "FLOCK"}
-    pid = held.get(found[1], 0) if found else 0
-    return pid if pid > 0 else None
+    told = ((int(row[5].rpartition(":")[2]), int(row[4])) for row in rows if row[1] == "FLOCK")
+    return {inode: pid for inode, pid in told if pid > 0}
 
 
 def _try(folder: Directory, name: str) -> Release | None:

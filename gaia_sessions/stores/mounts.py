@@ -15,8 +15,13 @@ _TABLE = "/proc/self/mountinfo"
 
 def network_kind(path: str) -> str | None:
     """The kind of network file system that ``path`` lies on; None for none. It need not exist yet."""
-    kind = kind_of(os.path.realpath(path), _mounts())
+    kind = kind_at(path)
     return kind if kind in NETWORK else None
+
+
+def kind_at(path: str) -> str | None:
+    """The kind of file system that ``path`` lies on, or would; None where the system does not tell."""
+    return kind_of(os.path.realpath(path), _mounts())
 
 
 def kind_of(path: str, mounts: list[tuple[str, str]]) -> str | None:

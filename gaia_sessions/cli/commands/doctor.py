@@ -1,0 +1,42 @@
+"""``doctor``: what is not as it should be, and what mends it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.errors import EXIT_DONE, EXIT_NO, BadSetting
+from gaia_sessions.views import health
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+    from gaia_sessions.doctor.examination import Examined
+
+
+@declare("doctor || gaia-sessions doctor --fix", "doctor --fix --json")
+@click.option("--fix", is_flag=True, help="Mend what is safe to mend: modes, hints, leftovers, the inbox.")
+def command(call: Call, *, fix: bool) -> int:
+    """Say what is not as it should be, and which command mends it. Exit code 0 healthy, 1 something to mend."""
+    report = _examined(call, fix=fix)
+    if call.as_json:
+        output.say_json(report)
+    else:
+        output.say_all(health.examined(report))
+    return EXIT_DONE if report["healthy"] else EXIT_NO
+
+
+def _examined(call: Call, *, fix: bool) -> Examined:
+    from gaia_sessions.doctor import examination
+    from gaia_sessions.project import find_root, working_directory
+
+    try:
+        root = find_root(call.root, os.environ, working_directory())
+    except BadSetting as fault:
+        if call.root is not None:  # what was just typed is for whoever typed it to correct
+            raise
+        return examination.unfound(fault)
+    return examination.treat(root, os.environ) if fix else examination.examine(root, os.environ)

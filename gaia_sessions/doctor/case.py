@@ -1,0 +1,105 @@
+"""One root under examination: where it is, its settings, and what one look at everything in it shows.
+
+Owns that each look is taken once, when a check first asks for it, and that nothing is written by looking.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from functools import cached_property
+
+from gaia_sessions import config
+from gaia_sessions.clock import FUTURE_TOLERANCE, read_time
+from gaia_sessions.errors import CorruptSession, SessionsError
+from gaia_sessions.lifecycle.reconciling import reconcile
+from gaia_sessions.log import lines, sessions_over
+from gaia_sessions.record import has_newer_schema, is_open
+from gaia_sessions.stores.files import FileStore
+
+from . import tree
+from .findings import shell
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from gaia_sessions.errors import BadSetting
+    from gaia_sessions.lifecycle.reconciling import Verdict
+    from gaia_sessions.shape import Record
+    from gaia_sessions.strictjson import Json
+
+
+class Records:
+    """What one reading of every record shows: ids, never the records themselves.
+
+    active: not final. corrupt, refused: why, by id. ahead: whose last activity lies in the future, and whether
+    they are final. newer: of a later version.
+    """
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.active: set[str] = set()
+        self.corrupt: dict[str, str] = {}
+        self.refused: dict[str, str] = {}
+        self.ahead: dict[str, bool] = {}
+        self.newer: list[str] = []
+
+
+class Case:
+    """What every check is handed. tried: the names of the checks whose mends were tried just now."""
+
+    def __init__(
+        self, root: str, environ: Mapping[str, str], now: datetime, tried: frozenset[str] = frozenset()
+    ) -> None:
+        self.root = root
+        self.environ = environ
+        self.now = now
+        self.tried = tried
+        self.faults: list[BadSetting] = []
+        self.config = config.load(root, environ, on_fault=self.faults.append)
+        self.store = FileStore(root, durable=self.config.durability == "full", lock_timeout=self.config.lock_timeout)
+
+    def command(self, *words: str) -> str:
+        """``gaia-sessions`` for this root, as a shell here can run it."""
+        installed = shutil.which("gaia-sessions", path=self.environ.get("PATH"))
+        ours = ["gaia-sessions"] if installed else [sys.executable, "-m", "gaia_sessions"]
+        return shell(*ours, "--root", self.root, *words)
+
+    @cached_property
+    def entries(self) -> list[tree.Entry]:
+        """All that stands in the root; empty where there is none."""
+        try:
+            return tree.walk(self.root)
+        except FileNotFoundError:
+            return []
+
+    @cached_property
+    def records(self) -> Records:
+        records = Records()
+        for agent_id, found in self.store.scan():
+            records.total += 1
+            if isinstance(found, SessionsError):
+                (records.corrupt if isinstance(found, CorruptSession) else records.refused)[agent_id] = str(found)
+            else:
+                self._note(records, agent_id, found)
+        return records
+
+    def _note(self, records: Records, agent_id: str, record: Record) -> None:
+        if is_open(record):
+            records.active.add(agent_id)
+        if has_newer_schema(record):
+            records.newer.append(agent_id)
+        elif read_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:
+            records.ahead[agent_id] = not is_open(record)
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """On every unended run, as ``reconcile --dry-run`` has them."""
+        return reconcile(self.store, self.now, lambda: sessions_over(self.root), dry_run=True)["verdicts"]
+
+    @cached_property
+    def log(self) -> list[dict[str, Json]]:
+        """The lines of all logs."""
+        return list(lines(self.root))

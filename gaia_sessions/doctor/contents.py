@@ -1,0 +1,159 @@
+"""Checks of what is in the root: records, their times and runs, hints, the inbox, and what killed processes left."""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.clock import read_time
+from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
+from gaia_sessions.lifecycle.news import WAITS_FOR_KEY
+from gaia_sessions.lifecycle.verdicts import CLOSING, UNSURE
+from gaia_sessions.record import is_open
+from gaia_sessions.stores import index
+from gaia_sessions.stores import root as roots
+from gaia_sessions.stores.sweep import LEFTOVER
+
+from .findings import ailing, counted, fine, shell, some
+from .machine import SET_THE_CLOCK, clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.stores.directory import Directory
+    from gaia_sessions.strictjson import Json
+
+    from .case import Case
+    from .findings import Finding
+    from .tree import Entry
+
+_ONLY_CORRUPT = ("cleanup", "--hours", "1000000", "--corrupt")
+_TEMPORARY = ".tmp"
+
+
+def corrupt(case: Case) -> Finding:
+    """What is no record is kept until somebody mends or removes it."""
+    found = case.records.corrupt
+    if not found:
+        return fine("corrupt", "none")
+    told = f"{counted(len(found), 'session')}: {some(found.values())}"
+    return ailing("corrupt", told, case.command(*_ONLY_CORRUPT))
+
+
+def readable(case: Case) -> Finding:
+    found = case.records.refused
+    if not found:
+        newer = case.records.newer
+        return fine("readable", f"all, but {len(newer)} of a later version, for showing only" if newer else "all")
+    me = str(os.geteuid())
+    return ailing("readable", some(found.values()), shell("sudo", "chown", "-R", me, case.root))
+
+
+def times(case: Case) -> Finding:
+    """Work whose last activity lies in the future is neither resumed nor removed; a heartbeat sets it right."""
+    ahead = case.records.ahead
+    if not ahead:
+        return fine("times", "no activity lies in the future")
+    told = f"the last activity lies in the future: {some(ahead)}"
+    if not clock(case)["ok"]:
+        return ailing("times", told, SET_THE_CLOCK)
+    mends = [case.command("update", agent_id) for agent_id, final in ahead.items() if not final]
+    over = [os.path.join(case.root, agent_id) for agent_id, final in ahead.items() if final]
+    return ailing("times", told, " && ".join([*mends, *([shell("rm", "-r", "--", *over)] if over else [])]))
+
+
+def runs(case: Case) -> Finding:
+    """Runs that are over though nobody ended them; what is unsure may well go on."""
+    verdicts = [verdict["verdict"] for verdict in case.verdicts]
+    over = [verdict for verdict in case.verdicts if verdict["verdict"] in CLOSING]
+    told = f"{counted(len(verdicts), 'run')} without an end, {verdicts.count(UNSURE)} unsure"
+    if not over:
+        return fine("runs", told)
+    proved = some(f"{verdict['agent_id']} {verdict['verdict']}: {verdict['evidence']}" for verdict in over)
+    return ailing("runs", f"{told}, {len(over)} proved to be over: {proved}", case.command("reconcile"))
+
+
+def hints(case: Case) -> Finding:
+    """Wrong hints cost time, never an answer."""
+    root = roots.opened(case.root)
+    if root is None:
+        return fine("hints", "none yet")
+    with root:
+        if case.records.total and not index.is_complete(root):
+            told = "not vouched for since the system started: every look-up reads all sessions"
+            return ailing("hints", told, case.command("doctor", "--fix"), fixable=True)
+        stale = _stale(case, root)
+    if not stale:
+        return fine("hints", f"{len(case.records.active)} active sessions, all found at once")
+    return ailing("hints", f"stale: {some(stale)}", case.command("doctor", "--fix"), fixable=True)
+
+
+def _stale(case: Case, root: Directory) -> list[str]:
+    """Looked at twice: somebody may have created or ended a session since the records were read."""
+    doubtful = _doubtful(case, root)
+    marked, named = set(index.active(root)), index.named(root) if doubtful else set()
+    return sorted(agent_id for agent_id in doubtful if _is_wrong(case, agent_id, marked, named))
+
+
+def _doubtful(case: Case, root: Directory) -> set[str]:
+    """Where the marks and the records disagree; what cannot be read may be active."""
+    unsure = {*case.records.corrupt, *case.records.refused}
+    dangling = index.named(root) - set(roots.sessions(root))
+    return ((set(index.active(root)) ^ case.records.active) - unsure) | dangling
+
+
+def _is_wrong(case: Case, agent_id: str, marked: set[str], named: set[str]) -> bool:
+    try:
+        return is_open(case.store.read(agent_id)) != (agent_id in marked)
+    except (SessionNotFound, InvalidId):
+        return agent_id in named
+    except SessionsError:
+        return False
+
+
+def leftovers(case: Case) -> Finding:
+    """What killed processes left: temporary files, sessions half made, sessions half removed."""
+    found = [entry.path for entry in case.entries if _is_left(case, entry)]
+    if not found:
+        return fine("leftovers", "none")
+    by_hand = shell("rm", "-r", "--", *found)
+    mend = by_hand if "leftovers" in case.tried else case.command("doctor", "--fix")
+    return ailing("leftovers", f"{len(found)}: {some(found)}", mend, fixable=True)
+
+
+def _is_left(case: Case, entry: Entry) -> bool:
+    folder, name = os.path.split(entry.path)
+    if folder == os.path.join(case.root, roots.TRASH):  # what is moved there keeps its age, the folder does not
+        return _is_old(case, os.stat(folder).st_mtime)
+    staged = folder == os.path.join(case.root, roots.STAGE)
+    temporary = not entry.is_folder and name.startswith(".") and name.endswith(_TEMPORARY)
+    return (staged or (temporary and not _is_inside(case, folder))) and _is_old(case, entry.changed)
+
+
+def _is_inside(case: Case, folder: str) -> bool:
+    """Whether ``folder`` is a leftover's own, or in one."""
+    inside = (os.path.join(case.root, name) + os.sep for name in (roots.STAGE, roots.TRASH))
+    return any(folder.startswith(place) for place in inside)
+
+
+def _is_old(case: Case, changed: float) -> bool:
+    return changed < (case.now - LEFTOVER).timestamp()
+
+
+def inbox(case: Case) -> Finding:
+    """Events that wait are applied by whoever writes next; those that nobody could join are dropped after a day."""
+    waiting = list(case.store.deferred())
+    late = [name for name, event in waiting if _has_waited(case, event)]
+    if not late:
+        return fine("inbox", f"{counted(len(waiting), 'event')} waiting")
+    told = f"{counted(len(waiting), 'event')} waiting, {len(late)} of them too long: {some(late)}"
+    by_hand = shell("rm", "--", *(os.path.join(case.root, roots.INBOX, name) for name in late))
+    mend = by_hand if "inbox" in case.tried else case.command("reconcile")
+    return ailing("inbox", told, mend, fixable=True)
+
+
+def _has_waited(case: Case, event: dict[str, Json] | SessionsError) -> bool:
+    if isinstance(event, SessionsError):
+        return True
+    try:
+        return case.now - read_time(event.get("at")) > WAITS_FOR_KEY
+    except ValueError:
+        return True

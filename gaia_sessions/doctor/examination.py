@@ -1,0 +1,140 @@
+"""The examination: every check once, what ``--fix`` may do about what it finds, and the checks again.
+
+Owns the table of checks and the table of safe mends. A check that fails itself is a finding like any other:
+one that cannot be made hides none of the rest.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from gaia_sessions import __version__
+from gaia_sessions.clock import utc_now
+from gaia_sessions.errors import well_formed
+from gaia_sessions.lifecycle.news import apply_deferred
+from gaia_sessions.stores import root as roots
+
+from . import activity, contents, machine, place, tree, wired
+from .case import Case
+from .findings import ailing, counted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gaia_sessions.errors import BadSetting
+
+    from .findings import Finding
+
+    Check = Callable[[Case], Finding]
+    Mend = Callable[[Case], str]
+
+
+class Mended(TypedDict):
+    """name: of the check whose mend was tried; done: what came of it."""
+
+    name: str
+    done: str
+
+
+class Examined(TypedDict):
+    healthy: bool
+    version: str
+    root: str | None
+    checks: list[Finding]
+    fixed: list[Mended]
+
+
+CHECKS: dict[str, Check] = {
+    "interpreter": machine.interpreter,
+    "version": machine.version,
+    "packages": machine.packages,
+    "settings": activity.settings,
+    "root": place.root,
+    "file_system": place.file_system,
+    "space": place.space,
+    "owner": place.owner,
+    "modes": place.modes,
+    "ignored": place.ignored,
+    "clock": machine.clock,
+    "processes": machine.process_table,
+    "readable": contents.readable,
+    "corrupt": contents.corrupt,
+    "times": contents.times,
+    "runs": contents.runs,
+    "locks": activity.locks,
+    "inbox": contents.inbox,
+    "hints": contents.hints,
+    "leftovers": contents.leftovers,
+    "hooks": wired.hooks,
+    "log": activity.log,
+}
+
+
+def examine(root: str, environ: Mapping[str, str]) -> Examined:
+    """What every check finds of the sessions at ``root``. Takes no lock and writes nothing."""
+    return _told(root, _findings(Case(root, environ, utc_now())), [])
+
+
+def treat(root: str, environ: Mapping[str, str]) -> Examined:
+    """The same after what is safe to mend was mended; ``fixed`` says what was done."""
+    case = Case(root, environ, utc_now())
+    ailing_now = [finding["name"] for finding in _findings(case) if finding["fixable"]]
+    fixed: list[Mended] = [{"name": name, "done": _mended(name, case)} for name in ailing_now]
+    return _told(root, _findings(Case(root, environ, utc_now(), frozenset(ailing_now))), fixed)
+
+
+def unfound(fault: BadSetting) -> Examined:
+    """What can be said where not even the root is known."""
+    mend = f"unset {fault.origin}" if fault.origin.isidentifier() else "cd"
+    return _told(None, [ailing("root", f"{fault} ({fault.hint})", mend)], [])
+
+
+def _findings(case: Case) -> list[Finding]:
+    return [_checked(name, check, case) for name, check in CHECKS.items()]
+
+
+def _checked(name: str, check: Check, case: Case) -> Finding:
+    try:
+        return check(case)
+    except Exception as error:  # noqa: BLE001  # whatever is wrong here, the other checks may say why
+        return ailing(name, f"could not be checked: {type(error).__name__}: {error}", None)
+
+
+def _mended(name: str, case: Case) -> str:
+    try:
+        return MENDS[name](case)
+    except Exception as error:  # noqa: BLE001  # the checks that follow show what is left to mend
+        return well_formed(f"failed: {type(error).__name__}: {error}")
+
+
+def _make_private(case: Case) -> str:
+    return f"{tree.make_private(case.root, case.entries[0].owner)} made private"
+
+
+def _ignore(case: Case) -> str:
+    with roots.make(case.root, durable=case.store.durable):
+        return "kept out of version control"
+
+
+def _tend(case: Case) -> str:
+    case.store.settle()
+    return f"hints put right, {counted(len(case.store.tend(case.now, case.records.active)), 'leftover')} removed"
+
+
+def _apply(case: Case) -> str:
+    return "; ".join(apply_deferred(case.store, case.now, case.config)) or "nothing waits any more"
+
+
+MENDS: dict[str, Mend] = {
+    "modes": _make_private,
+    "ignored": _ignore,
+    "hints": _tend,
+    "leftovers": _tend,
+    "inbox": _apply,
+}
+
+
+def _told(root: str | None, checks: list[Finding], fixed: list[Mended]) -> Examined:
+    healthy = all(finding["ok"] for finding in checks)
+    return {"healthy": healthy, "version": __version__, "root": root, "checks": checks, "fixed": fixed}

@@ -1,0 +1,81 @@
+"""The check of the hooks: whether hosts call them, once, all of them, and what else stands in the way.
+
+Owns which of the doubts of ``wiring`` a command can mend. The others are said and leave all well: between
+installing and the first conversation nothing was heard yet, and hooks of others are not ours to judge.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.config import PREFIX, project_file
+from gaia_sessions.wiring import doubts
+from gaia_sessions.wiring.status import ABSENT, INCOMPLETE, standing
+
+from .findings import ailing, edit, fine, shell
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.wiring.doubts import Warned
+    from gaia_sessions.wiring.status import Installed, Standing
+
+    from .case import Case
+    from .findings import Finding
+
+_REMARKS = frozenset([doubts.NEVER_FIRED, doubts.REWRITER])
+_INSTALLED_ANEW = frozenset([doubts.MISSING_SCRIPT, doubts.MISSING_INTERPRETER])
+_SWITCH = PREFIX + "HOOKS"
+
+
+def hooks(case: Case) -> Finding:
+    """How the hooks stand in the settings of every host, as ``hooks status`` says at length."""
+    found = standing(case.root, case.environ)
+    told = "; ".join([*_places(found), *(warned["message"] for warned in found["warnings"])])
+    mends = list(dict.fromkeys(_mends(case, found)))
+    return ailing("hooks", told, " && ".join(mends)) if mends else fine("hooks", told)
+
+
+def _places(found: Standing) -> Iterator[str]:
+    there = [installed for installed in found["installed"] if installed["state"] != ABSENT]
+    if found["plugin"]:
+        yield "the plugin is enabled"
+    for installed in there:
+        missing = f", without {', '.join(installed['missing'])}" if installed["missing"] else ""
+        yield f"{installed['host']} ({installed['scope']}): {installed['state']}{missing}"
+    if not there and not found["plugin"]:
+        yield "not installed, which `gaia-sessions hooks install` does"
+
+
+def _mends(case: Case, found: Standing) -> Iterator[str]:
+    by_file = {installed["file"]: installed for installed in found["installed"]}
+    for installed in found["installed"]:
+        if installed["state"] == INCOMPLETE:
+            yield _install(case, installed)
+    for warned in found["warnings"]:
+        if warned["code"] not in _REMARKS:
+            yield _mend(case, found, warned, by_file.get(warned["file"] or ""))
+
+
+def _mend(case: Case, found: Standing, warned: Warned, installed: Installed | None) -> str:
+    if warned["code"] == doubts.HOOKS_OFF:
+        return shell("unset", _SWITCH) if case.environ.get(_SWITCH) else edit(project_file(case.root))
+    if installed and warned["code"] in _INSTALLED_ANEW:
+        return _install(case, installed)
+    if installed and warned["code"] == doubts.INSTALLED_TWICE:
+        return _uninstall(case, installed) if _is_elsewhere_too(found, installed) else _install(case, installed)
+    return edit(warned["file"] or project_file(case.root))
+
+
+def _is_elsewhere_too(found: Standing, installed: Installed) -> bool:
+    """Whether the host has our hooks from somewhere else as well; if not, one file has an entry twice."""
+    others = [other for other in found["installed"] if other["host"] == installed["host"] and other["command"]]
+    return len(others) > 1 or found["plugin"]
+
+
+def _install(case: Case, installed: Installed) -> str:
+    tools = ["--track-tools"] if installed["track_tools"] else []
+    return case.command("hooks", "install", "--host", installed["host"], f"--{installed['scope']}", *tools)
+
+
+def _uninstall(case: Case, installed: Installed) -> str:
+    return case.command("hooks", "uninstall", "--host", installed["host"], f"--{installed['scope']}")

@@ -1,0 +1,418 @@
+"""``doctor``: what is wrong is found, the command it names mends it, and looking changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import log
+from gaia_sessions.clock import write_time
+from gaia_sessions.doctor.examination import CHECKS, MENDS
+from gaia_sessions.processes import describe
+from gaia_sessions.stores.files import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Gaia = Callable[..., Any]
+
+LONG_AGO = "2026-01-08T18:05:30.000000Z"
+NOBODY = 2**22 + 1  # no pid is as large
+
+HOLDS = """
+import fcntl, sys
+with open(sys.argv[1], "ab") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command is on the path, as where it was installed."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def healthy(gaia: Gaia) -> str:
+    """A root with one session in it, and nothing to mend."""
+    agent_id: str = gaia("create", "--id", "a").out.decode().strip()
+    gaia("update", "a", "--phase", "executing")
+    return agent_id
+
+
+@pytest.fixture
+def found(gaia: Gaia) -> Callable[..., dict[str, Any]]:
+    """What ``doctor`` finds that is to be mended, by the names of the checks."""
+
+    def look(*words: str) -> dict[str, Any]:
+        ended = gaia("doctor", "--json", *words)
+        report = json.loads(ended.out)
+        ailing = {finding["name"]: finding for finding in report["checks"] if not finding["ok"]}
+        assert (ended.code, ended.err, report["healthy"]) == (1 if ailing else 0, b"", not ailing)
+        return ailing
+
+    return look
+
+
+def shell(command: str) -> None:
+    subprocess.run(["sh", "-euc", command], check=True, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def edited(root: str, agent_id: str, **changes: Any) -> None:
+    path = Path(root, agent_id, "state.json")
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **changes}), encoding="utf-8")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_the_whole_answer_where_all_is_well(gaia: Gaia, root: str) -> None:
+    report = gaia("doctor", "--json").json
+    assert list(report) == ["healthy", "version", "root", "checks", "fixed"]
+    assert (report["healthy"], report["root"], report["fixed"]) == (True, root, [])
+    assert [finding["name"] for finding in report["checks"]] == list(CHECKS)
+    for finding in report["checks"]:
+        assert list(finding) == ["name", "ok", "found", "mend", "fixable"]
+        assert (finding["ok"], finding["mend"], finding["fixable"]) == (True, None, False)
+        assert finding["found"]
+    code, out, err = gaia("doctor").all
+    lines = out.splitlines()
+    assert (code, err, lines[-1]) == (0, "", "healthy")
+    assert [line.split()[:2] for line in lines[:-1]] == [["ok", name] for name in CHECKS]
+
+
+@pytest.mark.usefixtures("healthy")
+def test_looking_changes_nothing(gaia: Gaia, root: str, tree: Gaia, put: Gaia, spoil: Gaia) -> None:
+    put("b", idle=timedelta(hours=-2))
+    spoil("torn")
+    Path(root, ".inbox").mkdir(exist_ok=True)
+    Path(root, ".inbox", "x.json").write_bytes(b"{")
+    before = tree()
+    assert gaia("doctor").code == 1
+    assert tree() == before
+
+
+def test_where_there_is_no_root_all_is_well_and_none_is_made(gaia: Gaia, tree: Gaia) -> None:
+    before = tree()
+    assert gaia("doctor").all[0] == 0
+    assert gaia("doctor", "--fix").all[0] == 0
+    assert tree() == before
+
+
+# What is done to a healthy root, by the check that must find it.
+
+
+def opened(root: str, _put: Gaia) -> None:
+    Path(root).chmod(0o755)
+    Path(root, "a", "state.json").chmod(0o644)
+
+
+def versioned(root: str, _put: Gaia) -> None:
+    Path(root, ".gitignore").unlink()
+
+
+def torn(root: str, _put: Gaia) -> None:
+    Path(root, "a", "state.json").write_bytes(b"{")
+
+
+def ahead(root: str, _put: Gaia) -> None:
+    edited(root, "a", last_updated=write_time(datetime.now(UTC) + timedelta(hours=1)))
+
+
+def ahead_and_final(root: str, _put: Gaia) -> None:
+    edited(root, "a", last_updated=write_time(datetime.now(UTC) + timedelta(hours=1)), phase="completed")
+    Path(root, ".index", "active", "a").unlink()
+    Path(root, ".index", "name", "unknown", "a").unlink()
+
+
+def lost(root: str, _put: Gaia) -> None:
+    process = {**(describe(os.getpid()) or {}), "pid": NOBODY}
+    edited(root, "a", runs=[{"run": 1, "started_at": LONG_AGO, "host_process": process}])
+
+
+def marked(root: str, _put: Gaia) -> None:
+    Path(root, ".index", "active", "nobody").touch(mode=0o600)
+
+
+def nobodys_key(root: str, _put: Gaia) -> None:
+    folder = Path(root, ".index", "alias", "agent")
+    folder.mkdir(parents=True, mode=0o700)
+    folder.parent.chmod(0o700)
+    (folder / "s.x").touch(mode=0o600)
+
+
+def unmarked(root: str, _put: Gaia) -> None:
+    Path(root, ".index", "active", "a").unlink()
+
+
+def rebooted(root: str, _put: Gaia) -> None:
+    Path(root, ".index", "complete").write_bytes(b"another boot")
+
+
+def killed_while_writing(root: str, _put: Gaia) -> None:
+    left = Path(root, "a", ".state.json.0123456789abcdef.tmp")
+    left.write_bytes(b"half")
+    left.chmod(0o600)
+    os.utime(left, (0, 0))
+
+
+def killed_while_creating(root: str, _put: Gaia) -> None:
+    left = Path(root, ".stage", "b.0123456789abcdef")
+    left.mkdir(parents=True, mode=0o700)
+    os.utime(left, (0, 0))
+
+
+def killed_while_removing(root: str, _put: Gaia) -> None:
+    Path(root, ".trash").mkdir(mode=0o700, exist_ok=True)
+    Path(root, ".trash", "b.0123456789abcdef").mkdir(mode=0o700)
+    os.utime(Path(root, ".trash"), (0, 0))
+
+
+def waiting(root: str, _put: Gaia) -> None:
+    then = datetime.now(UTC) - timedelta(hours=1)
+    event: Any = {"kind": "finalize", "at": write_time(then), "agent_id": "a", "outcome": "failed"}
+    FileStore(root).defer(event, then)
+
+
+def planted(root: str, _put: Gaia) -> None:
+    Path(root, ".inbox").mkdir(mode=0o700, exist_ok=True)
+    path = Path(root, ".inbox", "x.json")
+    path.write_bytes(b"[]")
+    path.chmod(0o600)
+
+
+def never_rotated(root: str, _put: Gaia) -> None:
+    log.write(root, "hook", {"at": LONG_AGO})
+    with open(Path(root, ".logs", "hook.log"), "ab") as file:
+        file.write(b" " * (3 * log.ROTATES_AT) + b"\n")
+
+
+HARM: dict[str, tuple[str, Callable[[str, Gaia], None]]] = {
+    "open to others": ("modes", opened),
+    "not ignored": ("ignored", versioned),
+    "a torn record": ("corrupt", torn),
+    "ahead of its time": ("times", ahead),
+    "ahead of its time and final": ("times", ahead_and_final),
+    "a lost run": ("runs", lost),
+    "a mark of nobody": ("hints", marked),
+    "a key of nobody": ("hints", nobodys_key),
+    "a mark too few": ("hints", unmarked),
+    "hints of another boot": ("hints", rebooted),
+    "a temporary file": ("leftovers", killed_while_writing),
+    "half created": ("leftovers", killed_while_creating),
+    "half removed": ("leftovers", killed_while_removing),
+    "a late event": ("inbox", waiting),
+    "no event": ("inbox", planted),
+    "a huge log": ("log", never_rotated),
+}
+
+
+@pytest.mark.usefixtures("healthy")
+@pytest.mark.parametrize(("name", "harm"), HARM.values(), ids=HARM)
+def test_each_harm_is_found_by_its_check_and_mended_by_the_command_it_names(
+    found: Gaia, put: Gaia, root: str, name: str, harm: Callable[[str, Gaia], None]
+) -> None:
+    assert found() == {}
+    harm(root, put)
+    ailing = found()
+    assert list(ailing) == [name]
+    shell(ailing[name]["mend"])
+    assert found() == {}
+
+
+@pytest.mark.usefixtures("healthy")
+@pytest.mark.parametrize(("name", "harm"), HARM.values(), ids=HARM)
+def test_fix_mends_what_is_safe_and_nothing_else(
+    gaia: Gaia, found: Gaia, put: Gaia, root: str, name: str, harm: Callable[[str, Gaia], None]
+) -> None:
+    harm(root, put)
+    before = found()[name]
+    fixed = json.loads(gaia("doctor", "--fix", "--json").out)
+    assert before["fixable"] == (name in MENDS)
+    assert [mended["name"] for mended in fixed["fixed"]] == ([name] if name in MENDS else [])
+    assert fixed["healthy"] == (name in MENDS)
+    assert list(found()) == ([] if name in MENDS else [name])
+
+
+def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str, put: Gaia) -> None:
+    opened(root, put)
+    waiting(root, put)
+    lines = gaia("doctor", "--fix").out.decode().splitlines()
+    assert lines[0] == "fixed modes: 2 made private"
+    assert lines[1].startswith("fixed inbox: ")
+    assert lines[1].endswith(" finalized")
+    assert lines[-1] == "healthy"
+    assert stat.S_IMODE(os.stat(root).st_mode) == 0o700
+    assert json.loads(Path(root, healthy, "state.json").read_bytes())["phase"] == "failed"
+
+
+@pytest.mark.usefixtures("healthy")
+def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str, put: Gaia) -> None:
+    torn(root, put)
+    code, out, _ = gaia("doctor").all
+    lines = out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("MEND"))
+    told = f"1 session: {root}/a/state.json: line 1 column 2: not JSON"
+    assert lines[at].startswith(f"MEND  corrupt      {told}")
+    assert lines[at + 1] == f"      gaia-sessions --root {root} cleanup --hours 1000000 --corrupt"
+    assert (code, lines[-1]) == (1, "1 thing to mend")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_an_event_that_nobody_can_join_is_told_apart_once_that_was_tried(found: Gaia, root: str) -> None:
+    then = datetime.now(UTC) - timedelta(hours=1)
+    event: Any = {"kind": "stop", "at": write_time(then), "host_session_id": "s", "host_agent_id": "x"}
+    FileStore(root).defer(event | {"tool_use_id": "t"}, then)
+    assert found()["inbox"]["mend"] == f"gaia-sessions --root {root} reconcile"
+    [waits] = Path(root, ".inbox").glob("*.json")
+    assert found("--fix")["inbox"]["mend"] == f"rm -- {waits}"
+    shell(f"rm -- {waits}")
+    assert found() == {}
+
+
+@pytest.mark.usefixtures("healthy")
+def test_an_event_that_waits_only_for_a_moment_is_as_it_should_be(found: Gaia, root: str) -> None:
+    event: Any = {"kind": "finalize", "at": write_time(datetime.now(UTC)), "agent_id": "a", "outcome": "failed"}
+    FileStore(root).defer(event, datetime.now(UTC))
+    assert found() == {}
+
+
+@pytest.fixture
+def holder(root: str, healthy: str) -> Iterator[subprocess.Popen[bytes]]:
+    path = Path(root, ".locks", f"{healthy}.lock")
+    command = [sys.executable, "-c", HOLDS, str(path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_a_held_lock_is_named_with_its_holder(gaia: Gaia, found: Gaia, holder: subprocess.Popen[bytes]) -> None:
+    finding = next(finding for finding in gaia("doctor", "--json").json["checks"] if finding["name"] == "locks")
+    program = Path(f"/proc/{holder.pid}/comm").read_text(encoding="utf-8").strip()
+    assert finding["found"] == f"held: a.lock by process {holder.pid} ({program})"
+    holder.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, holder.pid, os.WSTOPPED | os.WNOWAIT)
+    assert found()["locks"]["mend"] == f"kill -CONT {holder.pid}"
+    shell(found()["locks"]["mend"])
+    assert found() == {}
+
+
+def test_a_setting_that_means_nothing_is_found_and_stops_no_other_check(
+    gaia: Gaia, found: Gaia, root: str, healthy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(root, ".config.toml").write_text("idle_minute = 3\n", encoding="utf-8")
+    monkeypatch.setenv("GAIA_SESSIONS_MAX_ERRORS", "-1")
+    assert gaia("get", healthy).code == 2
+    ailing = found()
+    assert list(ailing) == ["settings"]
+    assert "did you mean idle_minutes?" in ailing["settings"]["found"]
+    mend = f'"${{EDITOR:-vi}}" {root}/.config.toml && unset GAIA_SESSIONS_MAX_ERRORS'
+    assert ailing["settings"]["mend"] == mend
+    shell(f"{mend.replace('vi', 'sed -i s/minute/minutes/').replace(chr(34), '')} && gaia-sessions doctor")
+
+
+def test_a_root_that_cannot_even_be_found_is_a_finding(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", "here")
+    ended = gaia("doctor", "--json")
+    [finding] = json.loads(ended.out)["checks"]
+    assert (ended.code, finding["name"], finding["mend"]) == (1, "root", "unset GAIA_SESSIONS_ROOT")
+
+
+def test_an_empty_root_is_a_mistake_of_whoever_typed_it(gaia: Gaia) -> None:
+    assert gaia("doctor", "--root", "").code == 2
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_planted_name_spoils_neither_the_terminal_nor_the_json(gaia: Gaia, found: Gaia, root: str) -> None:
+    for name in (b"\xff", b"\x1b[2J"):
+        left = os.fsencode(root) + b"/.stage/" + name
+        os.close(os.open(left, os.O_CREAT, 0o600))
+        os.utime(left, (0, 0))
+    assert list(found()) == ["leftovers"]
+    assert b"\x1b" not in gaia("doctor").out
+    assert found("--fix") == {}
+
+
+def test_a_file_in_the_place_of_the_root(found: Gaia, root: str) -> None:
+    Path(root).write_text("mine", encoding="utf-8")
+    assert "root" in found()
+    assert found()["root"]["found"] == f"{root}: not a directory"
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_check_that_fails_says_so_and_hides_no_other(
+    found: Gaia, root: str, put: Gaia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("what nobody thought of")
+
+    monkeypatch.setitem(CHECKS, "locks", fail)
+    torn(root, put)
+    ailing = found()
+    assert list(ailing) == ["corrupt", "locks"]
+    told = "could not be checked: RuntimeError: what nobody thought of"
+    assert ailing["locks"] == {"name": "locks", "ok": False, "found": told, "mend": None, "fixable": False}
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_mend_that_is_refused_says_so(gaia: Gaia, root: str, put: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(root, put)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    ended = gaia("doctor", "--fix")
+    assert (ended.code, ended.out.splitlines()[0][:20]) == (1, b"fixed modes: failed:")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_what_failed_in_a_hook_is_told_here(gaia: Gaia, root: str) -> None:
+    log.write(root, "hook", {"at": LONG_AGO, "event": "Stop", "decision": "error", "error": "disk\x1b[2J full"})
+    finding = next(finding for finding in gaia("doctor", "--json").json["checks"] if finding["name"] == "log")
+    assert finding["found"].endswith(f"; 1 call failed, the last at {LONG_AGO}: disk\x1b[2J full")
+    assert b"\x1b" not in gaia("doctor").out
+
+
+@pytest.mark.parametrize("folder", ["with blank", "$(touch planted)", "quo'te", "-n"])
+def test_a_command_can_be_copied_whatever_the_root_is_called(gaia: Gaia, tmp_path: Path, folder: str) -> None:
+    root = tmp_path / folder
+    gaia("create", "--id", "a", "--root", str(root))
+    (root / "a" / "state.json").write_bytes(b"{")
+    root.chmod(0o755)
+    report = json.loads(gaia("doctor", "--json", "--root", str(root)).out)
+    mends = [finding["mend"] for finding in report["checks"] if not finding["ok"]]
+    assert len(mends) == 2
+    for mend in mends:
+        shell(mend)
+    assert gaia("doctor", "--json", "--root", str(root)).json["healthy"]
+    assert not Path("planted").exists()
+
+
+def test_without_the_command_on_the_path_the_interpreter_is_named(
+    found: Gaia, healthy: str, root: str, put: Gaia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert healthy
+    torn(root, put)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert found()["corrupt"]["mend"].startswith(f"{sys.executable} -m gaia_sessions --root {root} cleanup")
+    shell(found()["corrupt"]["mend"])
+    assert found() == {}
+
+
+def test_doctor_as_a_process_of_its_own(program: Gaia, healthy: str) -> None:
+    assert healthy
+    ended = program("doctor", "--json")
+    assert (ended.code, ended.err, json.loads(ended.out)["healthy"]) == (0, b"", True)

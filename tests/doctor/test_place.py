@@ -1,0 +1,133 @@
+"""Checks of the place: what the system says of a root is turned into the right finding."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.doctor import machine, place, tree
+from gaia_sessions.doctor.case import Case
+from gaia_sessions.stores import mounts
+
+NOW = datetime.now(UTC)
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+
+
+def case_of(root: str, now: datetime = NOW) -> Case:
+    return Case(root, dict(os.environ), now)
+
+
+@pytest.fixture
+def made(root: str) -> str:
+    gaia_sessions.create_session(agent_id="a", root=root)
+    return root
+
+
+@pytest.mark.parametrize("kind", sorted(mounts.NETWORK))
+def test_every_file_system_over_a_network_is_to_be_left(
+    made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(f"1 0 0:1 / / rw - ext4 x rw\n2 1 0:2 / {made} rw - {kind} x rw\n", encoding="utf-8")
+    monkeypatch.setattr(mounts, "_TABLE", str(table))
+    finding = place.file_system(case_of(made))
+    assert (finding["ok"], finding["found"].split(":")[0]) == (False, kind)
+    assert (finding["mend"] or "").startswith("export GAIA_SESSIONS_ROOT=")
+    assert place.file_system(case_of(str(tmp_path)))["found"] == "ext4"
+
+
+@as_root
+def test_what_another_user_left_is_given_back_by_the_command(made: str) -> None:
+    os.chown(f"{made}/a/state.json", 65534, 65534)
+    finding = place.owner(case_of(made))
+    assert finding["found"] == f"1 entry not of root: {made}/a/state.json"
+    assert finding["mend"] == f"sudo chown -R root {made}"
+    os.chown(f"{made}/a/state.json", 0, 0)
+    assert place.owner(case_of(made))["ok"]
+
+
+@as_root
+def test_modes_of_what_is_not_ours_are_left_alone(made: str) -> None:
+    state = Path(made, "a", "state.json")
+    state.chmod(0o644)
+    os.chown(state, 65534, 65534)
+    assert tree.make_private(made, 0) == 0
+    assert state.stat().st_mode & 0o777 == 0o644
+
+
+def test_the_users_own_settings_may_have_any_mode(made: str) -> None:
+    path = Path(made, ".config.toml")
+    path.write_text("", encoding="utf-8")
+    path.chmod(0o644)
+    assert place.modes(case_of(made))["ok"]
+
+
+def test_a_full_disk_is_found(made: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = os.statvfs_result([4096, 4096, 10**6, 100, 100, 10**6, 5, 5, 0, 255])
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    finding = place.space(case_of(made))
+    assert (finding["ok"], finding["found"]) == (False, "0 MiB free, 5 files")
+
+
+def test_links_are_not_followed_and_a_second_name_is_not_touched(made: str, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o755)
+    secret = outside / "file"
+    secret.write_text("mine", encoding="utf-8")
+    secret.chmod(0o644)
+    os.symlink(outside, f"{made}/linked")
+    os.symlink(secret, f"{made}/a/link")
+    os.link(secret, f"{made}/a/second")
+    assert {entry.path for entry in tree.walk(made)} & {f"{made}/linked", f"{made}/a/link", str(secret)} == set()
+    assert tree.make_private(made, os.geteuid()) == 0
+    assert (outside.stat().st_mode & 0o777, secret.stat().st_mode & 0o777) == (0o755, 0o644)
+
+
+def test_a_folder_that_nobody_may_enter_is_made_private_with_all_in_it(made: str) -> None:
+    """As its own user, for whom the mode counts."""
+    state, folder = Path(made, "a", "state.json"), Path(made, "a")
+    state.chmod(0o666)
+    folder.chmod(0o000)
+    assert tree.make_private(made, os.geteuid()) == 2
+    assert (folder.stat().st_mode & 0o777, state.stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+@as_root
+def test_a_root_of_somebody_else_is_to_be_given_to_whoever_asks(made: str, tmp_path: Path) -> None:
+    asks = (
+        "import os, sys; from datetime import UTC, datetime; from gaia_sessions.doctor import place\n"
+        "from gaia_sessions.doctor.case import Case\n"
+        "os.setgid(65534); os.setuid(65534)\n"
+        "print(place.root(Case(sys.argv[1], {}, datetime.now(UTC)))['mend'])"
+    )
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == 0 and folder != Path("/"):
+            folder.chmod(folder.stat().st_mode | 0o005)
+    source = Path(gaia_sessions.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", asks, made], capture_output=True, text=True, check=True, cwd=source)
+    assert done.stdout == f"sudo chown -R nobody {made}\n"
+
+
+def test_a_clock_behind_the_newest_record_is_wrong(made: str) -> None:
+    assert machine.clock(case_of(made))["ok"]
+    finding = machine.clock(case_of(made, NOW - timedelta(days=1)))
+    assert (finding["ok"], finding["mend"]) == (False, "sudo timedatectl set-ntp true")
+
+
+def test_packages_that_are_missing_or_too_old_are_named(made: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version_of(_: str) -> str:
+        return "3.25.2"
+
+    assert machine.packages(case_of(made))["ok"]
+    monkeypatch.setattr(machine, "version_of", version_of)
+    monkeypatch.setattr(machine, "find_spec", lambda name: None if name == "rich" else object())
+    finding: Any = machine.packages(case_of(made))
+    assert finding["found"] == "missing or too old: rich, filelock>=4.2.1,<5"
+    assert finding["mend"] == f"{sys.executable} -m pip install rich 'filelock>=4.2.1,<5'"
