@@ -215,3 +215,16 @@ def test_what_does_not_wait_for_an_approval_cannot_be_denied(gaia: Gaia, tree: G
         ),
     )
     assert tree() == before
+
+
+def test_a_session_is_named_by_its_id_or_by_its_hosts_agent(gaia: Gaia, put: Gaia, state: Gaia) -> None:
+    put("a", runs=[{"run": 1, "host_session_id": "s", "host_agent_id": "x:1", "started_at": "2026-01-08T18:05:30Z"}])
+    gaia("cleanup")  # it finds the aliases of what was put there by hand
+
+    assert gaia("update", "--host-agent", "s", "x:1", "--phase", "planning").code == 0
+    assert state("a")["phase"] == "planning"
+    missing = gaia("update", "--host-agent", "s", "x:2", "--phase", "planning")
+    assert (missing.code, missing.err.splitlines()[0]) == (3, b"Error: no session 'of agent x:2'")
+    for words in (("a", "--host-agent", "s", "x:1"), ()):
+        refused = gaia("update", *words, "--phase", "planning")
+        assert (refused.code, b"name the session by its ID or by --host-agent" in refused.err) == (2, True)

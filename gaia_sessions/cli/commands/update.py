@@ -12,6 +12,7 @@ from gaia_sessions.cli.metadata import METADATA, PAIRS, collected
 from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
+    from gaia_sessions.api import Sessions
     from gaia_sessions.cli.call import Call
 
 
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
     "update agent-123 --phase approval",
     "update agent-123 -m finding='issue A' --error 'no such host'",
     "update agent-123 --metadata - --if-revision 4 < findings.json",
+    "update agent-123 --deny 'too dear'",
 )
-@click.argument("agent_id", metavar="ID")
+@click.argument("agent_id", metavar="ID", required=False)
+@click.option(
+    "--host-agent", nargs=2, metavar="SESSION AGENT", help="Instead of ID: the host's ids of who works on it."
+)
 @click.option("--phase", metavar="PHASE", help="Where the work stands; a final phase ends the session.")
 @METADATA
 @PAIRS
@@ -30,7 +35,8 @@ if TYPE_CHECKING:
 @click.option("--if-revision", metavar="N", type=int, help="Write only if the record is at revision N.")
 def command(
     call: Call,
-    agent_id: str,
+    agent_id: str | None,
+    host_agent: tuple[str, str] | None,
     phase: str | None,
     metadata: str | None,
     pairs: tuple[str, ...],
@@ -42,10 +48,23 @@ def command(
 ) -> None:
     """Say where the work stands, what is known, what went wrong. Without options: a heartbeat."""
     known = collected(metadata, pairs)
-    record = call.sessions().update(
-        agent_id, phase, known, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
+    sessions = call.sessions()
+    record = sessions.update(
+        _named(sessions, agent_id, host_agent),
+        phase,
+        known,
+        error,
+        resume_ready=resume_ready,
+        if_revision=if_revision,
+        denial=denial,
     )
     if call.as_json:
         output.say_json(record)
     else:
         output.say(plain.updated(record))
+
+
+def _named(sessions: Sessions, agent_id: str | None, host_agent: tuple[str, str] | None) -> str:
+    if (agent_id is None) == (host_agent is None):
+        raise click.UsageError("name the session by its ID or by --host-agent, one of both")
+    return agent_id if host_agent is None else sessions.of_host_agent(*host_agent)  # type: ignore[return-value]  # one is there
