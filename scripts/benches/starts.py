@@ -28,17 +28,18 @@ CAPTURE = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / "singl
 COMMAND = Path(sys.executable).with_name("gaia-sessions")
 
 _LOGS = {"every_event": "hook"}
-_HOOK_LIMIT = 2.5
+HOOK_LIMIT = 2.5
 _COMMAND_LIMIT = 5.5
+_OPEN = 10
 
 
 def hooks(folder: str) -> Iterator[Finding]:
     """Both hooks, both forms, reading and writing."""
     project, store = samples.project(folder)
-    host = _Host(project)
+    host = Host(project)
     sessions = partial(samples.resting, store)
     yield from map(
-        partial(_found, limit=_HOOK_LIMIT),
+        partial(found, limit=HOOK_LIMIT),
         (
             host.start("pre_delegate, direct, resumable", "session_resumable", lambda: _direct(sessions(utc_now()))),
             host.start("pre_delegate, delegation, created", "created", host.new_delegation),
@@ -53,7 +54,7 @@ def hooks(folder: str) -> Iterator[Finding]:
 def events(folder: str) -> Iterator[Finding]:
     """Every event of a host through the one entry, each with what it makes of the records."""
     project, store = samples.project(folder)
-    host = _Host(project)
+    host = Host(project)
     for what, decision, feed in (
         ("a delegation", "created", host.new_delegation),
         ("a delegation that resumes", "claimed", lambda: host.resume(samples.resting(store, utc_now()))),
@@ -65,12 +66,24 @@ def events(folder: str) -> Iterator[Finding]:
         ("a refusal", "finalized", host.refusal),
         ("a message to an agent nobody knows", "no_key", host.message),
         ("a notification", "paused", host.notification),
+        ("a tool that is not ours", "not_ours", host.other_tool),
+    ):
+        yield found(host.start(f"every_event, {what}", decision, feed), HOOK_LIMIT)
+
+
+def turns(folder: str) -> Iterator[Finding]:
+    """What the main agent itself does. The hook looks at every open session then: here at ten, half of them at rest."""
+    project, store = samples.project(folder)
+    host = Host(project)
+    for _ in range(_OPEN // 2):
+        samples.resting(store, utc_now())
+        host.known_delegation()
+    for what, decision, feed in (
         ("the end of a turn", "known", lambda: host.of_main("Stop", background_tasks=[])),
         ("the start of a conversation", "heard", lambda: host.of_main("SessionStart")),
         ("the end of a conversation", "known", lambda: host.of_main("SessionEnd")),
-        ("a tool that is not ours", "not_ours", host.other_tool),
     ):
-        yield _found(host.start(f"every_event, {what}", decision, feed), _HOOK_LIMIT)
+        yield found(host.start(f"every_event, {what}, {_OPEN} sessions open", decision, feed), HOOK_LIMIT)
 
 
 def commands(folder: str) -> Iterator[Finding]:
@@ -84,10 +97,10 @@ def commands(folder: str) -> Iterator[Finding]:
     ):
         command = (sys.executable, str(COMMAND), *arguments)
         start = Start(f"gaia-sessions {arguments[0]}", command, project, bytes, partial(_begins_with, expected))
-        yield _found(start, _COMMAND_LIMIT)
+        yield found(start, _COMMAND_LIMIT)
 
 
-def _found(start: Start, limit: float) -> Finding:
+def found(start: Start, limit: float) -> Finding:
     ratio, of_what = times_bare(start)
     return Finding(f"{start.what}: {of_what}", ratio, limit)
 
@@ -101,7 +114,7 @@ def _direct(agent_id: str) -> bytes:
     return json.dumps({"agent_name": samples.AGENT, "agent_id": agent_id}).encode()
 
 
-class _Host:
+class Host:
     """A client at work in ``project``: its payloads, ever new keys in them, and the file it leaves for a stop."""
 
     def __init__(self, project: str) -> None:
@@ -113,15 +126,15 @@ class _Host:
         [self.meta] = (line["files_at_hook_time"]["agent_meta"] for line in lines if line["event"] == "SubagentStop")
         self.payloads["PreToolUse"]["tool_input"]["prompt"] = "Do the job and report what you found.\n" * 50
 
-    def start(self, what: str, decision: str, feed: Callable[[], bytes]) -> Start:
-        """A call of the hook that ``what`` begins with; ``decision`` is what its log must say of it."""
+    def start(self, what: str, decision: str, feed: Callable[[], bytes], *wired: str) -> Start:
+        """A call of the hook that ``what`` begins with, ``wired`` so; ``decision`` is what its log must say of it."""
         script = CHECKOUT / "hooks" / f"{what.partition(',')[0]}.py"
-        command = (sys.executable, str(script))
+        command = (sys.executable, str(script), *wired)
         return Start(what, command, str(self.project), feed, lambda _: self._check(script.stem, decision))
 
     def new_delegation(self) -> bytes:
         """One that was never told of before."""
-        return self._payload("PreToolUse", tool_use_id=self._new_key())
+        return self.payload("PreToolUse", tool_use_id=self.new_key())
 
     def known_delegation(self) -> bytes:
         """One that was told of already."""
@@ -131,7 +144,7 @@ class _Host:
 
     def other_tool(self) -> bytes:
         """A tool that starts no agent."""
-        return self._payload("PreToolUse", tool_name="Bash", tool_input={"command": "make test\n" * 200})
+        return self.payload("PreToolUse", tool_name="Bash", tool_input={"command": "make test\n" * 200})
 
     def stop(self) -> bytes:
         """The agent of a new delegation stops, and left the file by which the stop is joined."""
@@ -139,14 +152,17 @@ class _Host:
 
     def stop_after_start(self) -> bytes:
         """The same, and its start was told and still waits."""
-        agent, _ = self._working_agent(lambda agent: self._tell(self._start_of(agent)))
-        return self._stop_of(agent)
+        return self._stop_of(self.started_agent())
+
+    def started_agent(self) -> str:
+        """An agent whose start was told and still waits for whoever writes next."""
+        return self._working_agent(lambda agent: self.tell(self._start_of(agent)))[0]
 
     def resume(self, agent_id: str) -> bytes:
         """One that asks for a paused session."""
         asked = self.payloads["PreToolUse"]["tool_input"]
         prompt = f"{asked['prompt']}\n[gaia-sessions: resume {agent_id}]"
-        return self._payload("PreToolUse", tool_use_id=self._new_key(), tool_input={**asked, "prompt": prompt})
+        return self.payload("PreToolUse", tool_use_id=self.new_key(), tool_input={**asked, "prompt": prompt})
 
     def start_of_agent(self) -> bytes:
         """An agent starts; what it works on is not noted yet."""
@@ -163,17 +179,17 @@ class _Host:
     def failure(self) -> bytes:
         """An agent failed."""
         agent, _ = self._working_agent()
-        return self._payload("SubagentStop", hook_event_name="StopFailure", agent_id=agent, error="server_error")
+        return self.payload("SubagentStop", hook_event_name="StopFailure", agent_id=agent, error="server_error")
 
     def refusal(self) -> bytes:
         """A delegation that another hook refused."""
         told = json.loads(self.known_delegation())
         call = {"tool_name": "Agent", "tool_use_id": told["tool_use_id"], "tool_response": "no"}
-        return self._payload("Stop", hook_event_name="PostToolBatch", tool_calls=[call])
+        return self.payload("Stop", hook_event_name="PostToolBatch", tool_calls=[call])
 
     def message(self) -> bytes:
         """Somebody writes to an agent."""
-        return self._payload("PreToolUse", tool_name="SendMessage", tool_input={"to": self._new_agent()})
+        return self.payload("PreToolUse", tool_name="SendMessage", tool_input={"to": self._new_agent()})
 
     def notification(self) -> bytes:
         """An agent in the background came to its end, and this is the only news of it."""
@@ -182,15 +198,15 @@ class _Host:
             f"<task-notification>\n<task-id>{agent}</task-id>\n<tool-use-id>{key}</tool-use-id>\n"
             "<status>completed</status>\n</task-notification>"
         )
-        return self._payload("UserPromptSubmit", prompt=prompt)
+        return self.payload("UserPromptSubmit", prompt=prompt)
 
     def of_main(self, event: str, **changed: object) -> bytes:
         """Something about the main agent itself, in a conversation of its own."""
-        return self._payload(event, session_id=f"another-{next(self.numbers)}", **changed)
+        return self.payload(event, session_id=f"another-{next(self.numbers)}", **changed)
 
     def _of_delegation(self, event: str, response: object) -> bytes:
         told = json.loads(self.known_delegation())
-        return self._payload(event, tool_use_id=told["tool_use_id"], tool_response=response)
+        return self.payload(event, tool_use_id=told["tool_use_id"], tool_response=response)
 
     def _working_agent(self, started: Callable[[str], None] | None = None) -> tuple[str, str]:
         """An agent whose delegation was told of, and noted by the host after its start."""
@@ -204,10 +220,10 @@ class _Host:
         return agent, told["tool_use_id"]
 
     def _start_of(self, agent: str) -> bytes:
-        return self._payload("SubagentStart", agent_id=agent)
+        return self.payload("SubagentStart", agent_id=agent)
 
     def _stop_of(self, agent: str) -> bytes:
-        return self._payload("SubagentStop", agent_id=agent, agent_transcript_path=str(self._transcript_of(agent)))
+        return self.payload("SubagentStop", agent_id=agent, agent_transcript_path=str(self._transcript_of(agent)))
 
     def _transcript_of(self, agent: str) -> Path:
         return Path(self.payloads["SubagentStop"]["agent_transcript_path"]).with_name(f"agent-{agent}.jsonl")
@@ -215,17 +231,20 @@ class _Host:
     def _new_agent(self) -> str:
         return f"a8bb9f68c7e3d{next(self.numbers):04}"
 
-    def _new_key(self) -> str:
+    def new_key(self) -> str:
+        """A key of the host that nobody has seen."""
         return f"toolu_01A09q90qw90lq917835{next(self.numbers):04}"
 
     def _delegate(self, told: bytes) -> None:
-        self._tell(told, "pre_delegate")
+        self.tell(told, "pre_delegate")
 
-    def _tell(self, told: bytes, hook: str = "every_event") -> None:
+    def tell(self, told: bytes, hook: str = "every_event") -> None:
+        """The hook hears of something that is not measured."""
         script = CHECKOUT / "hooks" / f"{hook}.py"
         subprocess.run((sys.executable, script), input=told, cwd=self.project, check=True, stdout=subprocess.DEVNULL)
 
-    def _payload(self, event: str, **changed: object) -> bytes:
+    def payload(self, event: str, **changed: object) -> bytes:
+        """What the client sent of ``event``, but for what is ``changed``."""
         return json.dumps({**self.payloads[event], **changed}).encode()
 
     def _check(self, hook: str, decision: str) -> None:
