@@ -65,7 +65,7 @@ def test_every_command_is_in_the_table(name: str) -> None:
 def test_every_setting_is_in_the_table_with_its_default(option: Option) -> None:
     rows = dict(re.findall(r"^\| `([a-z_.]+)` \| (.+?) \|", README, flags=re.MULTILINE))
     default = option.default
-    shown = {True: "true", (): "`[]`"}.get(default) or (
+    shown = {True: "true", False: "false", (): "`[]`"}.get(default) or (
         f'`"{default}"`' if isinstance(default, str) else f"{default:g}"
     )
 
