@@ -36,7 +36,7 @@ def installed(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
     def install() -> None:
         client.errors.write_bytes(b"")
-        wish = installing.Wish("claude-code", "project", report=True)
+        wish = installing.Wish("claude-code", "project", report=True, tools=True)
         installing.install(places, wish, datetime.now(UTC))
 
     monkeypatch.setattr(client, "configure", install)
@@ -83,6 +83,20 @@ def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(install
     assert [run["end"] for run in installed.host.record()["runs"]] == ["stopped"]
     heard = standing(str(installed.host.root), {"HOME": str(installed.host.folder)})["heard"]
     assert {"SessionStart", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse", "SessionEnd"} <= set(heard)
+
+
+def test_the_tools_of_a_sub_agent_are_counted_and_say_where_its_work_stands(installed: Client) -> None:
+    file = installed.host.project / "made"
+    write = {"text": "So.", "tools": [{"name": "Write", "input": {"file_path": str(file), "content": "42\n"}}]}
+    subs = [bash("ls -la"), bash("exit 3"), write, bash(f"cat {shlex.quote(str(file))}"), {"text": "Report."}]
+    scenario = {"main": [{"tools": [delegation("alpha")]}, {"text": "All done."}], "subs": {"alpha": subs}}
+
+    installed.live("own", script(installed.host.folder, {**scenario, "allowed": ["Agent", "Bash", "Write"]}))
+
+    record = installed.host.record()
+    assert (record["tools"]["counts"], file.read_text(encoding="utf-8")) == ({"Bash": 3, "Write": 1}, "42\n")
+    assert [move["to_phase"] for move in record["history"]] == ["investigating", "executing", "completed"]
+    assert (record["runs"][0]["inferred"], "reported" in record["runs"][0]) == ("executing", False)
 
 
 def tool_results(request: str) -> list[str]:
