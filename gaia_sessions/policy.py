@@ -16,9 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
-    from typing import TypedDict
+    from typing import NotRequired, TypedDict
 
-    from .shape import Record
+    from .shape import Denial, Record
 
     class Finding(TypedDict):
         name: str
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         idle_seconds: float | None
         checks: list[Finding]
         advice: str
+        denial: NotRequired[Denial]
 
     Condition = tuple[bool, object, object]
     Rule = Callable[["Case"], Condition]
@@ -76,11 +77,12 @@ def decide(
 
     ``checks`` has every condition in the order of the policy, ``reason`` is the first that fails, or
     ``session_resumable``. ``idle_seconds`` counts from ``last_updated`` and is never negative. ``gone`` has
-    the numbers of the runs whose host is proved to be gone: they are over, whoever will say so.
+    the numbers of the runs whose host is proved to be gone: they are over, whoever will say so. A denial keeps
+    nobody from going on, but not as was planned: it is passed on, and the advice says so.
     """
     findings = _findings(Case(record, now, limits, gone) if record else None, problem)
     reason = next((reason for (reason, finding) in findings if not finding["ok"]), RESUMABLE_REASON)
-    return {
+    decision: Decision = {
         "should_resume": reason == RESUMABLE_REASON,
         "reason": reason,
         "agent_id": agent_id,
@@ -89,6 +91,11 @@ def decide(
         "checks": [finding for _, finding in findings],
         "advice": ADVICE[reason],
     }
+    if record and "denial" in record:
+        decision |= {"denial": record["denial"]}
+    if "denial" in decision and decision["should_resume"]:
+        decision["advice"] = f"go on another way: what it waited for was denied: {decision['denial']['message']}"
+    return decision
 
 
 def _findings(case: Case | None, problem: str | None) -> list[tuple[str, Finding]]:

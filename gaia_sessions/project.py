@@ -21,6 +21,8 @@ SESSIONS = os.path.join(".claude", "session")
 def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
     """The absolute root, by ``flag``, ``GAIA_SESSIONS_ROOT`` or ``CLAUDE_PROJECT_DIR``, else searched upwards.
 
+    A linked worktree counts as its main checkout, whoever names it: what is kept there goes when it is removed.
+
     Raises ``BadSetting`` for a relative ``GAIA_SESSIONS_ROOT``, which every process would take for another
     place, and when only a working directory could tell and ``cwd`` is empty because it is gone.
     """
@@ -35,7 +37,8 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
         return os.path.normpath(fixed)
     project = environ.get("CLAUDE_PROJECT_DIR")
     if project and os.path.isabs(project):
-        return os.path.normpath(os.path.join(project, SESSIONS))
+        folder = os.path.normpath(project)
+        return os.path.join(_main_checkout(folder) or folder, SESSIONS)
     if not cwd:
         raise BadSetting("working directory", "is gone", "go to one that exists, or say --root")
     return os.path.join(_project_above(cwd, environ.get("HOME", "")), SESSIONS)

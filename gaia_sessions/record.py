@@ -87,8 +87,8 @@ def is_open(record: Record) -> bool:
 
 
 def summarize(record: Record) -> Summary:
-    """The line that stands for ``record`` in a list; ``status`` is ``active`` or ``final``."""
-    return {
+    """The line that stands for ``record`` in a list; ``status`` is ``active`` or ``final``, ``denied`` if it was."""
+    line: Summary = {
         "agent_id": record["agent_id"],
         "agent_name": record["agent_name"],
         "purpose": record["purpose"],
@@ -99,3 +99,6 @@ def summarize(record: Record) -> Summary:
         "resume_ready": record["resume_ready"],
         "error_count": record["error_count"],
     }
+    if "denial" in record:
+        line["denied"] = True
+    return line

@@ -344,3 +344,16 @@ def test_a_session_is_resumed_exactly_when_all_conditions_hold(
     assert decision["should_resume"] == holds
     assert decision["reason"] == [*failing, "session_resumable"][0]
     assert record == before
+
+
+def test_a_denial_keeps_nobody_from_going_on_but_not_as_was_planned() -> None:
+    denial = {"message": "too dear", "timestamp": "2026-01-08T18:00:00.000000Z"}
+    plain = decide("agent-1", resumable(), NOW, Limits())
+
+    assert decide("agent-1", resumable(denial=denial), NOW, Limits()) == {
+        **plain,
+        "denial": denial,
+        "advice": "go on another way: what it waited for was denied: too dear",
+    }
+    tired = resumable(timedelta(minutes=31), denial=denial)
+    assert decide("agent-1", tired, NOW, Limits())["advice"] == ADVICE["expired"]

@@ -177,6 +177,12 @@ def test_a_linked_worktree_counts_as_its_main_checkout(home: Path) -> None:
     assert [found(cwd, home) for cwd in (linked, linked / "deep" / "down", main)] == [root_of(main)] * 3
 
 
+def test_a_linked_worktree_that_the_host_names_counts_as_its_main_checkout(home: Path) -> None:
+    main = repository(home / "main")
+    git(main, "worktree", "add", "../linked")
+    assert found(home, home, CLAUDE_PROJECT_DIR=str(home / "linked")) == root_of(main)
+
+
 def test_a_linked_worktree_counts_as_its_main_checkout_even_with_a_claude_of_its_own(home: Path) -> None:
     main = repository(home / "main")
     git(main, "worktree", "add", "../linked")

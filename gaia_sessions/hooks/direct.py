@@ -103,12 +103,14 @@ def _refusal(agent_id: str | None, reason: str) -> Answer:
 
 
 def _context(record: Record) -> Answer:
+    denial = {"denial": record["denial"]} if "denial" in record else {}
     return {
         "previous_phase": record["phase"],
         "created_at": record["created_at"],
         "last_updated": record["last_updated"],
         "history": record["history"],
         "session_metadata": record["metadata"],
+        **denial,
     }
 
 

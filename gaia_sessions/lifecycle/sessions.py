@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions import changes, strictjson
 from gaia_sessions.checks import count_from, flag, text
+from gaia_sessions.clock import write_time
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.ids import check_agent_id, new_agent_id
 from gaia_sessions.phases import check_outcome, check_phase, is_final
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.shape import Record
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.stores.port import Entry, Store
     from gaia_sessions.strictjson import Json
 
     from .beginning import Chance
@@ -97,7 +98,20 @@ def update(store: Store, now: datetime, agent_id: str, asked: Update) -> Record:
     Raises ``SessionNotFound``, ``CorruptSession``, and the conflicts ``SessionFinal``, ``IllegalMove``,
     ``ResumeNotAllowed``, ``NothingToDeny``, ``RevisionChanged``.
     """
-    return store.change(agent_id, lambda record: _updated(record, asked, now))
+    entry = None if asked.denial is None else _entry_of_denial(asked.denial, now)
+    return store.change(agent_id, lambda record: _updated(record, asked, now), entry=entry)
+
+
+def _entry_of_denial(message: str, now: datetime) -> Entry:
+    """What the journal keeps of a denial, which the record itself forgets with the next move."""
+
+    def written(record: Record) -> dict[str, Json]:
+        runs = record.get("runs", [])
+        run: dict[str, Json] = {"run": len(runs)} if runs else {}
+        stands: dict[str, Json] = {"phase": record["phase"], "revision": record["revision"]}
+        return {"at": write_time(now), "kind": "denial", **run, **stands, "evidence": {"message": message}}
+
+    return written
 
 
 def finalize(

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
 
+_NO_PURPOSE = "general"
 _LONGEST_EVENT = 500
+_LONGEST_ADVICE = 500
 
 
 def updated(record: Record) -> str:
@@ -44,7 +46,7 @@ def decided(decision: Decision) -> Iterator[str]:
     yield f"{answer}: {decision['reason']}{standing}{idle}"
     if decision["phase"]:
         yield from (f"  {_checked(check)}" for check in decision["checks"])
-    yield f"  {decision['advice']}"
+    yield f"  {safe(decision['advice'], _LONGEST_ADVICE)}"
 
 
 def _checked(check: Finding) -> str:
@@ -72,15 +74,23 @@ def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator
 
 
 def columns(line: Summary | CorruptSummary, now: datetime) -> list[str]:
-    """What is said of one session after its id: name, phase, activity, remarks."""
+    """What is said of one session after its id: whose and what, phase, activity, remarks."""
     if "problem" in line:
         return ["-", line["status"], "-", safe(line["problem"])]
-    return [safe(line["agent_name"], 40), line["phase"], ago(line["last_updated"], now), ", ".join(_remarks(line))]
+    return [_described(line), line["phase"], ago(line["last_updated"], now), ", ".join(_remarks(line))]
+
+
+def _described(line: Summary) -> str:
+    """The agent and, where somebody said it, what for: agents of one kind are told apart by that."""
+    name = safe(line["agent_name"], 40)
+    return name if line["purpose"] == _NO_PURPOSE else f"{name}: {safe(line['purpose'], 40)}"
 
 
 def _remarks(line: Summary) -> Iterator[str]:
     if line["resume_ready"]:
         yield "ready to resume"
+    if line.get("denied"):
+        yield "denied"
     if line["error_count"]:
         yield plural(line["error_count"], "error")
     if line["status"] == "newer":
@@ -161,7 +171,8 @@ def happened(entry: Json) -> str:
     """One entry of a session's events: when, what, which run, where the work stood then, on what evidence."""
     if not isinstance(entry, dict):
         return safe(entry)
-    parts = [f"{entry.get('at')}  {entry.get('kind')}", f"run {entry.get('run')}", f"phase {entry.get('phase')}"]
+    parts = [f"{entry.get('at')}  {entry.get('kind')}", *([f"run {entry['run']}"] if "run" in entry else [])]
+    parts += [f"phase {entry.get('phase')}"]
     parts += [str(entry[key]) for key in ("end", "detail") if key in entry]
     evidence = entry.get("evidence")
     keys = evidence.items() if isinstance(evidence, dict) else ()

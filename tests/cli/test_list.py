@@ -61,9 +61,9 @@ def test_for_people_a_line_each(gaia: Gaia) -> None:
     assert (code, [line.rstrip() for line in out.splitlines()], err) == (
         0,
         [
-            "b  planner  approval  5 minutes ago  ready to resume",
-            "a  scribe  executing  3 hours ago  2 errors",
-            "c  scribe  completed  2 days ago",
+            "b  planner: test  approval  5 minutes ago  ready to resume",
+            "a  scribe: test  executing  3 hours ago  2 errors",
+            "c  scribe: test  completed  2 days ago",
         ],
         "",
     )
@@ -178,7 +178,7 @@ def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
     assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY}, "status": "newer"}]
     assert gaia("list").all == (
         0,
-        "new  tester  approval  2 hours ago  ready to resume, written by a later version\n",
+        "new  tester: test  approval  2 hours ago  ready to resume, written by a later version\n",
         "",
     )
     put("new", schema=2, phase=["dreaming"])

@@ -201,7 +201,30 @@ def test_what_waits_for_an_approval_is_denied_with_a_reason(gaia: Gaia, state: G
         "denial": {"message": "too dear", "timestamp": after["last_updated"]},
     }
     assert b"denied: just now: too dear" in gaia("show", session).out
-    assert gaia("should-resume", session).code == 0
+    assert gaia("list").out.decode().split("  ")[-1] == "ready to resume, denied\n"
+    assert gaia("list", "--json").json[0]["denied"] is True
+    answered = gaia("should-resume", session)
+    advice = "go on another way: what it waited for was denied: too dear"
+    assert (answered.code, answered.out.decode().splitlines()[-1]) == (0, f"  {advice}")
+    told = gaia("should-resume", session, "--json").json
+    assert (told["should_resume"], told["advice"], told["denial"]) == (True, advice, after["denial"])
+
+
+def test_a_denial_is_remembered_when_the_work_goes_on(gaia: Gaia, state: Gaia, session: str) -> None:
+    gaia("update", session, "--phase", "approval")
+    gaia("update", session, "--deny", "too dear")
+    gaia("update", session, "--phase", "planning")
+
+    assert "denial" not in state(session)
+    [entry] = gaia("events", session, "--json").json
+    assert {**entry, "at": "TIME"} == {
+        "at": "TIME",
+        "kind": "denial",
+        "phase": "approval",
+        "revision": 3,
+        "evidence": {"message": "too dear"},
+    }
+    assert gaia("events", session).out.decode() == f"{entry['at']} denial, phase approval, message=too dear\n"
 
 
 def test_what_does_not_wait_for_an_approval_cannot_be_denied(gaia: Gaia, tree: Gaia, session: str) -> None:

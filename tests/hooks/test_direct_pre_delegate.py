@@ -56,6 +56,15 @@ def test_the_documents_example_works_as_it_is_written(host: Host, waiting: str) 
     ]
 
 
+def test_a_denial_is_part_of_the_context(host: Host, waiting: str) -> None:
+    gaia_sessions.update_state(waiting, denial="too dear", root=str(host.root))
+
+    context = host.ask("pre_delegate", {"agent_id": waiting})["resume_metadata"]
+
+    assert context == {**context_of(host.record()), "denial": host.record()["denial"]}
+    assert context["denial"]["message"] == "too dear"
+
+
 def test_a_session_written_as_in_the_documents_is_resumable(host: Host) -> None:
     created, updated = host.ago(minutes=10)[:19] + "Z", host.ago(minutes=5)[:19] + "Z"
     record = {
