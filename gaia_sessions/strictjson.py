@@ -7,9 +7,7 @@ overflows, nesting of at most 64, no NUL, no lone surrogate, a size limit. Every
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-
+from . import quickjson
 from .errors import InvalidInput, TooLarge
 
 TYPE_CHECKING = False
@@ -93,19 +91,33 @@ def kind_of(value: object) -> str:
 
 def _parse(text: str) -> Json:
     try:
-        value: Json = _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        raise InvalidInput(f"not JSON: {error.msg}", f"line {error.lineno} column {error.colno}") from None
+        value = _SCANNER.read(text)
+        if value is quickjson.UNKNOWN:
+            value = _explained(text)
     except RecursionError:
         raise InvalidInput(f"nested deeper than {DEEPEST}") from None
     _check(value, text)
+    return value  # type: ignore[return-value]  # what a scanner finds is JSON
+
+
+def _explained(text: str) -> Json:
+    """The value all the same, or what is wrong with ``text`` and where."""
+    import json
+
+    try:
+        decoder = json.JSONDecoder(
+            object_pairs_hook=_unique, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
+        )
+        value: Json = decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"not JSON: {error.msg}", f"line {error.lineno} column {error.colno}") from None
     return value
 
 
 def _encode(value: object, indent: int | None) -> str:
     """The text, read back once: what Python would write and we would not read never leaves here."""
     try:
-        text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+        text = quickjson.written(value, indent) or _converted(value, indent)
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidInput("not text in UTF-8: half of a surrogate pair") from None
@@ -113,6 +125,12 @@ def _encode(value: object, indent: int | None) -> str:
         raise InvalidInput(f"not expressible as JSON: {error}") from None
     _parse(text)
     return text if text.isascii() and "\x7f" not in text else text.translate(_TERMINAL_CONTROLS)
+
+
+def _converted(value: object, indent: int | None) -> str:
+    import json
+
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def _check(value: object, text: str) -> None:
@@ -165,6 +183,8 @@ def _text_offences(text: str, where: str) -> Iterator[tuple[str, str]]:
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     members = dict(pairs)
     if len(members) != len(pairs):
+        from collections import Counter
+
         [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
         raise InvalidInput("the same key twice in an object", f"key {twice!a}")
     return members
@@ -187,6 +207,4 @@ def _constant(name: str) -> float:
     raise InvalidInput("no number in JSON", name)
 
 
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
-)
+_SCANNER = quickjson.Scanner(_unique, _integer, _fraction, _constant)

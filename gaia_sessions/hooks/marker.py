@@ -48,13 +48,17 @@ def read_requests(text: str) -> list[str]:
 
 def read_mentions(text: str) -> list[str]:
     """The ids of the generated form in ``text`` outside our own lines, each once; none if it is a list of them."""
-    if "agent-" not in text:
+    lines = [line for line in text.split("\n") if "agent-" in line and _is_foreign(line)]
+    if not lines:
         return []
-    import re
+    import re  # costs a hook as much as all the rest
 
-    lines = (line for line in text.split("\n") if OPENING not in line.casefold() and not line.startswith(QUOTED))
     found = list(dict.fromkeys(named for line in lines for named in re.findall(_GENERATED, line, re.ASCII)))
     return found if len(found) <= _MOST_MENTIONS else []
+
+
+def _is_foreign(line: str) -> bool:
+    return OPENING not in line.casefold() and not line.startswith(QUOTED)
 
 
 def read_briefed(text: str) -> str | None:

@@ -6,10 +6,9 @@ named as data, stripped of control characters and cut, and no line of it can loo
 
 from __future__ import annotations
 
-import json
-
 from gaia_sessions.clock import read_time
 from gaia_sessions.shape import SAID_SO
+from gaia_sessions.strictjson import dump_line
 
 from .marker import BRIEFING, OPENING, RESUME, read_why
 from .payload import clean, one_line
@@ -27,6 +26,8 @@ MOST_LINES = 5
 _LONGEST_METADATA = 1500
 _LATEST_MOVES = 10
 _FENCE = "=== gaia-sessions"
+END_OF_DATA = f"{_FENCE}: end of data ==="
+"""The last line of every briefing."""
 
 NOTE = (
     "If you stop before the work is done (for an approval, a decision, or because you are stuck), end your last "
@@ -52,9 +53,9 @@ def briefing(record: Record, reason: str | None) -> str:
     """What the sub-agent must know of the earlier work; ``reason`` says why that is continued and not resumed."""
     heading = f"{OPENING} {BRIEFING} {record['agent_id']}]\n{_heading(record, reason)}"
     facts = [*_facts(record), *_history(record)]
-    fixed = "\n".join([heading, _opening(), *facts, f"{_FENCE}: end of data ==="])
+    fixed = "\n".join([heading, _opening(), *facts, END_OF_DATA])
     words = _last_words(record, LONGEST_BRIEFING - len(fixed) - 1)
-    return "\n".join([heading, _opening(), *facts, *words, f"{_FENCE}: end of data ==="])
+    return "\n".join([heading, _opening(), *facts, *words, END_OF_DATA])
 
 
 def way_back(record: Record, idle: timedelta) -> str:
@@ -130,7 +131,7 @@ def _facts(record: Record) -> list[str]:
     if record["last_error"]:
         facts.append(f"errors: {record['error_count']}, the last: {one_line(record['last_error']['message'])}")
     if record["metadata"]:
-        facts.append(f"metadata: {one_line(json.dumps(record['metadata'], ensure_ascii=False), _LONGEST_METADATA)}")
+        facts.append(f"metadata: {one_line(dump_line(record['metadata']).decode(), _LONGEST_METADATA)}")
     return [f"| {fact}" for fact in facts]
 
 

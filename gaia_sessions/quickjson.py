@@ -1,0 +1,143 @@
+"""JSON by the interpreter's own scanner, without the package around it: ``import json`` costs what a bare start does.
+
+Owns two short cuts, each of which either does exactly what ``json`` would do or leaves it to ``json``. Decides
+nothing: what is refused, and in which words, is ``strictjson``. The parts are those that ``json`` itself is made
+of (``_json``); an interpreter without them takes the long way every time.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Scan = Callable[[str, int], tuple[object, int]]
+
+_make_scanner: Callable[..., Scan] | None = None
+_quoted: Callable[[str], str] | None = None
+try:
+    import _json
+except ImportError:  # not CPython
+    pass
+else:
+    _make_scanner, _quoted = _json.make_scanner, _json.encode_basestring
+
+BLANKS = " \t\n\r"
+
+UNKNOWN = object()
+"""The answer where a short cut leads nowhere."""
+
+
+class Scanner:
+    """Reads whole texts. The callables are those of ``json.JSONDecoder``, and what they raise passes through."""
+
+    strict = True
+    object_hook = None
+
+    def __init__(
+        self,
+        object_pairs_hook: Callable[..., object],
+        parse_int: Callable[[str], int],
+        parse_float: Callable[[str], float],
+        parse_constant: Callable[[str], object],
+    ) -> None:
+        self.object_pairs_hook = object_pairs_hook
+        self.parse_int = parse_int
+        self.parse_float = parse_float
+        self.parse_constant = parse_constant
+        self._scan = _make_scanner(self) if _make_scanner else None
+
+    def read(self, text: str) -> object:
+        """The value of ``text``, or ``UNKNOWN`` if it is no JSON, which only ``json`` can explain."""
+        if self._scan is None:
+            return UNKNOWN
+        try:
+            value, end = self._scan(text, len(text) - len(text.lstrip(BLANKS)))
+        except (StopIteration, SystemError, ImportError):  # its own error is in the package that was not loaded
+            return UNKNOWN
+        except ValueError as error:
+            if type(error).__module__ != "json.decoder":
+                raise
+            return UNKNOWN
+        return UNKNOWN if text[end:].strip(BLANKS) else value
+
+
+def written(value: object, indent: int | None) -> str | None:
+    """What ``json.dumps(value, indent=indent, ensure_ascii=False)`` makes; None for what it would have to convert."""
+    if _quoted is None:
+        return None
+    parts: list[str] = []
+    writing = _Writing(parts.append, _quoted, " " * (indent or 0))
+    try:
+        writing.put(value, None if indent is None else "\n")
+    except (_UnusualError, RecursionError):
+        return None
+    return "".join(parts)
+
+
+class _UnusualError(Exception):
+    pass
+
+
+class _Writing:
+    """One text on its way to ``out``. A line break has the indentation of its line behind it; None: all on one line."""
+
+    __slots__ = ("out", "quoted", "step")
+
+    def __init__(self, out: Callable[[str], None], quoted: Callable[[str], str], step: str) -> None:
+        self.out = out
+        self.quoted = quoted
+        self.step = step
+
+    def put(self, value: object, line: str | None) -> None:
+        kind = type(value)
+        if kind is str:
+            self.out(self.quoted(value))  # type: ignore[arg-type]  # just checked
+        elif kind is dict:
+            self.put_object(value, line)  # type: ignore[arg-type]  # just checked
+        elif kind is list:
+            self.put_array(value, line)  # type: ignore[arg-type]  # just checked
+        elif kind in _SIMPLE:
+            self.out(_SIMPLE[kind](value))
+        else:
+            raise _UnusualError
+
+    def put_object(self, members: dict[object, object], line: str | None) -> None:
+        if not members:
+            self.out("{}")
+            return
+        inner = None if line is None else line + self.step
+        before, between = ("{", ", ") if inner is None else (f"{{{inner}", f",{inner}")
+        for key, member in members.items():
+            if type(key) is not str:
+                raise _UnusualError
+            self.out(f"{before}{self.quoted(key)}: ")
+            before = between
+            self.put(member, inner)
+        self.out("}" if line is None else f"{line}}}")
+
+    def put_array(self, elements: list[object], line: str | None) -> None:
+        if not elements:
+            self.out("[]")
+            return
+        inner = None if line is None else line + self.step
+        before, between = ("[", ", ") if inner is None else (f"[{inner}", f",{inner}")
+        for element in elements:
+            self.out(before)
+            before = between
+            self.put(element, inner)
+        self.out("]" if line is None else f"{line}]")
+
+
+def _number(value: float) -> str:
+    if value - value != 0.0:  # infinite, or none at all
+        raise _UnusualError
+    return float.__repr__(value)
+
+
+_SIMPLE: dict[type, Callable[..., str]] = {
+    int: int.__repr__,
+    float: _number,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda _: "null",
+}

@@ -1,0 +1,145 @@
+"""The short cuts around ``json`` do what it would do, or leave it to it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gaia_sessions import quickjson, strictjson
+from gaia_sessions.errors import InvalidInput
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXTS),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXTS, inner, max_size=4)),
+    max_leaves=20,
+)
+
+
+@given(VALUES, st.sampled_from([None, 2, 4]))
+@example({}, 2)
+@example([], None)
+@example({"a": [], "b": {}}, 2)
+@example([[[]], {"": {"x": [1]}}], 2)
+@example("\ud7ff\u2028\x7f\x00/", None)
+@example([1e16, -0.0, 5e-324, 1e22, 123456789012345680.0], None)
+def test_what_is_written_is_what_json_writes(value: object, indent: int | None) -> None:
+    assert quickjson.written(value, indent) == json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+class Text(str):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [(1, 2), {1: "a"}, {None: 1}, {True: 1}, Text("a"), [Text("a")], {Text("a"): 1}, {"a": (1,)}, float("nan"), b"x"],
+    ids=repr,
+)
+def test_what_json_would_have_to_convert_or_refuse_is_left_to_it(value: object) -> None:
+    assert quickjson.written(value, None) is None
+
+
+def test_what_is_nested_too_deep_to_be_written_is_left_to_json() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert quickjson.written(deep, 2) is None
+
+
+def scanner() -> quickjson.Scanner:
+    return quickjson.Scanner(dict, int, float, lambda name: name)
+
+
+@given(VALUES, st.sampled_from(["", " ", "\n\t \r"]), st.sampled_from([None, 2]))
+def test_what_is_read_is_what_json_reads(value: object, blanks: str, indent: int | None) -> None:
+    text = blanks + json.dumps(value, indent=indent) + blanks
+    found = scanner().read(text)
+    assert (found, type(found)) == (value, type(value))
+
+
+BROKEN = [
+    "",
+    " ",
+    "{",
+    "[1,]",
+    '{"a" 1}',
+    '{"a":1,}',
+    "1 2",
+    "nul",
+    '"a',
+    "\ufeff1",
+    "'a'",
+    '"\n"',
+    '"\\x"',
+    "[1}",
+    "01",
+    "-",
+]
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_what_is_no_json_is_left_to_json(text: str) -> None:
+    assert scanner().read(text) is quickjson.UNKNOWN
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_read_as_json_reads_it_or_left_to_it(text: str) -> None:
+    found = scanner().read(text)
+    try:
+        expected = json.loads(text, object_pairs_hook=dict, parse_constant=lambda name: name)
+    except ValueError:
+        expected = quickjson.UNKNOWN
+    assert found is expected or found == expected
+
+
+def test_what_the_callables_raise_passes_through() -> None:
+    with pytest.raises(InvalidInput, match="twice"):
+        strictjson.loads(b'{"a": 1, "a": 2}')
+    with pytest.raises(InvalidInput, match="overflows"):
+        strictjson.loads(b"[1e999]")
+
+
+PROGRAM = """
+import sys
+{prepare}
+from gaia_sessions import strictjson
+value = strictjson.loads(b'{{"a": [1, null], "b": {{}}}}')
+assert strictjson.dumps(value) == b'{{\\n  "a": [\\n    1,\\n    null\\n  ],\\n  "b": {{}}\\n}}\\n'
+for broken in (b'{{"a": 1,}}', b'"\\\\x"', b'[1', b'"a'):
+    try:
+        strictjson.loads(broken)
+    except strictjson.InvalidInput as error:
+        assert "not JSON" in str(error), error
+    else:
+        raise SystemExit(f"{{broken}} was taken")
+print("json" in sys.modules)
+"""
+
+
+def ran(prepare: str) -> str:
+    """What a fresh interpreter, in which nothing has loaded ``json`` before, says of it at the end."""
+    program = PROGRAM.format(prepare=prepare)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+
+
+def test_what_is_wrong_is_said_where_json_was_never_loaded_before() -> None:
+    assert ran("") == "True\n"
+
+
+def test_an_interpreter_without_those_parts_takes_the_long_way() -> None:
+    assert ran("sys.modules['_json'] = None") == "True\n"
+
+
+def test_nothing_that_is_in_order_loads_the_package() -> None:
+    program = (
+        "import sys; from gaia_sessions import strictjson as s; s.dumps(s.loads(b'[{}]')); print('json' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
