@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from datetime import timedelta
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.clock import write_time
-from gaia_sessions.errors import InvalidInput
+from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.record import new_record
 from gaia_sessions.stores.files import FileStore
 
@@ -92,3 +93,42 @@ def test_an_event_the_system_refuses_to_apply_waits_on(root: str, store: FileSto
 
     assert store.read("one")["phase"] == "initializing"
     assert [found for _, found in store.deferred()] == [waiting]
+
+
+@pytest.mark.parametrize("stranger", ["notes.txt", ".locks/precious"])
+def test_events_kept_in_the_folder_of_somebody_else_come_back(
+    root: str, store: FileStore, now: datetime, stranger: str
+) -> None:
+    Path(root, stranger).parent.mkdir(parents=True)
+    Path(root, stranger).write_bytes(b"theirs")
+    store.defer(event(1), now)
+
+    [(name, found)] = store.deferred()
+    store.dismiss(name)
+
+    assert (found, list(store.deferred())) == (event(1), [])
+
+
+def test_an_inbox_of_somebody_else_is_neither_read_nor_emptied_nor_written_to(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    mail = Path(root, ".inbox", "mail.json")
+    mail.parent.mkdir(parents=True)
+    mail.write_bytes(b"{}")
+
+    assert list(store.deferred()) == []
+    store.dismiss("mail.json")
+    with pytest.raises(StoreFailure, match="somebody else keeps files there"):
+        store.defer(event(1), now)
+
+    assert os.listdir(mail.parent) == ["mail.json"]
+
+
+def test_an_inbox_of_ours_stays_so_when_the_mark_of_its_root_is_edited(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    store.defer(event(1), now)
+    Path(root, ".gitignore").write_bytes(b"# edited by hand\n*\n")
+    store.defer(event(2), now + timedelta(seconds=1))
+
+    assert [found for _, found in store.deferred()] == [event(1), event(2)]

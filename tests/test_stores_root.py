@@ -49,15 +49,21 @@ def test_a_root_that_is_there_keeps_its_mode_and_what_is_in_it(root: str) -> Non
     assert Path(root, ".gitignore").read_bytes() == b"# edited by hand\n"
 
 
-def test_sessions_are_the_names_that_are_ids_and_no_files(root: str) -> None:
-    Path(root).mkdir()
+def test_sessions_are_ids_of_folders_and_where_the_root_is_ours_of_links(root: str) -> None:
+    with roots.make(root, durable=False):
+        pass
     for name in ("one", "Two.2", "agent-20260108-180530-0123abcd", ".locks", "con", "two words", "é"):
         Path(root, name).mkdir()
     Path(root, "file").write_bytes(b"")
     Path(root, "linked").symlink_to("one")
     Path(root, "dangling").symlink_to("nothing")
+    os.mkfifo(Path(root, "pipe"))
+    folders = ["Two.2", "agent-20260108-180530-0123abcd", "one"]
 
     with Directory.at(root) as opened:
-        found = sorted(roots.sessions(opened))
+        ours = sorted(roots.sessions(opened))
+        Path(root, ".gitignore").unlink()
+        theirs = sorted(roots.sessions(opened))
 
-    assert found == ["Two.2", "agent-20260108-180530-0123abcd", "dangling", "linked", "one"]
+    assert ours == sorted([*folders, "linked", "dangling"])
+    assert theirs == folders

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,8 +52,8 @@ def planted(now: datetime, age: timedelta, path: str | Path) -> Path:
 def leftovers(root: str, now: datetime, age: timedelta, tag: str) -> set[Path]:
     return {
         planted(now, age, f"{root}/.stage/{tag}.0123456789abcdef/"),
-        planted(now, age, f"{root}/.stage/{tag}"),
-        planted(now, age, f"{root}/one/.state.json.{tag}.tmp"),
+        planted(now, age, f"{root}/.{tag}.0123456789abcdef.tmp"),
+        planted(now, age, f"{root}/one/.{tag}.json.0123456789abcdef.tmp"),
         planted(now, age, f"{root}/.locks/gone-{tag}.lock"),
         planted(now, age, f"{root}/.locks/.delegation.host.{tag}.lock"),
     }
@@ -69,6 +71,22 @@ def test_leftovers_older_than_an_hour_go_and_are_named_and_younger_ones_stay(
     assert sorted(swept) == sorted(map(str, old))
     assert {path for path in old | young if path.exists()} == young
     assert store.read("one") == new_record("one", "Explore", "-", {}, now)
+
+
+def test_what_has_no_name_of_our_form_stays_however_old(root: str, store: FileStore, now: datetime) -> None:
+    """Even in a root of ours: somebody had a reason to put it there."""
+    names = (".notes.tmp", ".notes.0123456789ABCDEF.tmp", ".0123456789abcdef.tmp", "notes.0123456789abcdef.tmp")
+    places = (*names, ".locks/precious", ".stage/mine/", ".stage/one.0123/", ".stage/one.0123456789abcdef", "one/x.tmp")
+    kept = {planted(now, 99 * HOUR, f"{root}/{place}") for place in (*places, ".trash/keep.0123456789abcde")}
+    Path(root, ".locks", "folder.lock").mkdir()
+    os.mkfifo(Path(root, ".locks", "pipe.lock"))
+    for name in ("folder.lock", "pipe.lock"):
+        os.utime(Path(root, ".locks", name), (0, 0))
+
+    store.settle()
+
+    assert store.tend(now, ["one"]) == []
+    assert all(path.exists() for path in (*kept, Path(root, ".locks/pipe.lock"), Path(root, ".locks/folder.lock")))
 
 
 def test_cleanup_says_what_it_swept(root: str, store: FileStore, now: datetime) -> None:
@@ -98,6 +116,18 @@ def test_trash_that_a_killed_cleanup_left_goes_with_the_next_settling(root: str,
 
     assert list(Path(root, ".trash").iterdir()) == []
     assert {agent_id for agent_id, _ in store.scan()} == {"one"}
+
+
+def test_a_pipe_in_the_trash_goes_and_makes_nobody_wait(root: str) -> None:
+    """In a process of its own: whoever opens a pipe to read it waits for a writer, for ever."""
+    FileStore(root, durable=False).create(new_record("one", "Explore", "-", {}, datetime.now(UTC)))
+    Path(root, ".trash", "two.0123456789abcdef").mkdir(parents=True)
+    os.mkfifo(Path(root, ".trash", "two.0123456789abcdef", "pipe"))
+    os.mkfifo(Path(root, ".trash", "three.0123456789abcdef"))
+
+    subprocess.run([sys.executable, "-B", "-m", "gaia_sessions", "--root", root, "cleanup"], check=True, timeout=20)
+
+    assert list(Path(root, ".trash").iterdir()) == []
 
 
 def test_what_somebody_holds_the_lock_of_is_not_swept(root: str, store: FileStore, now: datetime) -> None:

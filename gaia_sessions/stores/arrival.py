@@ -22,8 +22,8 @@ def vouch_for_nothing(root: Directory, wait: locks.Wait) -> None:
     if index.is_complete(root):
         return
     try:
-        with root.make(roots.LOCKS) as folder, locks.acquire(folder, index.LOCK, 0, wait):
-            if not roots.sessions(root):
+        with roots.place(root, roots.LOCKS) as folder, locks.acquire(folder, index.LOCK, 0, wait):
+            if index.claim(root) and not roots.sessions(root):
                 index.vouch(root)
     except LockTimeout:  # somebody else is at the same, or puts the index right
         return
@@ -34,8 +34,8 @@ def bring_in(root: Directory, agent_id: str, files: dict[str, bytes], *, durable
 
     Its name in the root is not synced yet.
     """
-    with root.make(roots.STAGE) as stage:
-        built = f"{agent_id}.{os.urandom(8).hex()}"
+    with roots.place(root, roots.STAGE) as stage:
+        built = atomic.with_chance(agent_id)
         try:
             with stage.make(built) as session:
                 for name, data in files.items():

@@ -16,24 +16,47 @@ from .directory import make_private, translating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .directory import Directory
 
 _TEMPORARY = ".tmp"
+_CHANCE = 8
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _JOURNAL = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PRIVATE = 0o600
+_HEX = frozenset("0123456789abcdef")
 
 
-def replace(folder: Directory, name: str, data: bytes, *, durable: bool) -> None:
+def _nothing_more() -> None:
+    return
+
+
+def _make_private(fd: int) -> None:
+    os.fchmod(fd, _PRIVATE)
+
+
+def replace(
+    folder: Directory,
+    name: str,
+    data: bytes,
+    *,
+    durable: bool,
+    mode: int = _PRIVATE,
+    dress: Callable[[int], None] = _make_private,
+    check: Callable[[], None] = _nothing_more,
+) -> None:
     """``name`` in ``folder`` holds ``data``, or exactly what it held before and ``StoreFailure`` says why.
 
-    ``DurabilityUnknown``: it does hold it, but the directory could not be synced.
+    ``DurabilityUnknown``: it does hold it, but the directory could not be synced. The file is private, unless ``mode``
+    and ``dress``, which gets its descriptor, say otherwise; ``check`` is asked last, and may raise to stop it all.
     """
-    temporary = f".{name}.{os.urandom(8).hex()}{_TEMPORARY}"
+    temporary = f".{with_chance(name)}{_TEMPORARY}"
     with translating("write", f"{folder.path}/{name}"):
         try:
-            write_new(folder, temporary, data, durable=durable)
+            write_new(folder, temporary, data, durable=durable, mode=mode, dress=dress)
+            check()
             os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
         except BaseException:
             discard(folder, temporary)
@@ -42,11 +65,19 @@ def replace(folder: Directory, name: str, data: bytes, *, durable: bool) -> None
         confirm(folder)
 
 
-def write_new(folder: Directory, name: str, data: bytes, *, durable: bool) -> None:
+def write_new(
+    folder: Directory,
+    name: str,
+    data: bytes,
+    *,
+    durable: bool,
+    mode: int = _PRIVATE,
+    dress: Callable[[int], None] = _make_private,
+) -> None:
     """A file that was not there, private whatever the umask, its content synced; raises ``OSError``."""
-    fd = os.open(name, _NEW, _PRIVATE, dir_fd=folder.fd)
+    fd = os.open(name, _NEW, mode, dir_fd=folder.fd)
     try:
-        os.fchmod(fd, _PRIVATE)
+        dress(fd)
         _write_all(fd, data)
         if durable:
             os.fsync(fd)
@@ -129,9 +160,30 @@ def _open_log(folder: Directory, name: str) -> int:
     return fd
 
 
+def with_chance(name: str) -> str:
+    """A name that nobody else gives to anything: ``name``, a dot and 16 hexadecimal digits."""
+    return f"{name}.{os.urandom(_CHANCE).hex()}"
+
+
+def without_chance(name: str) -> str:
+    """What ``with_chance`` was given to make ``name``; empty for a name that it did not make."""
+    plain, _, chance = name.rpartition(".")
+    return plain if len(chance) == 2 * _CHANCE and _HEX.issuperset(chance) else ""
+
+
 def temporaries(folder: Directory) -> list[str]:
-    """The temporary files in ``folder``: somebody is writing one, or was killed doing so."""
-    return [name for name in folder.names() if name.startswith(".") and name.endswith(_TEMPORARY)]
+    """The names in ``folder`` of temporary files: somebody is writing one, or was killed doing so."""
+    return [name for name in folder.names() if is_temporary(name)]
+
+
+def temporaries_of(folder: Directory, name: str) -> list[str]:
+    """Those of them that were to become ``name``."""
+    return [found for found in temporaries(folder) if without_chance(found[1 : -len(_TEMPORARY)]) == name]
+
+
+def is_temporary(name: str) -> bool:
+    """Whether ``replace`` gives such a name to a file it has not finished."""
+    return name[:1] == "." and name.endswith(_TEMPORARY) and without_chance(name[1 : -len(_TEMPORARY)]) != ""
 
 
 def discard(folder: Directory, name: str) -> None:

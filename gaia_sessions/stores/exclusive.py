@@ -12,7 +12,7 @@ from gaia_sessions.ids import encode_key
 
 from . import atomic, locks
 from .directory import translating
-from .root import LOCKS
+from .root import LOCKS, place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Exclusive:
 
     def __enter__(self) -> None:
         with translating("lock", self._name), self._make_root() as root:
-            self._folder = root.make(LOCKS)
+            self._folder = place(root, LOCKS)
         try:
             self._lock = locks.acquire(self._folder, self._name, self._timeout, self._wait)
         except SessionsError:

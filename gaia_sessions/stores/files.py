@@ -9,7 +9,6 @@ of the domain.
 from __future__ import annotations
 
 import os
-from functools import partial
 
 from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
@@ -80,13 +79,12 @@ class FileStore:
         from . import arrival
 
         agent_id = check_agent_id(record["agent_id"])
-        files = {reading.STATE: encode(record)}
-        if entry:
-            files[journals.EVENTS] = strictjson.dump_line(entry(record))
+        line = journals.line_about(record, entry)
+        files = {reading.STATE: encode(record)} | ({journals.EVENTS: line} if line else {})
         path = f"{self.root}/{agent_id}"
         with translating("create", path), roots.make(self.root, durable=self.durable) as root:
             arrival.vouch_for_nothing(root, self.wait)
-            with root.make(roots.LOCKS) as folder, self._lock(folder, agent_id):
+            with roots.place(root, roots.LOCKS) as folder, self._lock(folder, agent_id):
                 if root.has(agent_id):
                     raise SessionExists(agent_id)
                 index.mark(root, agent_id, record["agent_name"])
@@ -117,7 +115,7 @@ class FileStore:
             if changed is record:
                 return record
             changed = written(changed)
-            line = strictjson.dump_line(entry(changed)) if entry else b""
+            line = journals.line_about(changed, entry)
             with translating("change", session.path):
                 renewal.renew(root, session, record, changed, aliases, durable=self.durable)
             if line:
@@ -164,8 +162,9 @@ class FileStore:
                 raise found
             if not judge(found):
                 return False
+            removal.check_ours(root, agent_id, found)
             with translating("delete", f"{self.root}/{agent_id}"):
-                removal.move_to_trash(root, agent_id)
+                removal.move_to_trash(root, agent_id, durable=self.durable)
                 removal.forget(root, agent_id, found)
                 lock.remove()
             return True
@@ -189,7 +188,7 @@ class FileStore:
             return tend(root, now, set(active), self.scan)
 
     def exclusive(self, key: tuple[str, ...], timeout: float) -> Exclusive:
-        return Exclusive(partial(roots.make, self.root, durable=self.durable), key, timeout, self.wait)
+        return Exclusive(lambda: roots.make(self.root, durable=self.durable), key, timeout, self.wait)
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         check_agent_id(agent_id)

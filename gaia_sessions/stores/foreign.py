@@ -1,8 +1,11 @@
 """Files that belong to somebody else, changed as carefully as our own.
 
-Owns how: a link is followed and stays one, mode and owner stay as they were, whoever reads sees the old content or
-the new, and it is changed only if it still is what the caller had read. What cannot be done so is refused with
-``StoreFailure``, and the file is what it was.
+Owns how: a link is followed and stays one, mode, owner and attributes stay as they were, whoever reads sees the old
+content or the new, and it is changed only if it still is what the caller had read. What cannot be done so is refused
+with ``StoreFailure``, and the file is what it was.
+
+The system has no renaming that asks what it replaces: what somebody who takes no lock of ours writes between that
+last look and the rename, a matter of microseconds, is lost.
 """
 
 from __future__ import annotations
@@ -10,15 +13,15 @@ from __future__ import annotations
 import os
 import stat
 import time
+from functools import partial
 
 from gaia_sessions.errors import StoreFailure, TooLarge
 
 from . import atomic
 from .directory import Directory, TooBig, translating
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_PRIVATE, _ANYBODYS = 0o600, 0o666
 _LONG_AGO = 3600.0
-_TEMPORARY_HAS_MORE = len("..0123456789abcdef.tmp")
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -42,17 +45,13 @@ def write(path: str, old: bytes | None, new: bytes) -> None:
     """
     real = os.path.realpath(path)
     name = os.path.basename(real)
-    temporary = f".{name}.{os.urandom(8).hex()}.tmp"
     with translating("write", path), Directory.at(os.path.dirname(real)) as folder:
         found = _checked(folder, name, path)
-        try:
-            _write_like(found, folder, temporary, new)
-            _check_unchanged(folder, name, path, old)
-            os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-        except BaseException:
-            atomic.discard(folder, temporary)
-            raise
-        atomic.confirm(folder)
+        dress, mode = (
+            (partial(_dress_like, folder, name, found), _PRIVATE) if found else (_as_the_umask_says, _ANYBODYS)
+        )
+        unchanged = partial(_check_unchanged, folder, name, path, old)
+        atomic.replace(folder, name, new, durable=True, mode=mode, dress=dress, check=unchanged)
         _sweep(folder, name)
 
 
@@ -81,23 +80,42 @@ def _checked(folder: Directory, name: str, path: str) -> os.stat_result | None:
     return found
 
 
-def _write_like(found: os.stat_result | None, folder: Directory, name: str, data: bytes) -> None:
-    """A new file with the mode and owner of ``found``; of one that was not there, with what the umask says."""
-    with open(os.open(name, _NEW, 0o666 if found is None else 0o600, dir_fd=folder.fd), "wb") as file:
-        if found is not None:
-            made = os.fstat(file.fileno())
-            if (made.st_uid, made.st_gid) != (found.st_uid, found.st_gid):
-                os.fchown(file.fileno(), found.st_uid, found.st_gid)
-            os.fchmod(file.fileno(), stat.S_IMODE(found.st_mode))
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+def _dress_like(folder: Directory, name: str, found: os.stat_result, fd: int) -> None:
+    made = os.fstat(fd)
+    if (made.st_uid, made.st_gid) != (found.st_uid, found.st_gid):
+        os.fchown(fd, found.st_uid, found.st_gid)
+    if hasattr(os, "listxattr"):  # Linux; elsewhere Python knows none
+        _copy_attributes(folder, name, fd)
+    os.fchmod(fd, stat.S_IMODE(found.st_mode))
+
+
+def _copy_attributes(folder: Directory, name: str, fd: int) -> None:
+    """Those of the file ``name`` that the system lets go over: some are its own to give."""
+    old = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder.fd)
+    try:
+        for attribute in _attributes(old):
+            try:
+                os.setxattr(fd, attribute, os.getxattr(old, attribute))
+            except OSError:
+                continue
+    finally:
+        os.close(old)
+
+
+def _attributes(fd: int) -> list[str]:
+    try:
+        return os.listxattr(fd)
+    except OSError:  # a file system without any
+        return []
+
+
+def _as_the_umask_says(_: int) -> None:
+    return
 
 
 def _sweep(folder: Directory, name: str) -> None:
     """What killed writers of the same file left behind is gone; a writer is done long before it is that old."""
-    ours = (left for left in atomic.temporaries(folder) if left.startswith(f".{name}."))
-    for left in (left for left in ours if len(left) == len(name) + _TEMPORARY_HAS_MORE):
+    for left in atomic.temporaries_of(folder, name):
         try:
             written = os.stat(left, dir_fd=folder.fd, follow_symlinks=False).st_mtime
         except OSError:  # its writer has just renamed it
@@ -107,11 +125,15 @@ def _sweep(folder: Directory, name: str) -> None:
 
 
 def _check_unchanged(folder: Directory, name: str, path: str, old: bytes | None) -> None:
-    try:
-        held = folder.read(name, len(old or b""))
-    except FileNotFoundError:
-        held = None
-    except TooBig:
-        held = b""
-    if held != old:
+    if _held(folder, name, len(old or b"")) != (old, True):
         raise StoreFailure("write", path, "somebody else changed it meanwhile", "try again")
+
+
+def _held(folder: Directory, name: str, limit: int) -> tuple[bytes | None, bool]:
+    """What ``name`` holds, None for no file, and whether that is all of it."""
+    try:
+        return folder.read(name, limit), True
+    except FileNotFoundError:
+        return None, True
+    except TooBig:
+        return None, False

@@ -1,6 +1,7 @@
 """Events that could not be joined or applied yet, one file each in ``.inbox``.
 
-Owns their names, by which the oldest comes first, and nothing of what they mean.
+Owns their names, by which the oldest comes first, and nothing of what they mean. A folder of that name which somebody
+else keeps in a root that is not ours is neither read nor written to.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from gaia_sessions.clock import stamp_of
 from gaia_sessions.errors import InvalidInput, StoreFailure
 
 from . import atomic
+from . import root as roots
 from .directory import NotAFile, TooBig
 from .root import INBOX
 
@@ -30,14 +32,29 @@ _SUFFIX = ".json"
 
 
 def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> None:
-    """Keeps ``event``; two at the same moment do not meet."""
+    """Keeps ``event``; two at the same moment do not meet. Raises ``StoreFailure``, ``OSError``."""
     name = f"{stamp_of(now)}-{now.microsecond:06}-{os.urandom(4).hex()}{_SUFFIX}"
     data = strictjson.dumps(event)
     added = not root.has(INBOX)
-    with root.make(INBOX) as inbox:
+    with roots.place(root, INBOX) as inbox:
+        if not roots.owns(root, INBOX):
+            _claim(inbox)
         atomic.replace(inbox, name, data, durable=durable)
     if added and durable:
         atomic.confirm(root)
+
+
+def _claim(inbox: Directory) -> None:
+    """Marks what was ours before somebody changed the mark of the root: it holds nothing, or events of ours alone."""
+    if not all(atomic.is_temporary(name) or is_our_name(name) for name in inbox.names()):
+        raise StoreFailure("defer to", inbox.path, "somebody else keeps files there", "keep the sessions elsewhere")
+    roots.mark(inbox)
+
+
+def is_our_name(name: str) -> bool:
+    """Whether ``put`` gives such a name to an event."""
+    day, time, fraction, chance = [*name.removesuffix(_SUFFIX).split("-"), "", "", "", ""][:4]
+    return [len(part) for part in (day, time, fraction, chance)] == [8, 6, 6, 8] and name.endswith(_SUFFIX)
 
 
 def events(root: Directory) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
@@ -47,7 +64,8 @@ def events(root: Directory) -> Iterator[tuple[str, dict[str, Json] | SessionsErr
     except FileNotFoundError:
         return
     with inbox:
-        for name in sorted(name for name in inbox.names() if name.endswith(_SUFFIX)):
+        names = sorted(name for name in inbox.names() if name.endswith(_SUFFIX))
+        for name in names if names and roots.owns(root, INBOX) else ():
             try:
                 yield name, _event(inbox, name)
             except FileNotFoundError:
@@ -69,6 +87,6 @@ def _event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
 
 def remove(root: Directory, name: str) -> None:
     """Takes ``name`` out; nothing if somebody else did."""
-    if root.has(INBOX):
+    if root.has(INBOX) and roots.owns(root, INBOX):
         with root.below(INBOX) as inbox:
             atomic.discard(inbox, name)

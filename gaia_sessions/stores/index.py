@@ -17,6 +17,7 @@ import os
 from gaia_sessions.ids import encode_key
 
 from . import atomic
+from . import root as roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ _COMPLETE = "complete"
 _ACTIVE = "active"
 _NAME = "name"
 _ALIAS = "alias"
+FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, _NAME, _ALIAS])
+"""All that stands in ``.index`` itself."""
+
 _LONGEST_ALIAS = 1 << 10
 
 
@@ -43,6 +47,12 @@ def is_complete(root: Directory) -> bool:
             return index.read(_COMPLETE, _LONGEST_ALIAS).decode() == _boot()
     except (OSError, UnicodeDecodeError):
         return False
+
+
+def claim(root: Directory) -> bool:
+    """Whether hints may be vouched for here: not in a folder of that name which somebody else keeps. Makes ours."""
+    with roots.place(root, FOLDER):
+        return roots.owns(root, FOLDER)
 
 
 def vouch(root: Directory) -> None:

@@ -6,7 +6,7 @@ Owns how a line is added, when nothing of it may count against the record, and h
 from __future__ import annotations
 
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, StoreFailure
-from gaia_sessions.strictjson import loads
+from gaia_sessions.strictjson import dump_line, loads
 
 from . import atomic
 from .directory import translating
@@ -16,13 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.errors import SessionsError
+    from gaia_sessions.shape import Record
     from gaia_sessions.strictjson import Json
 
     from .directory import Directory
+    from .port import Entry
 
 EVENTS = "events.jsonl"
 
 _LONGEST = 64 << 20
+
+
+def line_about(record: Record, entry: Entry | None) -> bytes:
+    """What ``entry`` tells of ``record``, as a line; empty if there is nothing to tell."""
+    told = entry(record) if entry else None
+    return b"" if told is None else dump_line(told)
 
 
 def note(session: Directory, line: bytes, *, durable: bool) -> None:

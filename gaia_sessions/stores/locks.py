@@ -15,7 +15,6 @@ import errno
 import fcntl
 import os
 import time
-from functools import partial
 
 from gaia_sessions.errors import LockTimeout, LockUnsupported
 
@@ -149,7 +148,7 @@ def _try(folder: Directory, name: str) -> Release | None:
         try:
             locked = _flock(fd)
             if locked and folder.inode(name) == _inode(fd):
-                return partial(os.close, fd)
+                return lambda: os.close(fd)
         except BaseException:
             os.close(fd)
             raise

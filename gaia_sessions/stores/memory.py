@@ -14,7 +14,7 @@ from gaia_sessions.ids import check_agent_id
 from gaia_sessions.record import decode, encode, is_open
 from gaia_sessions.runs import aliases_of
 
-from .journal import EVENTS
+from .journal import EVENTS, line_about
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,7 +139,8 @@ class MemoryStore:
 
 
 def _lines(record: Record, entry: Entry | None) -> list[bytes]:
-    return [strictjson.dump_line(entry(record))] if entry else []
+    line = line_about(record, entry)
+    return [line] if line else []
 
 
 class Exclusive:

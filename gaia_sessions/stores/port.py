@@ -5,7 +5,7 @@ Only type checkers read this at run time: importing ``typing`` would cost a hook
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
     Rule = Callable[[Record], Record]
-    Entry = Callable[[Record], dict[str, Json]]
-    """What the journal of events is to say about the record as it was just written."""
-    Found = Record | SessionsError
+    Entry = Callable[[Record], dict[str, Json] | None]
+    """What the journal of events is to say about the record as it was just written; None for nothing."""
+    Found: TypeAlias = Record | SessionsError
 
 
 class Held(Protocol):

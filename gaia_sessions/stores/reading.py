@@ -1,7 +1,8 @@
 """One session read from its directory, and every way in which that can fail, told apart.
 
-Owns the difference between missing, corrupt and unreadable. Takes no lock: a rename lets a reader see
-the old record or the new one, nothing between.
+Owns the difference between missing, corrupt and unreadable; a folder without a record that holds what is not ours
+is no session, so it counts as missing. Takes no lock: a rename lets a reader see the old record or the new one,
+nothing between.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound
 from gaia_sessions.record import decode
 from gaia_sessions.strictjson import DOCUMENT_LIMIT
 
+from . import atomic
 from .directory import NotAFile, TooBig, translating
 
 TYPE_CHECKING = False
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 STATE = "state.json"
 
+_OURS = frozenset([STATE, "events.jsonl", "transcript.jsonl", "report.json"])
 _LINK_OR_NO_FOLDER = frozenset([errno.ELOOP, errno.ENOTDIR])
 
 
@@ -38,6 +41,16 @@ def open_session(root: Directory, agent_id: str) -> Directory:
             if error.errno in _LINK_OR_NO_FOLDER:
                 raise CorruptSession(agent_id, path, "not a directory of its own") from None
             raise
+
+
+def holds_more(root: Directory, agent_id: str) -> bool:
+    """Whether the folder of ``agent_id`` has something in it that we keep in none; raises like ``open_session``."""
+    with open_session(root, agent_id) as folder:
+        return _holds_more(folder)
+
+
+def _holds_more(folder: Directory) -> bool:
+    return any(name not in _OURS and not atomic.is_temporary(name) for name in folder.names())
 
 
 def load(root: Directory, folder: Directory, agent_id: str) -> Record:
@@ -88,7 +101,7 @@ def _state_bytes(root: Directory, folder: Directory, agent_id: str) -> bytes:
             return folder.read(STATE, DOCUMENT_LIMIT)
         except FileNotFoundError:
             # Whoever deletes moves the directory away first: a reader may still hold it while it is emptied.
-            if root.inode(agent_id) != _identity(folder):
+            if root.inode(agent_id) != _identity(folder) or _holds_more(folder):
                 raise SessionNotFound(agent_id) from None
             raise CorruptSession(agent_id, path, "missing") from None
         except (NotAFile, TooBig) as error:

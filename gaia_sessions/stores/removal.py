@@ -7,12 +7,14 @@ after its move is on the disk: a power cut leaves it whole or gone.
 from __future__ import annotations
 
 import os
+import stat
 
-from gaia_sessions.errors import SessionsError
+from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
 from gaia_sessions.record import is_open
 from gaia_sessions.runs import aliases_of
 
-from . import atomic, index
+from . import atomic, index, reading
+from . import root as roots
 from .root import TRASH
 
 TYPE_CHECKING = False
@@ -21,11 +23,20 @@ if TYPE_CHECKING:
     from .port import Found
 
 
-def move_to_trash(root: Directory, agent_id: str) -> None:
-    """The session is gone for every reader; under its lock."""
-    with root.make(TRASH) as trash:
-        gone = f"{agent_id}.{os.urandom(8).hex()}"
+def check_ours(root: Directory, agent_id: str, found: Found) -> None:
+    """Raises ``StoreFailure`` for what is no record and may be no session: a folder with more in it, root not ours."""
+    if isinstance(found, CorruptSession) and not roots.is_ours(root) and reading.holds_more(root, agent_id):
+        path = f"{root.path}/{agent_id}"
+        raise StoreFailure("remove", path, "it holds what is not ours", "remove it by hand if it is a session")
+
+
+def move_to_trash(root: Directory, agent_id: str, *, durable: bool) -> None:
+    """The session is gone for every reader; under its lock. In a trash that somebody else keeps it is not left."""
+    with roots.place(root, TRASH) as trash:
+        gone = atomic.with_chance(agent_id)
         os.rename(agent_id, gone, src_dir_fd=root.fd, dst_dir_fd=trash.fd)
+        if not roots.owns(root, TRASH):
+            _empty(root, trash, [gone], durable=durable)
 
 
 def forget(root: Directory, agent_id: str, found: Found) -> None:
@@ -40,14 +51,17 @@ def forget(root: Directory, agent_id: str, found: Found) -> None:
 
 def empty_trash(root: Directory, *, durable: bool) -> None:
     """What was moved out of sight is gone for good: first on the disk, then in fact."""
-    if not root.has(TRASH):
+    if not root.has(TRASH) or not roots.owns(root, TRASH):
         return
-    with root.make(TRASH) as trash:
-        doomed = trash.names()
-        if durable and doomed:
-            atomic.confirm(root)
-        for name in doomed:
-            remove(trash, name)
+    with root.below(TRASH) as trash:
+        _empty(root, trash, [name for name in trash.names() if atomic.without_chance(name)], durable=durable)
+
+
+def _empty(root: Directory, trash: Directory, doomed: list[str], *, durable: bool) -> None:
+    if durable and doomed:
+        atomic.confirm(root)
+    for name in doomed:
+        remove(trash, name)
 
 
 def remove(folder: Directory, name: str) -> None:
@@ -67,8 +81,9 @@ def _remove_all(folder: Directory, name: str) -> None:
     import shutil  # only those who clean up pay for it
 
     try:
-        shutil.rmtree(name, dir_fd=folder.fd)
-    except FileNotFoundError:
+        if stat.S_ISDIR(os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode):
+            shutil.rmtree(name, dir_fd=folder.fd)  # it opens whatever it is given: a pipe would never answer
+        else:
+            os.unlink(name, dir_fd=folder.fd)
+    except OSError:  # somebody else removed it; or refused, and then the next cleanup tries again
         return
-    except OSError:  # a link or a file; or refused, and then the next cleanup tries again
-        atomic.discard(folder, name)

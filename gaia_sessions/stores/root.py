@@ -1,6 +1,7 @@
-"""The root directory: how it is opened, made, and what stands in it beside the sessions.
+"""The root directory: how it is opened, made, what stands in it beside the sessions, and whether it is ours.
 
-Owns the names with a leading dot, which no session id can have. Knows no record.
+Owns the names with a leading dot, which no session id can have, and the mark by which we know our own: sessions may
+be kept in any folder, but what we did not make is never swept, emptied or applied. Knows no record.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.ids import is_agent_id
+from gaia_sessions.project import claude_folder
 
 from . import atomic
 from .directory import Directory, translating
@@ -18,6 +20,7 @@ TRASH = ".trash"
 INBOX = ".inbox"
 
 _IGNORE = ".gitignore"
+_MARK = b"*\n"
 
 
 def opened(path: str) -> Directory | None:
@@ -32,8 +35,8 @@ def opened(path: str) -> Directory | None:
 def make(path: str, *, durable: bool) -> Directory:
     """The root at ``path``, created with the folders above it if need be, and kept out of version control.
 
-    The file that keeps it so is written last: without it, whoever made the folders may have been killed before
-    they were on the disk.
+    The file that keeps it so is our mark too. It is written last: without it, whoever made the folders may have been
+    killed before they were on the disk. A folder outside of projects that holds what is not ours gets none.
     """
     above, name = os.path.split(path)
     os.makedirs(above or os.curdir, exist_ok=True)  # the project's own folders, with the mode its umask says
@@ -41,24 +44,86 @@ def make(path: str, *, durable: bool) -> Directory:
         if name:
             parent.add(name)
     root = Directory.at(path)
-    if not root.has(_IGNORE):
+    if not root.has(_IGNORE) and may_mark(root):
         if durable:
             _sync_upwards(above)
-        atomic.replace(root, _IGNORE, b"*\n", durable=False)
+        mark(root)
     return root
+
+
+def may_mark(root: Directory) -> bool:
+    """Whether ``root`` is ours even without its mark: a project's, or a folder that holds nothing of anybody else."""
+    if claude_folder(root.path) or set(root.names()) <= set(atomic.temporaries(root)):
+        return True
+    from . import adoption
+
+    return adoption.holds_only_ours(root)
+
+
+def mark(folder: Directory) -> None:
+    """``folder`` is ours from here on, and out of version control; raises ``StoreFailure``."""
+    atomic.replace(folder, _IGNORE, _MARK, durable=False)
+
+
+def _mark_new(folder: Directory) -> None:
+    """Without a rename: half a mark is none, and then nothing in ``folder`` is ever swept."""
+    try:
+        atomic.write_new(folder, _IGNORE, _MARK, durable=False)
+    except FileExistsError:  # somebody else made it at the same moment
+        return
+    except BaseException:
+        os.close(folder.fd)
+        raise
+
+
+def is_ours(root: Directory) -> bool:
+    """Whether all of ``root`` is for us to tidy: a project's ``.claude/session``, or a folder with our mark."""
+    return claude_folder(root.path) is not None or _is_marked(root)
+
+
+def owns(root: Directory, name: str) -> bool:
+    """Whether the folder ``name`` in ``root`` is for us to tidy: the root is, or it has a mark of its own."""
+    return is_ours(root) or is_marked(root, name)
+
+
+def is_marked(root: Directory, name: str) -> bool:
+    """Whether the folder ``name`` in ``root`` has a mark of its own: we made it where the root was not ours."""
+    try:
+        with root.below(name) as folder:
+            return _is_marked(folder)
+    except OSError:  # not there, or a link
+        return False
+
+
+def _is_marked(folder: Directory) -> bool:
+    try:
+        return folder.read(_IGNORE, len(_MARK)) == _MARK
+    except OSError:
+        return False
+
+
+def place(root: Directory, name: str) -> Directory:
+    """The folder ``name`` beside the sessions, made if it was not there, with a mark where the root has none."""
+    try:
+        return root.below(name)
+    except FileNotFoundError:
+        folder = root.make(name)
+        if not is_ours(root):
+            _mark_new(folder)
+        return folder
 
 
 def locks(root: Directory) -> Directory:
     """The folder of the lock files; raises ``StoreFailure``."""
     with translating("open", f"{root.path}/{LOCKS}"):
-        return root.make(LOCKS)
+        return place(root, LOCKS)
 
 
 def make_ignored(parent: Directory, name: str) -> None:
     """A folder ``name`` in ``parent``, kept out of version control from its first moment; nothing if there is one."""
-    built = f".{name}.{os.urandom(8).hex()}.tmp"
+    built = f".{atomic.with_chance(name)}.tmp"
     with parent.make(built) as folder:
-        atomic.replace(folder, _IGNORE, b"*\n", durable=False)
+        mark(folder)
     try:
         os.rename(built, name, src_dir_fd=parent.fd, dst_dir_fd=parent.fd)
     except OSError:  # somebody else just made it
@@ -79,6 +144,10 @@ def _sync_upwards(path: str) -> None:
 
 
 def sessions(root: Directory) -> list[str]:
-    """The names in ``root`` that may be sessions: all that are ids and not plain files, in no order."""
+    """The names in ``root`` that may be sessions, in no order: ids of folders, and in a root of ours of links."""
     with os.scandir(root.fd) as entries:
-        return [entry.name for entry in entries if is_agent_id(entry.name) and not entry.is_file(follow_symlinks=False)]
+        return [entry.name for entry in entries if is_agent_id(entry.name) and _may_be_session(root, entry)]
+
+
+def _may_be_session(root: Directory, entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and is_ours(root))

@@ -1,12 +1,14 @@
 """What a store does for itself when it is cleaned up: leftovers of killed processes, and the hints put right.
 
-Owns the rule that nothing younger than an hour is a leftover, and that it is taken only under the lock
-of whoever could still be at work on it. Runs beside everything else and beside itself.
+Owns the rule that nothing younger than an hour is a leftover, that it is taken only under the lock of whoever could
+still be at work on it, and only where we made the folder and gave the name. Runs beside everything else and beside
+itself.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from datetime import timedelta
 from functools import partial
 
@@ -37,22 +39,35 @@ LEFTOVER = timedelta(hours=1)
 def tend(root: Directory, now: datetime, active: set[str], scan: Scan) -> list[str]:
     """Sweeps and mends; names what was removed. ``active`` are the sessions that are not final."""
     before = (now - LEFTOVER).timestamp()
-    with root.make(roots.LOCKS) as folder:
+    if not (roots.is_ours(root) or root.has(roots.LOCKS)):  # nobody ever wrote to a session here
+        return []
+    with roots.place(root, roots.LOCKS) as folder:
         removed = [*_sweep_stage(root, folder, before), *_sweep_sessions(root, folder, before, active)]
-        removed += _sweep_temporaries(root, before)
-        for names in ((roots.INBOX,), *index.folders_written_to(root)):
-            with root.make(*names) as written:
+        removed += _sweep_temporaries(root, before) if roots.is_ours(root) else ()
+        for names in _written_to(root):
+            with root.below(*names) as written:
                 removed += _sweep_temporaries(written, before)
         removed += _sweep_locks(root, folder, before)
-        _mend_index(root, folder, active, scan)
+        if roots.owns(root, index.FOLDER):
+            _mend_index(root, folder, active, scan)
     return removed
 
 
+def _written_to(root: Directory) -> Iterator[tuple[str, ...]]:
+    """The folders of ours beside the sessions in which a killed writer may have left a temporary file."""
+    for name, folders in ((roots.INBOX, [(roots.INBOX,)]), (index.FOLDER, index.folders_written_to(root))):
+        if root.has(name) and roots.owns(root, name):
+            yield from folders
+
+
 def _sweep_stage(root: Directory, folder: Directory, before: float) -> Iterator[str]:
-    with root.make(roots.STAGE) as stage:
-        for name in _older(stage, stage.names(), before):
-            agent_id = name.rpartition(".")[0]
-            if _alone(folder, fold(agent_id) + locks.SUFFIX, partial(removal.remove, stage, name)):
+    if not (root.has(roots.STAGE) and roots.owns(root, roots.STAGE)):
+        return
+    with root.below(roots.STAGE) as stage:
+        for name in _older(stage, stage.names(), before, stat.S_ISDIR):
+            agent_id = atomic.without_chance(name)
+            remove = partial(removal.remove, stage, name)
+            if is_agent_id(agent_id) and _alone(folder, fold(agent_id) + locks.SUFFIX, remove):
                 yield f"{stage.path}/{name}"
 
 
@@ -78,8 +93,10 @@ def _sweep_temporaries(folder: Directory, before: float) -> Iterator[str]:
 
 def _sweep_locks(root: Directory, folder: Directory, before: float) -> Iterator[str]:
     """Lock files of sessions that were removed by hand, and of host keys whose holder was killed."""
+    if not roots.owns(root, roots.LOCKS):
+        return
     needed = {fold(agent_id) + locks.SUFFIX for agent_id in roots.sessions(root)} | {index.LOCK}
-    idle = [name for name in folder.names() if name not in needed]
+    idle = [name for name in folder.names() if name.endswith(locks.SUFFIX) and name not in needed]
     for name in _older(folder, idle, before):
         if _alone(folder, name, partial(atomic.discard, folder, name)):
             yield f"{folder.path}/{name}"
@@ -87,8 +104,9 @@ def _sweep_locks(root: Directory, folder: Directory, before: float) -> Iterator[
 
 def rebuild_index(root: Directory, scan: Scan) -> None:
     """The index is complete afterwards, unless somebody else is at it."""
-    with root.make(roots.LOCKS) as folder:
-        _alone(folder, index.LOCK, partial(_rebuild, root, scan))
+    with roots.place(root, roots.LOCKS) as folder:
+        if index.claim(root):
+            _alone(folder, index.LOCK, partial(_rebuild, root, scan))
 
 
 def _mend_index(root: Directory, folder: Directory, active: set[str], scan: Scan) -> None:
@@ -155,11 +173,13 @@ def _no_wait(_folder: Directory, _name: str, _seconds: float) -> None:
     return None
 
 
-def _older(folder: Directory, names: list[str], before: float) -> Iterator[str]:
+def _older(
+    folder: Directory, names: list[str], before: float, kind: Callable[[int], bool] = stat.S_ISREG
+) -> Iterator[str]:
     for name in names:
         try:
-            changed = os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mtime
+            found = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
         except FileNotFoundError:
             continue
-        if changed < before:
+        if kind(found.st_mode) and found.st_mtime < before:
             yield name
