@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import shlex
 
+from gaia_sessions.hooks.hosts import CLAUDE_CODE
+from gaia_sessions.wiring import installing, status
+
 from .words import ago, safe
 
 TYPE_CHECKING = False
@@ -19,19 +22,30 @@ if TYPE_CHECKING:
     from gaia_sessions.wiring.status import Installed, Standing
 
 _LONGEST = 1000
+_NAME = 60
 
 _REMARKS = {
-    "trust_hooks": "Codex skips these hooks until you trust them there: type /hooks.",
-    "trust_folder": "Claude Code passes over a project's permissions until you trust its folder: start it there once.",
-    "machine_paths": "The entries name paths of this machine; --local or --user keeps them out of version control.",
+    installing.TRUST_HOOKS: "Codex skips these hooks until you trust them there: type /hooks.",
+    installing.TRUST_FOLDER: (
+        "Claude Code passes over a project's permissions until you trust its folder: start it there once."
+    ),
+    installing.MACHINE_PATHS: ("The entries name paths of this machine; --user keeps them out of what is shared."),
+    installing.ROOT_ELSEWHERE: (
+        "Hooks keep their sessions in {root} only where the host is started with GAIA_SESSIONS_ROOT set to it."
+    ),
+    installing.MIXED_ENTRY: "An entry that starts our hook and does more than that was left alone: see hooks status.",
+    installing.ENTRIES_BACK: "What was wired by hand before stands there again; uninstall again to take that out.",
+    installing.RULE_STAYS: (
+        "Our reporting command stays allowed, since nothing says that --allow-report did it: see permissions.allow."
+    ),
 }
 
 _STATES = {
-    "complete": "installed",
-    "incomplete": "installed, but not for every event",
-    "elsewhere": "installed, but another version or from another path",
-    "absent": "not installed",
-    "unreadable": "cannot be read",
+    status.COMPLETE: "installed",
+    status.INCOMPLETE: "installed, but not for every event",
+    status.ELSEWHERE: "installed, but another version or from another path",
+    status.ABSENT: "not installed",
+    status.UNREADABLE: "cannot be read",
 }
 
 
@@ -41,10 +55,15 @@ def changed(answer: Answer) -> Iterator[str]:
         yield from answer["diff"].split("\n") if answer["diff"] else ["nothing would change"]
         return
     if not answer["changed"]:
-        state = "installed already" if answer["action"] == "install" else "not installed"
+        state = "installed already" if answer["action"] == installing.INSTALL else "not installed"
         yield f"{answer['host']}: {state}, nothing changed: {_path(answer['file'])}"
+        host = "" if answer["host"] == CLAUDE_CODE else f" --host {answer['host']}"
+        yield from (
+            f"  installed elsewhere: gaia-sessions hooks uninstall{host} --{scope}" for scope in answer["elsewhere"]
+        )
+        yield from _remarked(answer) if answer["action"] == installing.UNINSTALL else ()
         return
-    done = "installed in" if answer["action"] == "install" else "removed from"
+    done = "installed in" if answer["action"] == installing.INSTALL else "removed from"
     yield f"{answer['host']}: {done} {_path(answer['file'])}"
     yield from (f"  also changed: {_path(path)}" for path in answer["changed"] if path != answer["file"])
     yield from _particulars(answer)
@@ -54,25 +73,31 @@ def _particulars(answer: Answer) -> Iterator[str]:
     if answer["command"]:
         yield f"  starts: {safe(shlex.join(answer['command']), _LONGEST)}"
         yield f"  events: {', '.join(answer['events'])}"
-    word = "allows" if answer["action"] == "install" else "no longer allows"
+    word = "allows" if answer["action"] == installing.INSTALL else "no longer allows"
     yield from (f"  {word}: {safe(rule, _LONGEST)}" for rule in answer["rules"])
+    yield from (f"  no longer allows: {safe(rule, _LONGEST)}" for rule in answer["withdrawn"])
     if answer["backup"]:
         yield f"  a copy of what was there before: {_path(answer['backup'])}"
-    yield from (f"  {_REMARKS[remark]}" for remark in answer["remarks"])
+    yield from _remarked(answer)
+
+
+def _remarked(answer: Answer) -> Iterator[str]:
+    root = _path(answer["root"])
+    yield from (f"  {_REMARKS[remark].replace('{root}', root)}" for remark in answer["remarks"])
 
 
 def stands(standing: Standing, now: datetime) -> Iterator[str]:
     """Where we are installed, what was heard when, and every warning."""
-    told = [found for found in standing["installed"] if found["state"] != "absent"]
+    told = [found for found in standing["installed"] if found["state"] != status.ABSENT]
     for found in told:
         yield from _described(found)
     if standing["plugin"]:
         yield "claude-code: the plugin is enabled"
     if not told and not standing["plugin"]:
         yield "not installed: gaia-sessions hooks install"
-    if standing["heard"]:
-        yield "last heard"
-        yield from (f"  {safe(event, 60)}: {ago(at, now)}" for event, at in standing["heard"].items())
+    for host, events in standing["heard_from"].items():
+        yield f"last heard from {safe(host, _NAME)}"
+        yield from (f"  {safe(event, _NAME)}: {ago(at, now)}" for event, at in events.items())
     yield from (
         f"warning: {warned['code']}: {_told(warned['file'], warned['message'])}" for warned in standing["warnings"]
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from gaia_sessions.errors import StoreFailure
 from gaia_sessions.stores import foreign
 from gaia_sessions.stores.directory import translating
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .receipts import Receipt
+
+
+MADE = "made"
+"""What the note of a receipt calls them."""
 
 
 class Change:
@@ -57,17 +62,44 @@ def missing_folders(path: str) -> list[str]:
     return missing
 
 
+def folders_made(path: str, neighbours: list[str], state: str) -> list[str]:
+    """The folders above ``path`` that are of our making, or will be: of its neighbours the last to go takes them."""
+    made = set(missing_folders(path))
+    for kept in (receipts.find(state, file) for file in (path, *neighbours)):
+        made.update(kept.texts(MADE) if kept else ())
+    real = os.path.realpath(path)
+    return sorted((folder for folder in made if real.startswith(folder + os.sep)), key=len)
+
+
 def apply(change: Change, state: str) -> None:
-    """``change`` is done and durable, a copy of what was there before it; or ``StoreFailure`` says why not."""
-    if change.receipt is not None:
-        receipts.keep(state, change.path, change.receipt)
-    if change.is_one:
-        _carry_out(change)
+    """``change`` is done and durable, a copy of what was there before it; or ``StoreFailure`` says why not.
+
+    Then the file and what was kept of it are what they were.
+    """
     if change.receipt is None:
+        _carry_out(change)
         receipts.drop(state, change.path)
+        return
+    earlier = receipts.find(state, change.path)
+    receipts.keep(state, change.path, change.receipt.until_written(change.before, earlier))
+    try:
+        _carry_out(change)
+    except StoreFailure:
+        _restore(state, change.path, earlier)
+        raise
+    receipts.keep(state, change.path, change.receipt)
+
+
+def _restore(state: str, path: str, earlier: Receipt | None) -> None:
+    if earlier is None:
+        receipts.drop(state, path)
+    else:
+        receipts.keep(state, path, earlier)
 
 
 def _carry_out(change: Change) -> None:
+    if not change.is_one:
+        return
     if change.after is None:
         _remove(change)
         return

@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 
 from gaia_sessions.errors import BadSetting, StoreFailure
-from gaia_sessions.hooks.reporting import program, update_command
+from gaia_sessions.hooks.reporting import UPDATE, program, update_command
 
 _KEY = "report_command"
 _LINE = f"{_KEY} = true"
 _HEADER = re.compile(r"^[ \t]*\[[ \t]*hooks[ \t]*\][ \t]*(?:#[^\r\n]*)?(?:\r?\n|$)", re.MULTILINE)
 _OURS = re.compile(rf"^{_LINE}(?:\r?\n|$)", re.MULTILINE)
+_LIKE_OURS = re.compile(rf"Bash\((?:.*/)?gaia-sessions'? {UPDATE} \*\)")
 _NOT_IN_A_RULE = frozenset("()*\\:\n\r")
 
 
@@ -32,6 +33,11 @@ def rule() -> str:
             "name the command", path, "its path has a sign that means something else in a rule", "move it"
         )
     return f"Bash({update_command(path)} *)"
+
+
+def is_like_ours(rule: object) -> bool:
+    """Whether ``rule`` allows our reporting command, be it here or of another installation."""
+    return isinstance(rule, str) and _LIKE_OURS.fullmatch(rule) is not None
 
 
 def granted(path: str, data: bytes | None) -> bytes:

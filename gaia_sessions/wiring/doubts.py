@@ -1,7 +1,8 @@
 """What is doubtful about how things stand, each doubt under a code that stays the same.
 
 Owns when a warning is due and what it says: the hooks are there and were never heard, they are there twice, they
-cannot start, they are switched off, or somebody else rewrites delegations too. Reads what was read; decides no exit.
+cannot start, they are part of a command of somebody's own, they are switched off, or somebody else rewrites
+delegations too. Reads what was read; decides no exit.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import os
 import re
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
+from gaia_sessions.hooks.hosts import CLAUDE_CODE
 from gaia_sessions.stores import foreign
 
-from .entries import entries
-from .hosts import CLAUDE_CODE, HOSTS, USER
-from .ours import is_our_script, is_ours, words_of
+from .entries import entries, is_gone
+from .hosts import HOSTS, USER
+from .ours import is_careful, is_ours, mentions_us, scripts_of, words_of
 from .receipts import LIMIT
 
 TYPE_CHECKING = False
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypedDict
 
+    from gaia_sessions.errors import BadSetting
     from gaia_sessions.strictjson import Json
 
     from .hosts import Host, Places
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
 
     Read = tuple[Host, str, Settings]
 
+    Heard = dict[str, dict[str, str]]
+    """By the name of a host: its events, each with when it last came."""
+
 
 NEVER_FIRED = "never_fired"
 INSTALLED_TWICE = "installed_twice"
@@ -47,6 +53,15 @@ REWRITER = "rewriter"
 MISSING_SCRIPT = "missing_script"
 MISSING_INTERPRETER = "missing_interpreter"
 UNREADABLE_SETTINGS = "unreadable_settings"
+MIXED_ENTRY = "mixed_entry"
+BROKEN_MIXED_ENTRY = "broken_mixed_entry"
+ROOT_ELSEWHERE = "root_elsewhere"
+BAD_SETTING = "bad_setting"
+
+_REFUSES = "Python then ends with 2, which hosts take for a refusal"
+_PEACE = "the hooks do nothing then; install them again, or uninstall them"
+_LEFT_ALONE = "it is neither replaced nor taken out"
+_TWICE = "nothing counts twice, but each event takes twice the time"
 
 _PLUGIN = "gaia-sessions@"
 _EVERYTHING = (None, "", "*")
@@ -62,19 +77,54 @@ def of_files(installed: list[Installed]) -> Iterator[Warned]:
             yield _warned(UNREADABLE_SETTINGS, f"{found['problem']}; the host passes over all of it", path)
         if words and os.path.isabs(words[0]) and not os.access(words[0], os.X_OK):
             yield _warned(MISSING_INTERPRETER, f"{words[0]} is named there and cannot be started", path)
-        script = next((word for word in words if is_our_script(word)), None)
-        if script and not os.path.isfile(script):
-            yield _warned(MISSING_SCRIPT, f"{script} is named there and is gone", path)
 
 
-def of_use(installed: list[Installed], heard: dict[str, str], *, enabled: bool) -> Iterator[Warned]:
-    """Whether what is installed was ever heard; switched off, it cannot be."""
+def of_entries(read: list[Read]) -> Iterator[Warned]:
+    """What each entry by itself gives to think of."""
+    for _, _, settings in read:
+        known = entries(settings.text)
+        whole = [entry.handler for entry in known if is_ours(entry.handler)]
+        mixed = [entry.handler for entry in known if mentions_us(entry.handler)]
+        for careful, then in ((False, _REFUSES), (True, _PEACE)):
+            for path in _gone([handler for handler in whole if is_careful(handler) is careful]):
+                yield _warned(MISSING_SCRIPT, f"{path} is named there and is gone; {then}", settings.path)
+        for path in _gone(mixed):
+            told = f"{path} is named beside something else and is gone; {_REFUSES}"
+            yield _warned(BROKEN_MIXED_ENTRY, told, settings.path)
+        for told in dict.fromkeys(" ".join(words_of(entry)) for entry in mixed):
+            yield _warned(MIXED_ENTRY, f"{told} starts our hook and does something else; {_LEFT_ALONE}", settings.path)
+
+
+def _gone(handlers: list[Json]) -> list[str]:
+    named = dict.fromkeys(path for entry in handlers for path in scripts_of(entry))
+    return [path for path in named if is_gone(path)]
+
+
+def of_root(installed: list[Installed], places: Places) -> Iterator[Warned]:
+    """Whether the hooks keep their sessions where we look."""
+    if any(found["command"] for found in installed) and not places.is_hooks_root:
+        told = f"hooks started here keep their sessions in {places.hooks_root}; {elsewhere(places.root)}"
+        yield _warned(ROOT_ELSEWHERE, told, None)
+
+
+def of_own_settings(faults: list[BadSetting]) -> Iterator[Warned]:
+    """What our own settings say that means nothing: hooks pass over it."""
+    for fault in faults:
+        yield _warned(BAD_SETTING, f"{fault}; {fault.hint}", fault.origin if os.path.isabs(fault.origin) else None)
+
+
+def elsewhere(root: str) -> str:
+    """What it takes that hooks use ``root``."""
+    return f"for {root}, set GAIA_SESSIONS_ROOT to it where the host is started"
+
+
+def of_use(installed: list[Installed], heard: Heard, *, enabled: bool) -> Iterator[Warned]:
+    """Whether what is installed was ever heard, each host by itself; switched off, it cannot be."""
     there = [found for found in installed if found["command"]]
     if there and not enabled:
         yield _warned(HOOKS_OFF, "the hooks are installed, and our own setting hooks.enabled is off", None)
-    latest = max(heard.values(), default="")
     for found in there if enabled else []:
-        since = found["installed_at"]
+        since, latest = found["installed_at"], max(heard.get(found["host"], {}).values(), default="")
         if latest < (since or "") or not latest:
             when = f" since {since}" if since else ""
             told = f"no event of {found['host']} was heard in this project{when}; begin a conversation there"
@@ -95,13 +145,14 @@ def of_settings(read: list[Read], installed: list[Installed], *, plugin: bool) -
 def _twice(host: Host, read: list[Settings], installed: list[Installed], *, plugin: bool) -> Iterator[Warned]:
     files = [found["file"] for found in installed if found["host"] == host.name and found["command"]]
     if len({os.path.realpath(path) for path in files}) > 1:
-        yield _warned(INSTALLED_TWICE, f"every event is taken in more than once: {', '.join(files)}", files[-1])
+        yield _warned(INSTALLED_TWICE, f"each event is told to us by {', '.join(files)}; {_TWICE}", files[-1])
     elif files and plugin and host.name == CLAUDE_CODE:
-        yield _warned(INSTALLED_TWICE, "the plugin is enabled, and the settings have the hooks as well", files[0])
+        told = f"the plugin is enabled, and the settings have the hooks as well; {_TWICE}"
+        yield _warned(INSTALLED_TWICE, told, files[0])
     for settings in read:
         groups = [(entry.event, entry.matcher) for entry in entries(settings.text) if is_ours(entry.handler)]
         if len(set(groups)) < len(groups):
-            yield _warned(INSTALLED_TWICE, "an event has more than one entry of ours", settings.path)
+            yield _warned(INSTALLED_TWICE, f"an event has more than one entry of ours; {_TWICE}", settings.path)
 
 
 def _disabled(read: list[Settings]) -> Iterator[Warned]:
@@ -114,10 +165,13 @@ def _rewriters(host: Host, read: list[Settings]) -> Iterator[Warned]:
     for settings in read:
         for entry in entries(settings.text):
             words = words_of(entry.handler)
-            if entry.event != host.delegates or not words or is_ours(entry.handler):
+            if entry.event != host.delegates or not words or is_ours(entry.handler) or mentions_us(entry.handler):
                 continue
             if any(matches(entry.matcher, tool) for tool in host.delegation):
-                told = "may rewrite delegations; of two hooks that do, the last to finish wins whole"
+                told = (
+                    "may rewrite delegations; of two hooks that do, the last to finish wins whole: "
+                    "if it does not, all is well; if it does, let its matcher leave out " + ", ".join(host.delegation)
+                )
                 yield _warned(REWRITER, f"{' '.join(words)} {told}", settings.path)
 
 

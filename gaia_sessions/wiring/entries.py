@@ -7,10 +7,12 @@ Raises ``InvalidInput`` where the shape is another one.
 
 from __future__ import annotations
 
+import os
+
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.strictjson import kind_of
 
-from .ours import handler, is_ours
+from .ours import handler, is_ours, scripts_of
 from .splice import appended, removed, replaced
 
 TYPE_CHECKING = False
@@ -54,6 +56,16 @@ def of_ours(text: Text) -> list[Entry]:
     return [entry for entry in entries(text) if is_ours(entry.handler)]
 
 
+def are_dead(text: Text) -> bool:
+    """Whether an entry of ours names a script that is gone: at best it does nothing."""
+    return any(is_gone(path) for entry in of_ours(text) for path in scripts_of(entry.handler))
+
+
+def is_gone(path: str) -> bool:
+    """Whether nothing is at ``path``, as far as it can be told: one with a variable in it only a shell knows."""
+    return os.path.isabs(path) and not os.path.isfile(path)
+
+
 def wired(text: Text, host: Host, words: list[str], *, tools: bool) -> Text:
     """``text`` with one group of ours for each event of ``host`` and no other entry of ours."""
     wanted = host.heard(tools=tools)
@@ -79,13 +91,25 @@ def allowed(text: Text, rule: str) -> Text:
     return text if any(element.value == rule for element in elements) else appended(text, rules, rule)
 
 
+def allows(text: Text, rule: str) -> bool:
+    """Whether ``rule`` is among the permissions that are granted."""
+    return rule in grants(text)
+
+
+def grants(text: Text) -> list[Json]:
+    """The permissions that are granted."""
+    permissions = text.value.get("permissions") if isinstance(text.value, dict) else None
+    rules = permissions.get("allow") if isinstance(permissions, dict) else None
+    return rules if isinstance(rules, list) else []
+
+
 def disallowed(text: Text, rule: str) -> Text:
     """``text`` without ``rule`` among the permissions that are granted."""
     permissions = _member(text, text.start, "permissions", {})
     rules = _member(text, permissions.value_start, "allow", []) if permissions else None
     if permissions is None or rules is None or not isinstance(rules.value, list) or rule not in rules.value:
         return text
-    if len(rules.value) > 1:
+    if len(rules.value) > 1 or text.has_comments(rules.value_start):
         return removed(text, rules.value_start, rules.value.index(rule))
     return _without_members(text, ["permissions", "allow"])
 
@@ -96,8 +120,9 @@ def _wired_for(text: Text, event: str, matcher: str | None, wanted: dict[str, Js
         return text
     group: dict[str, Json] = {"hooks": [wanted]} if matcher is None else {"matcher": matcher, "hooks": [wanted]}
     if len(ours) == 1 and len(_handlers(ours[0].of_group)) == 1:
-        groups = _groups(text, event)
-        return replaced(text, text.elements(groups)[0][ours[0].group], group)
+        old = text.elements(_groups(text, event))[0][ours[0].group]
+        if text.text[old.start : old.end] == text.plain[old.start : old.end]:  # else it has a comment of somebody's
+            return replaced(text, old, group)
     text, hooks = _ensured(_without(text, event), text.start, HOOKS, {})
     text, groups = _ensured(text, hooks, event, [])
     return appended(text, groups, group)
@@ -113,16 +138,19 @@ def _without(text: Text, event: str) -> Text:
 def _without_entry(text: Text, entry: Entry) -> Text:
     groups = _groups(text, entry.event)
     in_event, _ = text.elements(groups)
-    if len(_handlers(entry.of_group)) > 1:
-        handlers = text.member(in_event[entry.group].value_start, "hooks")
-        return text if handlers is None else removed(text, handlers.value_start, entry.number)
-    if len(in_event) > 1:
+    group = in_event[entry.group].value_start
+    handlers = text.member(group, "hooks")
+    if handlers is None:
+        return text
+    if len(_handlers(entry.of_group)) > 1 or text.has_comments(group) or text.has_comments(handlers.value_start):
+        return removed(text, handlers.value_start, entry.number)
+    if len(in_event) > 1 or text.has_comments(groups):
         return removed(text, groups, entry.group)
     return _without_members(text, [HOOKS, entry.event])
 
 
 def _without_members(text: Text, path: list[str]) -> Text:
-    """``text`` without the member at ``path``, nor what that leaves empty above it."""
+    """``text`` without the member at ``path``, nor what that leaves empty above it, comments and all."""
     holder = text.start
     holders = [holder]
     for key in path[:-1]:
@@ -131,7 +159,7 @@ def _without_members(text: Text, path: list[str]) -> Text:
             return text
         holder = member.value_start
         holders.append(holder)
-    while len(path) > 1 and len(text.elements(holders[-1])[0]) == 1:
+    while len(path) > 1 and len(text.elements(holders[-1])[0]) == 1 and not text.has_comments(holders[-1]):
         path = path[:-1]
         holders.pop()
     elements, _ = text.elements(holders[-1])

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.project import claude_folder, find_root, working_directory
+from gaia_sessions.errors import BadSetting
+from gaia_sessions.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE
+from gaia_sessions.project import SESSIONS, claude_folder, find_root, home, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +19,6 @@ if TYPE_CHECKING:
 
     Matchers = dict[str, str | None]
     """Events, each with what it is heard for; None hears all there is."""
-
-CLAUDE_CODE = "claude-code"
-CODEX = "codex"
-QWEN_CODE = "qwen-code"
-GEMINI_CLI = "gemini-cli"
 
 USER, PROJECT, LOCAL = SCOPES = ("user", "project", "local")
 
@@ -178,6 +175,7 @@ class Places:
     """Where settings and our own files are, for one user and one project.
 
     root: where the project's sessions are. project: the folder that has the project's settings. state: ours.
+    Raises ``BadSetting`` where nobody knows a home: what is relative would be written to wherever we happen to be.
     """
 
     __slots__ = ("home", "project", "root", "state", "variables")
@@ -186,7 +184,9 @@ class Places:
         self.variables = variables
         self.root = root
         self.project = _project_of(root, variables)
-        self.home = variables.get("HOME") or os.path.expanduser("~")
+        self.home = home(variables)
+        if not self.home:
+            raise BadSetting("HOME", "is not set, and the system knows no home of yours", "set it to your folder")
         state = variables.get("XDG_STATE_HOME", "")
         state = state if os.path.isabs(state) else os.path.join(self.home, ".local", "state")
         self.state = os.path.join(state, "gaia-sessions")
@@ -198,15 +198,50 @@ class Places:
         given = self.variables.get(host.home, "") if host.home else ""
         return given if os.path.isabs(given) else os.path.join(self.home, host.folder)
 
+    @property
+    def hooks_root(self) -> str:
+        """Where hooks of the project's settings keep their sessions, if a host has the environment we have."""
+        fixed = self.variables.get("GAIA_SESSIONS_ROOT", "")
+        return os.path.normpath(fixed) if os.path.isabs(fixed) else _sessions_of(self.project)
+
+    @property
+    def is_hooks_root(self) -> bool:
+        """Whether that is where we look, too."""
+        return os.path.realpath(self.root) == os.path.realpath(self.hooks_root)
+
     def file_of(self, host: Host, scope: str) -> str:
         """The settings file of ``host`` in ``scope``, which may not be there."""
         return os.path.join(self.folder_of(host, scope), host.files[scope])
 
+    def files_of(self, host: Host) -> list[str]:
+        """All of them."""
+        return [self.file_of(host, scope) for scope in host.files]
+
 
 def _project_of(root: str, variables: Mapping[str, str]) -> str:
-    """The project whose sessions are at ``root``; of a root elsewhere, the one around the working directory."""
+    """The project whose sessions are at ``root``; of a root elsewhere, the one around the working directory.
+
+    Of a project with linked worktrees it is the one we stand in: a client started there reads the settings there.
+    """
     folder = claude_folder(root)
     if folder is None:
         elsewhere = {name: value for name, value in variables.items() if name != "GAIA_SESSIONS_ROOT"}
         folder = os.path.dirname(find_root(None, elsewhere, working_directory()))
-    return os.path.dirname(folder)
+    return _worktree_of(os.path.dirname(folder), variables) or os.path.dirname(folder)
+
+
+def _worktree_of(project: str, variables: Mapping[str, str]) -> str | None:
+    """The linked worktree of ``project`` around the place where we are, if we are in one."""
+    named = variables.get("CLAUDE_PROJECT_DIR", "")
+    here = os.path.normpath(named) if os.path.isabs(named) else working_directory()
+    sessions = os.path.realpath(os.path.join(project, SESSIONS))
+    while here not in (project, os.path.dirname(here)):
+        if os.path.isfile(os.path.join(here, ".git")):
+            return here if os.path.realpath(_sessions_of(here)) == sessions else None
+        here = os.path.dirname(here)
+    return None
+
+
+def _sessions_of(project: str) -> str:
+    """Where hooks keep the sessions of a client that was started in ``project``."""
+    return find_root(None, {"CLAUDE_PROJECT_DIR": project}, "")

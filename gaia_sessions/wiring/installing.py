@@ -7,21 +7,27 @@ out what is ours and nothing else if somebody did.
 
 from __future__ import annotations
 
-from gaia_sessions import config
-from gaia_sessions.clock import write_time
-from gaia_sessions.errors import BadArgument, InvalidInput, SettingsUnreadable
-from gaia_sessions.stores import foreign
+from functools import partial
 
-from . import consent, receipts
-from .changes import Change, apply, difference, missing_folders
-from .entries import allowed, cleared, disallowed, wired
-from .hosts import CLAUDE_CODE, CODEX, HOSTS, PROJECT, USER
-from .ours import command_for
-from .receipts import LIMIT, Receipt
+from gaia_sessions.clock import write_time
+from gaia_sessions.errors import InvalidInput, SettingsUnreadable, UsageError
+from gaia_sessions.hooks.hosts import CLAUDE_CODE, CODEX
+
+from . import consent, own_setting, receipts
+from .changes import MADE, Change, apply, difference, folders_made
+from .entries import allowed, disallowed, entries, grants, of_ours, wired
+from .exclusive import Exclusive
+from .hosts import HOSTS, PROJECT, USER
+from .jsontext import parse
+from .leaving import installed_beside, left_by, originals
+from .ours import command_for, mentions_us
+from .own_setting import RULES, SETTING
+from .receipts import Receipt
 from .settings import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
     from typing import TypedDict
 
@@ -32,28 +38,46 @@ if TYPE_CHECKING:
     from .settings import Settings
 
     class Answer(TypedDict):
-        """What was done, or would be. rules: permissions granted or taken back. remarks: what to know, as codes."""
+        """What was done, or would be. rules: permissions that are granted by us now, or were until an uninstall.
+
+        withdrawn: those that an installation took back. remarks: what to know, as codes. elsewhere: the scopes in
+        which the host has hooks of ours, if an uninstall found none to take out.
+        """
 
         action: str
         host: str
         scope: str
+        root: str
         file: str
         changed: list[str]
         dry_run: bool
         command: list[str]
         events: list[str]
         rules: list[str]
+        withdrawn: list[str]
         backup: str | None
         remarks: list[str]
+        elsewhere: list[str]
         diff: str
 
 
-TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS = "trust_hooks", "trust_folder", "machine_paths"
-RULES, SETTING, MADE, SINCE = "rules", "setting", "made", "installed_at"
+INSTALL, UNINSTALL = "install", "uninstall"
+
+TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS, ROOT_ELSEWHERE, MIXED_ENTRY, ENTRIES_BACK, RULE_STAYS = REMARKS = (
+    "trust_hooks",
+    "trust_folder",
+    "machine_paths",
+    "root_elsewhere",
+    "mixed_entry",
+    "entries_back",
+    "rule_stays",
+)
+
+SINCE = "installed_at"
 
 
 class Wish:
-    """What was asked for. Raises ``BadArgument`` for what the host has not."""
+    """What was asked for. Raises ``UsageError`` for what the host has not."""
 
     __slots__ = ("host", "report", "scope", "tools")
 
@@ -63,9 +87,9 @@ class Wish:
         self.tools = tools
         self.report = report
         if scope not in self.host.files:
-            raise BadArgument("--" + scope, host, "--user or --project")
+            raise UsageError(f"{host} has no {scope} settings", "name --user or --project")
         if report and host != CLAUDE_CODE:
-            raise BadArgument("--allow-report", host, "--host claude-code, which has such a rule,")
+            raise UsageError(f"only {CLAUDE_CODE} has a permission rule for one command", "leave out --allow-report")
 
 
 class Plan:
@@ -77,6 +101,11 @@ class Plan:
         self.answer = answer
         self.changes = changes
 
+    @property
+    def real(self) -> list[Change]:
+        """Those of them that change something."""
+        return [change for change in self.changes if change.is_one]
+
 
 def install(places: Places, wish: Wish, now: datetime, *, dry_run: bool = False) -> Answer:
     """Our hooks are in the settings, once, for every event, and nothing else there is different.
@@ -84,109 +113,91 @@ def install(places: Places, wish: Wish, now: datetime, *, dry_run: bool = False)
     Raises ``SettingsUnreadable`` and ``BadSetting`` for a file that does not parse, which is left untouched, and
     ``StoreFailure`` for what the system refuses.
     """
-    plan = _planned_install(places, wish, now)
-    return _carried_out(plan, places, dry_run=dry_run)
+    return _carried_out(partial(_planned_install, places, wish, now), places, dry_run=dry_run)
 
 
 def uninstall(places: Places, wish: Wish, *, dry_run: bool = False) -> Answer:
     """Nothing of ours is in the settings, and nothing else there is different. Raises what ``install`` raises."""
-    plan = _planned_uninstall(places, wish)
-    return _carried_out(plan, places, dry_run=dry_run)
+    return _carried_out(partial(_planned_uninstall, places, wish), places, dry_run=dry_run)
 
 
 def _planned_install(places: Places, wish: Wish, now: datetime) -> Plan:
     path = places.file_of(wish.host, wish.scope)
     settings, kept = load(path, wish.host), receipts.find(places.state, path)
     words = command_for(wish.host, tools=wish.tools)
-    text, added = _wanted(settings, wish, words)
-    changes = _planned_setting(places, wish.scope) if wish.report else []
-    rules = list(dict.fromkeys([*(kept.texts(RULES) if kept else []), *added]))
+    text, rules, withdrawn = _wanted(settings, kept, wish, words)
+    setting, more = _planned_setting(places, wish, kept)
     note: dict[str, Json] = {
         SINCE: write_time(now),
         RULES: list(rules),
-        SETTING: changes[0].path if changes else kept.text(SETTING) if kept else None,
-        MADE: list(missing_folders(path) or (kept.texts(MADE) if kept else [])),
+        SETTING: setting,
+        MADE: list(folders_made(path, places.files_of(wish.host), places.state)),
     }
     after = settings.bytes_of(text)
-    change = Change(path, settings.data, after, Receipt.of(_left(settings, kept), after or b"", note))
-    answer = _answer("install", places, wish, words, rules)
-    answer["remarks"] = _remarks(wish)
-    return Plan(answer, [change, *changes])
+    change = Change(path, settings.data, after, Receipt.of(*originals(settings, kept), after or b"", note))
+    answer = _answer(INSTALL, places, wish, words, rules)
+    answer["withdrawn"] = withdrawn
+    answer["remarks"] = _remarks(places, wish, text)
+    return Plan(answer, [change, *more])
 
 
-def _wanted(settings: Settings, wish: Wish, words: list[str]) -> tuple[Text, list[str]]:
-    """What the settings are to say, and the rules that are new in them."""
+def _wanted(
+    settings: Settings, kept: Receipt | None, wish: Wish, words: list[str]
+) -> tuple[Text, list[str], list[str]]:
+    """What the settings are to say, which rules in there are ours, and which of ours are in there no longer."""
+    rule = consent.rule() if wish.report else None
+    given = kept.texts(RULES) if kept else []
+    withdrawn = [old for old in given if old != rule]
     try:
         text = wired(settings.text, wish.host, words, tools=wish.tools)
-        if not wish.report:
-            return text, []
-        rule = consent.rule()
+        for old in withdrawn:
+            text = disallowed(text, old)
+        if rule is None:
+            return text, [], withdrawn
         granted = allowed(text, rule)
     except InvalidInput as error:
         raise SettingsUnreadable(settings.path, error.problem, error.where) from None
-    return granted, [rule] if granted is not text else []
+    return granted, [rule] if granted is not text or rule in given else [], withdrawn
 
 
-def _planned_setting(places: Places, scope: str) -> list[Change]:
-    path = config.user_file(places.variables) if scope == USER else config.project_file(places.root)
-    data = foreign.read(path, LIMIT)
-    after = consent.granted(path, data)
-    if after == data:
-        return []
-    return [Change(path, data, after, Receipt.of(data, after, {MADE: list(missing_folders(path))}))]
+def _planned_setting(places: Places, wish: Wish, kept: Receipt | None) -> tuple[str | None, list[Change]]:
+    if wish.report:
+        return own_setting.turned_on(places, wish.host, wish.scope)
+    return None, own_setting.turned_off(places, wish.host, wish.scope, kept.text(SETTING) if kept else None)
 
 
 def _planned_uninstall(places: Places, wish: Wish) -> Plan:
     path = places.file_of(wish.host, wish.scope)
     settings, kept = load(path, wish.host), receipts.find(places.state, path)
-    change = Change(path, settings.data, _left(settings, kept), made=kept.texts(MADE) if kept else [])
-    changes = [change]
-    setting = kept.text(SETTING) if kept else None
-    if setting is not None:
-        changes += _planned_withdrawal(places, setting)
-    return Plan(_answer("uninstall", places, wish, [], kept.texts(RULES) if kept else []), changes)
+    left = left_by(settings, kept)
+    change = Change(path, settings.data, left, made=kept.texts(MADE) if kept else [])
+    more = own_setting.turned_off(places, wish.host, wish.scope, kept.text(SETTING) if kept else None)
+    answer = _answer(UNINSTALL, places, wish, [], kept.texts(RULES) if kept else [])
+    answer["remarks"] = _remarks_on_leaving(parse(left or b"", comments=wish.host.comments))
+    answer["elsewhere"] = [] if change.is_one else installed_beside(places, wish.host, wish.scope)
+    return Plan(answer, [change, *more])
 
 
-def _planned_withdrawal(places: Places, path: str) -> list[Change]:
-    data, kept = foreign.read(path, LIMIT), receipts.find(places.state, path)
-    if data is None or kept is None:
-        return []
-    after = kept.before if kept.is_untouched(data) else consent.withdrawn(path, data)
-    return [Change(path, data, after, made=kept.texts(MADE))]
-
-
-def _left(settings: Settings, kept: Receipt | None) -> bytes | None:
-    """What the file holds once we have left it."""
-    if kept is not None and kept.is_untouched(settings.data):
-        return kept.before
-    try:
-        text = cleared(settings.text)
-        for rule in kept.texts(RULES) if kept else []:
-            text = disallowed(text, rule)
-    except InvalidInput as error:
-        raise SettingsUnreadable(settings.path, error.problem, error.where) from None
-    only_ours = kept is not None and kept.before is None and _is_empty(text)
-    return None if only_ours else settings.bytes_of(text)
-
-
-def _is_empty(text: Text) -> bool:
-    return text.value == {} and text.text == text.plain  # no comment either
-
-
-def _carried_out(plan: Plan, places: Places, *, dry_run: bool) -> Answer:
-    """What the whole plan is made of was checked before the first file is written."""
-    changed = [change for change in plan.changes if change.is_one]
-    plan.answer["changed"] = [change.path for change in changed]
-    plan.answer["dry_run"] = dry_run
+def _carried_out(planned: Callable[[], Plan], places: Places, *, dry_run: bool) -> Answer:
+    """What the whole plan is made of was checked before the first file is written, with nobody else of us at it."""
     if dry_run:
-        plan.answer["diff"] = "\n".join(line for change in changed for line in difference(change, places.project))
-        return plan.answer
-    if changed or plan.answer["action"] == "uninstall":
-        for change in plan.changes:
-            apply(change, places.state)
-    if changed and changed[0].receipt is not None and plan.changes[0].before is not None:
-        plan.answer["backup"] = receipts.folder_for(places.state, plan.answer["file"])
+        plan = planned()
+        plan.answer["diff"] = "\n".join(line for change in plan.real for line in difference(change, places.project))
+    else:
+        with Exclusive(places.state):
+            plan = planned()
+            _apply(plan, places.state)
+    plan.answer["changed"] = [change.path for change in plan.real]
+    plan.answer["dry_run"] = dry_run
     return plan.answer
+
+
+def _apply(plan: Plan, state: str) -> None:
+    if plan.real or plan.answer["action"] == UNINSTALL:
+        for change in plan.changes:
+            apply(change, state)
+    if plan.real and plan.real[0].receipt is not None and plan.changes[0].before is not None:
+        plan.answer["backup"] = receipts.folder_for(state, plan.answer["file"])
 
 
 def _answer(action: str, places: Places, wish: Wish, words: list[str], rules: list[str]) -> Answer:
@@ -194,20 +205,40 @@ def _answer(action: str, places: Places, wish: Wish, words: list[str], rules: li
         "action": action,
         "host": wish.host.name,
         "scope": wish.scope,
+        "root": places.root,
         "file": places.file_of(wish.host, wish.scope),
         "changed": [],
         "dry_run": False,
         "command": words,
         "events": list(wish.host.heard(tools=wish.tools)) if words else [],
         "rules": rules,
+        "withdrawn": [],
         "backup": None,
         "remarks": [],
+        "elsewhere": [],
         "diff": "",
     }
 
 
-def _remarks(wish: Wish) -> list[str]:
-    remarks = [TRUST_HOOKS] if wish.host.name == CODEX else []
-    if wish.report and wish.scope != USER:
-        remarks.append(TRUST_FOLDER)
-    return [*remarks, MACHINE_PATHS] if wish.scope == PROJECT else remarks
+def _remarks(places: Places, wish: Wish, text: Text) -> list[str]:
+    due = {
+        TRUST_HOOKS: wish.host.name == CODEX,
+        TRUST_FOLDER: wish.report and wish.scope != USER,
+        MACHINE_PATHS: wish.scope == PROJECT,
+        ROOT_ELSEWHERE: not places.is_hooks_root,
+        MIXED_ENTRY: _has_mixed(text),
+    }
+    return [remark for remark, is_due in due.items() if is_due]
+
+
+def _remarks_on_leaving(text: Text) -> list[str]:
+    due = {
+        ENTRIES_BACK: bool(of_ours(text)),
+        MIXED_ENTRY: _has_mixed(text),
+        RULE_STAYS: any(consent.is_like_ours(rule) for rule in grants(text)),
+    }
+    return [remark for remark, is_due in due.items() if is_due]
+
+
+def _has_mixed(text: Text) -> bool:
+    return any(mentions_us(entry.handler) for entry in entries(text))

@@ -44,9 +44,10 @@ class Element:
 class Text:
     """A JSON text that parses; never changes. ``plain`` is the same without comments and mark."""
 
-    __slots__ = ("comments", "plain", "start", "text", "value")
+    __slots__ = ("_known", "comments", "plain", "start", "text", "value")
 
     def __init__(self, text: str, *, comments: bool) -> None:
+        self._known: dict[int, tuple[list[Element], int]] = {}
         self.text = text
         self.comments = comments
         self.plain = _TEXT_OR_COMMENT.sub(_blanked, text) if comments else text
@@ -57,6 +58,11 @@ class Text:
 
     def elements(self, start: int) -> tuple[list[Element], int]:
         """What the object or array at ``start`` holds, and where it is closed."""
+        if start not in self._known:
+            self._known[start] = self._elements_from(start)
+        return self._known[start]
+
+    def _elements_from(self, start: int) -> tuple[list[Element], int]:
         at = self._past_blanks(start + 1)
         found: list[Element] = []
         while self.plain[at] not in "]}":
@@ -76,6 +82,13 @@ class Text:
         if len(found) > 1:
             raise InvalidInput(f"the same key twice in an object: {key!a}", _place(self.text, found[1].start))
         return found[0] if found else None
+
+    def has_comments(self, start: int) -> bool:
+        """Whether somebody commented on anything in the object or array at ``start``, its elements' insides aside."""
+        elements, close = self.elements(start)
+        begins = [start, *(element.end for element in elements)]
+        ends = [*(element.start for element in elements), close]
+        return any(self.text[at:end] != self.plain[at:end] for at, end in zip(begins, ends, strict=True))
 
     def _element_at(self, at: int, *, keyed: bool) -> Element:
         if not keyed:

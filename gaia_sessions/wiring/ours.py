@@ -1,7 +1,9 @@
 """Our command in a host's settings: how it is written, and how it is known again.
 
-Owns both sides of one thing. People have scripts called ``subagent_stop.py`` of their own, so a name alone says
-nothing: the script has to stand in a checkout of ours or in the shared folder of an installation.
+Owns both sides of one thing. A command is ours only as a whole: an interpreter, our script, our options. One that
+does something else as well is its owner's, who alone knows what is to become of the rest. People have scripts called
+``subagent_stop.py`` of their own, so that name says nothing by itself; ``hooks/every_event.py`` is ours wherever it
+is, or was: a checkout that moved away is still to be found.
 """
 
 from __future__ import annotations
@@ -9,12 +11,13 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from itertools import pairwise
+from functools import lru_cache
 from site import getuserbase
 
-from gaia_sessions.errors import StoreFailure
+from gaia_sessions.errors import StoreFailure, well_formed
+from gaia_sessions.hooks.hosts import CLAUDE_CODE
 
-from .hosts import CLAUDE_CODE, SECONDS
+from .hosts import SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +27,25 @@ if TYPE_CHECKING:
 
 TRACK_TOOLS = "--track-tools"
 
+STARTER = (
+    "import os,sys;sys.argv.pop(0);f=__file__=sys.argv[0];sys.path.insert(0,os.path.dirname(f));"
+    'os.path.isfile(f)and exec(open(f,encoding="utf-8").read())'
+)
+"""Runs the script named behind it as Python itself would, and does nothing, in peace, where that is gone.
+
+Python ends with 2 there, which hosts take for a refusal: removed without ``hooks uninstall``, we would block them.
+"""
+
 _SCRIPT = "every_event.py"
 _SCRIPTS = (_SCRIPT, "pre_delegate.py", "subagent_stop.py")
 _NAMES = ("gaia_sessions", "gaia-sessions")
+_NAMED = os.path.join("hooks", _SCRIPT)
 _SHARED = os.path.join("share", "gaia-sessions")
+_INTERPRETERS = ("python", "pypy", "graalpy")
+_FLAGS = frozenset("-BEIOPSsu")
+_CAREFULLY = ["-P", "-c", STARTER]
+_VALUED = ("--host", "--root")
+_SUBSTITUTES = ("`", "$(", "\n")
 
 
 def script() -> str:
@@ -45,13 +63,20 @@ def script() -> str:
 
 
 def command_for(host: Host, *, tools: bool) -> list[str]:
-    """The words that ``host`` is to start us with; a virtual environment's own interpreter stays itself."""
+    """The words that ``host`` is to start us with; a virtual environment's own interpreter stays itself.
+
+    They do nothing once the script is gone, and find no module in whatever folder the host stands in.
+    """
     if not sys.executable:
         raise StoreFailure(
             "name the interpreter", "sys.executable", "it is not known", "run it with a Python of its own"
         )
-    named = [] if host.name == CLAUDE_CODE else ["--host", host.name]
-    return [os.path.abspath(sys.executable), script(), *named, *([TRACK_TOOLS] if tools else [])]
+    interpreter, named = os.path.abspath(sys.executable), [] if host.name == CLAUDE_CODE else ["--host", host.name]
+    words = [interpreter, *_CAREFULLY, script(), *named, *([TRACK_TOOLS] if tools else [])]
+    for word in words:
+        if well_formed(word) != word:
+            raise StoreFailure("name", well_formed(word), "its path is no UTF-8, which settings are", "move it")
+    return words
 
 
 def handler(host: Host, words: list[str]) -> dict[str, Json]:
@@ -63,26 +88,51 @@ def handler(host: Host, words: list[str]) -> dict[str, Json]:
 
 
 def words_of(entry: Json) -> list[str]:
-    """What an entry of the settings starts; empty for what is no command."""
+    """What an entry of the settings starts, operators of a shell as words of their own; empty for what is no command.
+
+    A command that no shell could read is one word.
+    """
     command = entry.get("command") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(command, str):
         return []
     given = entry.get("args")
     if isinstance(given, list):
         return [command, *(word for word in given if isinstance(word, str))]
+    return list(_split(command))
+
+
+@lru_cache(maxsize=1 << 14)  # a plan asks many times, and this is what it spends its time on
+def _split(command: str) -> tuple[str, ...]:
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
     try:
-        return shlex.split(command)
+        return tuple(lexer)
     except ValueError:
-        return []
+        return (command,)
 
 
 def is_ours(entry: Json) -> bool:
-    """Whether an entry of the settings starts one of our hooks."""
+    """Whether an entry of the settings starts one of our hooks and does nothing else."""
     words = words_of(entry)
-    pairs = pairwise(words)
-    return any(is_our_script(word) for word in words) or any(
-        os.path.basename(word) in _NAMES and following == "hook" for word, following in pairs
-    )
+    return _are_options(_after_hook(words)) and not _substitutes(entry, words)
+
+
+def mentions_us(entry: Json) -> bool:
+    """Whether an entry starts one of our hooks among other things, or in a way that only its owner understands."""
+    words = words_of(entry)
+    named = any(_NAMED in word for word in words)
+    return not is_ours(entry) and (named or any(_after_hook(words[at:]) is not None for at in range(len(words))))
+
+
+def scripts_of(entry: Json) -> list[str]:
+    """The scripts of ours that an entry names."""
+    return [word for word in words_of(entry) if is_our_script(word)]
+
+
+def is_careful(entry: Json) -> bool:
+    """Whether an entry of ours is in peace once its script is gone."""
+    return STARTER in words_of(entry)
 
 
 def is_our_script(word: str) -> bool:
@@ -91,5 +141,57 @@ def is_our_script(word: str) -> bool:
     above, hooks = os.path.split(folder)
     if name not in _SCRIPTS or hooks != "hooks":
         return False
-    named = os.path.basename(above) in _NAMES
+    named = name == _SCRIPT or os.path.basename(above) in _NAMES
     return named or os.path.isfile(os.path.join(above, "gaia_sessions", "hooks", "__init__.py"))
+
+
+def _after_hook(words: list[str]) -> list[str] | None:
+    """What follows the words that start one of our hooks, if ``words`` begin with them."""
+    rest = _past_interpreter(words)
+    if rest and is_our_script(rest[0]):
+        return rest[1:]
+    if rest is not words and rest[:1] == ["-m"]:
+        rest = rest[1:]
+    if not rest or os.path.basename(rest[0]) not in _NAMES:
+        return None
+    while rest[1:2] == ["--root"]:
+        rest = rest[2:]
+    return rest[2:] if rest[1:2] == ["hook"] else None
+
+
+def _past_interpreter(words: list[str]) -> list[str]:
+    rest = words[1:] if words and os.path.basename(words[0]) == "env" else words
+    if not rest or not _is_interpreter(rest[0]):
+        return words
+    rest = rest[1:]
+    while rest and rest[0].startswith("-") and _FLAGS.issuperset(rest[0]):
+        rest = rest[1:]
+    return rest[2:] if rest[:2] == _CAREFULLY[1:] else rest
+
+
+def _is_interpreter(word: str) -> bool:
+    return os.path.basename(word).startswith(_INTERPRETERS) or word == os.path.abspath(sys.executable)
+
+
+def _are_options(words: list[str] | None) -> bool:
+    """Whether ``words`` are options that our hooks take, and nothing but them."""
+    if words is None:
+        return False
+    given = iter(words)
+    for word in given:
+        name, _, value = word.partition("=")
+        if word != TRACK_TOOLS and not (name in _VALUED and (value or _is_plain(next(given, "")))):
+            return False
+    return True
+
+
+def _is_plain(word: str) -> bool:
+    return bool(word) and not set(word) & set("();<>|&")
+
+
+def _substitutes(entry: Json, words: list[str]) -> bool:
+    """Whether a shell would put something else in the place of a part of the command; quoted, these signs are text."""
+    command = entry.get("command") if isinstance(entry, dict) and "args" not in entry else None
+    if not isinstance(command, str) or command == shlex.join(words):
+        return False
+    return any(sign in command.strip() for sign in _SUBSTITUTES)

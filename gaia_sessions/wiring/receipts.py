@@ -1,12 +1,14 @@
 """What a file was before we wrote to it, kept until we leave it again.
 
 Owns the receipts in the user's state directory: one folder per file, named after the digest of its real path, with
-the bytes before and a note of what we wrote. They are a convenience: without one, leaving takes out what is ours
-and nothing else. Settings can hold secrets, so nobody but the user reads them.
+the bytes before, those that leaving gives back where they are others, and a note of what we wrote. They are a
+convenience: without one, leaving takes out what is ours and nothing else. Settings
+can hold secrets, so nobody but the user reads them.
 """
 
 from __future__ import annotations
 
+import json
 import os
 
 from gaia_sessions import strictjson
@@ -20,33 +22,51 @@ if TYPE_CHECKING:
 
     from gaia_sessions.strictjson import Json
 
-LIMIT = 8 << 20
-"""Bytes of a settings file: far more than any has."""
+LIMIT = 1 << 20
+"""Bytes of a settings file: far more than any has; at that, a plan takes seconds."""
 
 _FOLDER = "settings"
 _NOTE = "receipt.json"
 _BEFORE = "before"
+_LEFT = "left"
+_WRITTEN, _OVER = "written", "over"
+_SAME, _OTHER, _NOTHING = "before", "other", "nothing"
 _DIGITS = 32
 
 
 class Receipt:
-    """before: what the file held, None if it was not there. note: what else whoever wrote it wants to know again."""
+    """before: what the file held, None if it was not there. left: what it holds once we are gone, if untouched.
 
-    __slots__ = ("before", "note", "written")
+    note: what else whoever wrote it wants to know again. over: the digest of what we are about to write over, None
+    once that is done: who is killed in between leaves the one or the other.
+    """
 
-    def __init__(self, before: bytes | None, written: str, note: dict[str, Json]) -> None:
+    __slots__ = ("before", "left", "note", "over", "written")
+
+    def __init__(
+        self, before: bytes | None, left: bytes | None, written: str, note: dict[str, Json], over: str | None = None
+    ) -> None:
         self.before = before
+        self.left = left
         self.written = written
         self.note = note
+        self.over = over
 
     @classmethod
-    def of(cls, before: bytes | None, now: bytes, note: dict[str, Json]) -> Self:
-        """The receipt for changing ``before`` into ``now``."""
-        return cls(before, digest(now), note)
+    def of(cls, before: bytes | None, left: bytes | None, now: bytes, note: dict[str, Json]) -> Self:
+        """The receipt for changing ``before`` into ``now``, from which ``left`` is to come back."""
+        return cls(before, left, digest(now), note)
+
+    def until_written(self, old: bytes | None, earlier: Receipt | None) -> Receipt:
+        """The same as long as nobody knows whether ``old`` stands there still, of which ``earlier`` is the receipt."""
+        note = (
+            self.note if earlier is None else {key: _both(earlier.note.get(key), self.note[key]) for key in self.note}
+        )
+        return Receipt(self.before, self.left, self.written, note, None if old is None else digest(old))
 
     def is_untouched(self, data: bytes | None) -> bool:
-        """Whether ``data`` is still what we wrote."""
-        return data is not None and digest(data) == self.written
+        """Whether ``data`` is still what we wrote, or wrote over."""
+        return data is not None and digest(data) in (self.written, self.over)
 
     def text(self, key: str) -> str | None:
         """The text under ``key`` in the note."""
@@ -57,6 +77,12 @@ class Receipt:
         """The texts in the list under ``key`` in the note."""
         value = self.note.get(key)
         return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _both(earlier: Json, now: Json) -> Json:
+    if isinstance(earlier, list) and isinstance(now, list):
+        return [*earlier, *(item for item in now if item not in earlier)]
+    return earlier if now is None else now
 
 
 def digest(data: bytes) -> str:
@@ -75,12 +101,34 @@ def find(state: str, path: str) -> Receipt | None:
     """The receipt for ``path``; None if there is none that can be read."""
     try:
         with Directory.at(folder_for(state, path)) as folder:
-            note = strictjson.load_object(folder.read(_NOTE, strictjson.DOCUMENT_LIMIT))
+            note = _as_note(folder.read(_NOTE, strictjson.DOCUMENT_LIMIT))
             before = folder.read(_BEFORE, LIMIT) if note.get("existed") is True else None
-    except (OSError, TooBig, InvalidInput):
+            left = _read_left(folder, note.get(_LEFT), before)
+    except (OSError, TooBig, InvalidInput, ValueError, RecursionError):
         return None
-    written = note.get("written")
-    return Receipt(before, written, note) if isinstance(written, str) else None
+    written, over = note.get(_WRITTEN), note.pop(_OVER, None)
+    if not isinstance(written, str):
+        return None
+    return Receipt(before, left, written, note, over if isinstance(over, str) else None)
+
+
+def _as_text(note: dict[str, Json]) -> bytes:
+    """In plain ASCII, since a path need be no UTF-8, and must come back as it was."""
+    return (json.dumps(note, indent=2) + "\n").encode("ascii")
+
+
+def _as_note(data: bytes) -> dict[str, Json]:
+    note = json.loads(data)
+    if not isinstance(note, dict):
+        raise InvalidInput("a JSON object is wanted")
+    return note
+
+
+def _read_left(folder: Directory, kind: Json, before: bytes | None) -> bytes | None:
+    """A receipt that does not speak of it is an older one: what was there before comes back."""
+    if kind == _OTHER:
+        return folder.read(_LEFT, LIMIT)
+    return None if kind == _NOTHING else before
 
 
 def keep(state: str, path: str, receipt: Receipt) -> str:
@@ -91,9 +139,28 @@ def keep(state: str, path: str, receipt: Receipt) -> str:
         with Directory.at(place) as folder:
             if receipt.before is not None:
                 atomic.replace(folder, _BEFORE, receipt.before, durable=True)
-            told = {**receipt.note, "path": path, "existed": receipt.before is not None, "written": receipt.written}
-            atomic.replace(folder, _NOTE, strictjson.dumps(told), durable=True)
+            kind = _keep_left(folder, receipt)
+            existed = receipt.before is not None
+            told = {
+                **receipt.note,
+                "path": path,
+                "existed": existed,
+                _LEFT: kind,
+                _WRITTEN: receipt.written,
+            }
+            if receipt.over is not None:
+                told[_OVER] = receipt.over
+            atomic.replace(folder, _NOTE, _as_text(told), durable=True)
     return place
+
+
+def _keep_left(folder: Directory, receipt: Receipt) -> str:
+    if receipt.left is None:
+        return _NOTHING
+    if receipt.left == receipt.before:
+        return _SAME
+    atomic.replace(folder, _LEFT, receipt.left, durable=True)
+    return _OTHER
 
 
 def drop(state: str, path: str) -> None:
@@ -101,9 +168,9 @@ def drop(state: str, path: str) -> None:
     place = folder_for(state, path)
     try:
         with Directory.at(place) as folder:
-            atomic.discard(folder, _NOTE)
-            atomic.discard(folder, _BEFORE)
-        for empty in (place, os.path.dirname(place), state):
+            for name in (_NOTE, _BEFORE, _LEFT):
+                atomic.discard(folder, name)
+        for empty in (place, os.path.dirname(place)):
             os.rmdir(empty)
     except OSError:  # something else is in there
         return

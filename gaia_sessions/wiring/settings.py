@@ -5,7 +5,7 @@ Owns that whatever does not parse is refused by name and left as it is.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidInput, SettingsUnreadable
+from gaia_sessions.errors import InvalidInput, SettingsUnreadable, TooLarge
 from gaia_sessions.stores import foreign
 
 from .jsontext import parse
@@ -13,8 +13,10 @@ from .receipts import LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .hosts import Host
-    from .jsontext import Text
+    from .jsontext import Element, Text
 
 
 class Settings:
@@ -33,10 +35,12 @@ class Settings:
 
 
 def load(path: str, host: Host) -> Settings:
-    """The settings of ``host`` at ``path``; raises ``SettingsUnreadable``, ``TooLarge``, ``StoreFailure``."""
-    data = foreign.read(path, LIMIT)
+    """The settings of ``host`` at ``path``; raises ``SettingsUnreadable``, ``StoreFailure``."""
     try:
+        data = foreign.read(path, LIMIT)
         return Settings(path, data, _object(data or b"", host))
+    except TooLarge:
+        raise SettingsUnreadable(path, f"it is over the limit of {LIMIT} bytes", "") from None
     except InvalidInput as error:
         raise SettingsUnreadable(path, error.problem, error.where) from None
 
@@ -45,8 +49,25 @@ def _object(data: bytes, host: Host) -> Text:
     text = parse(data, comments=host.comments)
     if not isinstance(text.value, dict):
         raise InvalidInput("a JSON object is wanted")
+    _refuse_twins(text, text.start, ("hooks", "permissions"))
+    permissions = text.member(text.start, "permissions")
+    if permissions is not None and isinstance(permissions.value, dict):
+        _refuse_twins(text, permissions.value_start, ("allow",))
     hooks = text.member(text.start, "hooks")
     if hooks is not None and isinstance(hooks.value, dict):
-        for event in hooks.value:
-            text.member(hooks.value_start, event)  # of two, the host reads one and we might read the other
+        _refuse_twins(text, hooks.value_start, hooks.value)
+        for groups in text.elements(hooks.value_start)[0]:
+            _check_groups(text, groups)
     return text
+
+
+def _check_groups(text: Text, groups: Element) -> None:
+    for group in text.elements(groups.value_start)[0] if isinstance(groups.value, list) else ():
+        if isinstance(group.value, dict):
+            _refuse_twins(text, group.value_start, ("matcher", "hooks"))
+
+
+def _refuse_twins(text: Text, start: int, keys: Iterable[str]) -> None:
+    """Of two members by one name the host reads one, and we might read the other."""
+    for key in keys:
+        text.member(start, key)

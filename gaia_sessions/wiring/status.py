@@ -5,14 +5,16 @@ Owns the look; changes nothing and judges nothing but by name. ``doctor`` and ``
 
 from __future__ import annotations
 
-from gaia_sessions import config, log
+from gaia_sessions import config, logged
 from gaia_sessions.errors import SessionsError
+from gaia_sessions.hooks.hosts import CLAUDE_CODE
 
 from . import doubts, receipts
 from .entries import of_ours
-from .hosts import CLAUDE_CODE, HOSTS, Places
+from .hosts import HOSTS, Places
 from .installing import SINCE
 from .ours import TRACK_TOOLS, command_for, words_of
+from .own_setting import RULES, SETTING
 from .settings import load
 
 TYPE_CHECKING = False
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypedDict
 
-    from .doubts import Warned
+    from gaia_sessions.errors import BadSetting
+
+    from .doubts import Heard, Warned
     from .entries import Entry
     from .hosts import Host
     from .settings import Settings
@@ -39,13 +43,14 @@ if TYPE_CHECKING:
         problem: str | None
         command: list[str]
         track_tools: bool
+        allow_report: bool
         missing: list[str]
         installed_at: str | None
 
     class Standing(TypedDict):
         """All there is to say. enabled: our own switch. plugin: whether it is on in Claude Code.
 
-        heard: events of hosts by name, each with when it last came, as the log tells.
+        heard: events by name, each with when it last came, as the log tells; heard_from: the same of each host.
         """
 
         root: str
@@ -53,23 +58,40 @@ if TYPE_CHECKING:
         plugin: bool
         installed: list[Installed]
         heard: dict[str, str]
+        heard_from: dict[str, dict[str, str]]
         warnings: list[Warned]
 
 
-COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = "complete", "incomplete", "elsewhere", "absent", "unreadable"
+COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = STATES = (
+    "complete",
+    "incomplete",
+    "elsewhere",
+    "absent",
+    "unreadable",
+)
+
+_DIRECT = "direct"
+"""What the log calls a call that no host made."""
 
 
 def standing(root: str, variables: Mapping[str, str]) -> Standing:
-    """How things stand for the project whose sessions are at ``root``; writes nothing, raises ``BadSetting``."""
+    """How things stand for the project whose sessions are at ``root``; writes nothing.
+
+    A setting of ours that means nothing is a warning like any other; ``BadSetting`` is for a user without a home.
+    """
     places = Places(root, variables)
     looks = [_Look(places, host, scope) for host in HOSTS.values() for scope in host.files]
     installed = [look.found for look in looks]
     heard = _heard(root)
-    enabled = config.load(root, variables, on_fault=_pass_over).hooks
+    faults: list[BadSetting] = []
+    enabled = config.load(root, variables, on_fault=faults.append).hooks
     settings = [(look.host, look.scope, look.settings) for look in looks if look.settings]
     plugin = doubts.has_plugin(places, [(scope, read) for host, scope, read in settings if host.name == CLAUDE_CODE])
     warned = [
+        *doubts.of_own_settings(faults),
         *doubts.of_files(installed),
+        *doubts.of_entries(settings),
+        *doubts.of_root(installed, places),
         *doubts.of_use(installed, heard, enabled=enabled),
         *doubts.of_settings(settings, installed, plugin=plugin),
     ]
@@ -78,7 +100,8 @@ def standing(root: str, variables: Mapping[str, str]) -> Standing:
         "enabled": enabled,
         "plugin": plugin,
         "installed": installed,
-        "heard": heard,
+        "heard": _of_all(heard),
+        "heard_from": heard,
         "warnings": warned,
     }
 
@@ -111,6 +134,7 @@ class _Look:
             "problem": problem,
             "command": words,
             "track_tools": tools,
+            "allow_report": kept is not None and (kept.text(SETTING) is not None or bool(kept.texts(RULES))),
             "missing": missing,
             "installed_at": kept.text(SINCE) if kept else None,
         }
@@ -136,15 +160,19 @@ def _missing(host: Host, ours: list[Entry], *, tools: bool) -> list[str]:
     return [event for event, matcher in host.heard(tools=tools).items() if (event, matcher) not in there]
 
 
-def _heard(root: str) -> dict[str, str]:
-    """Times as the log writes them are ordered like the texts they are."""
+def _heard(root: str) -> Heard:
+    """Times as the log writes them are ordered like the texts they are; lines without a host are of Claude Code."""
+    last: Heard = {}
+    for line in logged.lines(root):
+        event, at, host = line.get("event"), line.get("at"), line.get("host", CLAUDE_CODE)
+        if isinstance(event, str) and isinstance(at, str) and isinstance(host, str) and event != _DIRECT:
+            of_host = last.setdefault(host, {})
+            of_host[event] = max(of_host.get(event, at), at)
+    return {host: dict(sorted(events.items())) for host, events in sorted(last.items())}
+
+
+def _of_all(heard: Heard) -> dict[str, str]:
     last: dict[str, str] = {}
-    for line in log.lines(root):
-        event, at = line.get("event"), line.get("at")
-        if isinstance(event, str) and isinstance(at, str) and event != "direct":
-            last[event] = max(last.get(event, at), at)
+    for events in heard.values():
+        last.update({event: max(last.get(event, at), at) for event, at in events.items()})
     return dict(sorted(last.items()))
-
-
-def _pass_over(_: object) -> None:
-    """A fault in our own settings is told by every other command."""

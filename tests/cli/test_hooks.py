@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -13,7 +14,12 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.cli.commands.hooks import command
+from gaia_sessions.hooks import hosts as heard
+from gaia_sessions.views import wired
+from gaia_sessions.wiring import installing
+from gaia_sessions.wiring import status as states
 from gaia_sessions.wiring.hosts import HOSTS
+from gaia_sessions.wiring.ours import STARTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +52,7 @@ def test_installing_says_what_it_wrote_where(gaia: Gaia, settings: Path) -> None
     assert first == f"claude-code: installed in {settings}"
     assert (starts.startswith("  starts: /"), starts.endswith(SCRIPT)) == (True, True)
     assert events == f"  events: {', '.join(HOSTS['claude-code'].events)}"
-    assert "--local" in remark
+    assert "--user" in remark
     assert gaia("hooks", "install").all == (
         0,
         f"claude-code: installed already, nothing changed: {settings}\n",
@@ -63,6 +69,22 @@ def test_uninstalling_says_so_and_a_second_time_that_there_is_nothing(gaia: Gaia
     assert gaia("hooks", "uninstall").all == (0, told, "")
 
 
+def test_where_else_it_is_installed_is_named_with_the_command_that_takes_it_out(gaia: Gaia, settings: Path) -> None:
+    gaia("hooks", "install", "--local")
+    told = gaia("hooks", "uninstall").out.decode().splitlines()
+    assert told == [
+        f"claude-code: not installed, nothing changed: {settings}",
+        "  installed elsewhere: gaia-sessions hooks uninstall --local",
+    ]
+    assert gaia("hooks", "uninstall", "--json").json["elsewhere"] == ["local"]
+    assert gaia(*shlex.split(told[1].partition(": ")[2])[1:]).code == 0
+    assert not settings.with_name("settings.local.json").exists()
+    gaia("hooks", "install", "--host", "codex", "--user")
+    told = gaia("hooks", "uninstall", "--host", "codex").out.decode().splitlines()
+    assert told[1] == "  installed elsewhere: gaia-sessions hooks uninstall --host codex --user"
+    assert gaia("hooks", "uninstall", "--json").json["elsewhere"] == []
+
+
 def test_a_copy_of_what_was_there_is_named_and_is_one(gaia: Gaia, settings: Path) -> None:
     settings.write_bytes(OLD)
     answer = gaia("hooks", "install", "--json").json
@@ -76,14 +98,17 @@ def test_json_tells_all_of_it(gaia: Gaia, settings: Path) -> None:
         "action": "install",
         "host": "claude-code",
         "scope": "project",
+        "root": str(settings.parent / "session"),
         "file": str(settings),
         "changed": [str(settings)],
         "dry_run": False,
-        "command": [SCRIPT, "--track-tools"],
+        "command": ["-P", "-c", STARTER, SCRIPT, "--track-tools"],
         "events": [*HOSTS["claude-code"].events, "PermissionRequest"],
         "rules": [],
+        "withdrawn": [],
         "backup": None,
         "remarks": ["machine_paths"],
+        "elsewhere": [],
         "diff": "",
     }
 
@@ -180,6 +205,8 @@ def test_what_the_system_refuses_is_8(gaia: Gaia, settings: Path) -> None:
     [
         ["install", "--host", "vim"],
         ["install", "--host", "codex", "--local"],
+        ["install", "--user", "--local"],
+        ["uninstall", "--local", "--project"],
         ["install", "--host", "codex", "--allow-report"],
         ["uninstall", "--allow-report"],
         ["status", "--user"],
@@ -235,7 +262,86 @@ def test_status_tells_what_stands_and_what_was_heard(gaia: Gaia, project: Path, 
         check=True,
     )
     told = gaia("hooks", "status").out.decode().splitlines()
-    assert [line.split(":")[0].strip() for line in told[2:]] == ["last heard", "SessionEnd"]
+    assert [line.split(":")[0].strip() for line in told[2:]] == ["last heard from claude-code", "SessionEnd"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--host", "codex", "--local"], "codex has no local settings"),
+        (["--host", "codex", "--allow-report"], "only claude-code has a permission rule for one command"),
+        (["--user", "--project"], "--user and --project at once"),
+    ],
+)
+def test_what_can_never_be_done_is_said_in_plain_words(gaia: Gaia, project: Path, words: list[str], told: str) -> None:
+    assert project.is_dir()
+    assert gaia("hooks", "install", "--json", *words).error["message"] == told
+
+
+def test_the_help_names_every_host(gaia: Gaia) -> None:
+    assert "--host claude-code|codex|qwen-code|gemini-cli" in gaia("hooks", "install", "--help").out.decode()
+
+
+def test_from_a_linked_worktree_its_own_settings_are_written(
+    gaia: Gaia, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tmp_path / "tree"
+    git = ["git", "-C", str(project), "-c", "user.name=me", "-c", "user.email=me@here"]
+    for words in (["init"], ["commit", "--allow-empty", "-m", "first"], ["worktree", "add", str(tree)]):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    (tree / "deep").mkdir()
+    monkeypatch.chdir(tree / "deep")
+
+    answer = gaia("hooks", "install", "--json").json
+
+    assert (answer["file"], answer["root"]) == (f"{tree}/.claude/settings.json", f"{project}/.claude/session")
+    assert "root_elsewhere" not in answer["remarks"]
+    found = [row["file"] for row in gaia("hooks", "status", "--json").json["installed"] if row["state"] == "complete"]
+    assert found == [answer["file"]]
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tree))
+    monkeypatch.chdir(tmp_path)
+    assert gaia("hooks", "uninstall", "--json").json["changed"] == [answer["file"]]
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR")
+    monkeypatch.chdir(project)
+    assert gaia("hooks", "install", "--json").json["file"] == f"{project}/.claude/settings.json"
+
+
+@pytest.mark.parametrize("host", sorted({*heard.HOSTS} - {*HOSTS}))
+def test_a_host_that_is_wired_by_hand_is_told_so(gaia: Gaia, project: Path, host: str) -> None:
+    ended = gaia("hooks", "install", "--host", host, "--json")
+    assert (ended.code, ended.error["message"]) == (2, f"{host} is wired by hand")
+    assert "hooks/README.md" in ended.error["hint"]
+    assert list(project.rglob("*")) == [project / ".claude"]
+
+
+def test_a_root_that_hooks_would_not_use_is_remarked(
+    gaia: Gaia, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = str(tmp_path / "elsewhere")
+    assert "GAIA_SESSIONS_ROOT" not in gaia("hooks", "install").out.decode()
+    told = gaia("hooks", "install", "--root", elsewhere, "--local").out.decode()
+    assert f"  Hooks keep their sessions in {elsewhere} only where" in told
+    assert "GAIA_SESSIONS_ROOT" in told
+    told = gaia("hooks", "status", "--root", elsewhere).out.decode()
+    assert f"warning: root_elsewhere: hooks started here keep their sessions in {project}/.claude/session" in told
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", elsewhere)
+    assert "root_elsewhere" not in gaia("hooks", "status", "--root", elsewhere).out.decode()
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(tmp_path / "third"))
+    assert "root_elsewhere" in gaia("hooks", "status", "--root", f"{project}/.claude/session").out.decode()
+
+
+def test_what_was_allowed_and_is_no_longer_is_said(gaia: Gaia, settings: Path) -> None:
+    settings.write_bytes(OLD)
+    allowed = gaia("hooks", "install", "--allow-report").out.decode()
+    rule = next(line for line in allowed.splitlines() if line.startswith("  allows: "))
+    told = gaia("hooks", "install").out.decode().splitlines()
+    assert rule.replace("allows", "no longer allows", 1) in told
+    assert f"  also changed: {settings.parent / 'gaia-sessions.toml'}" in told
+
+
+def test_every_state_and_every_remark_has_words() -> None:
+    assert set(wired._STATES) == set(states.STATES)
+    assert set(wired._REMARKS) == set(installing.REMARKS)
 
 
 def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> None:
@@ -244,6 +350,28 @@ def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> 
     assert (code, err) == (0, "")
     assert "cannot be read" in out
     assert "warning: unreadable_settings: " in out
+
+
+@pytest.mark.parametrize("command", ["beep \ud800", "\ud800 /opt/gaia_sessions/hooks/every_event.py"])
+def test_signs_that_utf8_has_not_are_told_all_the_same(gaia: Gaia, settings: Path, command: str) -> None:
+    hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}
+    settings.write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
+    gaia("hooks", "install", "--local")
+    for words in (["status"], ["status", "--json"], ["uninstall", "--json", "--dry-run"]):
+        ended = gaia("hooks", *words)
+        assert (ended.code, ended.err) == (0, b"")
+    assert "\\ud800" in gaia("hooks", "status").out.decode()
+
+
+def test_a_project_whose_name_is_no_utf8_can_be_wired(gaia: Gaia, tmp_path: Path, monkeypatch: Any) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("GAIA_SESSIONS_ROOT")
+    for words in (["install", "--allow-report"], ["status"], ["uninstall"]):
+        ended = gaia("hooks", *words, "--json")
+        assert (ended.code, ended.err) == (0, b"")
+    assert list(folder.rglob("*.*")) == []
 
 
 def test_a_name_that_would_steer_a_terminal_is_shown_tamed(gaia: Gaia, settings: Path) -> None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.hooks.hosts import CLAUDE_CODE
 from gaia_sessions.wiring import installing
-from gaia_sessions.wiring.hosts import CLAUDE_CODE, HOSTS, PROJECT, Places
+from gaia_sessions.wiring.hosts import HOSTS, PROJECT, Places
 
 if TYPE_CHECKING:
     from gaia_sessions.wiring.installing import Answer

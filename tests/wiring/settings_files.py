@@ -37,6 +37,10 @@ OTHERS = {
     "PreToolUse": [{"matcher": "Bash", "hooks": [OTHER, NAMESAKE]}, {"hooks": []}],
     "Notification": [],
 }
+BY_HAND = {"type": "command", "command": f"/usr/bin/python3 {SCRIPT}", "timeout": 5}
+MIXED = {"type": "command", "command": f"notify-my-phone --done && /usr/bin/python3 {SCRIPT}"}
+WIRED_BY_HAND = {"SubagentStop": [{"hooks": [BY_HAND]}], "Stop": [{"hooks": [OTHER, BY_HAND]}]}
+LEFT_BY_HAND = {"Stop": [{"hooks": [OTHER]}]}
 OURS_ONLY = {"Stop": [{"hooks": [OLD]}]}
 OURS_TWICE = {"Stop": [{"hooks": [OLD]}, {"hooks": [OTHER]}, {"hooks": [OLD, OTHER]}]}
 OURS_TAKEN_OUT = {"Stop": [{"hooks": [OTHER]}, {"hooks": [OTHER]}]}
@@ -89,7 +93,7 @@ ROWS: dict[str, Row] = {
     "keys and texts that look like structure": Row(told({"{": "}", "],": '[{"hooks":', "//": "/* x */"})),
     "the same unknown key twice": Row(b'{"a": 1, "a": 2}'),
     "nested deep": Row(b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}"),
-    "huge": Row(told({"a": ["x" * 100] * 20000})),
+    "huge": Row(told({"a": ["x" * 100] * 9000})),
     "hooks of others": Row(told({"hooks": OTHERS, "model": "opus"})),
     "hooks of others, compact": Row(json.dumps({"hooks": OTHERS}, separators=(",", ":")).encode()),
     "hooks of others, on one line": Row(told({"z": 1, "hooks": OTHERS}, None)),
@@ -98,12 +102,21 @@ ROWS: dict[str, Row] = {
     "unknown events and shapes": Row(told({"hooks": {"NewEvent": [1, None, {"hooks": "x"}, {"hooks": [2]}]}})),
     "ours already": Row(told({"model": "opus", "hooks": OURS_ONLY}), told({"model": "opus"})),
     "ours twice": Row(told({"hooks": OURS_TWICE}), told({"hooks": OURS_TAKEN_OUT})),
+    "wired by hand": Row(told({"hooks": WIRED_BY_HAND, "a": 1}), told({"hooks": LEFT_BY_HAND, "a": 1})),
+    "wired by hand, nothing else": Row(told({"hooks": {"SubagentStop": [{"hooks": [BY_HAND]}]}}, None), told({}, None)),
+    "a command of somebody's own with ours in it": Row(told({"hooks": {"Stop": [{"hooks": [MIXED]}]}})),
     "all switched off": Row(told({"disableAllHooks": True})),
     "comments": Row(COMMENTED, host="qwen-code"),
     "comments, for another host": Row(COMMENTED, host="gemini-cli"),
     "a comment in an empty object": Row(b"{ // nothing yet\n}\n", host="gemini-cli"),
     "a comment after the last member": Row(b'{\n  "a": 1 // one\n}', host="qwen-code"),
     "a comment over two lines": Row(b'{"a": 1 /* one\n two */}', host="qwen-code"),
+    "a comment in empty hooks": Row(b'{\n  "hooks": { // nothing yet\n  }\n}\n', host="gemini-cli"),
+    "a comment in an empty event": Row(
+        b'{\n  "hooks": {\n    "SessionEnd": [ /* none */ ]\n  }\n}\n',
+        b'{\n  "hooks": {\n    "SessionEnd": [ /* none */\n    ]\n  }\n}\n',
+        host="qwen-code",
+    ),
     "hooks of another file": Row(told({"hooks": {"Stop": [{"hooks": [OTHER]}]}}), host="codex"),
     "comments where none may be": Row(COMMENTED, refused="line 1 column 1: not JSON: Expecting value"),
     "a comma too many": Row(b'{"a": 1,}', refused="not JSON: "),
@@ -119,8 +132,22 @@ ROWS: dict[str, Row] = {
     "hooks that are null": Row(b'{"hooks": null}', refused="'hooks' is null, not an object"),
     "an event that is an object": Row(b'{"hooks": {"Stop": {}}}', refused="'Stop' is an object, not an array"),
     "an event twice": Row(b'{"hooks": {"Stop": [], "Stop": []}}', refused="the same key twice in an object: 'Stop'"),
+    "a matcher twice": Row(
+        b'{"hooks": {"Stop": [{"matcher": "a", "matcher": "b", "hooks": []}]}}',
+        refused="the same key twice in an object: 'matcher'",
+    ),
+    "handlers twice": Row(
+        b'{"hooks": {"Stop": [{"hooks": [], "hooks": [{"command": "beep"}]}]}}',
+        refused="the same key twice in an object: 'hooks'",
+    ),
+    "permissions twice": Row(
+        b'{"permissions": {}, "permissions": {"allow": []}}', refused="the same key twice in an object: 'permissions'"
+    ),
+    "grants twice": Row(
+        b'{"permissions": {"allow": [], "allow": []}}', refused="the same key twice in an object: 'allow'"
+    ),
     "nested too deep": Row(b"[" * 100_000, refused="nested too deep"),
-    "too huge": Row(b'{"a": "' + b"x" * (8 << 20) + b'"}', refused="is over the limit of 8388608 bytes"),
+    "too huge": Row(b'{"a": "' + b"x" * (1 << 20) + b'"}', refused="is over the limit of 1048576 bytes"),
 }
 
 REFUSED = {name: row for name, row in ROWS.items() if row.refused}

@@ -56,13 +56,50 @@ def test_the_rule_and_the_setting_come_together_and_go_together(
     assert (setup.held(), own(setup).exists()) == (PRETTY, False)
 
 
-def test_consent_can_be_given_later_and_stays_when_other_options_change(setup: Setup) -> None:
+def test_consent_can_be_given_later_and_is_taken_back_by_installing_without_it(setup: Setup) -> None:
     setup.put(PRETTY).install()
     setup.install(report=True)
-    setup.install(tools=True)
     assert consent.rule() in setup.said()["permissions"]["allow"]
+
+    answer = setup.install(tools=True)
+
+    assert (answer["rules"], answer["withdrawn"]) == ([], [consent.rule()])
+    assert setup.said()["permissions"] == {"allow": ["Bash(ls *)"], "deny": []}
+    assert not own(setup).exists()
     setup.uninstall()
     assert (setup.held(), own(setup).exists()) == (PRETTY, False)
+
+
+@pytest.mark.parametrize("order", [("project", "local"), ("local", "project")])
+@pytest.mark.parametrize("leave", ["uninstall", "install"])
+def test_the_setting_stays_until_the_last_of_those_who_share_it_leaves(
+    setup: Setup, order: tuple[str, str], leave: str
+) -> None:
+    for setup.scope in ("project", "local"):
+        setup.install(report=True)
+    first, last = order
+    setup.scope = first
+    getattr(setup, leave)()
+    assert tomllib.loads(own(setup).read_text(encoding="utf-8")) == {"hooks": {"report_command": True}}
+    setup.scope = last
+    assert consent.rule() in setup.said()["permissions"]["allow"]
+    getattr(setup, leave)()
+    assert not own(setup).exists()
+
+
+def test_a_rule_that_names_another_command_by_now_gives_way_to_the_new_one(
+    setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.put(PRETTY).install(report=True)
+    old = consent.rule()
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "gaia-sessions").write_bytes(b"")
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    assert setup.install(report=True)["withdrawn"] == [old]
+    assert setup.said()["permissions"]["allow"] == ["Bash(ls *)", consent.rule()]
+    setup.uninstall()
+    assert setup.held() == PRETTY
 
 
 def test_leaving_files_that_somebody_changed_takes_rule_and_line_and_nothing_else(setup: Setup) -> None:
@@ -82,18 +119,34 @@ def test_a_rule_and_a_setting_of_the_users_own_stay(setup: Setup) -> None:
     own(setup).write_text(f"[hooks]\n{LINE}\n", encoding="utf-8")
 
     setup.install(report=True)
-    setup.uninstall()
+    assert setup.uninstall()["remarks"] == ["rule_stays"]
 
     assert setup.held() == theirs
     assert own(setup).read_text(encoding="utf-8") == f"[hooks]\n{LINE}\n"
 
 
-def test_without_a_receipt_nobody_knows_whose_the_rule_is_and_it_stays(setup: Setup) -> None:
+def test_without_a_receipt_nobody_knows_whose_the_rule_is_and_it_stays_and_that_is_said(setup: Setup) -> None:
     setup.put(PRETTY).install(report=True)
     shutil.rmtree(setup.receipts)
-    setup.uninstall()
+    assert [setup.uninstall()["remarks"] for _ in range(2)] == [["rule_stays"]] * 2
     assert "hooks" not in setup.said()
     assert consent.rule() in setup.said()["permissions"]["allow"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "like_ours"),
+    [
+        ("Bash(gaia-sessions update *)", True),
+        ("Bash('/my place/gaia-sessions' update *)", True),
+        ("Bash(/opt/bin/gaia-sessions update *)", True),
+        ("Bash(my-gaia-sessions update *)", False),
+        ("Bash(gaia-sessions list *)", False),
+        ("Read(gaia-sessions update *)", False),
+        (None, False),
+    ],
+)
+def test_a_rule_of_another_installation_is_known_too(rule: object, *, like_ours: bool) -> None:
+    assert consent.is_like_ours(rule) is like_ours
 
 
 TOMLS = [

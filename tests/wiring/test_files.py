@@ -70,7 +70,7 @@ def test_installing_adds_ours_once_and_changes_nothing_else_that_is_said(setup: 
 
 @TAKEN_ROWS
 def test_installing_takes_no_byte_of_others_away(setup: Setup, row: Row) -> None:
-    if b"gaia_sessions" in (row.data or b""):
+    if b"every_event.py" in (row.data or b"") and row.left is not SAME:
         pytest.skip("our own bytes are in it")
     before(setup, row)
     setup.install()
@@ -98,11 +98,11 @@ def test_installing_again_writes_nothing(setup: Setup, row: Row) -> None:
 @TAKEN_ROWS
 def test_leaving_gives_the_original_bytes_back(setup: Setup, row: Row) -> None:
     before(setup, row).install()
-    ours_before = b"gaia_sessions" in (row.data or b"")
+    dead_before = b"/opt/gaia_sessions" in (row.data or b"")
 
     setup.uninstall()
 
-    assert setup.held() == (row.left if ours_before else row.data)
+    assert setup.held() == (row.left if dead_before else row.data)
     assert not setup.receipts.parent.exists(), "nothing of ours is left"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import shlex
 import shutil
 import subprocess
@@ -13,12 +14,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.errors import BadArgument
-from gaia_sessions.hooks import claude_tools
+from gaia_sessions.config import load, user_file
+from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
+from gaia_sessions.events import DELEGATE
+from gaia_sessions.hooks import HOOK, claude_tools
 from gaia_sessions.hooks import hosts as heard
 from gaia_sessions.wiring import ours
-from gaia_sessions.wiring.hosts import HOSTS
-from tests.wiring.conftest import Setup
+from gaia_sessions.wiring.doubts import matches
+from gaia_sessions.wiring.hosts import HOSTS, Places
+from tests.wiring.conftest import NOW, Setup
 from tests.wiring.settings_files import SCRIPT
 
 if TYPE_CHECKING:
@@ -32,12 +36,20 @@ EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--tr
     [
         EXEC,
         {"command": f"/usr/bin/python3 {SCRIPT}"},
-        {"command": f"'/usr/bin/python3' '{SCRIPT}' 2>>errors | tee -a said"},
-        {"command": "python3 /gone/gaia_sessions/hooks/pre_delegate.py"},
+        {"command": f"'/usr/bin/python3' '{SCRIPT}' --host=codex  --root /some/where\n"},
+        {"command": "/usr/bin/env python3 -sB /gone/gaia_sessions/hooks/pre_delegate.py"},
+        {"command": "/usr/bin/python3 /gone/whatever/hooks/every_event.py"},
+        {"command": "python3 $CLAUDE_PROJECT_DIR/tools/hooks/every_event.py"},
+        {"command": "gaia-sessions --root /some/where hook --track-tools"},
         {"command": "/usr/local/share/gaia-sessions/hooks/subagent_stop.py"},
         {"command": "gaia-sessions hook --host codex"},
         {"command": "/opt/bin/gaia-sessions", "args": ["hook"]},
         {"command": "python3 -m gaia_sessions hook"},
+        {
+            "command": "/usr/bin/python3",
+            "args": ["-P", "-c", ours.STARTER, "/gone/hooks/every_event.py", "--track-tools"],
+        },
+        {"command": shlex.join(["python3", "-c", ours.STARTER, SCRIPT, "--host", "codex"])},
     ],
 )
 def test_it_is_ours(entry: Json) -> None:
@@ -58,13 +70,54 @@ def test_it_is_ours(entry: Json) -> None:
         {"command": "python3 /opt/gaia_sessions/every_event.py"},
         {"command": "/opt/gaia_sessions/hooks/other.py"},
         {"command": "gaia-sessions list"},
+        {"command": "gaia-sessions --root hook"},
+        {"command": "python3 /gone/whatever/hooks/subagent_stop.py"},
         {"command": "echo gaia-sessions; hook"},
         {"command": "echo 'it is gaia-sessions hook"},
         {"type": "http", "url": "http://localhost/gaia-sessions hook"},
     ],
 )
 def test_it_is_not_ours(entry: Json) -> None:
+    assert (ours.is_ours(entry), ours.mentions_us(entry)) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "notify-my-phone --done && python3 /opt/gaia_sessions/hooks/subagent_stop.py"},
+        {"command": "python3 /opt/gaia_sessions/hooks/subagent_stop.py; beep"},
+        {"command": "python3 /opt/gaia_sessions/hooks/subagent_stop.py\nbeep"},
+        {"command": f"python3 {SCRIPT} 2>>errors | tee -a said"},
+        {"command": f"python3 {SCRIPT} > /dev/null"},
+        {"command": f"python3 {SCRIPT}&"},
+        {"command": f"python3 {SCRIPT} --host $(which)"},
+        {"command": f"python3 {SCRIPT} --host `which`"},
+        {"command": f"python3 {SCRIPT} --mine"},
+        {"command": f"python3 {SCRIPT} --host"},
+        {"command": f"GAIA_SESSIONS_ROOT=/some/where python3 {SCRIPT}"},
+        {"command": f"timeout 5 python3 {SCRIPT}"},
+        {"command": f"cat {SCRIPT}"},
+        {"command": f"sh -c 'python3 {SCRIPT}; beep'"},
+        {"command": f"python3 {SCRIPT} '"},
+        {"command": "sh", "args": ["-c", f"python3 {SCRIPT}"]},
+        {"command": "python3", "args": [SCRIPT, "&&", "beep"]},
+        {"command": "gaia-sessions hook || true"},
+        {"command": "python3", "args": ["-c", "beep()", SCRIPT]},
+        {"command": f"{shlex.join(['python3', '-c', ours.STARTER, SCRIPT])} && beep"},
+        {"command": "tee log | gaia-sessions hook"},
+    ],
+)
+def test_what_does_something_else_as_well_is_its_owners(entry: Json) -> None:
+    assert (ours.is_ours(entry), ours.mentions_us(entry)) == (False, True)
+
+
+def test_a_script_of_a_checkout_by_any_name_is_ours_while_it_is_there(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    (folder / "gaia_sessions" / "hooks").mkdir(parents=True)
+    entry: Json = {"command": f"python3 {folder}/hooks/subagent_stop.py"}
     assert not ours.is_ours(entry)
+    (folder / "gaia_sessions" / "hooks" / "__init__.py").write_bytes(b"")
+    assert ours.is_ours(entry)
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -73,7 +126,7 @@ def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, too
     words = ours.command_for(HOSTS[host], tools=tools)
     entry = ours.handler(HOSTS[host], words)
     assert (ours.is_ours(entry), ours.words_of(entry)) == (True, words)
-    assert [os.path.isabs(word) for word in words[:2]] == [True, True]
+    assert [os.path.isabs(words[0]), SCRIPT in words] == [True, True]
     assert entry["timeout"] == 5 * HOSTS[host].per_second
 
     shell = "args" not in entry
@@ -88,12 +141,62 @@ def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, too
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def run(host: str, words: list[str], place: Path, told: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """What ``host`` would start, as it would, from ``place``."""
+    entry = ours.handler(HOSTS[host], words)
+    shell = "args" not in entry
+    command = str(entry["command"]) if shell else ours.words_of(entry)
+    return subprocess.run(command, shell=shell, cwd=place, input=told, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_once_the_script_is_gone_nothing_happens(tmp_path: Path, host: str) -> None:
+    words = [str(tmp_path / "every_event.py") if word == SCRIPT else word for word in wanted(host)]
+    done = run(host, words, tmp_path, b'{"hook_event_name": "UserPromptSubmit", "session_id": "s"}')
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def wanted(host: str) -> list[str]:
+    return ours.command_for(HOSTS[host], tools=True)
+
+
+@pytest.mark.parametrize("host", ["claude-code", "codex"])
+def test_the_script_is_started_as_python_would_start_it(tmp_path: Path, host: str) -> None:
+    script, place = tmp_path / "it's here" / "every_event.py", tmp_path / "project"
+    tells = "import json, sys; print(json.dumps([__name__, __file__, sys.argv, sys.path[0], '' in sys.path]))"
+    for folder in (script.parent, place):
+        folder.mkdir()
+    script.write_text(tells, encoding="utf-8")
+    place.joinpath("json.py").write_text("raise SystemExit(2)", encoding="utf-8")
+    words = [str(script) if word == SCRIPT else word for word in wanted(host)]
+    options = words[words.index(str(script)) + 1 :]
+    done = run(host, words, place)
+    assert json.loads(done.stdout) == ["__main__", str(script), [str(script), *options], str(script.parent), False]
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_it_runs_from_a_checkout_and_from_where_a_wheel_puts_it(tmp_path: Path, *, installed: bool) -> None:
+    checkout = Path(SCRIPT).parents[1]
+    script = tmp_path / "share" / "gaia-sessions" / "hooks" / "every_event.py"
+    script.parent.mkdir(parents=True)
+    shutil.copy(SCRIPT, script)
+    words = [str(script) if installed and word == SCRIPT else word for word in wanted("claude-code")]
+    done = subprocess.run(
+        [*words, "--test"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(checkout) if installed else ""},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_a_virtual_environments_interpreter_stays_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     link = tmp_path / "bin" / "python"
     link.parent.mkdir()
     link.symlink_to(sys.executable)
     monkeypatch.setattr(sys, "executable", str(link))
-    assert ours.command_for(HOSTS["claude-code"], tools=False) == [str(link), SCRIPT]
+    assert ours.command_for(HOSTS["claude-code"], tools=False) == [str(link), "-P", "-c", ours.STARTER, SCRIPT]
 
 
 def test_a_path_with_blanks_and_quotes_is_one_word_to_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,6 +208,13 @@ def test_a_path_with_blanks_and_quotes_is_one_word_to_a_shell(tmp_path: Path, mo
     entry = ours.handler(host, ours.command_for(host, tools=False))
     assert shlex.split(str(entry["command"]))[0] == str(link)
     assert ours.is_ours(entry)
+
+
+def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
+    monkeypatch.setattr(sys, "executable", os.fsdecode(b"/opt/\xff/python"))
+    with pytest.raises(StoreFailure, match="no UTF-8"):
+        setup.install()
+    assert not setup.file.exists()
 
 
 def test_without_a_checkout_the_installed_script_is_named(tmp_path: Path) -> None:
@@ -133,6 +243,29 @@ def test_every_event_we_ask_for_is_one_that_its_module_hears(host: str) -> None:
     assert set(asked) <= set(heard.module_of(host).HEARD_BY["hook"])
 
 
+ALIASES = {"codex": {"Agent"}}
+"""Names by which a host's matchers know the tool, and its payloads do not."""
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, name: str) -> None:
+    host, module = HOSTS[name], heard.module_of(name)
+    asked = {"prompt": "do", "message": "do", "subagent_type": "a", "agent_name": "a", "description": "d"}
+    call: dict[str, Json] = {"hook_event_name": host.delegates, "session_id": "s", "tool_use_id": "t", "cwd": "/"}
+    config = load(setup.root, {})
+    kinds = {
+        tool: [
+            event["kind"]
+            for event in module.events_of(HOOK, {**call, "tool_name": tool, "tool_input": asked}, config, NOW)
+        ]
+        for tool in {*host.delegation, "Bash"}
+    }
+    taken = {tool for tool, told in kinds.items() if told == [DELEGATE]}
+    assert taken | ALIASES.get(name, set()) == set(host.delegation)
+    matcher = host.heard(tools=False)[host.delegates]
+    assert [tool for tool in host.delegation if not matches(matcher, tool)] == []
+
+
 def test_what_is_heard_of_tools_is_what_their_module_reads() -> None:
     assert set(HOSTS["claude-code"].tools) == set(claude_tools._KINDS)
 
@@ -145,9 +278,9 @@ def test_the_plugin_hears_what_the_settings_hear() -> None:
 
 @pytest.mark.parametrize("host", ["codex", "qwen-code", "gemini-cli"])
 def test_what_a_host_has_not_is_refused(tmp_path: Path, host: str) -> None:
-    with pytest.raises(BadArgument):
+    with pytest.raises(UsageError):
         Setup(tmp_path, host, "local").install()
-    with pytest.raises(BadArgument):
+    with pytest.raises(UsageError):
         Setup(tmp_path, host).install(report=True)
 
 
@@ -165,6 +298,26 @@ def test_users_folders_are_where_their_variables_say(
     assert setup.file == tmp_path / "codex" / "hooks.json"
 
 
+def test_without_home_the_systems_word_counts_and_without_that_nothing_is_written(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, away_from_home: Path
+) -> None:
+    def known(_: int) -> pwd.struct_passwd:
+        return pwd.struct_passwd(("me", "x", 1, 1, "", str(away_from_home), "/bin/sh"))
+
+    def unknown(_: int) -> pwd.struct_passwd:
+        raise KeyError
+
+    monkeypatch.setattr(pwd, "getpwuid", known)
+    for given in ({}, {"HOME": ""}, {"HOME": "relative"}):
+        assert Places(setup.root, given).state == f"{away_from_home}/.local/state/gaia-sessions"
+        assert user_file(given) == f"{away_from_home}/.config/gaia-sessions/config.toml"
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    for given in ({}, {"HOME": "relative"}):
+        assert user_file(given) == ""
+        with pytest.raises(BadSetting):
+            Places(setup.root, given)
+
+
 def test_folders_of_our_making_go_when_they_are_empty_and_stay_when_not(tmp_path: Path) -> None:
     setup = Setup(tmp_path, "codex")
     setup.install()
@@ -174,3 +327,21 @@ def test_folders_of_our_making_go_when_they_are_empty_and_stay_when_not(tmp_path
     setup.file.with_name("config.toml").write_bytes(b"")
     setup.uninstall()
     assert [path.name for path in setup.file.parent.iterdir()] == ["config.toml"]
+
+
+@pytest.mark.parametrize("first", ["project", "local"])
+@pytest.mark.parametrize("later", ["project", "local"])
+def test_the_folder_we_made_goes_with_whichever_scope_leaves_last(tmp_path: Path, first: str, later: str) -> None:
+    setup = Setup(tmp_path)
+    for setup.scope in (first, "local" if first == "project" else "project"):
+        setup.install()
+    for setup.scope in (later, "local" if later == "project" else "project"):
+        setup.uninstall()
+    assert list(setup.project.iterdir()) == []
+
+
+def test_it_goes_with_our_own_settings_too_if_those_came_later(setup: Setup) -> None:
+    setup.install()
+    setup.install(report=True)
+    setup.uninstall()
+    assert list(setup.project.iterdir()) == []

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_sessions.hooks.hosts import CLAUDE_CODE
 from gaia_sessions.wiring import jsontext
 from gaia_sessions.wiring.entries import allowed, cleared, disallowed, wired
-from gaia_sessions.wiring.hosts import CLAUDE_CODE, HOSTS
+from gaia_sessions.wiring.hosts import HOSTS
 from gaia_sessions.wiring.jsontext import Text, parse
 from gaia_sessions.wiring.splice import appended, removed, replaced
 

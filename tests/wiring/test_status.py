@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from gaia_sessions.wiring import doubts
 from gaia_sessions.wiring.hosts import HOSTS
 from gaia_sessions.wiring.status import standing
 from tests.wiring.conftest import Setup
+from tests.wiring.settings_files import SCRIPT
 
 if TYPE_CHECKING:
     from gaia_sessions.wiring.status import Installed, Standing
@@ -38,8 +40,8 @@ def row(setup: Setup) -> Installed:
     return found
 
 
-def hear(setup: Setup, at: str = LATER, event: str = "Stop", hook: str = "hook") -> None:
-    log.write(setup.root, hook, {"at": at, "event": event})
+def hear(setup: Setup, at: str = LATER, event: str = "Stop", hook: str = "hook", **more: object) -> None:
+    log.write(setup.root, hook, {"at": at, "event": event, **more})
 
 
 def edit(setup: Setup, change: Any) -> None:
@@ -75,6 +77,7 @@ def test_what_was_just_installed_is_complete_and_was_never_heard(tmp_path: Path,
         "problem": None,
         "command": answer["command"],
         "track_tools": False,
+        "allow_report": False,
         "missing": [],
         "installed_at": "2026-01-08T18:05:30.123456Z",
     }
@@ -98,6 +101,7 @@ def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> No
     Path(log.folder_of(setup.root), "hook.log.old").write_text("torn {\n[]\n", encoding="utf-8")
 
     assert look(setup)["heard"] == {"PreToolUse": EARLIER, "Stop": LATER}
+    assert look(setup)["heard_from"] == {"claude-code": {"PreToolUse": EARLIER, "Stop": LATER}}
     assert codes(setup) == []
 
 
@@ -154,7 +158,82 @@ def test_two_hosts_are_not(setup: Setup) -> None:
     setup.host = "codex"
     setup.install()
     hear(setup)
+    hear(setup, host="codex")
     assert codes(setup) == []
+
+
+def test_one_host_that_is_heard_does_not_speak_for_another(setup: Setup) -> None:
+    setup.install()
+    setup.host = "codex"
+    setup.install()
+    hear(setup, LATER, "Stop", host="claude-code")
+    hear(setup, EARLIER, "Stop", host="codex")
+    found = look(setup)
+    assert found["heard"] == {"Stop": LATER}
+    assert found["heard_from"] == {"claude-code": {"Stop": LATER}, "codex": {"Stop": EARLIER}}
+    assert [(warned["code"], warned["file"]) for warned in found["warnings"]] == [(doubts.NEVER_FIRED, str(setup.file))]
+
+
+@pytest.mark.parametrize("folder", ["gaia_sessions", "renamed"])
+def test_every_script_that_is_gone_is_named_once_whatever_its_checkout_was_called(setup: Setup, folder: str) -> None:
+    gone = {"type": "command", "command": f"python3 /opt/{folder}/hooks/every_event.py"}
+    setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}], "SessionEnd": [{"hooks": [gone]}]}}).encode())
+    hear(setup)
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], row(setup)["state"]) == (doubts.MISSING_SCRIPT, "elsewhere")
+    assert warned["message"].endswith("is gone; Python then ends with 2, which hosts take for a refusal")
+
+
+def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_told(setup: Setup) -> None:
+    setup.install()
+    hear(setup)
+    setup.put((setup.held() or b"").replace(SCRIPT.encode(), b"/gone/hooks/every_event.py"))
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], row(setup)["state"]) == (doubts.MISSING_SCRIPT, "elsewhere")
+    assert "the hooks do nothing then" in warned["message"]
+    setup.uninstall()
+    assert codes(setup) == []
+
+
+def test_a_path_that_only_a_shell_can_tell_is_not_called_gone(setup: Setup) -> None:
+    entry = {"type": "command", "command": "python3 $CLAUDE_PROJECT_DIR/hooks/every_event.py"}
+    setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [entry]}]}}).encode())
+    hear(setup)
+    assert codes(setup) == []
+
+
+@pytest.mark.parametrize("event", ["Stop", "PreToolUse"])
+def test_a_command_of_somebodys_own_with_ours_in_it_is_a_warning(setup: Setup, event: str) -> None:
+    mixed = {"type": "command", "command": f"beep && python3 {SCRIPT}"}
+    setup.put(json.dumps({"hooks": {event: [{"hooks": [mixed]}]}}).encode())
+    assert (row(setup)["state"], codes(setup)) == ("absent", [doubts.MIXED_ENTRY])
+    assert "mixed_entry" in setup.install()["remarks"]
+    hear(setup)
+    assert codes(setup) == [doubts.MIXED_ENTRY]
+
+
+def test_a_mixed_command_whose_script_is_gone_is_told_apart(setup: Setup) -> None:
+    mixed = {"type": "command", "command": "beep && python3 /gone/hooks/every_event.py"}
+    setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [mixed]}]}}).encode())
+    assert codes(setup) == [doubts.BROKEN_MIXED_ENTRY, doubts.MIXED_ENTRY]
+
+
+def test_a_setting_of_ours_that_means_nothing_is_told(setup: Setup) -> None:
+    path = setup.project / ".claude" / "gaia-sessions.toml"
+    setup.put(None)
+    path.write_text("hooks.enable = false\n", encoding="utf-8")
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], warned["file"]) == (doubts.BAD_SETTING, str(path))
+    assert "unknown setting hooks.enable; did you mean hooks.enabled?" in warned["message"]
+
+
+def test_what_sub_agents_were_allowed_is_told(setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gaia-sessions").write_bytes(b"")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    setup.install(report=True)
+    assert row(setup)["allow_report"] is True
+    setup.install()
+    assert row(setup)["allow_report"] is False
 
 
 def test_two_entries_in_one_file_are_once_too_often(setup: Setup) -> None:

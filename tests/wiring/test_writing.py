@@ -15,11 +15,15 @@ import pytest
 
 from gaia_sessions.errors import SessionsError, StoreFailure, exit_code
 from gaia_sessions.stores import foreign
+from tests.wiring.settings_files import WIRED_BY_HAND, told
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.wiring.conftest import Setup
+
+HAND_MADE = told({"hooks": WIRED_BY_HAND, "model": "opus"}, "\t")
+"""What only a receipt can give back."""
 
 DATA = b'{\n  "model": "opus"\n}\n'
 
@@ -63,6 +67,18 @@ def test_the_owner_stays(setup: Setup) -> None:
     os.chown(setup.put(DATA).file, nobody.pw_uid, nobody.pw_gid)
     setup.install()
     assert (setup.file.stat().st_uid, setup.file.stat().st_gid) == (nobody.pw_uid, nobody.pw_gid)
+
+
+def test_attributes_of_the_file_stay(setup: Setup) -> None:
+    setup.put(DATA)
+    try:
+        os.setxattr(setup.file, "user.note", b"mine\xff")
+    except OSError:
+        pytest.skip("a file system without attributes")
+    setup.install()
+    assert os.getxattr(setup.file, "user.note") == b"mine\xff"
+    setup.uninstall()
+    assert os.getxattr(setup.file, "user.note") == b"mine\xff"
 
 
 @pytest.mark.parametrize("chain", [1, 2])
@@ -148,17 +164,17 @@ def test_what_somebody_else_wrote_meanwhile_is_not_removed(setup: Setup) -> None
 
 def test_what_a_killed_writer_left_long_ago_is_swept_and_nothing_else(setup: Setup) -> None:
     folder = setup.put(DATA).file.parent
-    left, young, others = (
-        folder / name for name in (f".{setup.file.name}.{'a' * 16}.tmp", f".{setup.file.name}.{'b' * 16}.tmp", ".x.tmp")
-    )
-    for path in (left, young, others):
+    name = f".{setup.file.name}"
+    left, young = folder / f"{name}.{'a' * 16}.tmp", folder / f"{name}.{'b' * 16}.tmp"
+    others = [folder / other for other in (".x.tmp", f"{name}.my-notes-on-them.tmp", f"{name}.{'A' * 16}.tmp")]
+    for path in (left, young, *others):
         path.write_bytes(b"torn")
-    for path in (left, others):
+    for path in (left, *others):
         os.utime(path, (0, 0))
 
     setup.install()
 
-    assert [path.exists() for path in (left, young, others)] == [False, True, True]
+    assert [path.exists() for path in (left, young, *others)] == [False, True, True, True, True]
 
 
 INSTALLS = """
@@ -166,8 +182,69 @@ import os, sys
 from datetime import UTC, datetime
 from gaia_sessions.wiring import installing
 from gaia_sessions.wiring.hosts import Places
-installing.install(Places(sys.argv[1], os.environ), installing.Wish("claude-code", "project"), datetime.now(UTC))
+wish = installing.Wish("claude-code", "project", tools="tools" in sys.argv)
+installing.install(Places(sys.argv[1], os.environ), wish, datetime.now(UTC))
 """
+
+
+def test_installations_at_once_leave_a_receipt_that_gives_the_original_back(setup: Setup) -> None:
+    setup.put(HAND_MADE)
+    running = [subprocess.Popen([sys.executable, "-c", INSTALLS, setup.root, tools]) for tools in ("", "tools") * 3]
+    assert [process.wait() for process in running] == [0] * 6
+    setup.uninstall()
+    assert (setup.held(), setup.receipts.parent.exists()) == (HAND_MADE, False)
+
+
+def test_of_an_installation_that_failed_nothing_stays(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(setup.put(HAND_MADE), monkeypatch)
+    assert not setup.receipts.parent.exists()
+
+
+def test_a_second_installation_that_fails_leaves_the_receipt_of_the_first(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.put(HAND_MADE).install()
+    kept = {path: path.read_bytes() for path in setup.receipts.rglob("*") if path.is_file()}
+    refuse(setup, monkeypatch)
+    assert {path: path.read_bytes() for path in setup.receipts.rglob("*") if path.is_file()} == kept
+    setup.uninstall()
+    assert setup.held() == HAND_MADE
+
+
+def refuse(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation with other options than the last, which the system refuses."""
+
+    def full(*_: object) -> None:
+        raise StoreFailure("write", str(setup.file), "no space left")
+
+    with monkeypatch.context() as refused:
+        refused.setattr(foreign, "write", full)
+        with pytest.raises(StoreFailure):
+            setup.install(tools=True)
+
+
+def test_a_second_installation_that_is_killed_leaves_both_to_be_known_again(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    setup.put(HAND_MADE).install()
+    with monkeypatch.context() as killed:
+        killed.setattr(foreign, "write", kill)
+        with pytest.raises(KeyboardInterrupt):
+            setup.install(tools=True)
+    setup.uninstall()
+    assert (setup.held(), setup.receipts.parent.exists()) == (HAND_MADE, False)
+
+
+def test_where_no_lock_can_be_had_leaving_is_possible_all_the_same(setup: Setup) -> None:
+    setup.put(DATA).install()
+    state = setup.receipts.parent
+    shutil.rmtree(state)
+    state.write_bytes(b"in the way")
+    setup.uninstall()
+    assert "hooks" not in setup.said()
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace to stop the kernel at one call")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,10 +11,12 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.clock import utc_now
+from gaia_sessions.errors import UsageError, well_formed
+from gaia_sessions.hooks import hosts as heard
 from gaia_sessions.project import find_root, working_directory
 from gaia_sessions.views import wired
 from gaia_sessions.wiring import installing
-from gaia_sessions.wiring.hosts import CLAUDE_CODE, HOSTS, PROJECT, SCOPES, Places
+from gaia_sessions.wiring.hosts import HOSTS, LOCAL, PROJECT, SCOPES, USER, Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,19 +25,38 @@ if TYPE_CHECKING:
     from gaia_sessions.wiring.installing import Answer
 
 _WHOSE = {
-    "user": "In your own settings, for every project.",
-    "project": "In the project's settings, which the team shares.  [default]",
-    "local": "In the project's settings that are yours alone.",
+    USER: "In your own settings, for every project.",
+    PROJECT: "In the project's settings, which the team shares.  [default]",
+    LOCAL: "In the project's settings that are yours alone.",
 }
 
 
+class _Host(click.Choice[str]):
+    """A host whose settings we write; of one that is wired by hand it is said that there is a way."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        if value in heard.HOSTS and value not in HOSTS:
+            raise UsageError(f"{value} is wired by hand", "hooks/README.md says how, under Other hosts")
+        return super().convert(value, param, ctx)
+
+
 def _where(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options by which a settings file is named."""
+    """The options by which a settings file is named: ``function`` gets one ``scope``."""
+
+    @wraps(function)
+    def of_one(call: Call, **options: Any) -> object:  # noqa: ANN401  # as click gives them
+        named = [scope for scope in SCOPES if options.pop(scope)]
+        if len(named) > 1:
+            raise UsageError("--" + " and --".join(named) + " at once", "name one; install in the other after it")
+        return function(call, scope=named[0] if named else PROJECT, **options)
+
+    taken: Callable[..., Any] = of_one
     for scope in reversed(SCOPES):
-        function = click.option(f"--{scope}", "scope", flag_value=scope, help=_WHOSE[scope])(function)
-    hosts = click.Choice(list(HOSTS))
+        taken = click.option(f"--{scope}", scope, is_flag=True, help=_WHOSE[scope])(taken)
     told = "Whose settings.  [default: claude-code]"
-    return click.option("--host", type=hosts, default=CLAUDE_CODE, metavar="NAME", help=told)(function)
+    return click.option(
+        "--host", type=_Host(list(HOSTS)), default=heard.CLAUDE_CODE, metavar="|".join(HOSTS), help=told
+    )(taken)
 
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Write nothing; print the difference as a patch.")
@@ -50,21 +72,21 @@ def command(call: Call) -> None:
 @click.option("--track-tools", is_flag=True, help="Also follow what sub-agents do with their tools.")
 @click.option("--allow-report", is_flag=True, help="Allow sub-agents to report with our command, and tell them of it.")
 @_DRY_RUN
-def install(call: Call, scope: str | None, host: str, *, track_tools: bool, allow_report: bool, dry_run: bool) -> None:
+def install(call: Call, scope: str, host: str, *, track_tools: bool, allow_report: bool, dry_run: bool) -> None:
     """Put the hooks into the settings; nothing else in there changes.
 
-    Installing again with other options replaces our entries and nobody else's.
+    Installing again with other options replaces our entries and nobody else's, and takes back what is not asked for.
     """
-    wish = installing.Wish(host, scope or PROJECT, tools=track_tools, report=allow_report)
+    wish = installing.Wish(host, scope, tools=track_tools, report=allow_report)
     _say(call, installing.install(_places(call), wish, utc_now(), dry_run=dry_run))
 
 
 @declare("hooks uninstall", "hooks uninstall --host codex --user --dry-run")
 @_where
 @_DRY_RUN
-def uninstall(call: Call, scope: str | None, host: str, *, dry_run: bool) -> None:
+def uninstall(call: Call, scope: str, host: str, *, dry_run: bool) -> None:
     """Take the hooks out of the settings; what nobody changed since is as it was to the last byte."""
-    _say(call, installing.uninstall(_places(call), installing.Wish(host, scope or PROJECT), dry_run=dry_run))
+    _say(call, installing.uninstall(_places(call), installing.Wish(host, scope), dry_run=dry_run))
 
 
 @declare("hooks status", "hooks status --json")
@@ -74,7 +96,7 @@ def status(call: Call) -> None:
 
     found = standing(_places(call).root, os.environ)
     if call.as_json:
-        output.say_json(found)
+        output.say_json(_expressible(found))
     else:
         output.say_all(wired.stands(found, utc_now()))
 
@@ -85,9 +107,18 @@ def _places(call: Call) -> Places:
 
 def _say(call: Call, answer: Answer) -> None:
     if call.as_json:
-        output.say_json(answer)
+        output.say_json(_expressible(answer))
     else:
         output.say_all(wired.changed(answer))
+
+
+def _expressible(value: Any) -> Any:  # noqa: ANN401  # whatever JSON has
+    """``value`` as UTF-8 can have it: paths, and what others wrote into their settings, may hold anything."""
+    if isinstance(value, dict):
+        return {_expressible(key): _expressible(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_expressible(inner) for inner in value]
+    return well_formed(value) if isinstance(value, str) else value
 
 
 for _part in (install, uninstall, status):

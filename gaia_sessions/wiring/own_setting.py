@@ -1,0 +1,64 @@
+"""Our own setting that sub-agents are told the command to report with: when it comes, and when it goes.
+
+Owns that it is on as long as any settings file that shares it has our permission rule, and off after the last.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import config
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.stores import foreign
+
+from . import consent, receipts
+from .changes import MADE, Change, folders_made
+from .entries import allows
+from .hosts import USER
+from .receipts import LIMIT, Receipt
+from .settings import load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .hosts import Host, Places
+
+RULES, SETTING = "rules", "setting"
+"""What the note of a receipt has: the rules we granted, the file of the setting we turned on."""
+
+
+def turned_on(places: Places, host: Host, scope: str) -> tuple[str | None, list[Change]]:
+    """The file in which the setting is on by us, None if it is somebody else's word, and what it takes.
+
+    Raises ``BadSetting`` if it says otherwise, or has no place for a line.
+    """
+    path = config.user_file(places.variables) if scope == USER else config.project_file(places.root)
+    data = foreign.read(path, LIMIT)
+    after = consent.granted(path, data)
+    if after == data:
+        return (path if receipts.find(places.state, path) else None), []
+    made = folders_made(path, places.files_of(host), places.state)
+    return path, [Change(path, data, after, Receipt.of(data, data, after, {MADE: list(made)}))]
+
+
+def turned_off(places: Places, host: Host, scope: str, path: str | None) -> list[Change]:
+    """What it takes to have the setting in ``path`` off when ``scope`` no longer needs it: nothing if another does."""
+    others = (other for other in host.files if other != scope)
+    if path is None or any(_needs(places, host, other, path) for other in others):
+        return []
+    data, kept = foreign.read(path, LIMIT), receipts.find(places.state, path)
+    if data is None or kept is None:
+        return []
+    after = kept.left if kept.is_untouched(data) else consent.withdrawn(path, data)
+    return [Change(path, data, after, made=kept.texts(MADE))]
+
+
+def _needs(places: Places, host: Host, scope: str, path: str) -> bool:
+    """Whether the settings of ``scope`` have our rule, and rely on the setting in ``path``."""
+    file = places.file_of(host, scope)
+    kept = receipts.find(places.state, file)
+    if kept is None or kept.text(SETTING) != path:
+        return False
+    try:
+        text = load(file, host).text
+    except SessionsError:  # it may well be in there
+        return True
+    rules = kept.texts(RULES)
+    return not rules or any(allows(text, rule) for rule in rules)

@@ -1,0 +1,150 @@
+"""Files of others: changed whole or not at all, by their real name, with their mode, never over others' words."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.errors import StoreFailure, TooLarge
+from gaia_sessions.stores import atomic, foreign
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gaia_sessions.stores.directory import Directory
+
+CHANGED = "somebody else changed it meanwhile"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "settings.json"
+
+
+def entries(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_what_is_read_is_what_is_there_and_none_where_nothing_is(file: Path) -> None:
+    assert foreign.read(str(file), 10) is None
+    assert foreign.read(str(file / "below"), 10) is None
+    file.write_bytes(b"12345")
+    assert foreign.read(str(file), 5) == b"12345"
+    with pytest.raises(TooLarge):
+        foreign.read(str(file), 4)
+
+
+@pytest.mark.parametrize("held", [b"", b"old", None])
+def test_it_is_written_over_what_the_caller_read(file: Path, held: bytes | None) -> None:
+    if held is not None:
+        file.write_bytes(held)
+    foreign.write(str(file), held, b"new")
+    assert entries(file.parent) == {file.name: b"new"}
+
+
+@pytest.mark.parametrize(
+    ("read", "held"),
+    [
+        (b"", b"theirs"),
+        (b"", None),
+        (None, b""),
+        (None, b"theirs"),
+        (b"old", b""),
+        (b"old", b"olden"),
+        (b"old", b"own"),
+        (b"old", None),
+    ],
+)
+def test_it_is_written_over_nothing_else(file: Path, read: bytes | None, held: bytes | None) -> None:
+    if held is not None:
+        file.write_bytes(held)
+    before = entries(file.parent)
+    with pytest.raises(StoreFailure, match=CHANGED):
+        foreign.write(str(file), read, b"ours")
+    assert entries(file.parent) == before
+
+
+@pytest.mark.parametrize(("read", "held"), [(b"", b"theirs"), (b"old", b"olden"), (b"old", b"own")])
+def test_nothing_else_is_removed(file: Path, read: bytes, held: bytes) -> None:
+    file.write_bytes(held)
+    with pytest.raises(StoreFailure, match=CHANGED):
+        foreign.remove(str(file), read)
+    assert entries(file.parent) == {file.name: held}
+
+
+def test_a_change_while_the_new_content_is_written_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_bytes(b"")
+    write_new = atomic.write_new
+
+    def slowly(folder: Directory, *words: object, **options: object) -> None:
+        write_new(folder, *words, **options)  # type: ignore[arg-type]  # passed on as they came
+        file.write_bytes(b"theirs")
+
+    monkeypatch.setattr(atomic, "write_new", slowly)
+    with pytest.raises(StoreFailure, match=CHANGED):
+        foreign.write(str(file), b"", b"ours")
+    assert entries(file.parent) == {file.name: b"theirs"}
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o755])
+def test_the_mode_stays_whatever_the_umask(file: Path, mode: int) -> None:
+    file.write_bytes(b"old")
+    file.chmod(mode)
+    before = os.umask(0o077)
+    try:
+        foreign.write(str(file), b"old", b"new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.stat().st_mode) == mode
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_new_file_has_the_mode_that_the_umask_says(file: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        foreign.write(str(file), None, b"new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.stat().st_mode) == mode
+
+
+def test_a_link_stays_one(file: Path, tmp_path: Path) -> None:
+    target = tmp_path / "dotfiles"
+    target.write_bytes(b"old")
+    file.symlink_to(target)
+    foreign.write(str(file), b"old", b"new")
+    assert (file.is_symlink(), target.read_bytes()) == (True, b"new")
+
+
+def test_removing_is_of_what_was_read(file: Path) -> None:
+    file.write_bytes(b"old")
+    foreign.remove(str(file), b"old")
+    assert entries(file.parent) == {}
+
+
+def test_a_disk_that_does_not_confirm_leaves_the_old_content(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    file.write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(StoreFailure, match="Input/output error"):
+        foreign.write(str(file), b"old", b"new")
+    assert entries(file.parent) == {file.name: b"old"}
+
+
+def test_what_a_killed_writer_left_long_ago_goes_with_the_next_writing(file: Path) -> None:
+    file.write_bytes(b"old")
+    left, young, others = (
+        file.with_name(name)
+        for name in (f".{file.name}.{'a' * 16}.tmp", f".{file.name}.{'b' * 16}.tmp", f".x.{'a' * 16}.tmp")
+    )
+    for path in (left, young, others):
+        path.write_bytes(b"torn")
+    for path in (left, others):
+        os.utime(path, (0, 0))
+    foreign.write(str(file), b"old", b"new")
+    assert [path.exists() for path in (left, young, others)] == [False, True, True]
