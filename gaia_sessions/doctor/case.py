@@ -13,8 +13,9 @@ from gaia_sessions import config
 from gaia_sessions.clock import FUTURE_TOLERANCE, read_time
 from gaia_sessions.errors import CorruptSession, SessionsError
 from gaia_sessions.lifecycle.reconciling import reconcile
-from gaia_sessions.log import lines, sessions_over
+from gaia_sessions.logged import lines, sessions_over
 from gaia_sessions.record import has_newer_schema, is_open
+from gaia_sessions.stores import root as roots
 from gaia_sessions.stores.files import FileStore
 
 from . import tree
@@ -66,6 +67,15 @@ class Case:
         installed = shutil.which("gaia-sessions", path=self.environ.get("PATH"))
         ours = ["gaia-sessions"] if installed else [sys.executable, "-m", "gaia_sessions"]
         return shell(*ours, "--root", self.root, *words)
+
+    @cached_property
+    def is_ours(self) -> bool:
+        """Whether the root is for us to mend; true where there is none yet."""
+        root = roots.opened(self.root)
+        if root is None:
+            return True
+        with root:
+            return roots.is_ours(root) or roots.may_mark(root)
 
     @cached_property
     def entries(self) -> list[tree.Entry]:

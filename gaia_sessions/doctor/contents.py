@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.clock import read_time
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
-from gaia_sessions.lifecycle.news import WAITS_FOR_KEY
+from gaia_sessions.ids import is_agent_id
+from gaia_sessions.lifecycle.news import has_waited_too_long
 from gaia_sessions.lifecycle.verdicts import CLOSING, UNSURE
 from gaia_sessions.record import is_open
-from gaia_sessions.stores import index
+from gaia_sessions.stores import atomic, index
 from gaia_sessions.stores import root as roots
 from gaia_sessions.stores.sweep import LEFTOVER
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .tree import Entry
 
 _ONLY_CORRUPT = ("cleanup", "--hours", "1000000", "--corrupt")
-_TEMPORARY = ".tmp"
 
 
 def corrupt(case: Case) -> Finding:
@@ -44,7 +43,7 @@ def readable(case: Case) -> Finding:
         newer = case.records.newer
         return fine("readable", f"all, but {len(newer)} of a later version, for showing only" if newer else "all")
     me = str(os.geteuid())
-    return ailing("readable", some(found.values()), shell("sudo", "chown", "-R", me, case.root))
+    return ailing("readable", some(found.values()), shell("sudo", "chown", "-R", me, os.path.realpath(case.root)))
 
 
 def times(case: Case) -> Finding:
@@ -110,7 +109,7 @@ def _is_wrong(case: Case, agent_id: str, marked: set[str], named: set[str]) -> b
 
 
 def leftovers(case: Case) -> Finding:
-    """What killed processes left: temporary files, sessions half made, sessions half removed."""
+    """What killed processes left: temporary files, sessions half made, sessions half removed; by the names we give."""
     found = [entry.path for entry in case.entries if _is_left(case, entry)]
     if not found:
         return fine("leftovers", "none")
@@ -122,9 +121,9 @@ def leftovers(case: Case) -> Finding:
 def _is_left(case: Case, entry: Entry) -> bool:
     folder, name = os.path.split(entry.path)
     if folder == os.path.join(case.root, roots.TRASH):  # what is moved there keeps its age, the folder does not
-        return _is_old(case, os.stat(folder).st_mtime)
-    staged = folder == os.path.join(case.root, roots.STAGE)
-    temporary = not entry.is_folder and name.startswith(".") and name.endswith(_TEMPORARY)
+        return atomic.without_chance(name) != "" and _is_old(case, os.stat(folder).st_mtime)
+    staged = folder == os.path.join(case.root, roots.STAGE) and is_agent_id(atomic.without_chance(name))
+    temporary = not entry.is_folder and atomic.is_temporary(name)
     return (staged or (temporary and not _is_inside(case, folder))) and _is_old(case, entry.changed)
 
 
@@ -139,7 +138,7 @@ def _is_old(case: Case, changed: float) -> bool:
 
 
 def inbox(case: Case) -> Finding:
-    """Events that wait are applied by whoever writes next; those that nobody could join are dropped after a day."""
+    """Events that wait are applied by whoever writes next, as soon as they can be: for a day all is as it should be."""
     waiting = list(case.store.deferred())
     late = [name for name, event in waiting if _has_waited(case, event)]
     if not late:
@@ -154,6 +153,6 @@ def _has_waited(case: Case, event: dict[str, Json] | SessionsError) -> bool:
     if isinstance(event, SessionsError):
         return True
     try:
-        return case.now - read_time(event.get("at")) > WAITS_FOR_KEY
+        return has_waited_too_long(event, case.now)
     except ValueError:
         return True

@@ -1,7 +1,8 @@
 """The examination: every check once, what ``--fix`` may do about what it finds, and the checks again.
 
 Owns the table of checks and the table of safe mends. A check that fails itself is a finding like any other:
-one that cannot be made hides none of the rest.
+one that cannot be made hides none of the rest. In a folder that others use as well nothing is mended as a whole, by us
+or by a command that we name.
 """
 
 from __future__ import annotations
@@ -96,9 +97,14 @@ def _findings(case: Case) -> list[Finding]:
 
 def _checked(name: str, check: Check, case: Case) -> Finding:
     try:
-        return check(case)
+        found = check(case)
+        return found if found["ok"] or name not in OF_THE_WHOLE_ROOT or case.is_ours else _left_alone(found)
     except Exception as error:  # noqa: BLE001  # whatever is wrong here, the other checks may say why
         return ailing(name, f"could not be checked: {type(error).__name__}: {error}", None)
+
+
+def _left_alone(found: Finding) -> Finding:
+    return ailing(found["name"], f"{found['found']}; others keep files there too, so that is left to you", None)
 
 
 def _mended(name: str, case: Case) -> str:
@@ -133,6 +139,8 @@ MENDS: dict[str, Mend] = {
     "leftovers": _tend,
     "inbox": _apply,
 }
+OF_THE_WHOLE_ROOT = frozenset([*MENDS, "owner", "readable", "corrupt"])
+"""The checks whose mends, made by us or by hand, would touch what others have in the root."""
 
 
 def _told(root: str | None, checks: list[Finding], fixed: list[Mended]) -> Examined:

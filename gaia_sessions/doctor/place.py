@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 
 from gaia_sessions.stores.mounts import NETWORK, kind_at
 
 from .findings import ailing, counted, fine, shell, some
+from .tree import OF_THE_USER, is_the_users
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .case import Case
     from .findings import Finding
-    from .tree import Entry
 
-_MOVE = 'export GAIA_SESSIONS_ROOT="$HOME/.local/state/gaia-sessions/sessions"'
+_MOVE = "keep them elsewhere: GAIA_SESSIONS_ROOT names the place, to the host as well, for its hooks know no other"
 _LEAST_SPACE = 16 << 20
-_OF_THE_USER = ".config.toml"
 _IGNORE = ".gitignore"
 
 
@@ -27,21 +27,22 @@ def root(case: Case) -> Finding:
         above = _nearest(case.root)
         if os.access(above, os.W_OK | os.X_OK):
             return fine("root", f"{case.root}: not there yet, the first session makes it")
-        return ailing("root", f"{case.root}: not there, and {above} may not be written to", _MOVE)
+        return ailing("root", f"{case.root}: not there, and {above} may not be written to; {_MOVE}", None)
     if not os.path.isdir(case.root):
-        return ailing("root", f"{case.root}: not a directory", _MOVE)
+        return ailing("root", f"{case.root}: not a directory; {_MOVE}", None)
     if os.access(case.root, os.R_OK | os.W_OK | os.X_OK):
         return fine("root", f"{case.root}: {counted(case.records.total, 'session')}")
     return ailing("root", f"{case.root}: may not be read or written to", _give_to(_me(), case.root))
 
 
 def space(case: Case) -> Finding:
+    """What to do without is for whoever owns the disk to say: sessions are a few kilobytes each."""
     found = os.statvfs(_nearest(case.root))
     free = found.f_bavail * found.f_frsize
     told = f"{free >> 20} MiB free" + (f", {found.f_favail} files" if found.f_files else "")
     if free >= _LEAST_SPACE and (found.f_favail or not found.f_files):
         return fine("space", told)
-    return ailing("space", told, case.command("cleanup", "--hours", "0"))
+    return ailing("space", f"{told} at {_nearest(case.root)}; make room there", None)
 
 
 def file_system(case: Case) -> Finding:
@@ -49,7 +50,7 @@ def file_system(case: Case) -> Finding:
     kind = kind_at(case.root)
     if kind not in NETWORK:
         return fine("file_system", kind or "the system does not tell its kind")
-    return ailing("file_system", f"{kind}: locks and renames over a network lose writes", _MOVE)
+    return ailing("file_system", f"{kind}: locks and renames over a network lose writes; {_MOVE}", None)
 
 
 def owner(case: Case) -> Finding:
@@ -63,15 +64,21 @@ def owner(case: Case) -> Finding:
 
 def modes(case: Case) -> Finding:
     """Every directory 0700 and every file 0600, but for what the user writes there."""
-    stray = [entry for entry in case.entries if entry.mode != entry.wanted and not _is_the_users(case, entry)]
+    stray = [entry for entry in case.entries if entry.mode != entry.wanted and not is_the_users(case.root, entry.path)]
     if not stray:
         return fine("modes", f"{_entries(len(case.entries))}, all private")
     told = some(f"{entry.path} ({entry.mode:o})" for entry in stray)
-    parts = ("-type", "d", "-exec", "chmod", "700", "{}", "+", "-o", "-type", "f", "-exec", "chmod", "600", "{}", "+")
     mine = all(os.geteuid() in (entry.owner, 0) for entry in stray)
-    return ailing(
-        "modes", f"{_entries(len(stray))} not private: {told}", shell("find", case.root, *parts), fixable=mine
-    )
+    return ailing("modes", f"{_entries(len(stray))} not private: {told}", _privately(case.root), fixable=mine)
+
+
+def _privately(root: str) -> str:
+    """The command for what ``--fix`` does; ``find`` would not look behind a link, and reads a path as a pattern."""
+    real = os.path.realpath(root)
+    spared = re.sub(r"([][*?\\])", r"\\\1", os.path.join(real, OF_THE_USER))
+    spare = ("-path", spared, "-prune", "-o")
+    parts = ("-type", "d", "-exec", "chmod", "700", "{}", "+", "-o", "-type", "f", "-exec", "chmod", "600", "{}", "+")
+    return shell("find", real, *spare, *parts)
 
 
 def ignored(case: Case) -> Finding:
@@ -80,10 +87,6 @@ def ignored(case: Case) -> Finding:
     if not case.entries or os.path.exists(path):
         return fine("ignored", "by version control")
     return ailing("ignored", f"{path} is missing", f"(umask 077 && {shell('echo', '*')} > {shell(path)})", fixable=True)
-
-
-def _is_the_users(case: Case, entry: Entry) -> bool:
-    return entry.path == os.path.join(case.root, _OF_THE_USER)
 
 
 def _entries(number: int) -> str:
@@ -98,7 +101,7 @@ def _nearest(path: str) -> str:
 
 
 def _give_to(user: str, path: str) -> str:
-    return shell("sudo", "chown", "-R", user, path)
+    return shell("sudo", "chown", "-R", user, os.path.realpath(path))
 
 
 def _me() -> str:

@@ -9,8 +9,15 @@ import os
 import stat
 from typing import NamedTuple
 
+OF_THE_USER = ".config.toml"
+"""What the user writes in a root that is no project's, with whatever mode they like."""
+
 _FOLDER = 0o700
 _FILE = 0o600
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -30,13 +37,18 @@ class Entry(NamedTuple):
         return _FOLDER if self.is_folder else _FILE
 
 
+def is_the_users(root: str, path: str) -> bool:
+    """Whether ``path`` is what the user writes there."""
+    return path == os.path.join(root, OF_THE_USER)
+
+
 def walk(root: str) -> list[Entry]:
     """``root`` and what is below it; what goes meanwhile, links, and what is neither file nor folder are left out.
 
-    Raises ``OSError`` if the root itself cannot be looked at.
+    The root itself may be a link. Raises ``OSError`` if it cannot be looked at.
     """
     found = [_entry(root, os.stat(root))]
-    for folder, folders, files, fd in os.fwalk(root):
+    for folder, folders, files, fd in _folders(root):
         for name in (*folders, *files):
             status = _status(name, fd)
             if status and (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
@@ -47,15 +59,21 @@ def walk(root: str) -> list[Entry]:
 def make_private(root: str, owner: int) -> int:
     """What ``owner`` has in ``root`` is private to them from here on; how many entries were not.
 
-    A file with a second name is left as it is: it may be anybody's.
+    What the user writes there stays as it is. A file with a second name is left as it is: it may be anybody's.
     """
     made = 0
     if os.stat(root).st_uid == owner and stat.S_IMODE(os.stat(root).st_mode) != _FOLDER:
         os.chmod(root, _FOLDER)
         made += 1
-    for _, folders, files, fd in os.fwalk(root):  # a folder is made passable before it is entered
-        made += sum(_made_private(name, fd, owner) for name in (*folders, *files))
+    for folder, folders, files, fd in _folders(root):  # a folder is made passable before it is entered
+        ours = (name for name in (*folders, *files) if not is_the_users(root, os.path.join(folder, name)))
+        made += sum(_made_private(name, fd, owner) for name in ours)
     return made
+
+
+def _folders(root: str) -> Iterator[tuple[str, list[str], list[str], int]]:
+    """As ``os.fwalk`` has them, from the root on if that is a link: with a slash behind it, it is followed."""
+    return os.fwalk(os.path.join(root, ""))
 
 
 def _made_private(name: str, folder: int, owner: int) -> bool:

@@ -1,14 +1,15 @@
 """The check of the hooks: whether hosts call them, once, all of them, and what else stands in the way.
 
 Owns which of the doubts of ``wiring`` a command can mend. The others are said and leave all well: between
-installing and the first conversation nothing was heard yet, and hooks of others are not ours to judge.
+installing and the first conversation nothing was heard yet, and hooks of others are not ours to judge. What our own
+settings say that means nothing is the matter of a check of its own.
 """
 
 from __future__ import annotations
 
-from gaia_sessions.config import PREFIX, project_file
+from gaia_sessions.config import PREFIX, project_file, said_in
 from gaia_sessions.wiring import doubts
-from gaia_sessions.wiring.status import ABSENT, INCOMPLETE, standing
+from gaia_sessions.wiring.status import ABSENT, standing
 
 from .findings import ailing, edit, fine, shell
 
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from .case import Case
     from .findings import Finding
 
-_REMARKS = frozenset([doubts.NEVER_FIRED, doubts.REWRITER])
+_REMARKS = frozenset([doubts.NEVER_FIRED, doubts.REWRITER, doubts.MIXED_ENTRY, doubts.ROOT_ELSEWHERE])
 _INSTALLED_ANEW = frozenset([doubts.MISSING_SCRIPT, doubts.MISSING_INTERPRETER])
-_SWITCH = PREFIX + "HOOKS"
 
 
 def hooks(case: Case) -> Finding:
     """How the hooks stand in the settings of every host, as ``hooks status`` says at length."""
     found = standing(case.root, case.environ)
+    found["warnings"] = [warned for warned in found["warnings"] if warned["code"] != doubts.BAD_SETTING]
     told = "; ".join([*_places(found), *(warned["message"] for warned in found["warnings"])])
     mends = list(dict.fromkeys(_mends(case, found)))
     return ailing("hooks", told, " && ".join(mends)) if mends else fine("hooks", told)
@@ -49,7 +50,7 @@ def _places(found: Standing) -> Iterator[str]:
 def _mends(case: Case, found: Standing) -> Iterator[str]:
     by_file = {installed["file"]: installed for installed in found["installed"]}
     for installed in found["installed"]:
-        if installed["state"] == INCOMPLETE:
+        if installed["missing"]:
             yield _install(case, installed)
     for warned in found["warnings"]:
         if warned["code"] not in _REMARKS:
@@ -58,12 +59,16 @@ def _mends(case: Case, found: Standing) -> Iterator[str]:
 
 def _mend(case: Case, found: Standing, warned: Warned, installed: Installed | None) -> str:
     if warned["code"] == doubts.HOOKS_OFF:
-        return shell("unset", _SWITCH) if case.environ.get(_SWITCH) else edit(project_file(case.root))
+        return _undone(said_in("hooks", case.root, case.environ) or project_file(case.root))
     if installed and warned["code"] in _INSTALLED_ANEW:
         return _install(case, installed)
     if installed and warned["code"] == doubts.INSTALLED_TWICE:
         return _uninstall(case, installed) if _is_elsewhere_too(found, installed) else _install(case, installed)
     return edit(warned["file"] or project_file(case.root))
+
+
+def _undone(said: str) -> str:
+    return shell("unset", said) if said.startswith(PREFIX) else edit(said)
 
 
 def _is_elsewhere_too(found: Standing, installed: Installed) -> bool:
@@ -73,8 +78,9 @@ def _is_elsewhere_too(found: Standing, installed: Installed) -> bool:
 
 
 def _install(case: Case, installed: Installed) -> str:
-    tools = ["--track-tools"] if installed["track_tools"] else []
-    return case.command("hooks", "install", "--host", installed["host"], f"--{installed['scope']}", *tools)
+    as_before = {"--track-tools": installed["track_tools"], "--allow-report": installed["allow_report"]}
+    options = [f"--{installed['scope']}", *(option for option, given in as_before.items() if given)]
+    return case.command("hooks", "install", "--host", installed["host"], *options)
 
 
 def _uninstall(case: Case, installed: Installed) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gaia_sessions.lifecycle.verdicts import CLOSING
+
 from .words import plural, safe
 
 TYPE_CHECKING = False
@@ -10,14 +12,13 @@ if TYPE_CHECKING:
 
     from gaia_sessions.lifecycle.reconciling import Left, Reconciled, Verdict
 
-_LEFT_ALONE = frozenset(["running", "unsure"])
 _LONGEST_EVIDENCE = 500
 
 
 def reconciled(report: Reconciled) -> Iterator[str]:
     """How many runs were closed, or would be; then every run judged, and whatever could not be."""
     verdicts = report["verdicts"]
-    closed = [verdict for verdict in verdicts if verdict["verdict"] not in _LEFT_ALONE]
+    closed = [verdict for verdict in verdicts if verdict["verdict"] in CLOSING]
     yield f"{'would close' if report['dry_run'] else 'closed'} {plural(len(closed), 'run')}"
     yield from (described(verdict) for verdict in sorted(verdicts, key=_closed_first))
     yield from (f"busy: {agent_id}" for agent_id in report["busy"])
@@ -29,11 +30,11 @@ def described(verdict: Verdict) -> str:
     """``lost: agent-1, run 2: no process 123, its host; the session is abandoned``."""
     line = f"{verdict['verdict']}: {verdict['agent_id']}, run {verdict['run']}: "
     line += safe(verdict["evidence"], _LONGEST_EVIDENCE)
-    return line if verdict["verdict"] in _LEFT_ALONE else f"{line}; the session is {verdict['phase']}"
+    return f"{line}; the session is {verdict['phase']}" if verdict["verdict"] in CLOSING else line
 
 
 def _closed_first(verdict: Verdict) -> tuple[bool, str, int]:
-    return verdict["verdict"] in _LEFT_ALONE, verdict["agent_id"], verdict["run"]
+    return verdict["verdict"] not in CLOSING, verdict["agent_id"], verdict["run"]
 
 
 def _left(word: str, sessions: list[Left]) -> Iterator[str]:

@@ -178,7 +178,7 @@ def killed_while_removing(root: str, _put: Gaia) -> None:
 
 
 def waiting(root: str, _put: Gaia) -> None:
-    then = datetime.now(UTC) - timedelta(hours=1)
+    then = datetime.now(UTC) - timedelta(hours=25)
     event: Any = {"kind": "finalize", "at": write_time(then), "agent_id": "a", "outcome": "failed"}
     FileStore(root).defer(event, then)
 
@@ -268,15 +268,16 @@ def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str, 
 
 
 @pytest.mark.usefixtures("healthy")
-def test_an_event_that_nobody_can_join_is_told_apart_once_that_was_tried(found: Gaia, root: str) -> None:
-    then = datetime.now(UTC) - timedelta(hours=1)
+@pytest.mark.parametrize(("hours", "names"), [(1, []), (23, []), (25, ["inbox"])])
+def test_an_event_that_nobody_can_join_yet_is_as_it_should_be_for_a_day(
+    found: Gaia, root: str, hours: int, names: list[str]
+) -> None:
+    then = datetime.now(UTC) - timedelta(hours=hours)
     event: Any = {"kind": "stop", "at": write_time(then), "host_session_id": "s", "host_agent_id": "x"}
     FileStore(root).defer(event | {"tool_use_id": "t"}, then)
-    assert found()["inbox"]["mend"] == f"gaia-sessions --root {root} reconcile"
-    [waits] = Path(root, ".inbox").glob("*.json")
-    assert found("--fix")["inbox"]["mend"] == f"rm -- {waits}"
-    shell(f"rm -- {waits}")
-    assert found() == {}
+    assert list(found()) == names
+    assert found("--fix") == {}
+    assert len([*Path(root, ".inbox").glob("*.json")]) == (not names), "evidence is dropped after a day, not before"
 
 
 @pytest.mark.usefixtures("healthy")
@@ -337,18 +338,21 @@ def test_an_empty_root_is_a_mistake_of_whoever_typed_it(gaia: Gaia) -> None:
 @pytest.mark.usefixtures("healthy")
 def test_a_planted_name_spoils_neither_the_terminal_nor_the_json(gaia: Gaia, found: Gaia, root: str) -> None:
     for name in (b"\xff", b"\x1b[2J"):
-        left = os.fsencode(root) + b"/.stage/" + name
-        os.close(os.open(left, os.O_CREAT, 0o600))
-        os.utime(left, (0, 0))
-    assert list(found()) == ["leftovers"]
+        planted = os.fsencode(root) + b"/.stage/" + name
+        os.close(os.open(planted, os.O_CREAT))
+        os.chmod(planted, 0o644)
+        os.utime(planted, (0, 0))
+    assert list(found()) == ["modes"]
     assert b"\x1b" not in gaia("doctor").out
     assert found("--fix") == {}
+    assert len(os.listdir(f"{root}/.stage")) == 2, "who gave it another name than we do knows what it is"
 
 
 def test_a_file_in_the_place_of_the_root(found: Gaia, root: str) -> None:
     Path(root).write_text("mine", encoding="utf-8")
     assert "root" in found()
-    assert found()["root"]["found"] == f"{root}: not a directory"
+    assert found()["root"]["found"].startswith(f"{root}: not a directory; keep them elsewhere: GAIA_SESSIONS_ROOT")
+    assert found()["root"]["mend"] is None
 
 
 @pytest.mark.usefixtures("healthy")

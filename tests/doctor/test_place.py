@@ -16,12 +16,11 @@ from gaia_sessions.doctor import machine, place, tree
 from gaia_sessions.doctor.case import Case
 from gaia_sessions.stores import mounts
 
-NOW = datetime.now(UTC)
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 
 
-def case_of(root: str, now: datetime = NOW) -> Case:
-    return Case(root, dict(os.environ), now)
+def case_of(root: str, ago: timedelta = timedelta()) -> Case:
+    return Case(root, dict(os.environ), datetime.now(UTC) - ago)
 
 
 @pytest.fixture
@@ -39,7 +38,8 @@ def test_every_file_system_over_a_network_is_to_be_left(
     monkeypatch.setattr(mounts, "_TABLE", str(table))
     finding = place.file_system(case_of(made))
     assert (finding["ok"], finding["found"].split(":")[0]) == (False, kind)
-    assert (finding["mend"] or "").startswith("export GAIA_SESSIONS_ROOT=")
+    assert finding["mend"] is None
+    assert "GAIA_SESSIONS_ROOT" in finding["found"]
     assert place.file_system(case_of(str(tmp_path)))["found"] == "ext4"
 
 
@@ -73,7 +73,49 @@ def test_a_full_disk_is_found(made: str, monkeypatch: pytest.MonkeyPatch) -> Non
     full = os.statvfs_result([4096, 4096, 10**6, 100, 100, 10**6, 5, 5, 0, 255])
     monkeypatch.setattr(os, "statvfs", lambda _: full)
     finding = place.space(case_of(made))
-    assert (finding["ok"], finding["found"]) == (False, "0 MiB free, 5 files")
+    assert (finding["ok"], finding["mend"]) == (False, None)  # what to do without is not for us to say
+    assert finding["found"] == f"0 MiB free, 5 files at {made}; make room there"
+
+
+@pytest.fixture
+def linked(made: str, tmp_path: Path) -> str:
+    """The root is a link to where the sessions are."""
+    link = tmp_path / "linked"
+    link.symlink_to(made)
+    return str(link)
+
+
+def test_a_root_that_is_a_link_is_looked_into_and_mended(made: str, linked: str) -> None:
+    state = Path(made, "a", "state.json")
+    state.chmod(0o644)
+
+    finding = place.modes(case_of(linked))
+
+    assert finding["found"] == f"1 entry not private: {linked}/a/state.json (644)"
+    subprocess.run(["sh", "-euc", finding["mend"] or ""], check=True)
+    assert state.stat().st_mode & 0o777 == 0o600
+    state.chmod(0o644)
+    assert tree.make_private(linked, os.geteuid()) == 1
+    assert state.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("folder", ["session", "se[ss]ion*", "a\\b?c"])
+def test_the_users_own_settings_keep_their_mode_whatever_mends_the_rest(tmp_path: Path, folder: str) -> None:
+    root = str(tmp_path / folder)
+    gaia_sessions.create_session(agent_id="a", root=root)
+    ours, theirs = Path(root, "a", "state.json"), Path(root, ".config.toml")
+    theirs.write_text("", encoding="utf-8")
+
+    def modes() -> tuple[int, int]:
+        return ours.stat().st_mode & 0o777, theirs.stat().st_mode & 0o777
+
+    for path in (ours, theirs):
+        path.chmod(0o644)
+    subprocess.run(["sh", "-euc", place.modes(case_of(root))["mend"] or ""], check=True)
+    assert modes() == (0o600, 0o644)
+    ours.chmod(0o644)
+    assert tree.make_private(root, os.geteuid()) == 1
+    assert modes() == (0o600, 0o644)
 
 
 def test_links_are_not_followed_and_a_second_name_is_not_touched(made: str, tmp_path: Path) -> None:
@@ -117,7 +159,7 @@ def test_a_root_of_somebody_else_is_to_be_given_to_whoever_asks(made: str, tmp_p
 
 def test_a_clock_behind_the_newest_record_is_wrong(made: str) -> None:
     assert machine.clock(case_of(made))["ok"]
-    finding = machine.clock(case_of(made, NOW - timedelta(days=1)))
+    finding = machine.clock(case_of(made, timedelta(days=1)))
     assert (finding["ok"], finding["mend"]) == (False, "sudo timedatectl set-ntp true")
 
 

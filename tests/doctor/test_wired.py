@@ -71,7 +71,7 @@ def test_hooks_installed_twice_are_taken_out_once(project: Path) -> None:
     shell(f"gaia-sessions --root {project}/.claude/session hooks install --user")
     finding = look(project)
     assert not finding["ok"]
-    assert "every event is taken in more than once" in finding["found"]
+    assert "nothing counts twice, but each event takes twice the time" in finding["found"]
     shell(finding["mend"] or "")
     assert look(project)["ok"]
 
@@ -91,6 +91,72 @@ def test_hooks_switched_off_name_the_switch(project: Path) -> None:
     ours = project / ".claude" / "gaia-sessions.toml"
     ours.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
     assert look(project)["mend"] == f'"${{EDITOR:-vi}}" {ours}'
+    assert look(project, GAIA_SESSIONS_HOOKS="off")["mend"] == "unset GAIA_SESSIONS_HOOKS"
+
+
+def test_hooks_that_the_user_switched_off_everywhere_name_that_file(project: Path, away_from_home: Path) -> None:
+    of_user = away_from_home / ".config" / "gaia-sessions" / "config.toml"
+    of_user.parent.mkdir(parents=True)
+    of_user.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
+    assert look(project)["mend"] == f'"${{EDITOR:-vi}}" {of_user}'
+    of_user.write_text("hooks.enabled = 'no idea'\n", encoding="utf-8")
+    assert look(project)["ok"]
+
+
+def put(project: Path, event: str, command: str) -> None:
+    document = {"hooks": {event: [{"hooks": [{"type": "command", "command": command}]}]}}
+    settings(project).write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_another_checkout_that_misses_events_is_replaced(project: Path, tmp_path: Path) -> None:
+    other = tmp_path / "gaia_sessions" / "hooks" / "subagent_stop.py"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(b"")
+    put(project, "SubagentStop", f"{sys.executable} {other}")
+    finding = look(project)
+    assert (finding["ok"], "elsewhere, without SessionStart" in finding["found"]) == (False, True)
+    shell(finding["mend"] or "")
+    assert look(project)["ok"]
+
+
+def test_a_checkout_that_moved_away_is_found_whatever_it_was_called_and_replaced(project: Path) -> None:
+    put(project, "SubagentStop", "/usr/bin/python3 /gone/away/hooks/every_event.py")
+    finding = look(project)
+    assert not finding["ok"]
+    assert "/gone/away/hooks/every_event.py is named there and is gone; Python then ends with 2" in finding["found"]
+    shell(finding["mend"] or "")
+    assert look(project)["ok"]
+    assert b"/gone/away" not in settings(project).read_bytes()
+
+
+def test_a_command_of_somebodys_own_is_a_remark_until_its_script_is_gone(project: Path, tmp_path: Path) -> None:
+    script = tmp_path / "gaia" / "hooks" / "every_event.py"
+    script.parent.mkdir(parents=True)
+    script.write_bytes(b"")
+    document: Any = json.loads(settings(project).read_bytes())
+    document["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": f"beep; python3 {script}"}]})
+    settings(project).write_text(json.dumps(document), encoding="utf-8")
+    assert look(project)["ok"]
+    assert f"beep ; python3 {script} starts our hook and does something else" in look(project)["found"]
+    script.unlink()
+    finding = look(project)
+    assert (finding["ok"], finding["mend"]) == (False, f'"${{EDITOR:-vi}}" {settings(project)}')
+
+
+def test_what_mends_keeps_the_options(project: Path) -> None:
+    (Path(sys.executable).parent / "gaia-sessions").stat()
+    shell(f"gaia-sessions --root {project}/.claude/session hooks install --allow-report --track-tools")
+    document: Any = json.loads(settings(project).read_bytes())
+    del document["hooks"]["SubagentStop"]
+    settings(project).write_text(json.dumps(document), encoding="utf-8")
+    shell(look(project)["mend"] or "")
+    said = json.loads(settings(project).read_bytes())
+    assert ("PermissionRequest" in said["hooks"], len(said["permissions"]["allow"])) == (True, 1)
+
+
+def test_a_setting_that_means_nothing_is_the_matter_of_another_check(project: Path) -> None:
+    (project / ".claude" / "gaia-sessions.toml").write_text("nonsense = 1\n", encoding="utf-8")
+    assert (look(project)["ok"], "nonsense" in look(project)["found"]) == (True, False)
 
 
 def test_what_only_the_user_may_change_is_opened_for_them(project: Path) -> None:
