@@ -229,10 +229,10 @@ class Sessions:
             self._take_in_deferred()
         return reconcile(self.store, utc_now(), self._sessions_over, dry_run=dry_run)
 
-    def _sessions_over(self) -> Mapping[str, datetime]:
-        from . import log
+    def _sessions_over(self) -> Mapping[tuple[str, str], datetime]:
+        from . import logged
 
-        return log.sessions_over(self.root)
+        return logged.sessions_over(self.root)
 
     def _take_in_deferred(self) -> None:
         from .lifecycle.news import apply_deferred

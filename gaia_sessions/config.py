@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from .errors import BadSetting
 from .options import OPTIONS, shown
-from .project import claude_folder
+from .project import claude_folder, home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,6 +89,10 @@ def _refuse(fault: BadSetting) -> None:
     raise fault
 
 
+def _pass_over(_: BadSetting) -> None:
+    return
+
+
 def load(
     root: str,
     environ: Mapping[str, str],
@@ -123,10 +127,22 @@ def project_file(root: str) -> str:
 
 
 def user_file(environ: Mapping[str, str]) -> str:
-    """The user's own settings, by the XDG rule that a relative path counts as unset."""
-    home = environ.get("XDG_CONFIG_HOME", "")
-    folder = home if os.path.isabs(home) else os.path.join(environ.get("HOME", ""), ".config")
+    """The user's own settings, by the XDG rule that a relative path counts as unset; empty where no home is known."""
+    folder = environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(folder):
+        above = home(environ)
+        if not above:
+            return ""
+        folder = os.path.join(above, ".config")
     return os.path.join(folder, "gaia-sessions", "config.toml")
+
+
+def said_in(name: str, root: str, environ: Mapping[str, str]) -> str | None:
+    """The file or variable by which the option ``name`` is as it is; None for its default. Faults are passed over."""
+    given = [one for path in (user_file(environ), project_file(root)) for one in _from_file(path, _pass_over)]
+    said = [(where, _KEYS.get(key), value) for where, key, value in given]
+    said += [(where, _VARIABLES.get(key), value) for where, key, value in _from_environment(environ)]
+    return next((where for where, known, value in reversed(said) if known == name and _is_read(name, value)), None)
 
 
 _KEYS = {option.key: name for name, option in OPTIONS.items()}
@@ -197,6 +213,14 @@ def _known(known: Mapping[str, str], key: str, origin: str) -> str:
     near = [key.upper()] if key.upper() in known else get_close_matches(key, known, n=1, cutoff=_NEAR)
     hint = f"did you mean {near[0]}?" if near else "the settings are " + ", ".join(sorted(known))
     raise BadSetting(origin, f"unknown setting {key}", hint)
+
+
+def _is_read(name: str, value: object) -> bool:
+    try:
+        _read(name, value, "")
+    except BadSetting:
+        return False
+    return True
 
 
 def _read(name: str, value: object, origin: str) -> object:

@@ -9,9 +9,9 @@ re-judges. News of a run that is not the latest closes that run and says nothing
 from __future__ import annotations
 
 from .changes import active_at, finalized, in_phase, rejudged, undecided, with_error
-from .clock import write_time
+from .clock import read_time, write_time
 from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, is_final, is_resumable
-from .runs import has_ended, is_latest, with_run
+from .runs import began_at, has_ended, is_latest, presumed_begun, with_run
 from .shape import DENIED, ENDED_WITH_HOST, ENDS, KILLED, LOST, RETURNED, SAID_SO, STOPPED
 from .shape import FAILED as RUN_FAILED
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     Effect = Callable[[Record, Run, datetime], Record]
 
 SILENT = "stopped without a word"
+
+_WITHOUT_A_WORD = frozenset([ENDED_WITH_HOST, LOST])
+"""Ends that are concluded from the host's: who was delegated there, and not refused, was at work until then."""
 
 
 def is_silent(run: Run) -> bool:
@@ -46,6 +49,9 @@ def ended(record: Record, run: Run, end: str, told: Run, now: datetime) -> Recor
         return record
     if is_final(record["phase"]) and has_ended(run):
         return with_run(record, _corrected(run, end, told))
+    if end in _WITHOUT_A_WORD:
+        record = presumed_begun(record, run, _last_heard(record, run, now))
+        run = record["runs"][run["run"] - 1]
     closed: Run = {**_without(run, "detail"), **told, "ended_at": write_time(now), "end": end}
     record = with_run(record, closed)
     if is_final(record["phase"]):
@@ -116,6 +122,12 @@ def restopped(record: Record, run: Run, told: Run, now: datetime) -> Record:
     earlier = _without(run, "reported", "detail") if run.get("detail") == SAID_SO else run
     closed: Run = {**earlier, **told, "ended_at": write_time(now), "end": STOPPED}
     return active_at(with_run(rejudged(undecided(record), _phase_after_stop(closed), now), closed), now)
+
+
+def _last_heard(record: Record, run: Run, now: datetime) -> datetime:
+    """The latest that anything is known of the work at ``run``: its delegation, or what was written since."""
+    began, active = began_at(run) or now, read_time(record["last_updated"])
+    return min(max(began, active), now)
 
 
 def _corrected(run: Run, end: str, told: Run) -> Run:

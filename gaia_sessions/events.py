@@ -26,9 +26,9 @@ if TYPE_CHECKING:
         agent's own first message name. spoke: there was a last message, kept or not; of a failure, that
         the agent itself told it. again: the agent had been kept going after an earlier stop. launch: the
         host said that it launched the agent, not that it woke. interrupted: somebody stopped it.
-        worked: the agent was at work, though nobody told of its start. unkeyed: which delegation it works on
-        the host tells later. recurring: the ``tool_use_id`` is no id of the host but made of what was asked,
-        and comes again when the same is asked again.
+        worked: the agent was at work, though nobody told of its start; unannounced: nobody will tell of that.
+        unkeyed: which delegation it works on the host tells later. recurring: the ``tool_use_id`` comes again,
+        since it is made of what was asked, or by a model that counts from 0 in every turn.
         running: the host's agents that are alive. transcript_path: the agent's own. call: the host's key
         for the very use of a tool that is told of; tool_name: which tool an agent uses; writes: it edited
         something, or ran a command that does not only read.
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         agent_name: str
         purpose: str
         background: bool
+        unannounced: bool
         resume: list[str]
         mentioned: list[str]
         transcript_path: str
@@ -130,7 +131,7 @@ check_event = members(
     {"kind": one_of(KINDS), "at": time},
     dict.fromkeys(_texts, text)
     | dict.fromkeys(("background", "spoke", "again", "launch", "interrupted", "writes"), flag)
-    | dict.fromkeys(("worked", "unkeyed", "recurring"), flag)
+    | dict.fromkeys(("worked", "unkeyed", "recurring", "unannounced"), flag)
     | dict.fromkeys(("resume", "mentioned", "running"), each(text))
     | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_process},
 )

@@ -1,7 +1,7 @@
 """What was done when nobody was looking: a line per hook call, and what became of the inbox.
 
-Owns where the log is and what a line says: time, event, ids, decision, milliseconds. Never prompt text,
-never the environment. Losing a line is no error: there is no one to tell; nor is finding one unreadable.
+Owns where the log is and what a line says: time, event, ids, host, kinds, decision, milliseconds. Never prompt text,
+never the environment. Losing a line is no error: there is no one to tell. Reading them is next door, in ``logged``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 from . import strictjson
-from .clock import read_time
 from .errors import InvalidInput, StoreFailure
 from .project import claude_folder
 from .stores import atomic
@@ -18,9 +17,9 @@ from .stores.directory import Directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
+    from collections.abc import Mapping
 
+    from .events import Event
     from .strictjson import Json
 
 ROTATES_AT = 1 << 20
@@ -28,9 +27,7 @@ ROTATES_AT = 1 << 20
 LONGEST_ID = 128
 """Characters that a line keeps of an id."""
 
-_LONGEST = 8 << 20
-_ENDINGS = (".log", ".log.old")
-_SESSION_END = "SessionEnd"
+_NAMED = ("session_id", "agent_id", "tool_use_id", "tool_name", "agent_type")
 
 
 def folder_of(root: str) -> str:
@@ -48,42 +45,22 @@ def write(root: str, name: str, line: dict[str, object]) -> None:
         return
 
 
-def lines(root: str) -> Iterator[dict[str, Json]]:
-    """The lines of every log that can be read, in no order; what is no line of ours is passed over."""
-    try:
-        folder = Directory.at(folder_of(root))
-    except OSError:
-        return
-    with folder:
-        for name in folder.names():
-            if name.endswith(_ENDINGS):
-                yield from _lines_in(folder, name)
+def named_in(payload: Mapping[str, Json], event: str) -> dict[str, object]:
+    """What a host called the event (under that key) and the ids it told, to find the call again by."""
+    ids = {name: shortened(payload[name]) for name in _NAMED if name in payload}
+    return {"event": shortened(payload.get(event)), **ids}
 
 
-def sessions_over(root: str) -> dict[str, datetime]:
-    """When a host's main sessions ended, by id, as lines have it: those of which nothing was heard after the end."""
-    last: dict[str, tuple[datetime, bool]] = {}
-    for line in lines(root):
-        name = line.get("session_id")
-        try:
-            heard = read_time(line.get("at")), line.get("event") == _SESSION_END
-        except ValueError:
-            continue
-        if isinstance(name, str):
-            last[name] = max(last.get(name, heard), heard)
-    return {name: at for name, (at, over) in last.items() if over}
+def told_by(events: list[Event]) -> dict[str, object]:
+    """What a host told in our words: its session as runs have it, and the kinds of news; nothing for no events."""
+    if not events:
+        return {}
+    return {"host_session_id": shortened(events[0]["host_session_id"]), "kinds": [event["kind"] for event in events]}
 
 
-def _lines_in(folder: Directory, name: str) -> Iterator[dict[str, Json]]:
-    try:
-        data = folder.read(name, _LONGEST)
-    except OSError:
-        return
-    for line in data.splitlines():
-        try:
-            yield strictjson.load_object(line)
-        except InvalidInput:
-            continue
+def shortened(value: object) -> str:
+    """What a host calls something can be anybody's text, of any length."""
+    return str(value)[:LONGEST_ID]
 
 
 def _opened(root: str) -> Directory:

@@ -117,6 +117,7 @@ class Run(_Shape):
     parent_host_agent_id: str | None = None
     host_process: HostProcess | None = None
     background: bool | None = None
+    unannounced: bool | None = Field(default=None, description="Its host tells of no starts.")
     claimed_at: Time | None = None
     started_at: Time | None = None
     ended_at: Time | None = None

@@ -2,7 +2,8 @@
 
 Owns what the system tells of a process, as Linux has it in ``/proc``; elsewhere nothing is known. A pid
 alone says little, since it is used again: with it go the start time, the boot, the pid namespace and
-the machine. Gone means proved gone; whatever cannot be told counts as not proved.
+the machine. Gone means proved gone; whatever cannot be told counts as not proved. Machines that share one
+baked id are taken for one: there the end of a boot is believed of all of them.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ _BOOT = "/proc/sys/kernel/random/boot_id"
 _SELF = "/proc/self"
 _PID_NS = "/proc/self/ns/pid"
 _MACHINE = "/etc/machine-id"
+_TIME_OFFSETS = "/proc/self/timens_offsets"
 _FURTHEST = 32
 _DIGITS_OF_PID = 10
 _LENGTH_OF_MACHINE = 32
 _HEX = frozenset("0123456789abcdef")
+_REPLACED = " (deleted)"
 # Of /proc/PID/stat, after the name in brackets: the parent, and the start in clock ticks since the boot.
 _PARENT, _STARTED = 1, 19
 
@@ -37,14 +40,20 @@ def describe(pid: int) -> HostProcess | None:
 
 
 def of_host(names: tuple[str, ...], told: str = "") -> HostProcess | None:
-    """The process whose pid the host itself ``told``, else the nearest ancestor called one of ``names``."""
-    pid = int(told) if told.isdecimal() and len(told) < _DIGITS_OF_PID else nearest_ancestor(names)
+    """The process whose pid the host itself ``told``, else the nearest ancestor called one of ``names``.
+
+    None if what was told is no ancestor of this process: then it was told to somebody who started this host.
+    """
+    if not (told.isdecimal() and len(told) < _DIGITS_OF_PID):
+        pid = nearest_ancestor(names)
+    else:
+        pid = int(told) if int(told) in (1, *_ancestors()) else None  # whatever is there descends from the first
     return describe(pid) if pid else None
 
 
 def nearest_ancestor(names: tuple[str, ...]) -> int | None:
-    """The pid of the nearest ancestor of this process whose program is called one of ``names``."""
-    return next((pid for pid in _ancestors() if _program(pid) in names), None)
+    """The pid of the nearest ancestor of this process whose program, or the file of it, is called one of ``names``."""
+    return next((pid for pid in _ancestors() if _program(pid) in names or _file(pid) in names), None)
 
 
 def is_gone(process: HostProcess) -> bool:
@@ -115,8 +124,19 @@ def _here() -> HostProcess | None:
             return None
     except OSError:
         return None
+    if _time_is_shifted():  # and with it the start of every process
+        return None
     machine = _machine()
     return {**here, "machine": machine} if machine else here
+
+
+def _time_is_shifted() -> bool:
+    """Whether this process is in a time namespace with a clock of its own, as time_namespaces(7) has it."""
+    try:
+        offsets = _content(_TIME_OFFSETS)
+    except OSError:  # a system without them
+        return False
+    return any(word.strip("-").strip("0") for line in offsets.splitlines() for word in line.split()[1:])
 
 
 def _machine() -> str | None:
@@ -144,6 +164,14 @@ def _ancestors() -> Iterator[int]:
 def _program(pid: int) -> str:
     try:
         return _content(f"/proc/{pid}/comm")
+    except OSError:
+        return ""
+
+
+def _file(pid: int) -> str:
+    """What the file is called that the process runs: its own name it may have changed, as newer Node does."""
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe")).removesuffix(_REPLACED)
     except OSError:
         return ""
 

@@ -41,7 +41,21 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
         return os.path.join(_main_checkout(folder) or folder, SESSIONS)
     if not cwd:
         raise BadSetting("working directory", "is gone", "go to one that exists, or say --root")
-    return os.path.join(_project_above(cwd, environ.get("HOME", "")), SESSIONS)
+    return os.path.join(_project_above(cwd, home(environ)), SESSIONS)
+
+
+def home(environ: Mapping[str, str]) -> str:
+    """The user's own folder, as shells find it: ``HOME``, else what the system says; empty if neither is a path."""
+    said = environ.get("HOME", "")
+    if os.path.isabs(said):
+        return said
+    import pwd  # hardly anybody has no HOME
+
+    try:
+        known = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return ""
+    return known if os.path.isabs(known) else ""
 
 
 def working_directory() -> str:
@@ -58,24 +72,24 @@ def claude_folder(root: str) -> str | None:
     return folder if name == "session" and os.path.basename(folder) == ".claude" else None
 
 
-def _project_above(cwd: str, home: str) -> str:
-    folders = list(_upwards(cwd, home))
+def _project_above(cwd: str, stop: str) -> str:
+    folders = list(_upwards(cwd, stop))
     for folder in folders:
         if os.path.isdir(os.path.join(folder, SESSIONS)):
             return folder
     for folder in folders:
         checkout = _main_checkout(folder)
         if checkout and checkout != folder:
-            return _project_above(checkout, home)
+            return _project_above(checkout, stop)
         if os.path.exists(os.path.join(folder, ".claude")) or os.path.exists(os.path.join(folder, ".git")):
             return folder
     return cwd
 
 
-def _upwards(cwd: str, home: str) -> Iterator[str]:
-    """``cwd`` and the folders above it, ending before ``home``: its ``.claude`` is the user's, not a project's."""
-    folder, stop = os.path.realpath(cwd), os.path.realpath(home) if home else None
-    while folder != stop:
+def _upwards(cwd: str, stop: str) -> Iterator[str]:
+    """``cwd`` and the folders above it, ending before ``stop``, the user's own: its ``.claude`` is no project's."""
+    folder, end = os.path.realpath(cwd), os.path.realpath(stop) if stop else None
+    while folder != end:
         yield folder
         above = os.path.dirname(folder)
         if above == folder:

@@ -26,15 +26,17 @@ def _words(text: str) -> frozenset[str]:
 
 
 _READERS = _words("""
-    : [ [[ arch basename cal cat cd cksum cmp comm cut df diff dirname du echo egrep exit expr false fgrep fold free
-    getent grep groups head hexdump id join jq ls lsblk lscpu lsof md5sum nl nproc od paste pgrep printenv printf ps
+    : arch basename cal cat cd cksum cmp comm cut df diff dirname du echo egrep exit expr false fgrep fold free
+    getent grep groups head hexdump id join jq ls lsblk lscpu md5sum nl nproc od paste pgrep printenv ps
     pwd readlink realpath rev seq set sha1sum sha224sum sha256sum sha384sum sha512sum shasum sleep stat strings sum
-    tac tail test tr true tty type uname uptime wait wc whereis which who whoami
+    tac tail tr true tty type uname uptime wait wc whereis which who whoami
 """)
 """Programs that only read whatever they are told."""
 
 _FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin")
 _OUR_OWN = "gaia-sessions"
+_OURS_REPORTING = "create events get help list schema should-resume show update version"
+"""That an agent reports is no change of what it works on; every other command may change files that are not its own."""
 
 
 def _reads(words: list[str]) -> bool:
@@ -44,13 +46,15 @@ def _reads(words: list[str]) -> bool:
     program, arguments = _named(words[0]), words[1:]
     if program in _READERS or arguments in (["--version"], ["--help"]):
         return EXPANDED not in program and "/" not in program
+    if program in _OF_SHELLS:
+        return _OF_SHELLS[program](arguments)
     judge = _JUDGES.get(program)
     return judge is not None and not any(EXPANDED in word for word in arguments) and judge(arguments)
 
 
 def _named(word: str) -> str:
     folder, _, name = word.rpartition("/")
-    return name if folder in _FOLDERS or name == _OUR_OWN else word
+    return name if folder in _FOLDERS or (name == _OUR_OWN and word.startswith("/")) else word
 
 
 def _without(letters: str, *names: str) -> Judge:
@@ -69,10 +73,20 @@ def _is_option(word: str, letters: str, names: tuple[str, ...]) -> bool:
     return word.startswith("-") and not set(letters).isdisjoint(word)
 
 
-def _first_of(words: str) -> Judge:
-    """It only reads if its first argument is one of ``words``."""
-    allowed = _words(words)
-    return lambda arguments: arguments[:1] != [] and arguments[0] in allowed
+def _first_of(words: str, before: str = "", never: str = "") -> Judge:
+    """It only reads if its first argument is one of ``words``, behind any options ``before`` with their values.
+
+    never: options that make it write, wherever they stand.
+    """
+    allowed, options, writes_nothing = _words(words), _words(before), _without("", *never.split())
+
+    def judge(arguments: list[str]) -> bool:
+        rest = arguments
+        while rest and rest[0].partition("=")[0] in options:
+            rest = rest[1:] if "=" in rest[0] else rest[2:]
+        return rest[:1] != [] and rest[0] in allowed and writes_nothing(arguments)
+
+    return judge
 
 
 def _find(arguments: list[str]) -> bool:
@@ -80,25 +94,46 @@ def _find(arguments: list[str]) -> bool:
 
 
 def _date(arguments: list[str]) -> bool:
-    sets = any(word.startswith(("-s", "--s")) or word.replace(".", "").isdigit() for word in arguments)
-    return not sets
+    return not any(_sets_date(word) for word in arguments)
+
+
+def _sets_date(word: str) -> bool:
+    if word.startswith("-") and not word.startswith("--"):
+        return word.lstrip("-uR").startswith("s")  # behind flags without a value
+    return word.startswith("--s") or word.replace(".", "").isdigit()
 
 
 def _terraform(arguments: list[str]) -> bool:
     """A plan that is not kept is only read by whoever asked for it."""
-    keeps = any(word.startswith(("-out", "--out")) for word in arguments)
+    options = (word.lstrip("-") for word in arguments if word.startswith("-"))
+    keeps = any(option.startswith(("out", "generate-config-out")) for option in options)
     return arguments[:1] != [] and arguments[0] in ("graph", "output", "plan", "show", "version") and not keeps
 
 
 def _uniq(arguments: list[str]) -> bool:
     """Its second operand is a file that it writes."""
-    return len([word for word in arguments if not word.startswith("-")]) < 2  # noqa: PLR2004  # said right above
+    return len([word for word in arguments if word == "-" or not word.startswith("-")]) < 2  # noqa: PLR2004  # said right above
 
 
 def _awk(arguments: list[str]) -> bool:
-    """A program that starts others, writes files or is itself in a file has one of these in its text."""
-    program_in_file = any(word.startswith(("-f", "-i", "-l", "--")) for word in arguments)
-    return not program_in_file and not any(sign in word for word in arguments for sign in (">", "|", "system"))
+    """A program that starts others or writes files has one of these in its text; where else it can be options say."""
+    options = [word for word in arguments if word.startswith("-") and word != "-"]
+    is_seen = all(option.startswith(("-F", "-v")) for option in options)
+    return is_seen and not any(sign in word for word in arguments for sign in (">", "|", "@", "system"))
+
+
+_ARITHMETIC = _words("-eq -ne -lt -le -gt -ge")
+
+
+def _test(arguments: list[str]) -> bool:
+    """A shell runs what stands in the subscript of a name it looks up, and a number can be such a name."""
+    subscripts = any("[" in word for word in arguments)
+    return not any(word in ("-v", "-R") or (subscripts and word in _ARITHMETIC) for word in arguments)
+
+
+def _printf(arguments: list[str]) -> bool:
+    """With ``-v`` it is the same."""
+    return not any(word.startswith("-v") for word in arguments[:1])
 
 
 _PRINTED_LINES = frozenset("0123456789,$;pdq= !")
@@ -137,9 +172,11 @@ _GIT = _words("""
     for-each-ref log ls-files ls-tree merge-base name-rev range-diff rev-list rev-parse shortlog show show-ref status
     var version whatchanged
 """)
-_GIT_ALONE = frozenset(["branch", "reflog", "remote", "remote -v", "stash list", "tag", "worktree list"])
+_GIT_ALONE = frozenset(
+    ["branch", "branch -v", "branch -vv", "reflog", "remote", "remote -v", "stash list", "tag", "worktree list"]
+)
 _GIT_LISTING = {
-    "branch": _words("-a -r -v -vv --all --contains --list --merged --no-merged --remotes --show-current"),
+    "branch": _words("-a -av -avv -r -rv --all --contains --list --merged --no-merged --remotes --show-current"),
     "config": _words("-l --get --get-all --get-regexp --list"),
     "notes": _words("list show"),
     "reflog": _words("show"),
@@ -150,6 +187,9 @@ _GIT_LISTING = {
 }
 """What those subcommands may be told to only list: these words, and names after the first of them."""
 
+_GIT_DETAIL = _words("-v -vv -p -u --patch --stat --numstat --name-only --name-status --include-untracked --oneline")
+"""How much a list is to tell, once it is one: a first ``-v`` makes no list of ``git branch -v NAME``."""
+
 
 def _git(arguments: list[str]) -> bool:
     rest = _after_git_options(arguments)
@@ -158,7 +198,7 @@ def _git(arguments: list[str]) -> bool:
     if not _git_prints(rest[1:]):
         return False
     listing = _GIT_LISTING.get(rest[0], frozenset())
-    return rest[0] in _GIT or (rest[1:2] != [] and rest[1] in listing and _adds_only(listing, rest[2:]))
+    return rest[0] in _GIT or (rest[1:2] != [] and rest[1] in listing and _adds_only(listing | _GIT_DETAIL, rest[2:]))
 
 
 def _after_git_options(arguments: list[str]) -> list[str]:
@@ -174,6 +214,9 @@ def _adds_only(listing: frozenset[str], arguments: list[str]) -> bool:
 
 _git_prints = _without("", "--output", "--ext-diff")
 
+_OF_SHELLS: dict[str, Judge] = {"[": _test, "[[": _test, "printf": _printf, "test": _test}
+"""What decides of those that only read whatever a variable stands for."""
+
 _JUDGES: dict[str, Judge] = {
     "awk": _awk,
     "command": _first_of("-v -V"),
@@ -183,16 +226,19 @@ _JUDGES: dict[str, Judge] = {
     "file": _without("C", "--compile"),
     "find": _find,
     "git": _git,
-    "kubectl": _first_of("api-resources describe explain get logs top version"),
+    "kubectl": _first_of(
+        "api-resources describe explain get logs top version", "-n --namespace --context", "--profile --profile-output"
+    ),
+    "lsof": _without("D"),
     "npm": _first_of("list ls outdated view"),
-    "pip": _first_of("check freeze list show"),
-    "rg": _without("", "--pre"),
+    "pip": _first_of("check freeze list show", never="--log --log-file --local-log"),
+    "rg": _without("", "--pre", "--hostname-bin"),
     "sed": _sed,
     "sort": _without("o", "--output", "--compress-program"),
     "terraform": _terraform,
-    "tree": _without("o"),
+    "tree": _without("oR"),
     "uniq": _uniq,
     "xargs": _xargs,
-    _OUR_OWN: lambda arguments: "cleanup" not in arguments,
+    _OUR_OWN: _first_of(_OURS_REPORTING, "--root"),
 }
 """What decides of the programs that can do more than read."""

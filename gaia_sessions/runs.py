@@ -37,9 +37,14 @@ def has_begun(run: Run) -> bool:
     return not _BEGUN.isdisjoint(run)
 
 
+def may_be_at_work(run: Run) -> bool:
+    """Known to have been started, or delegated on a host that tells of no starts and has refused nothing yet."""
+    return has_begun(run) or run.get("unannounced", False)
+
+
 def is_live(run: Run) -> bool:
-    """Known to have begun and not known to have ended; whether its host is still there is not asked."""
-    return not has_ended(run) and has_begun(run)
+    """At work and not known to have ended; whether its host is still there is not asked."""
+    return not has_ended(run) and may_be_at_work(run)
 
 
 def is_latest(record: Record, run: Run) -> bool:
@@ -54,7 +59,7 @@ def began_at(run: Run) -> datetime | None:
 
 
 def is_claimed(run: Run, now: datetime) -> bool:
-    """Delegated a moment ago and not yet begun: the claim still holds."""
+    """Delegated a moment ago, and its start is still to be told of: the claim holds."""
     if has_ended(run) or is_live(run) or "claimed_at" not in run:
         return False
     return -FUTURE_TOLERANCE <= now - read_time(run["claimed_at"]) < CLAIM_LAPSES
@@ -130,6 +135,13 @@ def begun(record: Record, run: Run, known: Run, now: datetime) -> Record:
     if has_begun(run) or has_ended(run) or is_final(record["phase"]) or not is_latest(record, run):
         return record
     return in_phase(active_at(record, now), _phase_once_begun(record, run), now)
+
+
+def presumed_begun(record: Record, run: Run, now: datetime) -> Record:
+    """A run whose start nobody tells of was at work by ``now``, from its delegation on; any other stays as it is."""
+    if has_begun(run) or not run.get("unannounced"):
+        return record
+    return begun(record, run, {"started_at": run.get("claimed_at") or write_time(now)}, now)
 
 
 def _phase_once_begun(record: Record, run: Run) -> str:

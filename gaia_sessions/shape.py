@@ -38,7 +38,10 @@ if TYPE_CHECKING:
         machine: str
 
     class Run(TypedDict, total=False):
-        """One stretch in which a host really runs the sub-agent; a key that is not known is absent."""
+        """One stretch in which a host really runs the sub-agent; a key that is not known is absent.
+
+        unannounced: its host tells of no starts, so that none was heard of says nothing.
+        """
 
         run: int
         host: str
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
         parent_host_agent_id: str
         host_process: HostProcess
         background: bool
+        unannounced: bool
         claimed_at: str
         started_at: str
         ended_at: str
@@ -59,7 +63,7 @@ if TYPE_CHECKING:
         transcript_path: str
 
     class Tools(TypedDict):
-        """How often the agent used each tool, and the host's keys of the latest calls that were counted."""
+        """How often the agent used each tool, and digests of the latest calls that were counted."""
 
         counts: dict[str, int]
         recent: list[str]
@@ -98,6 +102,7 @@ if TYPE_CHECKING:
         last_updated: str
         resume_ready: bool
         error_count: int
+        denied: NotRequired[bool]
 
     @final
     class CorruptSummary(TypedDict):
@@ -144,7 +149,8 @@ _run = members(
     {"run": count_from(1)},
     dict.fromkeys(_run_texts, text)
     | dict.fromkeys(("claimed_at", "started_at", "ended_at"), time)
-    | {"host_process": check_process, "background": flag, "end": one_of(ENDS), "reported": _phase, "inferred": _phase},
+    | dict.fromkeys(("background", "unannounced"), flag)
+    | {"host_process": check_process, "end": one_of(ENDS), "reported": _phase, "inferred": _phase},
 )
 
 _each_run = each(_run)

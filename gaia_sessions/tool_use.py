@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from .changes import active_at, in_phase
-from .clock import read_time
+from .clock import FUTURE_TOLERANCE, read_time
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, PLANNING, VALIDATING, is_final
 from .runs import is_latest, is_live, with_run
 
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 64
 MOST_NAMES = 100
-MOST_RECENT = 20
+MOST_RECENT = 200
 OTHERS = "other"
-"""Tools are counted under so many names of so many characters; those beyond are counted together."""
+"""Tools are counted under so many names of so many characters; those beyond are counted together.
+
+So many calls are remembered, to count none twice: as many as may be told of at once, by digests of eight characters.
+"""
 
 SIGN_OF_LIFE = timedelta(minutes=1)
 """News that changes nothing but the last activity is written only if that is so old."""
@@ -35,7 +38,7 @@ _AFTER_ASKING = (PLANNING, EXECUTING, VALIDATING)
 
 def alive(record: Record, run: Run, now: datetime) -> Record:
     """The agent of ``run`` is about to use a tool: it is at work, and no more is known; it may be refused."""
-    if not _is_at_work(record, run) or now - read_time(record["last_updated"]) < SIGN_OF_LIFE:
+    if not _is_at_work(record, run) or -FUTURE_TOLERANCE <= now - read_time(record["last_updated"]) < SIGN_OF_LIFE:
         return record
     return active_at(record, now)
 
@@ -51,14 +54,22 @@ def used(record: Record, run: Run, call: str, name: str, now: datetime, *, write
     """The agent of ``run`` has used the tool ``name``; ``call`` is the host's key for that, and counts once.
 
     writes: it edited something, or ran a command that does not only read, so the work is ``executing``. Any
-    other tool says that whatever was asked before has been answered, and the work stands where it did.
+    other tool says that whatever was asked before has been answered, and the work stands where it did. If the answer
+    was a denial, only the agent itself can say that it goes another way.
     """
-    tools = record.get("tools", _NONE)
-    if not _is_at_work(record, run) or call in tools["recent"]:
+    tools, key = record.get("tools", _NONE), digest(call)
+    if not _is_at_work(record, run) or key in tools["recent"]:
         return record
-    counted: Record = {**active_at(record, now), "tools": _counted(tools, call, name)}
+    counted: Record = {**active_at(record, now), "tools": _counted(tools, key, name)}
     return _inferred(counted, run, _phase_after_use(record, run, writes=writes), now)
 
+
+def digest(call: str) -> str:
+    """What is remembered of ``call``. Nobody gains by two that are alike, and a real digest costs a hook an import."""
+    return f"{int.from_bytes(call.encode(), 'big') % _PRIME:08x}"
+
+
+_PRIME = 2**32 - 5
 
 _NONE: Tools = {"counts": {}, "recent": []}
 
@@ -67,15 +78,15 @@ def _is_at_work(record: Record, run: Run) -> bool:
     return is_live(run) and is_latest(record, run) and not is_final(record["phase"])
 
 
-def _counted(tools: Tools, call: str, name: str) -> Tools:
-    counts, recent = tools["counts"], [*tools["recent"], call]
+def _counted(tools: Tools, key: str, name: str) -> Tools:
+    counts, recent = tools["counts"], [*tools["recent"], key]
     name = name if name in counts or len(counts) < MOST_NAMES - 1 else OTHERS
     return {**tools, "counts": {**counts, name: counts.get(name, 0) + 1}, "recent": recent[-MOST_RECENT:]}
 
 
 def _phase_after_use(record: Record, run: Run, *, writes: bool) -> str:
     phase = record["phase"]
-    waits = phase == APPROVAL and run.get("inferred") == APPROVAL
+    waits = phase == APPROVAL and run.get("inferred") == APPROVAL and "denial" not in record
     if "reported" in run or not (waits or phase in _BEFORE_EXECUTING):
         return phase
     if writes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ def away_from_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     for name in [name for name in os.environ if name.startswith(_OURS)]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    known = pwd.getpwuid
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: pwd.struct_passwd((*known(uid)[:5], str(home), known(uid)[6])))
     elsewhere = home / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)

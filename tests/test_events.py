@@ -48,6 +48,7 @@ STOP: dict[str, Any] = {
     "worked": True,
     "unkeyed": True,
     "recurring": True,
+    "unannounced": True,
 }
 
 TEXTS = [
@@ -71,7 +72,10 @@ TEXTS = [
     "call",
 ]
 
-FLAGS = ["background", "spoke", "again", "launch", "interrupted", "writes", "worked", "unkeyed", "recurring"]
+FLAGS = [
+    *("background", "spoke", "again", "launch", "interrupted", "writes"),
+    *("worked", "unkeyed", "recurring", "unannounced"),
+]
 LISTS = ["resume", "mentioned", "running"]
 KINDS_IN_WORDS = (
     "delegate",

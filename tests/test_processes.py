@@ -240,6 +240,24 @@ def test_where_the_system_tells_nothing_nothing_is_proved(
     assert not is_gone(process)
 
 
+@pytest.mark.parametrize("offset", ["0 0", "5 0", "-5 0", "0 1"])
+def test_where_clocks_are_shifted_nothing_is_told_since_every_start_is(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, offset: str
+) -> None:
+    process = described(child.pid)
+    (tmp_path / "offsets").write_text(f"monotonic           0         0\nboottime  {offset}\n", encoding="utf-8")
+    monkeypatch.setattr(processes, "_TIME_OFFSETS", str(tmp_path / "offsets"))
+    child.kill()
+    child.wait()
+    shifted = offset != "0 0"
+    assert (is_gone(process), describe(os.getpid()) is None) == (not shifted, shifted)
+
+
+def test_a_system_without_shifted_clocks_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_TIME_OFFSETS", "/nowhere")
+    assert describe(os.getpid()) is not None
+
+
 def test_a_process_that_may_not_be_looked_at_is_not_proved_to_be_gone(child: subprocess.Popen[bytes]) -> None:
     """As another user sees it where ``/proc`` is mounted with ``hidepid``: here by a limit on open files."""
     source = (
@@ -318,9 +336,37 @@ def test_the_nearest_ancestor_of_one_of_the_names_is_found(
     assert found == pids[generation]
 
 
+def test_an_ancestor_that_renamed_itself_is_found_by_the_file_it_runs() -> None:
+    """Newer Node calls its main thread ``MainThread`` or ``node-MainThread``."""
+    file = os.path.basename(os.readlink("/proc/self/exe"))
+    looks = f"import os; print(os.getppid()); {LOOKS.format(names=(file,))}"
+    command = [sys.executable, "-c", FAMILY, looks, "node-MainThread"]
+    folder = Path(processes.__file__).parents[1]
+    parent, found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout.split()
+    assert found == parent
+
+
 def test_no_ancestor_of_these_names_is_none() -> None:
     assert family(("nobody is called so",), "wanted", "between")[1] == "None"
     assert nearest_ancestor(()) is None
+
+
+TOLD = "from gaia_sessions.processes import of_host; print((of_host({names!r}, {told!r}) or {{}}).get('pid'))"
+
+
+def told_to_a_child(told: str, names: tuple[str, ...] = ()) -> str:
+    command = [sys.executable, "-c", TOLD.format(names=names, told=told)]
+    folder = Path(processes.__file__).parents[1]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout.strip()
+
+
+def test_a_host_is_believed_which_process_it_is_only_if_that_is_an_ancestor(child: subprocess.Popen[bytes]) -> None:
+    assert told_to_a_child(str(os.getpid())) == str(os.getpid())
+    assert told_to_a_child(str(os.getppid())) == str(os.getppid())
+    assert told_to_a_child("1") == "1"
+    own = text("/proc/self/comm")
+    assert told_to_a_child(str(child.pid), (own,)) == "None"
+    assert told_to_a_child("", (own,)) == told_to_a_child("no pid", (own,)) == str(os.getpid())
 
 
 def test_the_asking_process_is_not_its_own_ancestor() -> None:

@@ -24,6 +24,9 @@ tail -n 20 log # the end of it
 echo done > /dev/null 2>&1
 date -u +%F
 date -d '2 days ago'
+date -Iseconds
+date -uIseconds
+date -Ru
 sort -u names | uniq -c
 file a.bin
 tree -L 2
@@ -40,6 +43,7 @@ sed 's/a b/c/g' file
 sed -E 's|^x|y|'
 sed '$d' file
 awk '{print $1}' file
+awk -v n=1 '{print n}' -
 awk -F: '$3 == 0 {print $1}' /etc/passwd
 command -v git
 git status --short
@@ -48,10 +52,17 @@ git -C repo --no-pager diff HEAD~1 -- a.py
 git
 git branch
 git branch -a
+git branch -v
+git branch -vv
+git branch -avv
+git branch -a -v
+git branch --list -v 'x*'
 git branch --list 'x*'
 git tag
 git tag -l 'v*'
 git stash list
+git stash show -p
+git stash show -p --stat stash@1
 git remote -v
 git remote get-url origin
 git config --get user.name
@@ -63,12 +74,25 @@ python3 --version
 terraform --help
 terraform plan
 terraform show
+terraform output -json
 kubectl get pods -o yaml
+kubectl -n x get pods
+kubectl --context=c --namespace x logs p
 docker ps -a
 pip list
 npm ls
 gaia-sessions update agent-1 -m finding=one
 /opt/venv/bin/gaia-sessions --root /x get agent-1
+gaia-sessions --root=/x list --active-only
+[ -f "$FILE" ] && [ ! -d x ]
+[ $# -eq 0 ]
+[[ $n -ge 3 ]]
+[[ $x == [a-z]* ]]
+test -n "$X"
+printf '%s' "$X"
+cat a | uniq -c -
+lsof -i :80
+pip list --outdated
 """
 
 CHANGING = """
@@ -109,6 +133,8 @@ mkdir x
 chmod +x a
 curl -o x http://localhost
 date -s tomorrow
+date -us tomorrow
+date -Rus tomorrow
 date --set=tomorrow
 date 010100002026
 sort -o out in
@@ -147,6 +173,9 @@ awk '{print > "out"}' file
 awk '{print | "sh"}' file
 awk 'BEGIN {system("rm x")}'
 awk -f script file
+awk -E script file
+awk -o '{print}' file
+awk -oout '{print}' file
 awk -i inplace '{print}' file
 command rm x
 git commit -m x
@@ -157,6 +186,8 @@ git diff --outp x
 git log --ext-diff
 git -c core.pager=rm log
 git branch new
+git branch -v new
+git branch -vv new
 git branch -d old
 git branch -D old
 git branch -a new -D
@@ -166,6 +197,8 @@ git tag -d v1
 git tag -l -d v1
 git stash
 git stash pop
+git stash -p
+git stash push -p
 git remote add x y
 git remote -v update
 git config user.name x
@@ -177,14 +210,50 @@ git push
 git status $X
 terraform apply
 terraform plan -out=tfplan
+terraform plan -generate-config-out=x
+terraform plan --generate-config-out=x
 terraform destroy
 kubectl apply -f x
 kubectl delete pod x
+kubectl -n get delete pod
+kubectl -n get
+kubectl --server get apply
 docker run x
 docker
 pip install x
 npm install
 gaia-sessions cleanup
+gaia-sessions hooks install
+gaia-sessions hooks uninstall --host codex
+gaia-sessions doctor --fix
+gaia-sessions --root /x cleanup
+gaia-sessions resume agent-1
+gaia-sessions
+./gaia-sessions get agent-1
+evil/gaia-sessions get agent-1
+cat a | uniq - out.txt
+uniq in -
+tree -R -H . -L 1
+date -us 2020-01-01
+rg --hostname-bin=./evil x
+rg --hostname-bin ./evil x
+awk -d '{print}' file
+awk -pout '{print}' file
+awk '@include "x.awk"' file
+awk '{f = "x"; @f($1)}' file
+[[ -v 'a[$(touch P)]' ]]
+[ -v 'a[$(touch P)]' ]
+test -v 'a[$(touch P)]'
+[[ 'a[$(touch P)]' -eq 0 ]]
+printf -v 'a[$(touch P)]' x
+printf -vx y
+pip list --log f
+pip list --log=f
+pip list --local-log f
+kubectl get pods --profile=cpu --profile-output=f
+kubectl get pods --profile-output=f
+lsof -D b/path
+lsof -Db
 """
 
 

@@ -15,13 +15,16 @@ import pytest
 import gaia_sessions
 from gaia_sessions import log
 from gaia_sessions.clock import write_time
+from gaia_sessions.hooks import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.lifecycle.reconciling import reconcile
 from gaia_sessions.lifecycle.verdicts import Evidence, judge
+from gaia_sessions.logged import LOGS
 from gaia_sessions.processes import describe
 from gaia_sessions.record import encode
 from gaia_sessions.stores.files import FileStore
 from gaia_sessions.stores.memory import MemoryStore
-from tests.records import record_with
+from tests.hooks.client import client
+from tests.records import WHEN, record_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,8 +51,9 @@ def heard(**evidence: Any) -> Evidence:
     return Evidence("its host cannot be told", **evidence)
 
 
-BEGUN: dict[str, Any] = {"run": 1, "host_session_id": "s", "started_at": ago(hours=1)}
-CLAIMED: dict[str, Any] = {"run": 1, "host_session_id": "s", "claimed_at": ago(hours=1)}
+BEGUN: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "s", "started_at": ago(hours=1)}
+CLAIMED: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "s", "claimed_at": ago(hours=1)}
+UNANNOUNCED: dict[str, Any] = {**CLAIMED, "unannounced": True}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +78,10 @@ CLAIMED: dict[str, Any] = {"run": 1, "host_session_id": "s", "claimed_at": ago(h
         ),
         pytest.param(BEGUN, heard(over_at=at(minutes=5)), "ended_with_host", id="the host's session ended"),
         pytest.param(BEGUN, heard(over_at=at(minutes=5), host_gone=True), "ended_with_host", id="ended, then gone"),
-        pytest.param(BEGUN, heard(over_at=at(minutes=5), host_gone=False), "ended_with_host", id="ended, process left"),
+        pytest.param(BEGUN, heard(over_at=at(minutes=5), host_gone=False), "unsure", id="ended, and its host is there"),
+        pytest.param(CLAIMED, heard(over_at=at(minutes=5), host_gone=False), "unsure", id="the same of a claim"),
+        pytest.param(BEGUN, heard(over_at=at(minutes=-4)), "ended_with_host", id="ended, by a clock a little ahead"),
+        pytest.param(BEGUN, heard(over_at=at(minutes=-6)), "unsure", id="ended in the future"),
         pytest.param(BEGUN, heard(over_at=at(hours=2), host_gone=False), "running", id="ended before it began"),
         pytest.param(BEGUN, heard(over_at=at(hours=2)), "unsure", id="ended before it began, nothing known since"),
         pytest.param(
@@ -96,6 +103,17 @@ CLAIMED: dict[str, Any] = {"run": 1, "host_session_id": "s", "claimed_at": ago(h
         pytest.param({**CLAIMED, "claimed_at": ago(minutes=10)}, GONE, "denied", id="the claim just lapsed"),
         pytest.param({**CLAIMED, "claimed_at": ago(hours=-1)}, GONE, "unsure", id="will be delegated"),
         pytest.param({"run": 1}, GONE, "unsure", id="an empty run"),
+        pytest.param(UNANNOUNCED, GONE, "lost", id="no start is told of, its host is gone"),
+        pytest.param({**UNANNOUNCED, "claimed_at": ago(minutes=1)}, GONE, "lost", id="no start is told of, gone soon"),
+        pytest.param(UNANNOUNCED, THERE, "running", id="no start is told of, its host is there"),
+        pytest.param(UNANNOUNCED, UNKNOWN, "unsure", id="no start is told of, nothing is known"),
+        pytest.param(
+            {**UNANNOUNCED, "claimed_at": ago(minutes=9)}, UNKNOWN, "running", id="no start is told of, young"
+        ),
+        pytest.param(
+            UNANNOUNCED, heard(over_at=at(minutes=5)), "ended_with_host", id="no start is told of, the session ended"
+        ),
+        pytest.param({**UNANNOUNCED, "unannounced": False}, GONE, "denied", id="its start would have been told of"),
     ],
 )
 def test_each_kind_of_evidence_has_its_verdict(run: Any, evidence: Evidence, verdict: str) -> None:
@@ -161,10 +179,34 @@ def test_a_delegation_that_never_started_takes_the_session_it_made_along_and_no_
     assert (record["phase"], record["runs"][1]["end"]) == ("approval", "denied")
 
 
+@pytest.mark.parametrize(("over", "end"), [(None, "lost"), ({("claude-code", "s"): at(minutes=1)}, "ended_with_host")])
+def test_what_no_start_is_told_of_was_at_work_since_its_delegation(over: Any, end: str) -> None:
+    run = {**UNANNOUNCED, "claimed_at": WHEN, "host_process": gone_here()}
+    _, record, _ = reconciled(run, phase="initializing", over=over)
+    assert (record["phase"], record["resume_ready"]) == ("investigating", True)
+    assert (record["last_updated"], record["history"][-1]["timestamp"]) == (WHEN, WHEN)
+    [closed] = record["runs"]
+    assert (closed["started_at"], closed["end"], closed["ended_at"]) == (WHEN, end, write_time(NOW))
+
+
+def test_activity_since_the_delegation_is_never_moved_back() -> None:
+    store = MemoryStore()
+    run = {**UNANNOUNCED, "claimed_at": WHEN, "host_process": gone_here()}
+    store.create({**record_with(run, phase="planning"), "last_updated": ago(minutes=3)})
+    reconcile(store, NOW, dry_run=False)
+    record = store.read("agent-1")
+    assert (record["last_updated"], record["phase"], record["runs"][0]["end"]) == (ago(minutes=3), "planning", "lost")
+
+
 def test_an_end_heard_of_in_the_log_closes_the_run_as_the_host_would_have() -> None:
-    _, record, [event] = reconciled(BEGUN, over={"s": at(minutes=1)})
+    _, record, [event] = reconciled(BEGUN, over={("claude-code", "s"): at(minutes=1)})
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "ended_with_host")
-    assert event["evidence"] == {"host_session_id": "s", "host_gone": None, "session_end": ago(minutes=1)}
+    assert event["evidence"] == {
+        "host": "claude-code",
+        "host_session_id": "s",
+        "host_gone": None,
+        "session_end": ago(minutes=1),
+    }
 
 
 def test_each_run_of_a_session_is_judged_by_itself() -> None:
@@ -246,25 +288,23 @@ def test_a_host_killed_with_sigkill_is_told_from_one_that_lives(
     assert verdicts(root) == {"alive": "running"}
 
 
-def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(
-    root: str, child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(root: str, tmp_path: Path) -> None:
     """A delegation whose agent started, and one whose agent never did, as a host tells of them."""
-    monkeypatch.setenv("GAIA_SESSIONS_ROOT", root)
-    monkeypatch.setenv("CLAUDE_PID", str(child.pid))
     script = Path(gaia_sessions.__file__).parents[1] / "hooks" / "every_event.py"
     asked = {"description": "x", "prompt": "x", "subagent_type": "Explore"}
     delegation = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Agent", "tool_input": asked}
     launched = {"status": "async_launched", "agentId": "a", "agentType": "Explore", "isAsync": True}
-    for told in (
+    news = (
         {**delegation, "tool_use_id": "toolu_1"},
         {**delegation, "tool_use_id": "toolu_2"},
         {**delegation, "tool_use_id": "toolu_1", "hook_event_name": "PostToolUse", "tool_response": launched},
-    ):
-        subprocess.run([sys.executable, script], input=json.dumps(told).encode(), check=True)
-    assert sorted(verdicts(root).values()) == ["running", "running"]
-    child.kill()
-    child.wait()
+    )
+    with client() as host:
+        environment = {**os.environ, "GAIA_SESSIONS_ROOT": root, "CLAUDE_PID": str(host.pid)}
+        for told in news:
+            host.run([sys.executable, str(script)], json.dumps(told).encode(), str(tmp_path), environment)
+        assert sorted(verdicts(root).values()) == ["running", "running"]
+        host.kill()
     assert sorted(verdicts(root).values()) == ["lost", "unsure"]  # a start may be on its way while the claim holds
     store = FileStore(root)
     later = reconcile(store, datetime.now(UTC) + timedelta(minutes=11), dry_run=False)
@@ -386,6 +426,7 @@ def test_the_log_of_the_hooks_is_evidence_that_the_hosts_session_ended(root: str
         ("over", "SubagentStart", 1),
         ("over", "SessionEnd", 2),
         ("over", "SubagentStop", 1),
+        ("over", "SessionEnd", 2),
         ("l" * 128, "SessionEnd", 2),
         ("resumed", "SessionEnd", 2),
         ("resumed", "SessionStart", 3),
@@ -394,11 +435,75 @@ def test_the_log_of_the_hooks_is_evidence_that_the_hosts_session_ended(root: str
     Path(root, ".logs", "inbox.log").write_bytes(b"\xff\n[]\n{\n" + b'{"at": 5, "session_id": {}}\n')
     assert verdicts(root) == {
         "over": "ended_with_host",
-        "long": "ended_with_host",
+        "long": "unsure",  # its id is cut in the log, and another conversation's can begin alike
         "resumed": "unsure",
         "other": "unsure",
     }
     assert ends(root, "over") == ["ended_with_host"]
+
+
+def test_what_was_heard_after_an_end_undoes_it_though_the_clock_was_set_back(root: str, put: Put) -> None:
+    for name in ("resumed", "elsewhere", "over"):
+        put(name, {**BEGUN, "host_session_id": name})
+    for session_id, event, minute, hook in [
+        ("resumed", "SessionEnd", 5, "hook"),
+        ("resumed", "SessionStart", 2, "hook"),
+        ("elsewhere", "PreToolUse", 6, "pre_delegate"),
+        ("elsewhere", "SessionEnd", 5, "hook"),
+        ("over", "PreToolUse", 4, "pre_delegate"),
+        ("over", "SessionEnd", 5, "hook"),
+    ]:
+        log.write(root, hook, {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, "session_id": session_id})
+    assert verdicts(root) == {"resumed": "unsure", "elsewhere": "unsure", "over": "ended_with_host"}
+
+
+def test_the_old_half_of_a_log_comes_first(root: str, put: Put) -> None:
+    put("a", BEGUN)
+    line: dict[str, object] = {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"}
+    log.write(root, "hook", line)
+    Path(root, ".logs", "hook.log").rename(Path(root, ".logs", "hook.log.old"))
+    log.write(root, "hook", {**line, "event": "SessionStart"})
+    assert verdicts(root) == {"a": "unsure"}
+
+
+def test_only_our_logs_and_only_lines_of_the_same_host_are_believed(root: str, put: Put) -> None:
+    put("a", BEGUN)
+    put("b", {**BEGUN, "host": "codex"})
+    put("c", {key: value for key, value in BEGUN.items() if key != "host"})
+    line = {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s", "kinds": ["session_end"]}
+    log.write(root, "somebody-elses", {**line, "host": "claude-code"})
+    log.write(root, "hook", {**line, "host": "qwen-code"})
+    assert verdicts(root) == dict.fromkeys("abc", "unsure")
+    log.write(root, "hook", {**line, "host": "codex"})
+    assert verdicts(root) == {"a": "unsure", "b": "ended_with_host", "c": "unsure"}
+
+
+def test_every_log_of_the_hooks_is_read() -> None:
+    assert set(LOGS) == {HOOK, PRE_DELEGATE, SUBAGENT_STOP, "inbox"}
+
+
+def test_no_line_of_a_log_ends_the_run_of_a_host_that_is_there(root: str, put: Put) -> None:
+    put("a", {**BEGUN, "host_process": describe(os.getpid())})
+    log.write(root, "hook", {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"})
+    assert (verdicts(root), ends(root, "a")) == ({"a": "unsure"}, [None])
+
+
+def test_the_end_of_a_session_is_known_in_our_words_whatever_its_host_calls_it(root: str, put: Put) -> None:
+    for name in ("cursor", "heard", "told"):
+        put(name, {**BEGUN, "host_session_id": name})
+    for name, event, kinds, minute in [
+        ("cursor", "sessionEnd", ["session_end"], 2),
+        ("heard", "sessionEnd", ["session_end"], 2),
+        ("heard", "subagentStart", ["delegate", "start"], 3),
+        ("told", "SessionEnd", ["main_stop"], 2),
+    ]:
+        ids = {"session_id": "another id of the host", "host_session_id": name}
+        log.write(root, "hook", {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, **ids, "kinds": kinds})
+    log.write(root, "hook", {"at": "2026-01-08T18:09:00Z", "event": "x", "session_id": "cursor", "kinds": {}})
+    assert verdicts(root, dry_run=True) == {"cursor": "unsure", "heard": "unsure", "told": "unsure"}
+    ended = {"at": "2026-01-08T18:10:00Z", "event": "sessionEnd", "host_session_id": "cursor"}
+    log.write(root, "hook", {**ended, "kinds": ["session_end"]})
+    assert verdicts(root) == {"cursor": "ended_with_host", "heard": "unsure", "told": "unsure"}
 
 
 def test_a_transcript_that_is_written_to_is_a_sign_of_life(root: str, put: Put, tmp_path: Path) -> None:

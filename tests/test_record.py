@@ -76,6 +76,7 @@ def full_run(**changed: Any) -> dict[str, Any]:
         "parent_host_agent_id": "p",
         "host_process": {"pid": 1, "started": "2026", "boot_id": "b", "pid_ns": "4026531836", "machine": "m"},
         "background": False,
+        "unannounced": False,
         "claimed_at": "2026-01-08T18:05:30Z",
         "started_at": "2026-01-08T18:05:31Z",
         "ended_at": "2026-01-08T18:05:32Z",
@@ -313,6 +314,12 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
         {"runs": [full_run(background=0)]},
         "true or false is wanted, not a number",
         "runs[0].background",
+    ),
+    (
+        "run unannounced",
+        {"runs": [full_run(unannounced="no")]},
+        "true or false is wanted, not a string",
+        "runs[0].unannounced",
     ),
     ("run reported", {"runs": [full_run(reported="done")]}, _ANY_PHASE, "runs[0].reported"),
     (

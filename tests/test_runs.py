@@ -48,7 +48,12 @@ WORKING: dict[str, Any] = {**KEYS, "run": 1, "claimed_at": THEN, "host_agent_id"
         pytest.param({"claimed_at": THEN, "started_at": THEN}, True, False, False, id="delegated and started"),
         pytest.param({"claimed_at": THEN, "host_agent_id": "a"}, True, False, False, id="its agent is known"),
         pytest.param({"claimed_at": THEN, "reported": "planning"}, True, False, False, id="it reported"),
+        pytest.param({"claimed_at": THEN, "unannounced": True}, True, False, False, id="no start will be told of"),
+        pytest.param({"claimed_at": THEN, "unannounced": False}, False, True, False, id="its start will be told of"),
         pytest.param({"claimed_at": THEN, "ended_at": THEN}, False, False, True, id="denied"),
+        pytest.param(
+            {"claimed_at": THEN, "unannounced": True, "ended_at": THEN}, False, False, True, id="denied, or over"
+        ),
         pytest.param({"started_at": THEN, "host_agent_id": "a", "ended_at": THEN}, False, False, True, id="ended"),
     ],
 )
@@ -61,6 +66,7 @@ def test_a_run_is_claimed_then_live_then_ended(run: Run, live: bool, claimed: bo
     [
         pytest.param({"run": 1}, False, id="nothing known"),
         pytest.param({"claimed_at": THEN, "tool_use_id": "t"}, False, id="delegated"),
+        pytest.param({"claimed_at": THEN, "unannounced": True}, False, id="no start will be told of"),
         pytest.param({"claimed_at": THEN, "ended_at": THEN, "end": "denied"}, False, id="denied"),
         pytest.param({"started_at": THEN}, True, id="started"),
         pytest.param({"host_agent_id": "a"}, True, id="its agent is known"),

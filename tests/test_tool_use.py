@@ -7,8 +7,9 @@ import pytest
 
 from gaia_sessions.clock import write_time
 from gaia_sessions.phases import APPROVAL, EXECUTING, INVESTIGATING, PHASES, PLANNING, is_final
+from gaia_sessions.record import encode
 from gaia_sessions.runs import with_run
-from gaia_sessions.tool_use import MOST_NAMES, MOST_RECENT, SIGN_OF_LIFE, alive, asked, used
+from gaia_sessions.tool_use import MOST_NAMES, MOST_RECENT, SIGN_OF_LIFE, alive, asked, digest, used
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
@@ -37,14 +38,21 @@ def begin(record: Record) -> Any:
 def test_a_call_is_counted_and_is_activity_and_nothing_else() -> None:
     record = record_with(WORKING)
     told = tell(record, name="Read")
-    assert told == {**record, "last_updated": WHEN, "tools": {"counts": {"Read": 1}, "recent": ["c1"]}}
+    assert told == {**record, "last_updated": WHEN, "tools": {"counts": {"Read": 1}, "recent": [digest("c1")]}}
 
 
 def test_calls_are_counted_by_the_name_of_their_tool() -> None:
     record = record_with(WORKING)
     for call, name in [("c1", "Read"), ("c2", "Bash"), ("c3", "Read")]:
         record = tell(record, call=call, name=name)
-    assert record["tools"] == {"counts": {"Read": 2, "Bash": 1}, "recent": ["c1", "c2", "c3"]}
+    assert record["tools"] == {"counts": {"Read": 2, "Bash": 1}, "recent": [digest("c1"), digest("c2"), digest("c3")]}
+
+
+def test_a_sign_of_life_mends_activity_that_lies_in_the_future() -> None:
+    record = {**record_with(WORKING), "last_updated": write_time(LATER + timedelta(days=1))}
+    assert begin(record) == {**record, "last_updated": write_time(LATER)}  # type: ignore[arg-type]
+    ahead = {**record_with(WORKING), "last_updated": write_time(LATER + timedelta(minutes=4))}
+    assert begin(ahead) is ahead  # type: ignore[arg-type]
 
 
 def test_the_same_call_told_again_changes_nothing() -> None:
@@ -58,8 +66,32 @@ def test_only_the_latest_calls_are_remembered_and_all_are_counted() -> None:
         record = tell(record, call=f"c{number}")
     assert record["tools"] == {
         "counts": {"Bash": MOST_RECENT + 5},
-        "recent": [f"c{number}" for number in range(5, MOST_RECENT + 5)],
+        "recent": [digest(f"c{number}") for number in range(5, MOST_RECENT + 5)],
     }
+
+
+def test_of_sixty_calls_told_twice_in_any_order_each_counts_once_and_the_record_stays_small() -> None:
+    record = record_with(WORKING)
+    calls = [f"toolu_01{number:022d}" for number in range(MOST_RECENT)]
+    for call in [*calls[:60], *reversed(calls[:60]), *calls, *calls]:
+        record = tell(record, call=call)
+    assert record["tools"]["counts"] == {"Bash": MOST_RECENT}
+    assert len(encode(record)) < 5000
+
+
+@pytest.mark.parametrize("one", ["c1", "x" * 200, "é", ""])
+@pytest.mark.parametrize("other", ["c2", "x" * 199 + "y", "y" + "x" * 199, "è"])
+def test_calls_that_differ_in_anything_are_two(one: str, other: str) -> None:
+    assert digest(one) != digest(other)
+    assert {len(digest(one)), len(digest(other))} == {8}
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_only_the_agent_itself_says_that_it_has_heard_of_a_denial(writes: bool) -> None:  # noqa: FBT001
+    denial = {"message": "no", "timestamp": WHEN}
+    record: Any = {**ask(record_with(WORKING, phase=PLANNING)), "denial": denial}
+    told = tell(record, writes=writes)
+    assert (told["phase"], told["denial"], told["tools"]["counts"]) == (APPROVAL, denial, {"Bash": 1})
 
 
 def test_names_beyond_the_most_are_counted_together_and_known_ones_go_on() -> None:
@@ -79,7 +111,7 @@ def test_a_first_edit_or_command_that_does_not_only_read_begins_the_execution(ph
     assert tell(record, writes=True) == {
         **record,
         "last_updated": WHEN,
-        "tools": {"counts": {"Bash": 1}, "recent": ["c1"]},
+        "tools": {"counts": {"Bash": 1}, "recent": [digest("c1")]},
         "phase": EXECUTING,
         "resume_ready": False,
         "history": [moved(phase, EXECUTING)],

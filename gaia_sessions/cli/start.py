@@ -10,7 +10,8 @@ import gc
 import os
 import sys
 
-_FOR_PEOPLE = frozenset(["-h", "--help", "--root"])
+_FOR_PEOPLE = frozenset(["-h", "--help"])
+_TAKE_A_VALUE = ("--root", "--lock-timeout")
 
 
 def main() -> None:
@@ -20,11 +21,12 @@ def main() -> None:
     arguments may end with 2: hosts take that for a veto.
     """
     gc.disable()  # starting up makes many objects and no garbage
-    if sys.argv[1:2] == ["hook"] and not _FOR_PEOPLE.intersection(sys.argv):
+    told = _told_to_the_hook(sys.argv[1:])
+    if told is not None and _FOR_PEOPLE.isdisjoint(told):
         from gaia_sessions.hooks import HOOK
         from gaia_sessions.hooks.run import main as hear
 
-        os._exit(hear(HOOK, sys.argv[2:]))
+        os._exit(hear(HOOK, told))
     from .main import main as run
 
     code = run()
@@ -34,3 +36,11 @@ def main() -> None:
     except (OSError, ValueError):  # nobody reads it; the code is told all the same
         pass
     os._exit(code)
+
+
+def _told_to_the_hook(words: list[str]) -> list[str] | None:
+    """The words before and behind ``hook``, if that is the command."""
+    place = 0
+    while words[place : place + 1] and words[place].startswith("-"):
+        place += 2 if words[place] in _TAKE_A_VALUE else 1
+    return [*words[:place], *words[place + 1 :]] if words[place : place + 1] == ["hook"] else None

@@ -48,8 +48,7 @@ def answer(asked: Answering) -> Answer | None:
     told = find(asked) if find else None
     if told is None:
         return None
-    name = asked.payload.get("hook_event_name") or asked.payload.get("hookEventName")
-    return {"hookSpecificOutput": {"hookEventName": name, **told}}
+    return {"hookSpecificOutput": {"hookEventName": asked.payload.get("hook_event_name"), **told}}
 
 
 def _prompted(asked: Answering) -> Answer | None:

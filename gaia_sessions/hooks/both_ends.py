@@ -2,7 +2,7 @@
 
 Owns what Qwen Code, Gemini CLI, Factory and Copilot have in common: no news of the agent itself can be
 joined to its delegation, so what the delegation returned stands for the stop, and the agent counts as
-begun when it was delegated. Knows no host's own words.
+begun when it was delegated, unless that is refused. Knows no host's own words.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from gaia_sessions import events
 
 from .marker import BRIEFING, OPENING, read_mentions, read_requests
+from .payload import host_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .payload import Told
 
 _DIGITS = 32
+_OURS = "content-"
 
 
 def delegation(told: Told, prompt: Json, description: Json, **keys: object) -> list[Event]:
@@ -29,6 +31,18 @@ def delegation(told: Told, prompt: Json, description: Json, **keys: object) -> l
     words = f"{prompt}\n{description}"
     asked = {"resume": read_requests(words) or None, "mentioned": read_mentions(words) or None}
     return [told.event(events.DELEGATE, purpose=told.purpose(description), **asked, **keys)]
+
+
+def unannounced(told: Told, keys: dict[str, object], programs: tuple[str, ...]) -> list[Event]:
+    """A delegation of whose start nothing more is told; ``keys`` say which, and are empty for any other tool.
+
+    programs: what runs the host's agents. The id comes again: made of what was asked it is the same for the same
+    words, and the model that made it up may count from 0 in every turn.
+    """
+    if not keys:
+        return []
+    known = {**keys, "recurring": True, "unannounced": True, "host_process": host_process(programs)}
+    return delegation(told, told.asked.get("prompt"), told.asked.get("description"), **known)
 
 
 def reported(told: Told, report: str, **keys: object) -> list[Event]:
@@ -47,9 +61,15 @@ def failed(told: Told, error: str, keys: dict[str, object], *, interrupted: bool
     return [told.failure(error, **keys, worked=True, interrupted=interrupted or None)]
 
 
-def session_end(told: Told) -> list[Event]:
-    """The conversation is over. What was refused these hosts tell before, by the end of the main agent's turn."""
-    return [told.event(events.SESSION_END, worked=True)]
+def keys_by_content(told: Told, agent_name: str, prompt: str) -> dict[str, object]:
+    """Which delegation is meant: by the id of the host if it told one, else by what was asked of whom."""
+    return {"tool_use_id": _id_of_host(told) or content_key(agent_name, prompt), "agent_name": agent_name}
+
+
+def _id_of_host(told: Told) -> str | None:
+    """The id it gave; none if that could be taken for one of ours."""
+    told_id = told.key("tool_use_id")
+    return None if told_id and told_id.startswith(_OURS) else told_id
 
 
 def content_key(agent_name: str, prompt: str) -> str:
@@ -61,10 +81,21 @@ def content_key(agent_name: str, prompt: str) -> str:
     from hashlib import sha256  # loads OpenSSL: only for hosts without ids
 
     asked = "\0".join((agent_name, _without_our_words(prompt)))
-    return f"content-{sha256(asked.encode()).hexdigest()[:_DIGITS]}"
+    return f"{_OURS}{sha256(asked.encode()).hexdigest()[:_DIGITS]}"
 
 
 def _without_our_words(prompt: str) -> str:
-    from .speech import NOTE
+    while (asked := _without_the_last_of_ours(prompt)) != prompt:
+        prompt = asked
+    return prompt
 
-    return prompt.partition(f"\n\n{NOTE}")[0].partition(f"\n\n{OPENING} {BRIEFING} ")[0]
+
+def _without_the_last_of_ours(prompt: str) -> str:
+    """Only what ends the prompt, and is whole, was put there by us: the same words elsewhere are somebody's own."""
+    from .speech import END_OF_DATA, NOTE
+
+    if prompt.endswith(f"\n\n{NOTE}"):
+        return prompt.removesuffix(f"\n\n{NOTE}")
+    if not prompt.endswith(f"\n{END_OF_DATA}"):
+        return prompt
+    return prompt.rpartition(f"\n\n{OPENING} {BRIEFING} ")[0] or prompt

@@ -16,19 +16,19 @@ from gaia_sessions.phases import ABANDONED, COMPLETED, FAILED
 from gaia_sessions.shape import LONGEST_MESSAGE
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .payload import Told, element_in, key_in, one_line
+from .payload import Told, element_in, hear, host_process, key_in, one_line, only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.config import Config
     from gaia_sessions.events import Event
     from gaia_sessions.strictjson import Json
 
+    from .payload import Readings
+
     Payload = dict[str, Json]
-    Reading = Callable[[Told], list[Event]]
 
 HOST = "claude-code"
 PROGRAMS = ("claude",)
@@ -48,13 +48,12 @@ def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, too
 
     tools: also of what a sub-agent does with its tools.
     """
-    name = payload.get("hook_event_name")
-    told = Told(HOST, payload, config, now)
-    if not isinstance(name, str) or not told.host_session_id:
-        return []
-    found = _READINGS[name](told) if name in HEARD_BY[hook] else []
-    if found or not tools or not told.key("agent_id") or _is_of_agent_tool(told):
+    found = hear(HOST, _READINGS, HEARD_BY[hook], payload, config, now)
+    if found or not tools:
         return found
+    told = Told(HOST, payload, config, now)
+    if not told.host_session_id or not told.key("agent_id") or _is_of_agent_tool(told):
+        return []
     from . import claude_tools
 
     return claude_tools.events_of(told)
@@ -85,7 +84,7 @@ def _pre_tool_use(told: Told) -> list[Event]:
         background=background if isinstance(background, bool) else None,
         resume=read_requests(words) or None,
         mentioned=read_mentions(words) or None,
-        host_process=_host_process(),
+        host_process=_process(),
     )
     return [event]
 
@@ -97,7 +96,7 @@ def _subagent_start(told: Told) -> list[Event]:
     from .agent_files import transcript_of
 
     transcript = transcript_of(told.payload.get("transcript_path"), str(keys["host_agent_id"]))
-    return [told.event(events.START, **keys, host_process=_host_process(), transcript_path=transcript)]
+    return [told.event(events.START, **keys, host_process=_process(), transcript_path=transcript)]
 
 
 def _subagent_stop(told: Told) -> list[Event]:
@@ -200,12 +199,7 @@ def _stop(told: Told) -> list[Event]:
     return [told.event(events.MAIN_STOP, running=[key for key in keys if key])]
 
 
-def _only(kind: str) -> Reading:
-    """That it happened is all there is to tell."""
-    return lambda told: [told.event(kind)]
-
-
-_READINGS: dict[str, Reading] = {
+_READINGS: Readings = {
     "PreToolUse": _pre_tool_use,
     "SubagentStart": _subagent_start,
     "SubagentStop": _subagent_stop,
@@ -215,8 +209,8 @@ _READINGS: dict[str, Reading] = {
     "PostToolBatch": _post_tool_batch,
     "UserPromptSubmit": _user_prompt_submit,
     "Stop": _stop,
-    "SessionStart": _only(events.SESSION_START),
-    "SessionEnd": _only(events.SESSION_END),
+    "SessionStart": only(events.SESSION_START),
+    "SessionEnd": only(events.SESSION_END),
 }
 """What reads which event."""
 
@@ -246,7 +240,5 @@ def _keys_of_agent(told: Told) -> dict[str, object]:
     return {"host_agent_id": agent, "agent_name": name, "tool_use_id": tool_use_id, **noted}
 
 
-def _host_process() -> object:
-    from gaia_sessions import processes
-
-    return processes.of_host(PROGRAMS, os.environ.get(PID, ""))
+def _process() -> object:
+    return host_process(PROGRAMS, os.environ.get(PID, ""))

@@ -40,7 +40,7 @@ def events_of(told: Told) -> list[Event]:
     keys: dict[str, object] = {"host_agent_id": agent, "agent_name": told.key("agent_type"), "tool_name": name}
     if kind != events.TOOL:
         return [told.event(kind, **keys)]
-    call = one_line(told.text("tool_use_id"), LONGEST_NAME)
+    call = told.key("tool_use_id")
     return [told.event(kind, **keys, call=call, writes=_writes(told, name))] if call else []
 
 

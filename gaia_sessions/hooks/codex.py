@@ -15,8 +15,7 @@ from gaia_sessions.shape import LONGEST_MESSAGE
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from .both_ends import delegation
-from .payload import is_key, key_in, one_line
-from .reading import hear, host_process, only
+from .payload import hear, host_process, is_key, key_in, one_line, only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.events import Event
     from gaia_sessions.strictjson import Json
 
-    from .payload import Told
-    from .reading import Readings
+    from .payload import Readings, Told
 
     Payload = dict[str, Json]
 
@@ -120,8 +118,12 @@ _RETURNS: tuple[tuple[frozenset[str], Callable[[Told, Payload], list[Event]]], .
 
 
 def _start(told: Told) -> list[Event]:
+    """That an agent wakes is told by the prompt it got, so its new run knows nothing but what is said here."""
     agent = _agent(told, "transcript_path")
-    return [told.event(events.START, host_agent_id=agent, agent_name=told.key("agent_type"))] if agent else []
+    if not agent:
+        return []
+    keys = {"host_agent_id": agent, "agent_name": told.key("agent_type"), "host_process": host_process(PROGRAMS)}
+    return [told.event(events.START, **keys, transcript_path=told.text("transcript_path") or None)]
 
 
 def _subagent_stop(told: Told) -> list[Event]:

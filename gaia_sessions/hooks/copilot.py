@@ -12,9 +12,8 @@ from __future__ import annotations
 from gaia_sessions import events
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .both_ends import content_key, cut_short, delegation, failed, reported, session_end
-from .payload import key_in
-from .reading import hear, host_process, only
+from .both_ends import cut_short, failed, keys_by_content, reported, unannounced
+from .payload import hear, key_in, only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from gaia_sessions.events import Event
     from gaia_sessions.strictjson import Json
 
-    from .payload import Told
-    from .reading import Readings
+    from .payload import Readings, Told
 
     Payload = dict[str, Json]
 
@@ -43,8 +41,7 @@ _FAILED = ("failure", "error")
 
 def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
     """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
-    own = {"session_id": payload.get("sessionId"), "hook_event_name": payload.get("hookEventName")}
-    return hear(HOST, _READINGS, HEARD_BY[hook], {**own, **payload}, config, now)
+    return hear(HOST, _READINGS, HEARD_BY[hook], payload, config, now)
 
 
 def rewritten(asked: Payload, prompt: str) -> dict[str, object]:
@@ -53,15 +50,7 @@ def rewritten(asked: Payload, prompt: str) -> dict[str, object]:
 
 
 def _pre_tool_use(told: Told) -> list[Event]:
-    keys = _keys(told)
-    if not keys:
-        return []
-    recurring = None if told.key("tool_use_id") else True
-    process = host_process(PROGRAMS)
-    asked = told.asked
-    return delegation(
-        told, asked.get("prompt"), asked.get("description"), **keys, recurring=recurring, host_process=process
-    )
+    return unannounced(told, _keys(told), PROGRAMS)
 
 
 def _post_tool_use(told: Told) -> list[Event]:
@@ -80,7 +69,7 @@ def _post_tool_use(told: Told) -> list[Event]:
 
 def _post_tool_use_failure(told: Told) -> list[Event]:
     keys = _keys(told)
-    return [told.failure(told.text("error"), **keys)] if keys else []
+    return failed(told, told.text("error"), keys) if keys else []
 
 
 def _subagent_start(told: Told) -> list[Event]:
@@ -96,7 +85,7 @@ _READINGS: Readings = {
     "SubagentStart": _subagent_start,
     "Stop": only(events.MAIN_STOP),
     "SessionStart": only(events.SESSION_START),
-    "SessionEnd": session_end,
+    "SessionEnd": only(events.SESSION_END),
 }
 
 HEARD_BY = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse",), HOOK: tuple(_READINGS)}
@@ -109,4 +98,4 @@ def _keys(told: Told) -> dict[str, object]:
     if told.payload.get("tool_name") not in _TOOLS or not isinstance(prompt, str):
         return {}
     name = next((found for key in _NAMES if (found := key_in(told.asked, key))), GENERAL)
-    return {"tool_use_id": told.key("tool_use_id") or content_key(name, prompt), "agent_name": name}
+    return keys_by_content(told, name, prompt)

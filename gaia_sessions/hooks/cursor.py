@@ -12,7 +12,7 @@ from gaia_sessions import events
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from .both_ends import delegation
-from .reading import hear, host_process, only
+from .payload import hear, host_process, only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.events import Event
     from gaia_sessions.strictjson import Json
 
-    from .payload import Told
-    from .reading import Readings
+    from .payload import Readings, Told
 
     Payload = dict[str, Json]
 

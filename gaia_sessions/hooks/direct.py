@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 
+from gaia_sessions import streams, strictjson
 from gaia_sessions.checks import flag, is_integer, text
 from gaia_sessions.clock import write_time
-from gaia_sessions.errors import InvalidInput, SessionNotFound
+from gaia_sessions.errors import InvalidInput, SessionNotFound, UnknownOutcome
 from gaia_sessions.ids import check_agent_id
 from gaia_sessions.phases import COMPLETED, FAILED, check_outcome
 
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     Asked = dict[str, Json]
 
 _ENDING_TEXTS = ("summary", "error")
+_BLANK: dict[str, Answer] = {
+    PRE_DELEGATE: {"should_resume": False},
+    SUBAGENT_STOP: {"finalized": False, "outcome": None},
+}
+_LONGEST_ANSWER = 16 << 20
+"""Bytes: twice what may be asked, since an answer has its question in it."""
 
 
 class Desk:
@@ -78,8 +85,35 @@ def subagent_stop(asked: Asked, desk: Desk) -> Answer:
     try:
         done = news.take_in(desk.store, event, desk.now, desk.config, desk.timeout).word
     except SessionNotFound as missing:
-        done = missing.code
+        return {"finalized": False, "agent_id": agent_id, "outcome": None, "reason": missing.code}
     return {"finalized": done == "finalized", "agent_id": agent_id, "outcome": event["outcome"], "reason": done}
+
+
+def say(hook: str, answer: Answer, asked: Asked | None) -> None:
+    """Prints ``answer`` whole, as that of ``hook`` to what was ``asked``; None if that could not be read."""
+    whole = {**_BLANK[hook], **answer}
+    try:
+        data = strictjson.dump_line({**whole, "original_context": asked}, _LONGEST_ANSWER)
+    except InvalidInput:  # the question was as deep or as long as may be, and the answer around it is more
+        data = strictjson.dump_line({**whole, "agent_id": None, "original_context": None}, _LONGEST_ANSWER)
+    streams.write_output(data)
+
+
+def disabled(asked: Asked) -> Answer:
+    """The hooks are switched off."""
+    return {"reason": "disabled", "agent_id": _asked_id(asked)}
+
+
+def refused(asked: Asked, error: BaseException, told: str) -> Answer:
+    """What was ``asked`` could not be done because of ``error``, which is ``told`` in words."""
+    reason = "invalid_input" if isinstance(error, InvalidInput | UnknownOutcome) else "error"
+    return {"reason": reason, "agent_id": _asked_id(asked), "error": told}
+
+
+def _asked_id(asked: Asked) -> Json:
+    """The id the question was about, said back as it was."""
+    told = asked.get("task_info")
+    return (told if isinstance(told, dict) else asked).get("agent_id")
 
 
 def _decided(agent_id: str | None, desk: Desk) -> Answer:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from gaia_sessions import events
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .both_ends import content_key, cut_short, delegation, reported, session_end
-from .payload import key_in
-from .reading import hear, host_process, only
+from .both_ends import cut_short, keys_by_content, reported, unannounced
+from .payload import hear, key_in, only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.events import Event
     from gaia_sessions.strictjson import Json
 
-    from .payload import Told
-    from .reading import Readings
+    from .payload import Readings, Told
 
     Payload = dict[str, Json]
 
@@ -43,15 +41,7 @@ def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, too
 
 
 def _pre_tool_use(told: Told) -> list[Event]:
-    keys = _keys(told)
-    if not keys:
-        return []
-    recurring = None if told.key("tool_use_id") else True
-    process = host_process(PROGRAMS)
-    asked = told.asked
-    return delegation(
-        told, asked.get("prompt"), asked.get("description"), **keys, recurring=recurring, host_process=process
-    )
+    return unannounced(told, _keys(told), PROGRAMS)
 
 
 def _post_tool_use(told: Told) -> list[Event]:
@@ -66,7 +56,7 @@ _READINGS: Readings = {
     "PostToolUse": _post_tool_use,
     "Stop": only(events.MAIN_STOP),
     "SessionStart": only(events.SESSION_START),
-    "SessionEnd": session_end,
+    "SessionEnd": only(events.SESSION_END),
 }
 
 HEARD_BY = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse",), HOOK: tuple(_READINGS)}
@@ -78,4 +68,4 @@ def _keys(told: Told) -> dict[str, object]:
     name, prompt = key_in(told.asked, "subagent_type") or GENERAL, told.asked.get("prompt")
     if told.payload.get("tool_name") != _TOOL or not isinstance(prompt, str):
         return {}
-    return {"tool_use_id": told.key("tool_use_id") or content_key(name, prompt), "agent_name": name}
+    return keys_by_content(told, name, prompt)

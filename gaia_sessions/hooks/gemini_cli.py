@@ -11,9 +11,8 @@ from __future__ import annotations
 from gaia_sessions import events
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .both_ends import content_key, cut_short, delegation, failed, reported, session_end
-from .payload import key_in
-from .reading import hear, host_process, only
+from .both_ends import cut_short, failed, keys_by_content, reported, unannounced
+from .payload import hear, key_in, only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.events import Event
     from gaia_sessions.strictjson import Json
 
-    from .payload import Told
-    from .reading import Readings
+    from .payload import Readings, Told
 
     Payload = dict[str, Json]
 
@@ -53,10 +51,7 @@ def rewritten(asked: Payload, prompt: str) -> dict[str, object]:
 
 
 def _before_tool(told: Told) -> list[Event]:
-    keys = _keys(told)
-    if not keys:
-        return []
-    return delegation(told, told.asked["prompt"], None, **keys, recurring=True, host_process=host_process(PROGRAMS))
+    return unannounced(told, _keys(told), PROGRAMS)
 
 
 def _after_tool(told: Told) -> list[Event]:
@@ -77,7 +72,7 @@ _READINGS: Readings = {
     "AfterTool": _after_tool,
     "AfterAgent": only(events.MAIN_STOP),
     "SessionStart": only(events.SESSION_START),
-    "SessionEnd": session_end,
+    "SessionEnd": only(events.SESSION_END),
 }
 
 HEARD_BY = {PRE_DELEGATE: ("BeforeTool",), SUBAGENT_STOP: ("AfterTool",), HOOK: tuple(_READINGS)}
@@ -89,7 +84,7 @@ def _keys(told: Told) -> dict[str, object]:
     name, prompt = key_in(told.asked, "agent_name"), told.asked.get("prompt")
     if told.payload.get("tool_name") != _TOOL or not name or not isinstance(prompt, str):
         return {}
-    return {"tool_use_id": content_key(name, prompt), "agent_name": name}
+    return keys_by_content(told, name, prompt)
 
 
 def _response(told: Told) -> Payload:

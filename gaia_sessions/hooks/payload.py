@@ -1,7 +1,7 @@
 """One payload of a host, read with suspicion.
 
-Owns how a value is taken from JSON that can be anybody's: an id is a short text, everything else is as if
-it were not there. Knows no event by name.
+Owns how it finds what reads it, and how a value is taken from JSON that can be anybody's: an id is a short
+text, everything else is as if it were not there. Knows no event by name, and no host's own words.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from gaia_sessions.shape import LONGEST_MESSAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from gaia_sessions.config import Config
     from gaia_sessions.events import Event
+    from gaia_sessions.shape import HostProcess
     from gaia_sessions.strictjson import Json
 
     Payload = dict[str, Json]
+    Reading = Callable[["Told"], list[Event]]
+    Readings = Mapping[str, Reading]
 
 LONGEST_PURPOSE = 200
 
@@ -28,6 +32,29 @@ _LONGEST_LINE = 200
 # Controls but tab and line end, what turns the writing direction, and line ends that only Unicode calls so.
 _STEERING = (*range(9), *range(0xB, 0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _CLEANED = dict.fromkeys(_STEERING)
+
+
+def hear(
+    host: str, readings: Readings, heard: tuple[str, ...], payload: Payload, config: Config, now: datetime
+) -> list[Event]:
+    """What ``payload`` tells by its event, if that is one of those ``heard``; nothing for everything else."""
+    name = payload.get("hook_event_name")
+    if not isinstance(name, str) or name not in heard:
+        return []
+    told = Told(host, payload, config, now)
+    return readings[name](told) if told.host_session_id else []
+
+
+def only(kind: str) -> Reading:
+    """That it happened is all there is to tell."""
+    return lambda told: [told.event(kind)]
+
+
+def host_process(programs: tuple[str, ...], told: str = "") -> HostProcess | None:
+    """The process whose pid the host ``told``, else the nearest ancestor that is one of ``programs``; None for none."""
+    from gaia_sessions import processes
+
+    return processes.of_host(programs, told)
 
 
 class Told:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from gaia_sessions import events
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .both_ends import cut_short, delegation, failed, reported, session_end
-from .payload import key_in
-from .reading import hear, host_process, only
+from .both_ends import cut_short, failed, reported, unannounced
+from .payload import hear, key_in, only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.events import Event
     from gaia_sessions.strictjson import Json
 
-    from .payload import Told
-    from .reading import Readings
+    from .payload import Readings, Told
 
     Payload = dict[str, Json]
 
@@ -46,11 +44,7 @@ def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, too
 
 
 def _pre_tool_use(told: Told) -> list[Event]:
-    keys = _keys(told)
-    if not keys:
-        return []
-    asked = told.asked
-    return delegation(told, asked.get("prompt"), asked.get("description"), **keys, host_process=host_process(PROGRAMS))
+    return unannounced(told, _keys(told), PROGRAMS)
 
 
 def _post_tool_use(told: Told) -> list[Event]:
@@ -68,10 +62,8 @@ def _post_tool_use(told: Told) -> list[Event]:
 
 
 def _post_tool_use_failure(told: Told) -> list[Event]:
-    keys = _keys(told)
-    if not keys:
-        return []
-    return [told.failure(told.text("error"), **keys, interrupted=told.payload.get("is_interrupt") is True or None)]
+    keys, interrupted = _keys(told), told.payload.get("is_interrupt") is True
+    return failed(told, told.text("error"), keys, interrupted=interrupted) if keys else []
 
 
 _READINGS: Readings = {
@@ -81,7 +73,7 @@ _READINGS: Readings = {
     "Stop": only(events.MAIN_STOP),
     "StopFailure": only(events.MAIN_STOP),
     "SessionStart": only(events.SESSION_START),
-    "SessionEnd": session_end,
+    "SessionEnd": only(events.SESSION_END),
 }
 
 HEARD_BY = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse",), HOOK: tuple(_READINGS)}

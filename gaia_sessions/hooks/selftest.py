@@ -13,8 +13,11 @@ import sys
 import tempfile
 
 from gaia_sessions.api import create_session, get_session, list_sessions, update_state
+from gaia_sessions.errors import well_formed
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from .arguments import TEST, read
+from .payload import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,13 +37,16 @@ _DELEGATION = {
 
 
 def main(hook: str, arguments: list[str]) -> int:
-    """1 if a step failed, else 0: a host never passes ``--test``."""
-    if arguments != ["--test"]:
+    """1 if a step failed, else 0: a host never passes ``--test``. Words that mean nothing are named, and no failure."""
+    if TEST not in arguments:
         sys.stdout.write(f"{_SCRIPTS.get(hook, hook)}.py {USAGE}")
         sys.stdout.flush()
         return 0
     with tempfile.TemporaryDirectory() as folder:
         steps = list(_STEPS[hook](os.path.join(folder, "session")))
+    for word in read(arguments).ignored:
+        if word != TEST:
+            sys.stdout.write(f"{well_formed(one_line(word))} means nothing here and is passed over\n")
     for name, passed in steps:
         sys.stdout.write(f"{'passed' if passed else 'FAILED'}: {name}\n")
     failed = sum(not passed for _, passed in steps)
@@ -85,11 +91,12 @@ def _answer(root: str, asked: Mapping[str, object], hook: str = PRE_DELEGATE) ->
 
 
 def _run(root: str, hook: str, asked: Mapping[str, object]) -> str:
-    """What the script prints for ``asked``; it must end with 0."""
+    """What the script, or the command that stands for it, prints for ``asked``; it must end with 0."""
     script = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), f"{_SCRIPTS.get(hook, hook)}.py")
+    called = [script] if os.path.exists(script) else ["-m", "gaia_sessions", HOOK]
     environment = {**os.environ, "GAIA_SESSIONS_ROOT": root, "GAIA_SESSIONS_HOOKS": "on"}
     told = json.dumps(asked)
-    command = [sys.executable, script]
+    command = [sys.executable, *called]
     return subprocess.run(command, input=told, env=environment, capture_output=True, text=True, check=True).stdout
 
 

@@ -18,7 +18,7 @@ from gaia_sessions.shape import DENIED, LOST
 
 from .beginning import create_under_new_id
 from .done import KNOWN, Done
-from .joins import LATEST, entry_of
+from .joins import LATEST, entry_of, is_of_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
     from .beginning import Chance
 
-_KEYS_OF_RUN = ("host", "host_session_id", "tool_use_id", "parent_host_agent_id", "host_process", "background")
+_KEYS_OF_RUN = (
+    *("host", "host_session_id", "tool_use_id", "parent_host_agent_id"),
+    *("host_process", "background", "unannounced"),
+)
 
 CLAIM_YIELDS = timedelta(seconds=10)
 """A claim older than this gives way to a new request of the same main session; younger ones run side by side."""
@@ -51,7 +54,7 @@ def delegate(store: Store, event: Event, now: datetime, chance: Chance, config: 
     """
     key = (event["host_session_id"], event["tool_use_id"])
     with store.exclusive(("delegation", *key), timeout):
-        known = session_of_delegation(store, *key)
+        known = session_of_delegation(store, event)
         if known and not _comes_again(known, event):
             return _known(store, known, key, now, config.limits)
         asked = requested(store, event)
@@ -70,15 +73,17 @@ def requested(store: Store, event: Event) -> str | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def session_of_delegation(store: Store, host_session_id: str, tool_use_id: str) -> Record | None:
+def session_of_delegation(store: Store, event: Event) -> Record | None:
     """The session that has a run for exactly this delegation: the alias hints, the record decides."""
-    agent_id = store.find(runs.delegation_alias(host_session_id, tool_use_id))
+    key = (event["host_session_id"], event["tool_use_id"])
+    agent_id = store.find(runs.delegation_alias(*key))
     record = _readable(store, agent_id) if agent_id else None
-    return record if record and runs.run_of_delegation(record, host_session_id, tool_use_id) else None
+    run = runs.run_of_delegation(record, *key) if record else None
+    return record if run and is_of_host(run, event) else None
 
 
 def _comes_again(record: Record, event: Event) -> bool:
-    """Whether the host has no ids, and what was asked in the same words before is over."""
+    """Whether ids of this host come again, and what this one meant before is over."""
     run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
     return "recurring" in event and run is not None and runs.has_ended(run)
 
@@ -145,8 +150,14 @@ class _Claim:
     def _old_claims(self, record: Record) -> Iterator[Run]:
         for run in record.get("runs", ())[1:]:
             mine = run.get("host_session_id") == self.event["host_session_id"]
-            if mine and runs.is_claimed(run, self.now) and self.now - read_time(run["claimed_at"]) > CLAIM_YIELDS:
+            if mine and self._is_unheard_of(run) and self.now - read_time(run["claimed_at"]) > CLAIM_YIELDS:
                 yield run
+
+    def _is_unheard_of(self, run: Run) -> bool:
+        """Whether nothing but the delegation is known of it, and it stands in the way all the same."""
+        if not run.get("unannounced"):
+            return runs.is_claimed(run, self.now)
+        return "claimed_at" in run and not (runs.has_begun(run) or runs.has_ended(run))
 
 
 def _begun(

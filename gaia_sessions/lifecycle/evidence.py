@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.shape import Run
 
-    Over = Callable[[], Mapping[str, datetime]]
-    """When the main sessions of hosts ended, by their ids as the log of the hooks has them."""
+    Over = Callable[[], Mapping[tuple[str, str], datetime]]
+    """When main sessions ended, by their hosts and their ids as the log of the hooks has them."""
 
 
 class Witness:
@@ -32,23 +32,23 @@ class Witness:
 
     def __init__(self, over: Over) -> None:
         self._ask = over
-        self._over: Mapping[str, datetime] | None = None
+        self._over: Mapping[tuple[str, str], datetime] | None = None
 
     def of(self, run: Run) -> Evidence:
         """What is known of ``run`` now."""
-        over_at = self._end_of(run.get("host_session_id"))
+        over_at = self._end_of(run.get("host"), run.get("host_session_id"))
         written_at = _written_at(run.get("transcript_path"))
         if "host_process" not in run:
             return Evidence(over_at=over_at, written_at=written_at)
         gone, told = processes.fate(run["host_process"])
         return Evidence(told, host_gone=gone, over_at=over_at, written_at=written_at)
 
-    def _end_of(self, host_session_id: str | None) -> datetime | None:
-        if host_session_id is None:
+    def _end_of(self, host: str | None, host_session_id: str | None) -> datetime | None:
+        if host is None or host_session_id is None or len(host_session_id) >= LONGEST_ID:  # a cut id is anybody's
             return None
         if self._over is None:
             self._over = self._ask()
-        return self._over.get(host_session_id[:LONGEST_ID])
+        return self._over.get((host, host_session_id))
 
 
 def _written_at(path: str | None) -> datetime | None:

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from gaia_sessions.events import Event
     from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record, Run
-    from gaia_sessions.stores.port import Entry, Store
+    from gaia_sessions.stores.port import Store
+    from gaia_sessions.strictjson import Json
 
     Rule = Callable[[Record, Run], Record]
+    Telling = Callable[[Record], dict[str, Json]]
 
 LATEST = 0
 """In the place of a run's number: whichever is the latest when the event is applied."""
@@ -97,7 +99,7 @@ def aliases_of(event: Event) -> tuple[Alias, ...]:
     return (runs.agent_alias(event["host_session_id"], event["host_agent_id"]),)
 
 
-def entry_of(event: Event, number: int) -> Entry:
+def entry_of(event: Event, number: int) -> Telling:
     """What the journal says of ``event``: when, what, of which run, on what evidence, and where the work stood then."""
 
     def written(record: Record) -> dict[str, object]:
@@ -119,7 +121,7 @@ def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, b
     """
     for agent_id, record in _sessions_at_hand(store, event):
         run = _run_in(record, event)
-        if run:
+        if run and is_of_host(run, event):
             of_agent = "host_agent_id" in event and run.get("host_agent_id") == event["host_agent_id"]
             yield agent_id, run["run"], of_agent, not of_agent and _contradicts(run, event)
 
@@ -159,6 +161,11 @@ def _hints(store: Store, event: Event) -> Iterator[str | None]:
         yield store.find(runs.delegation_alias(event["host_session_id"], event["tool_use_id"]))
     yield event.get("marked_id")
     yield event.get("told_id")
+
+
+def is_of_host(run: Run, event: Event) -> bool:
+    """Whether both are of one host, as far as both say of which: ids are unique only within one."""
+    return "host" not in run or event.get("host", run["host"]) == run["host"]
 
 
 def is_of_agent(run: Run, event: Event) -> bool:

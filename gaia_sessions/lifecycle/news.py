@@ -35,7 +35,7 @@ from .done import BUSY, DEFERRED, NO_KEY, NOT_JOINED, Done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -101,11 +101,19 @@ def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, 
         return f"dropped: {error}"
     except Exception as error:  # noqa: BLE001  # one that we cannot handle must not keep all others from being applied
         applied, word = False, f"{type(error).__name__}: {error}"
-    waits, so_long = (WAITS_FOR_KEY, "ten minutes") if word == NO_KEY else (WAITS, "a day")
-    if not applied and now - read_time(checked["at"]) < waits:
+    if not applied and not has_waited_too_long(checked, now, word):
         return f"waits: {word}"
     store.dismiss(name)
+    so_long = "ten minutes" if word == NO_KEY else "a day"
     return word if applied else f"dropped after {so_long}: {word}"
+
+
+def has_waited_too_long(event: Mapping[str, object], now: datetime, word: str | None = None) -> bool:
+    """Whether ``event`` of the inbox is dropped if it still cannot be applied.
+
+    word: what kept it from that; None if it was not tried. Raises ``ValueError`` for one that does not say since when.
+    """
+    return now - read_time(event.get("at")) >= (WAITS_FOR_KEY if word == NO_KEY else WAITS)
 
 
 def _tried(store: Store, event: Event, config: Config) -> tuple[bool, str]:

@@ -58,7 +58,7 @@ RECONCILE = "reconcile"
 _KEYS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
 
 
-def nothing_heard() -> Mapping[str, datetime]:
+def nothing_heard() -> Mapping[tuple[str, str], datetime]:
     """No host's session is known to have ended."""
     return {}
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from gaia_sessions import events, tool_use
 from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound
 from gaia_sessions.runs import agent_alias, run_of_agent
-from gaia_sessions.stores.journal import EVENTS
 
 from .done import KNOWN, NO_KEY, Done
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from gaia_sessions.events import Event
     from gaia_sessions.shape import Record, Run
     from gaia_sessions.stores.port import Store
+    from gaia_sessions.strictjson import Json
 
     Rule = Callable[[Record, Run, Event, datetime], Record]
 
@@ -31,20 +31,16 @@ _INFERRED = "inferred"
 def follow(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     """``noted``; ``inferred`` if the work is seen to stand elsewhere now; ``known``; ``no_key`` if it is nobody's.
 
-    Only an inferred phase is worth a line of the journal. Raises ``LockTimeout``.
+    Only an inferred phase is worth a line of the journal, written with it. Raises ``LockTimeout``.
     """
     agent_id = store.find(agent_alias(event["host_session_id"], event["host_agent_id"]))
     if agent_id is None:
         return Done(NO_KEY)
     change = _Change(event, now)
     try:
-        record = store.change(agent_id, change.apply, timeout=timeout)
+        record = store.change(agent_id, change.apply, timeout=timeout, entry=change.entry)
     except (SessionNotFound, CorruptSession, NewerSchema):  # the hint led to nothing that can be followed
         return Done(NO_KEY)
-    if change.word == _INFERRED:
-        from .joins import LATEST, entry_of
-
-        store.append(agent_id, EVENTS, [entry_of(event, LATEST)(record)], timeout=timeout)
     return Done(change.word, record=record)
 
 
@@ -61,6 +57,13 @@ class _Change:
         changed = _RULES[self.event["kind"]](record, run, self.event, self.now)
         self.word = KNOWN if changed is record else _INFERRED if changed["phase"] != record["phase"] else "noted"
         return changed
+
+    def entry(self, record: Record) -> dict[str, Json] | None:
+        if self.word != _INFERRED:
+            return None
+        from .joins import LATEST, entry_of
+
+        return entry_of(self.event, LATEST)(record)
 
 
 def _alive(record: Record, run: Run, _event: Event, now: datetime) -> Record:

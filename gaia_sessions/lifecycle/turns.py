@@ -58,14 +58,11 @@ def _has_unknown(store: Store, event: Event) -> bool:
 
 
 def session_end(store: Store, event: Event, now: datetime, timeout: float) -> Done:
-    """The host's session is over, and every agent of it with it.
-
-    A host that tells of no starts says by ``worked`` that whatever it had not refused before was at work.
-    """
+    """The host's session is over, and every agent of it with it, whether or not its start was told of."""
 
     def rule(record: Record, run: Run) -> Record:
-        if "worked" in event and not (runs.has_begun(run) or runs.has_ended(run)):
-            record = runs.begun(record, run, {"started_at": run.get("claimed_at") or event["at"]}, now)
+        if not runs.has_ended(run):
+            record = runs.presumed_begun(record, run, now)
             run = record["runs"][run["run"] - 1]
         end = ENDED_WITH_HOST if runs.has_begun(run) else DENIED
         record = ended(record, run, end, {"detail": "the host's session ended"}, now)

@@ -1,7 +1,8 @@
 """What became of a run that nobody ended: the rules, and what they may be judged by.
 
 Owns the order of the evidence: the host's own word first, then its process, then silence, which proves
-nothing. Pure: who gathers the evidence is next door, and ``now`` is an argument.
+nothing. That word was only heard, and a process is seen: while that is there, nothing is closed. Pure: who
+gathers the evidence is next door, and ``now`` is an argument.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from gaia_sessions.clock import FUTURE_TOLERANCE, write_time
-from gaia_sessions.runs import began_at, has_begun, is_claimed
+from gaia_sessions.runs import began_at, is_claimed, may_be_at_work
 from gaia_sessions.shape import DENIED, ENDED_WITH_HOST, LOST
 
 TYPE_CHECKING = False
@@ -63,8 +64,10 @@ class Evidence:
 
 def judge(run: Run, evidence: Evidence, now: datetime) -> Judged:
     """What became of ``run``, which has no end, and what says so."""
-    over = _word_of_the_host(run, evidence)
-    if not has_begun(run):
+    over = _word_of_the_host(run, evidence, now)
+    if over and evidence.host_gone is False:
+        return UNSURE, f"{over}, and yet {evidence.host}"
+    if not may_be_at_work(run):
         return _judge_claim(run, evidence, over, now)
     if over:
         return ENDED_WITH_HOST, over
@@ -73,10 +76,10 @@ def judge(run: Run, evidence: Evidence, now: datetime) -> Judged:
     return (LOST if evidence.host_gone else RUNNING), evidence.host
 
 
-def _word_of_the_host(run: Run, evidence: Evidence) -> str | None:
+def _word_of_the_host(run: Run, evidence: Evidence, now: datetime) -> str | None:
     """That the host's main session ended while it had the run, unless its agent was at work after that."""
     began, over, written = began_at(run), evidence.over_at, evidence.written_at
-    if began is None or over is None or over < began:
+    if began is None or over is None or not began <= over <= now + FUTURE_TOLERANCE:
         return None
     if written is not None and written - over > _LATE_LINES:
         return None

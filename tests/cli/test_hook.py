@@ -58,6 +58,36 @@ def test_the_root_of_the_command_line_is_where_it_writes(program: Gaia, root: st
     assert (len([*elsewhere.glob("agent-*")]), len([*Path(root).glob("agent-*")])) == (1, 0)
 
 
-@pytest.mark.parametrize("words", [["--test"], ["PreToolUse"], ["--bogus"]])
+SPAWN = {**DELEGATION, "tool_name": "spawn_agent", "tool_input": {"message": "Count."}}
+ELSEWHERE = [
+    ["--root", "{}", "hook", "--host", "codex"],
+    ["--root={}", "hook", "--host=codex"],
+    ["hook", "--host", "codex", "--root", "{}"],
+    ["hook", "--root", "{}", "--host", "codex", "--track-tools"],
+    ["hook", "--root={}", "--track-tools", "--host=codex"],
+    ["--lock-timeout", "3", "--root", "{}", "hook", "--host", "codex", "--bogus"],
+]
+
+
+@pytest.mark.parametrize("words", ELSEWHERE, ids=" ".join)
+def test_wherever_its_root_and_its_host_are_said_they_count(program: Gaia, tmp_path: Path, words: list[str]) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    given = [word.format(elsewhere) for word in words]
+
+    assert program(*given, stdin=json.dumps(SPAWN).encode()).all == (0, "", "")
+
+    [file] = elsewhere.glob("agent-*/state.json")
+    assert json.loads(file.read_bytes())["runs"][0]["host"] == "codex"
+
+
+@pytest.mark.parametrize("words", [["PreToolUse"], ["--bogus"], ["--json"], ["--host"], ["--host", "wat"], ["--root="]])
 def test_however_it_is_called_a_host_is_never_told_to_block(program: Gaia, words: list[str]) -> None:
-    assert program("hook", *words, stdin=json.dumps(DELEGATION).encode()).code != 2
+    for given in (["hook", *words], ["--bogus", "hook", *words]):
+        assert program(*given, stdin=json.dumps(DELEGATION).encode()).all == (0, "", "")
+
+
+def test_its_own_test_passes(program: Gaia) -> None:
+    code, out, err = program("hook", "--test").all
+
+    assert (code, err) == (0, "")
+    assert out.endswith("passed, 0 failed\n")

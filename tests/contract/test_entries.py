@@ -115,6 +115,14 @@ def test_entries_go_to_their_own_session_and_to_this_one_journal(store: Store, n
     assert list(store.entries("agent-2", "transcript.jsonl")) == []
 
 
+def test_an_entry_that_has_nothing_to_say_is_no_line(store: Store, new: New) -> None:
+    store.create(new(), entry=lambda _: None)
+    changed = store.change("agent-1", noted, entry=lambda _: None)
+
+    assert (store.read("agent-1"), changed["revision"]) == (changed, 2)
+    assert journal(store) == []
+
+
 def test_a_session_that_is_there_already_gets_no_entry(store: Store, new: New) -> None:
     store.create(new(), entry=numbered(1))
 

@@ -18,9 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from gaia_sessions.clock import write_time
+from tests.hooks.client import client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.hooks.client import Client
 
     Tree = dict[str, object]
 
@@ -81,7 +84,15 @@ class Host:
         self.root = self.project / ".claude" / "session"
         self.logs = self.project / ".claude" / "logs"
         self.transcript = folder / "host" / f"{self.SESSION}.jsonl"
+        self.of: Client | None = None
         (self.project / ".claude").mkdir(parents=True)
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """A process that starts the hooks from now on, until the end of the block, and says which one it is."""
+        with client() as self.of:
+            yield self.of
+        self.of = None
 
     def environment(self, settings: Mapping[str, str] | None = None) -> dict[str, str]:
         """As the hooks get it from the host; no process of this machine is the host unless ``settings`` say so."""
@@ -91,9 +102,15 @@ class Host:
         self, hook: str, told: object, settings: Mapping[str, str] | None = None, *through: str, umask: int = -1
     ) -> Ran:
         """Runs the script with ``told`` on its standard input, ``through`` a command that starts it if one is given."""
+        data = told if isinstance(told, bytes) else json.dumps(told).encode()
+        if self.of:
+            environment = self.environment({"CLAUDE_PID": str(self.of.pid), **(settings or {})})
+            command = [sys.executable, str(SCRIPTS / f"{hook}.py")]
+            code, out, err = self.of.run(command, data, str(self.project), environment)
+            return Ran(code, out.encode(), err.encode())
         done = subprocess.run(
             [*through, sys.executable, SCRIPTS / f"{hook}.py"],
-            input=told if isinstance(told, bytes) else json.dumps(told).encode(),
+            input=data,
             capture_output=True,
             timeout=LONGEST,
             check=False,

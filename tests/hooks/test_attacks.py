@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -125,11 +124,10 @@ def test_an_interrupt_before_the_start_leaves_what_was_to_be_resumed(host: Host)
 
 
 def test_an_agent_that_wakes_after_its_client_died_is_work_of_its_own(host: Host) -> None:
-    with subprocess.Popen(["sleep", "60"]) as client:
-        told = {"CLAUDE_PID": str(client.pid)}
-        host.hear(host.delegation(), told)
+    with host.client() as client:
+        host.hear(host.delegation())
         host.knows("a1", "toolu_1")
-        host.hear(host.starting("a1"), told)
+        host.hear(host.starting("a1"))
         [agent_id] = host.records()
         gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
         client.kill()

@@ -210,6 +210,9 @@ def test_every_call_leaves_one_line_in_the_log(host: Host) -> None:
         "tool_use_id": "toolu_1",
         "tool_name": "Agent",
         "agent_type": "Plan",
+        "host": "claude-code",
+        "host_session_id": "0e23a513-af54",
+        "kinds": ["delegate"],
         "decision": "created",
         "session": "ID",
     }

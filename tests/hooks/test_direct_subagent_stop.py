@@ -128,7 +128,7 @@ def test_an_unknown_id_is_a_success_with_a_note(host: Host, working: str) -> Non
     assert host.ask("subagent_stop", {"agent_id": "agent-404", "exit_code": 1}) == {
         "finalized": False,
         "agent_id": "agent-404",
-        "outcome": "failed",
+        "outcome": None,
         "reason": "not_found",
         "original_context": {"agent_id": "agent-404", "exit_code": 1},
     }

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -297,34 +294,31 @@ def test_a_prompt_that_somebody_typed_is_none_of_ours(host: Host, prompt: object
 def test_when_its_host_was_killed_a_session_that_rests_may_be_resumed_at_once(
     host: Host, phase: str, expected: str
 ) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        there = {"CLAUDE_PID": str(process.pid)}
-        host.hear(host.delegation(), there)
-        host.hear(host.starting(), there)
+    with host.client() as client:
+        host.hear(host.delegation())
+        host.hear(host.starting())
         host.knows("a1", "toolu_1")
-        host.hear(host.starting(), there)
+        host.hear(host.starting())
         agent_id = host.record()["agent_id"]
         gaia_sessions.update_state(agent_id, phase, root=str(host.root))
         before = host.record()
         running = gaia_sessions.explain_resume(agent_id, root=str(host.root))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        client.kill()
 
     decided = gaia_sessions.explain_resume(agent_id, root=str(host.root))
 
-    assert before["runs"][0]["host_process"]["pid"] == process.pid
+    assert before["runs"][0]["host_process"]["pid"] == client.pid
     assert running["reason"] == ("running" if phase == "investigating" else expected)
     assert decided["reason"] == expected
     assert host.record() == before
 
 
 def test_a_session_whose_start_still_waits_may_be_resumed_once_its_host_was_killed(host: Host) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        there = {"CLAUDE_PID": str(process.pid)}
-        host.begin(settings=there)
+    with host.client() as client:
+        host.begin()
         agent_id = host.record()["agent_id"]
         running = gaia_sessions.explain_resume(agent_id, root=str(host.root))
-        process.kill()
+        client.kill()
     before = host.tree(host.root)
 
     decided = gaia_sessions.explain_resume(agent_id, root=str(host.root))
@@ -350,12 +344,11 @@ def asking(agent_id: str) -> dict[str, object]:
 
 
 def test_of_a_killed_host_the_next_delegation_takes_over_the_work(host: Host) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        there = {"CLAUDE_PID": str(process.pid)}
-        host.hear(host.delegation(), there)
+    with host.client() as client:
+        host.hear(host.delegation())
         host.knows("a1", "toolu_1")
-        host.hear(host.starting(), there)
-        process.kill()
+        host.hear(host.starting())
+        client.kill()
     agent_id = host.record()["agent_id"]
 
     told = host.hear(host.delegation("toolu_2", tool_input=asking(agent_id), session_id="another"))

@@ -11,8 +11,10 @@ import pytest
 from gaia_sessions.config import Config
 from gaia_sessions.events import check_event
 from gaia_sessions.hooks import HOOK, hosts
+from gaia_sessions.hooks.answers import _ANSWERS
 from gaia_sessions.hooks.both_ends import content_key
-from gaia_sessions.hooks.speech import NOTE
+from gaia_sessions.hooks.run import ANSWERED
+from gaia_sessions.hooks.speech import END_OF_DATA, NOTE
 
 if TYPE_CHECKING:
     from tests.hooks.conftest import Host
@@ -80,6 +82,25 @@ def test_what_only_one_host_sends_beats_the_wiring_and_that_beats_the_environmen
     assert hosts.named(wired, payload, environ) == name
 
 
+def test_the_kinds_that_are_answered_are_those_that_the_ladder_asks_about() -> None:
+    assert set(_ANSWERS) == ANSWERED
+    assert {kind for name in hosts.HOSTS for kind in hosts.module_of(name).OBEYS} <= ANSWERED
+
+
+SILENT_STARTS = {"qwen-code", "gemini-cli", "factory", "copilot"}
+
+
+@pytest.mark.parametrize("name", hosts.HOSTS)
+def test_a_delegation_says_whether_its_start_will_be_told_of(name: str) -> None:
+    asked = {"prompt": PROMPT, "message": PROMPT, "agent_name": "x"}
+    tools = {"codex": "spawn_agent", "qwen-code": "agent", "gemini-cli": "invoke_agent", "factory": "Task"}
+    payload = {**STAMPED, "tool_name": tools.get(name, "Agent"), "tool_input": asked, "tool_use_id": "t"}
+    [event] = hosts.module_of(name).HEARD_BY["pre_delegate"][:1]
+    found = told(name, {**payload, "hook_event_name": event, "subagent_id": "a", "subagent_type": "x"})
+
+    assert [event.get("unannounced", False) for event in found[:1]] == [name in SILENT_STARTS]
+
+
 def test_every_host_has_a_module_that_says_what_it_is_heard_and_told_by() -> None:
     for name in hosts.HOSTS:
         module = hosts.module_of(name)
@@ -145,7 +166,7 @@ def test_factory_without_ids_is_known_by_what_was_asked_of_whom() -> None:
     payload = {**BASE, "tool_name": "Task", "tool_input": ASKED}
     keys = {"host_session_id": "s", "tool_use_id": content_key("x", ASKED["prompt"]), "agent_name": "x"}
 
-    delegation = {**keys, "purpose": "Count quokkas", "resume": ["agent-1"], "recurring": True}
+    delegation = {**keys, "purpose": "Count quokkas", "resume": ["agent-1"], "recurring": True, "unannounced": True}
     assert told("factory", {**payload, "hook_event_name": "PreToolUse"}) == [{"kind": "delegate", **delegation}]
     response = {**payload, "hook_event_name": "PostToolUse", "tool_response": REPORT["last_message"]}
     assert told("factory", response) == [REPORT | keys, RETURNED | keys]
@@ -153,16 +174,16 @@ def test_factory_without_ids_is_known_by_what_was_asked_of_whom() -> None:
 
 
 def test_vs_code_tells_a_delegation_by_its_id_and_its_report_as_text() -> None:
-    base = {"timestamp": "2026-02-09T10:30:00.000Z", "cwd": "/p", "sessionId": "s", "transcript_path": "/t"}
+    base = {"timestamp": "2026-02-09T10:30:00.000Z", "cwd": "/p", "session_id": "s", "transcript_path": "/t"}
     asked = {"prompt": PROMPT, "description": "Count", "agentName": "x"}
     payload = {**base, "tool_name": "runSubagent", "tool_input": asked, "tool_use_id": "tool-123"}
     keys = {"host_session_id": "s", "tool_use_id": "tool-123", "agent_name": "x"}
 
-    [delegation] = told("copilot", {**payload, "hookEventName": "PreToolUse"})
-    assert delegation == {"kind": "delegate", **keys, "purpose": "Count"}
-    response = {**payload, "hookEventName": "PostToolUse", "tool_response": REPORT["last_message"]}
+    [delegation] = told("copilot", {**payload, "hook_event_name": "PreToolUse"})
+    assert delegation == {"kind": "delegate", **keys, "purpose": "Count", "unannounced": True, "recurring": True}
+    response = {**payload, "hook_event_name": "PostToolUse", "tool_response": REPORT["last_message"]}
     assert told("copilot", response) == [REPORT | keys, RETURNED | keys]
-    start = {**base, "hookEventName": "SubagentStart", "agent_id": "a", "agent_type": "x"}
+    start = {**base, "hook_event_name": "SubagentStart", "agent_id": "a", "agent_type": "x"}
     assert told("copilot", start) == [
         {"kind": "start", "host_session_id": "s", "host_agent_id": "a", "agent_name": "x"}
     ]
@@ -180,8 +201,8 @@ def test_copilot_cli_tells_how_a_delegation_went() -> None:
     assert went("success", str(REPORT["last_message"])) == [REPORT | keys, RETURNED | keys]
     assert went("failure", "overloaded") == [{"kind": "fail", **keys, "worked": True, "error": "overloaded"}]
     assert went("denied") == [{"kind": "over", **keys}]
-    failed = {**payload, "hook_event_name": "PostToolUseFailure", "error": "no such agent"}
-    assert told("copilot", failed) == [{"kind": "fail", **keys, "error": "no such agent"}]
+    failed = {**payload, "hook_event_name": "PostToolUseFailure", "error": "overloaded"}
+    assert told("copilot", failed) == [{"kind": "fail", **keys, "worked": True, "error": "overloaded"}]
     camel = {"sessionId": "s", "timestamp": 1, "cwd": "/p", "toolName": "task", "toolArgs": {"prompt": PROMPT}}
     assert told("copilot", camel) == []
 
@@ -209,6 +230,14 @@ def test_qwen_code_ends_as_its_tool_says(
     assert [event.get("interrupted") for event in found[:1]] == ([interrupted] if kinds else [])
 
 
+@pytest.mark.parametrize(("is_interrupt", "interrupted"), [(False, None), (True, True), ("yes", None), (None, None)])
+def test_a_delegation_of_qwen_code_that_failed_had_an_agent_at_work(is_interrupt: object, interrupted: object) -> None:
+    payload = {**STAMPED, "tool_name": "agent", "tool_input": ASKED, "tool_use_id": "t"}
+    [event] = told("qwen-code", {**payload, "hook_event_name": "PostToolUseFailure", "is_interrupt": is_interrupt})
+
+    assert (event["kind"], event["worked"], event.get("interrupted")) == ("fail", True, interrupted)
+
+
 @pytest.mark.parametrize(
     ("state", "reason", "kinds", "interrupted"),
     [
@@ -233,9 +262,27 @@ def test_gemini_cli_ends_as_its_tool_says(
     assert {event["tool_use_id"] for event in found} == {content_key("x", PROMPT)}
 
 
-@pytest.mark.parametrize("ours", [f"\n\n{NOTE}", "\n\n[gaia-sessions: briefing agent-1]\nYou go on.", ""])
+BRIEFED = f"\n\n[gaia-sessions: briefing agent-1]\nYou go on.\n{END_OF_DATA}"
+
+
+@pytest.mark.parametrize("ours", ["", f"\n\n{NOTE}", BRIEFED, f"{BRIEFED}\n\n{NOTE}", f"{BRIEFED}\n\n{NOTE}" * 2])
 def test_what_we_added_to_a_prompt_does_not_count_for_its_key(ours: str) -> None:
     assert content_key("x", PROMPT + ours) == content_key("x", PROMPT) != content_key("y", PROMPT)
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [f"\n\n{NOTE}\n\nWhat does it mean?", "\n\n[gaia-sessions: briefing agent-1]\nx", f"{BRIEFED}\nAnd so on."],
+)
+def test_our_words_within_a_prompt_are_words_of_that_prompt(quoted: str) -> None:
+    assert len({content_key("x", PROMPT + tail) for tail in ("", quoted, quoted.replace("a", "b"))}) == 3
+
+
+def test_an_id_of_a_host_is_never_taken_for_one_made_of_a_prompt() -> None:
+    asked = {"prompt": PROMPT, "description": "Count", "agentName": "x"}
+    payload = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "runSubagent", "tool_input": asked}
+    [delegation] = told("copilot", {**payload, "tool_use_id": content_key("y", PROMPT)})
+    assert delegation["tool_use_id"] == content_key("x", PROMPT)
 
 
 WAITED = {
@@ -303,6 +350,36 @@ def test_whatever_a_payload_holds_it_is_read_or_passed_by(name: str) -> None:
                     check_event(found, "")
     for value in STRANGE:
         assert module.events_of(HOOK, {**whole, "hook_event_name": value}, Config({}), NOW) == []
+
+
+SPELLINGS = [{"session_id": "sessionId"}, {"hook_event_name": "hookEventName"}]
+SPELLINGS.append(SPELLINGS[0] | SPELLINGS[1])
+
+
+@pytest.mark.parametrize("hook", ["every_event", "pre_delegate"])
+def test_vs_code_is_heard_in_every_spelling_by_every_hook(host: Host, hook: str) -> None:
+    asked = {"prompt": PROMPT, "description": "Count", "agentName": "x"}
+    payload = {**STAMPED, "tool_name": "runSubagent", "tool_input": asked}
+    for number, spelled in enumerate(SPELLINGS):
+        told_so = {**payload, "hook_event_name": "PreToolUse", "tool_use_id": f"tool-{number}"}
+        ran = host.run(hook, {spelled.get(key, key): value for key, value in told_so.items()})
+        assert (ran.code, ran.out, ran.err) == (0, b"", b"")
+
+    runs = [record["runs"][0] for record in host.records().values()]
+    found = {(run["host"], run["host_session_id"], run["tool_use_id"]) for run in runs}
+    assert found == {("copilot", "s", f"tool-{number}") for number in range(3)}
+
+
+def test_vs_code_is_answered_in_its_own_spelling_of_the_event(host: Host) -> None:
+    start = {"sessionId": "s", "hookEventName": "SubagentStart", "agent_id": "a", "agent_type": "x"}
+
+    answer = host.run("every_event", start).answer["hookSpecificOutput"]
+
+    assert (answer["hookEventName"], NOTE in answer["additionalContext"]) == ("SubagentStart", True)
+
+
+def test_what_of_vs_code_cannot_be_read_is_met_with_silence(host: Host) -> None:
+    assert host.run("pre_delegate", b'{"hookEventName": "PreToolUse", ') == (0, b"", b"")
 
 
 @pytest.mark.parametrize("name", hosts.HOSTS)

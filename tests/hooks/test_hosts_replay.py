@@ -8,22 +8,31 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import subprocess
+import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.clock import utc_now
+from gaia_sessions.clock import utc_now, write_time
 from gaia_sessions.config import Config
 from gaia_sessions.hooks import HOOK
 from gaia_sessions.hooks.run import Call
 from gaia_sessions.lifecycle.news import apply_deferred
+from gaia_sessions.lifecycle.reconciling import reconcile
+from gaia_sessions.lifecycle.resuming import consider
+from gaia_sessions.runs import with_run
 from gaia_sessions.stores.files import FileStore
 from tests.hooks.test_lives import DENIED, DONE, FAILED, KILLED, WITH_HOST, Life
+from tests.records import WHEN, record_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gaia_sessions.shape import Record
     from tests.hooks.test_lives import End
 
     Fresh = Callable[[], "OtherLife"]
@@ -182,6 +191,83 @@ def test_a_delegation_that_its_conversation_cut_off_was_begun_and_may_be_resumed
     assert record["runs"][0]["started_at"] == record["runs"][0]["claimed_at"]
 
 
+def test_an_agent_of_codex_that_woke_is_known_by_its_process_and_its_transcript(
+    fresh: Fresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gaia_sessions.processes.nearest_ancestor", lambda names: names == ("codex",) and os.getpid())
+    life = fresh()
+    lines = life.told(HOSTS / FOLDERS["codex"] / "send-input.jsonl")
+    woken = [line["stdin"] for line in lines if line["event"] == "UserPromptSubmit" and "agent_id" in line["stdin"]][-1]
+
+    life.play(lines)
+
+    [_, last] = sorted(life.records(), key=lambda record: record["created_at"])
+    [run] = last["runs"]
+    known = (run["host_agent_id"], run["transcript_path"], run["host_process"]["pid"])
+    assert known == (woken["agent_id"], woken["transcript_path"], os.getpid())
+
+
+KILLED_AT_WORK = [item for item in CAPTURES if item[0] != "codex" and item[1].stem == "single"]
+
+
+@pytest.mark.parametrize(("host", "capture"), KILLED_AT_WORK, ids=lambda item: getattr(item, "stem", item))
+def test_work_whose_host_was_killed_is_lost_and_may_be_resumed(
+    host: str, capture: Path, fresh: Fresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody told of the start: the delegation is all there is, and that it was never refused."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        monkeypatch.setattr("gaia_sessions.processes.nearest_ancestor", lambda _: child.pid)
+        life = fresh()
+        before = next(line for line in life.told(capture) if line["event"] in {"PreToolUse", "BeforeTool"})
+        life.play([before])
+        store = FileStore(str(life.root))
+        [record] = life.records()
+        alive = reconcile(store, utc_now() + timedelta(hours=1), dry_run=False)
+        child.kill()
+    [verdict] = reconcile(store, utc_now() + timedelta(hours=1), dry_run=False)["verdicts"]
+
+    assert (host, [verdict["verdict"] for verdict in alive["verdicts"]]) == (host, ["running"])
+    assert (verdict["verdict"], verdict["closed"]) == ("lost", True)
+    assert life.ends() == [("investigating", "lost", 0)]
+    decided = consider(store, utc_now(), record["agent_id"], Config({}))[0]
+    assert decided["should_resume"]
+
+
+def asked_to_resume(capture: dict[str, Any], agent_id: str, session_id: str) -> dict[str, Any]:
+    told = capture["stdin"]
+    asked = {**told["tool_input"], "prompt": f"Go on.\n[gaia-sessions: resume {agent_id}]"}
+    return {**capture, "stdin": {**told, "session_id": session_id, "tool_input": asked, "tool_use_id": session_id}}
+
+
+@pytest.mark.parametrize(("host", "capture"), KILLED_AT_WORK, ids=lambda item: getattr(item, "stem", item))
+def test_who_resumed_a_session_long_ago_is_still_at_work_for_everybody_else(
+    host: str, capture: Path, fresh: Fresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gaia_sessions.processes.nearest_ancestor", lambda _: os.getpid())
+    life = fresh()
+    store = FileStore(str(life.root))
+    paused = record_with({"run": 1, "ended_at": WHEN, "end": "stopped"}, phase="approval")
+    store.create({**paused, "last_updated": write_time(utc_now()), "resume_ready": True})
+    before = next(line for line in life.told(capture) if line["event"] in {"PreToolUse", "BeforeTool"})
+    mine = before["stdin"]["session_id"]
+    life.play([asked_to_resume(before, "agent-1", mine)])
+
+    def age(record: Record) -> Record:
+        run: Any = {**record["runs"][-1], "claimed_at": write_time(utc_now() - timedelta(minutes=20))}
+        return with_run(record, run)
+
+    store.change("agent-1", age)
+    assert (host, consider(store, utc_now(), "agent-1", Config({}))[0]["reason"]) == (host, "running")
+
+    life.play([asked_to_resume(before, "agent-1", "another")])
+    assert "end" not in store.read("agent-1")["runs"][1]
+    again = asked_to_resume(before, "agent-1", mine)
+    again["stdin"]["tool_use_id"] = "again"
+    again["stdin"]["tool_input"]["prompt"] += "\nPlease."
+    life.play([again])
+    assert [run.get("end") for run in store.read("agent-1")["runs"]] == ["stopped", "denied", None]
+
+
 def test_an_agent_of_codex_that_has_a_path_is_joined_by_it(fresh: Fresh) -> None:
     life = fresh()
     lines = life.told(HOSTS / FOLDERS["codex"] / "multi-agent-v2.jsonl")
@@ -220,3 +306,36 @@ def test_who_waits_for_several_agents_of_codex_gets_one_answer(fresh: Fresh) -> 
         f"[gaia-sessions: resume {agent_id}]" for agent_id in ids
     ]
     assert sorted(record["phase"] for record in life.records()) == ["approval", "planning"]
+
+
+def qwen(event: str, session: str = "s", **changes: object) -> dict[str, Any]:
+    asked = {"description": "Count", "prompt": "Count quokkas", "subagent_type": "Explore"}
+    told = {"session_id": session, "hook_event_name": event, "tool_name": "agent", "tool_input": asked}
+    report = {"returnDisplay": {"status": "completed", "result": "Twelve."}}
+    back = {"tool_response": report} if event == "PostToolUse" else {}
+    return {
+        "env": {"QWEN_PROJECT_DIR": "/p"},
+        "stdin": {**told, "timestamp": WHEN, "tool_use_id": "call_0", **back, **changes},
+    }
+
+
+def test_a_host_that_uses_an_id_again_means_another_delegation_once_the_first_returned(fresh: Fresh) -> None:
+    life = fresh().play([qwen(event) for event in ("PreToolUse", "PreToolUse", "PostToolUse", "PostToolUse")])
+    assert [record["phase"] for record in life.records()] == ["completed"]
+    again = fresh().play([qwen(event) for event in ("PreToolUse", "PostToolUse") * 2])
+    assert [record["phase"] for record in again.records()] == ["completed", "completed"]
+    assert (life.errors, again.errors) == ([], [])
+
+
+def test_two_hosts_with_the_same_ids_have_a_session_each(fresh: Fresh) -> None:
+    other = {"tool_name": "Task", "hook_event_name": "PreToolUse"}
+    factory = {**qwen("PreToolUse", **other), "env": {"FACTORY_PROJECT_DIR": "/p"}}
+    del factory["stdin"]["timestamp"]
+    life = fresh().play([qwen("PreToolUse"), factory])
+    runs = [run for record in life.records() for run in record["runs"]]
+    assert sorted(run["host"] for run in runs) == ["factory", "qwen-code"]
+    life.play(
+        [{**factory, "stdin": {**factory["stdin"], "hook_event_name": "PostToolUse", "tool_response": "Twelve."}}]
+    )
+    phases = {record["runs"][0]["host"]: record["phase"] for record in life.records()}
+    assert phases == {"factory": "completed", "qwen-code": "initializing"}

@@ -31,20 +31,18 @@ def words(text: str) -> frozenset[str]:
 
 
 STANDARD = words("""
-    __future__ _collections _datetime _functools _json _operator _sre collections copyreg datetime encodings.ascii enum
-    errno fcntl functools gc itertools json json.decoder json.encoder json.scanner keyword math operator re re._casefix
-    re._compiler re._constants re._parser reprlib select types
+    __future__ _datetime _json _operator datetime encodings.ascii errno fcntl gc itertools math operator select
 """)
 
-LADDER = words("clock config errors hooks hooks.run log options project streams strictjson") | {""}
+LADDER = words("clock config errors hooks hooks.run log options project streams strictjson quickjson") | {""}
 STORE = words("""
     changes checks ids phases record runs shape stores stores.atomic stores.directory stores.exclusive stores.files
     stores.arrival stores.inbox stores.index stores.journal stores.renewal stores.locks stores.reading stores.root
 """)
 DIRECT = LADDER | STORE | {"hooks.direct", "lifecycle"}
 PASSED_BY = LADDER | words("""
-    checks events hooks.agent_files hooks.claude_code hooks.hosts hooks.marker hooks.payload hooks.speech ids keyfile
-    phases shape stores stores.atomic stores.directory stores.root
+    checks events hooks.agent_files hooks.claude_code hooks.hosts hooks.marker hooks.payload hooks.speech
+    ids keyfile phases shape stores stores.atomic stores.directory stores.root
 """)
 NEWS = words("events lifecycle lifecycle.done lifecycle.news")
 FINALIZING = NEWS | words("lifecycle.beginning lifecycle.sessions")
@@ -54,9 +52,10 @@ STARTING = HOST | words("hooks.answers lifecycle.beginning lifecycle.starts proc
 ENDING = HOST | {"lifecycle.ends"}
 TURNING = HOST | {"lifecycle.turns"}
 DECIDING = words("hooks.answers policy processes")
+WIRED = {"hooks.arguments"}
 FOLLOWING = PASSED_BY | STORE | NEWS | words("hooks.claude_tools lifecycle.tools tool_use")
 COMMAND = words("readonly shell")
-OTHER = BEGINNING - {"hooks.claude_code", "hooks.agent_files"} | words("hooks.both_ends hooks.reading")
+OTHER = BEGINNING - {"hooks.claude_code", "hooks.agent_files"} | WIRED | {"hooks.both_ends"}
 OPENSSL = words("_blake2 _hashlib hashlib")
 
 

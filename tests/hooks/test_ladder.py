@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import sys
@@ -242,12 +243,105 @@ def test_its_own_test_passes_and_leaves_nothing_in_the_project(host: Host, hook:
     assert host.tree(host.project) == before
 
 
+@pytest.mark.parametrize("words", [("--host", "codex"), ("--track-tools",), ("--host=codex", "--root", "/nowhere")])
+def test_its_own_test_runs_behind_whatever_it_was_wired_with(host: Host, words: tuple[str, ...]) -> None:
+    code, out, err = wired(host, "every_event", {}, *words, "--test")
+
+    assert (code, err) == (0, b"")
+    assert out.endswith(b" passed, 0 failed\n")
+    assert b"means nothing" not in out
+
+
+def test_its_own_test_names_what_it_does_not_know(host: Host) -> None:
+    code, out, err = wired(host, "every_event", {}, "--trackt\x1bools", "--test")
+
+    assert (code, err) == (0, b"")
+    assert out.splitlines()[0] == b"--tracktools means nothing here and is passed over"
+    assert out.splitlines()[-1].endswith(b" passed, 0 failed")
+
+
+def test_its_own_test_fails_with_a_code_where_a_step_fails(host: Host, tmp_path: Path) -> None:
+    """A script beside it that answers nothing."""
+    (tmp_path / "pre_delegate.py").write_text("print('{}')\n", "utf-8")
+    source = "import sys; from gaia_sessions.hooks.run import main; sys.exit(main('pre_delegate', sys.argv[1:]))"
+    (tmp_path / "tried.py").write_text(source, "utf-8")
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "tried.py"), "--test"],
+        capture_output=True,
+        check=False,
+        env=host.environment({"PYTHONPATH": str(SCRIPTS.parent)}),
+    )
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[0] == b"FAILED: without an id there is nothing to resume"
+
+
 @pytest.mark.parametrize("hook", HOOKS)
-def test_any_other_argument_shows_how_it_is_used(host: Host, hook: str) -> None:
+def test_help_shows_how_it_is_used(host: Host, hook: str) -> None:
     ran = host.run(hook, b"", {}, sys.executable, str(SCRIPTS / f"{hook}.py"), "--help")
 
     usage = "reads one JSON object on standard input; --test tries the whole flow in a temporary root\n"
     assert ran == (0, f"{hook}.py {usage}".encode(), b"")
+
+
+def wired(host: Host, hook: str, told: object, *words: str) -> tuple[int, bytes, bytes]:
+    """What the script leaves behind that a host starts with ``words`` behind it."""
+    command = [sys.executable, str(SCRIPTS / f"{hook}.py"), *words]
+    data = json.dumps(told).encode()
+    done = subprocess.run(command, input=data, capture_output=True, check=False, env=host.environment())
+    return done.returncode, done.stdout, done.stderr
+
+
+WIRED: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "two words": (["--host", "factory"], {"host": "factory"}),
+    "one word": (["--host=factory"], {"host": "factory"}),
+    "the last of two": (["--host=codex", "--host", "factory", "--track-tools"], {"host": "factory"}),
+    "a host nobody knows": (["--host", "wat"], {"host": "claude-code", "unknown_host": "wat"}),
+    "no host": (["--track-tools", "--host"], {"host": "claude-code", "ignored": ["--host"]}),
+    "none before another": (["--host", "--track-tools"], {"host": "claude-code", "ignored": ["--host"]}),
+    "an empty host": (["--host="], {"host": "claude-code", "ignored": ["--host="]}),
+    "what means nothing": (
+        ["PreToolUse", "--json", "-x"],
+        {"host": "claude-code", "ignored": ["PreToolUse", "--json", "-x"]},
+    ),
+    "no root": (["--root", ""], {"host": "claude-code", "ignored": ["--root"]}),
+    "a long word": (["x" * 500], {"host": "claude-code", "ignored": ["x" * 128]}),
+}
+
+
+@pytest.mark.parametrize(("words", "told"), WIRED.values(), ids=WIRED)
+@pytest.mark.parametrize("hook", [*HOOKS, "every_event"])
+def test_however_it_is_wired_a_host_hears_nothing_and_the_log_has_what_was_not_understood(
+    host: Host, hook: str, words: list[str], told: dict[str, Any]
+) -> None:
+    told_it = {**host.delegation(tool_name="Task"), "hook_event_name": "PreToolUse"}
+    assert wired(host, hook, told_it, *words) == (0, b"", b"")
+
+    [line] = host.log({"every_event": "hook"}.get(hook, hook))
+    assert {key: line[key] for key in ("host", "unknown_host", "ignored") if key in line} == told
+
+
+@pytest.mark.parametrize("hook", [*HOOKS, "every_event"])
+@pytest.mark.parametrize("words", [["--root", "{}"], ["--root={}"]])
+def test_the_root_it_was_wired_with_is_where_it_writes(host: Host, hook: str, words: list[str]) -> None:
+    elsewhere = host.folder / "elsewhere"
+    given = [word.format(elsewhere) for word in words]
+    assert wired(host, hook, host.delegation(), *given) == (0, b"", b"")
+
+    assert elsewhere.exists()
+    assert host.records() == {}
+
+
+def test_a_line_of_the_log_says_in_our_words_what_the_host_told(host: Host) -> None:
+    host.run("every_event", host.delegation())
+    host.run("every_event", host.delegation(tool_name="Read"))
+
+    told, other = host.log("hook")
+    ours = {"host": "claude-code", "host_session_id": host.SESSION, "kinds": ["delegate"]}
+    assert {key: told[key] for key in ours} == ours
+    assert (told["event"], told["session_id"]) == ("PreToolUse", host.SESSION)
+    assert (other["host"], other["decision"]) == ("claude-code", "not_ours")
+    assert not {"kinds", "host_session_id"} & set(other)
 
 
 @pytest.mark.parametrize("hook", HOOKS)

@@ -122,7 +122,7 @@ class Life:
 
     def live(self, lines: list[Line]) -> Life:
         self.monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(self.folder / "project"))
-        self.monkeypatch.setenv("CLAUDE_PID", str(os.getpid()))
+        self.monkeypatch.setenv("CLAUDE_PID", str(os.getppid()))
         self.monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
         self.monkeypatch.setattr(streams, "read_input", lambda _limit, _seconds: self.data)
         self.monkeypatch.setattr(streams, "write_output", self.hear)

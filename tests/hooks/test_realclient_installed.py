@@ -15,9 +15,9 @@ import pytest
 
 from gaia_sessions.hooks.reporting import program
 from gaia_sessions.wiring import installing
-from gaia_sessions.wiring.hosts import Places
+from gaia_sessions.wiring.hosts import HOSTS, Places
 from gaia_sessions.wiring.status import standing
-from tests.hooks.test_realclient import client, delegation, script
+from tests.hooks.test_realclient import SCRIPT, client, delegation, script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,6 +97,31 @@ def test_the_tools_of_a_sub_agent_are_counted_and_say_where_its_work_stands(inst
     assert (record["tools"]["counts"], file.read_text(encoding="utf-8")) == ({"Bash": 3, "Write": 1}, "42\n")
     assert [move["to_phase"] for move in record["history"]] == ["investigating", "executing", "completed"]
     assert (record["runs"][0]["inferred"], "reported" in record["runs"][0]) == ("executing", False)
+
+
+def test_once_the_script_is_gone_the_conversation_goes_on(installed: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    install = installed.configure
+
+    def install_and_remove_the_script() -> None:
+        install()
+        settings = installed.host.project / ".claude" / "settings.json"
+        moved = settings.read_bytes().replace(str(SCRIPT).encode(), b"/gone/hooks/every_event.py")
+        assert moved.count(b"/gone/hooks/every_event.py") == len(HOSTS["claude-code"].heard(tools=True))
+        settings.write_bytes(moved)
+
+    monkeypatch.setattr(installed, "configure", install_and_remove_the_script)
+    scenario = {
+        "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
+        "subs": {"alpha": [bash("echo it went on"), {"text": "Report."}]},
+        "allowed": ["Agent", "Bash"],
+    }
+
+    installed.live("own", script(installed.host.folder, scenario))
+
+    [answer] = tool_results(installed.requests("sub:alpha")[-1])
+    assert "it went on" in answer
+    assert "Report." in tool_results(installed.requests("main")[-1])[0]
+    assert not installed.host.root.exists()
 
 
 def tool_results(request: str) -> list[str]:

@@ -404,6 +404,9 @@ def test_every_stop_leaves_one_line_in_the_log_without_the_message(host: Host) -
         "session_id": host.SESSION,
         "agent_id": "a1",
         "agent_type": "Explore",
+        "host": "claude-code",
+        "host_session_id": host.SESSION,
+        "kinds": ["stop"],
         "decision": "paused",
         "session": host.timeless(agent_id),
     }

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.errors import LockTimeout
+from gaia_sessions.lifecycle.tools import follow
+from gaia_sessions.stores.memory import MemoryStore
+from gaia_sessions.tool_use import digest
 from tests.hooks.conftest import SCRIPTS
+from tests.records import START, WHEN, record_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +135,7 @@ def test_a_tool_that_only_reads_is_counted_and_is_activity(host: Host) -> None:
 
     hear(host, tool(host, "Read", tool_use_id="toolu_r"))
 
-    tools = {"counts": {"Read": 1}, "recent": ["toolu_r"]}
+    tools = {"counts": {"Read": 1}, "recent": [digest("toolu_r")]}
     after = host.record()
     assert after["last_updated"] > before["last_updated"]
     assert host.timeless(after) == host.timeless({**before, "tools": tools, "revision": before["revision"] + 1})
@@ -270,7 +276,7 @@ def test_the_same_call_told_twice_at_once_counts_once(host: Host) -> None:
         list(pool.map(lambda _: hear(host, payload), range(4)))
 
     record = host.record()
-    assert record["tools"] == {"counts": {"Edit": 1}, "recent": [payload["tool_use_id"]]}
+    assert record["tools"] == {"counts": {"Edit": 1}, "recent": [digest(payload["tool_use_id"])]}
     assert phases(record) == ["initializing", "investigating", "executing"]
 
 
@@ -283,7 +289,7 @@ def test_of_many_calls_at_once_none_is_lost(host: Host) -> None:
 
     tools = host.record()["tools"]
     assert tools["counts"] == {"Read": 4, "Grep": 4, "Glob": 4}
-    assert sorted(tools["recent"]) == sorted(payload["tool_use_id"] for payload in payloads)
+    assert sorted(tools["recent"]) == sorted(digest(payload["tool_use_id"]) for payload in payloads)
 
 
 def test_news_that_meets_a_held_lock_is_let_go(host: Host) -> None:
@@ -399,6 +405,30 @@ def test_a_delegation_by_a_sub_agent_is_a_session_and_no_tool(host: Host) -> Non
     assert records[parent]["phase"] == "investigating"
 
 
+class OneWrite(MemoryStore):
+    """A store in which nobody gets the lock a second time."""
+
+    def append(self, agent_id: str, journal: str, entries: list[Any], *, timeout: float | None = None) -> None:  # noqa: ARG002
+        raise LockTimeout(agent_id, timeout or 0, None)
+
+
+def test_an_inferred_phase_and_its_line_are_one_write() -> None:
+    store = OneWrite()
+    store.create(record_with({"run": 1, "host_session_id": "s", "host_agent_id": "a", "started_at": WHEN}))
+    agent: dict[str, Any] = {"host_session_id": "s", "host_agent_id": "a"}
+    told: list[Any] = [
+        {"kind": "tool", "at": WHEN, **agent, "tool_name": "Edit", "call": call, "writes": True}
+        for call in ("c1", "c2")
+    ]
+    now = START + timedelta(minutes=5)
+    used = [follow(store, event, now, 0).word for event in told]
+
+    assert used == ["inferred", "noted"]
+    [line] = store.entries("agent-1", "events.jsonl")
+    assert isinstance(line, dict)
+    assert (line["kind"], line["phase"], line["revision"]) == ("tool", "executing", 2)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -429,4 +459,4 @@ def test_names_and_keys_can_be_anybodys_text(host: Host) -> None:
     hear(host, tool(host, "\x1b[31mEdit\n\u202e" + "x" * 500, tool_use_id="\x01\n" + "k" * 500))
 
     tools = host.record()["tools"]
-    assert tools == {"counts": {"[31mEdit " + "x" * 55: 1}, "recent": ["k" * 64]}
+    assert tools == {"counts": {"[31mEdit " + "x" * 55: 1}, "recent": [digest("\x01\n" + "k" * 500)]}

@@ -1,11 +1,10 @@
 """``hook``: the one entry for every event of a host.
 
-Only ``--help`` and ``--root`` get here: what a host calls is answered by ``cli.start`` without a command line.
+Only ``--help`` gets here from a shell: what a host calls is answered by ``cli.start`` without a command line.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from gaia_sessions.cli.call import declare
@@ -23,6 +22,4 @@ def command(call: Call) -> int:
     """
     from gaia_sessions.hooks.run import main
 
-    if call.root:
-        os.environ["GAIA_SESSIONS_ROOT"] = os.path.abspath(call.root)
-    return main(HOOK, [])
+    return main(HOOK, ["--root", call.root] if call.root else [])
