@@ -1,8 +1,8 @@
 """One session read from its directory, and every way in which that can fail, told apart.
 
-Owns the difference between missing, corrupt and unreadable; a folder without a record that holds what is not ours
-is no session, so it counts as missing. Takes no lock: a rename lets a reader see the old record or the new one,
-nothing between.
+Owns the difference between missing, corrupt and unreadable; a folder without a record that holds what is not ours,
+or stands where not everything is ours, is no session, so it counts as missing. Takes no lock: a rename lets a
+reader see the old record or the new one, nothing between.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from gaia_sessions.record import decode
 from gaia_sessions.strictjson import DOCUMENT_LIMIT
 
 from . import atomic
+from . import root as roots
 from .directory import NotAFile, TooBig, translating
 
 TYPE_CHECKING = False
@@ -101,7 +102,8 @@ def _state_bytes(root: Directory, folder: Directory, agent_id: str) -> bytes:
             return folder.read(STATE, DOCUMENT_LIMIT)
         except FileNotFoundError:
             # Whoever deletes moves the directory away first: a reader may still hold it while it is emptied.
-            if root.inode(agent_id) != _identity(folder) or _holds_more(folder):
+            gone = root.inode(agent_id) != _identity(folder)
+            if gone or _holds_more(folder) or not roots.is_ours(root):
                 raise SessionNotFound(agent_id) from None
             raise CorruptSession(agent_id, path, "missing") from None
         except (NotAFile, TooBig) as error:
