@@ -20,6 +20,12 @@ settings.load_profile("gaia_sessions")
 _OURS = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_", "GIT_")
 
 
+@pytest.fixture(scope="session")
+def own_home() -> str:
+    """The home of whoever runs the tests, for the few that need what is set up there; asked for before any test."""
+    return pwd.getpwuid(os.getuid()).pw_dir
+
+
 @pytest.fixture(autouse=True)
 def away_from_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every test lives in a home of its own, somewhere below it, with no setting of the user's in sight.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import shutil
 import subprocess
 import sys
@@ -115,7 +114,7 @@ def _alone() -> list[str]:
 
 
 @pytest.fixture
-def start(host: Host, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Any:
+def start(own_home: str, host: Host, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Any:
     folder = os.environ.get("GAIA_REALCLIENT")
     if not folder:
         pytest.skip("needs GAIA_REALCLIENT to name the folder of the harness")
@@ -123,7 +122,7 @@ def start(host: Host, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPat
         pytest.skip("needs npm to install the client")
     base = os.environ.get("REALCLIENT_BASE") or str(pytestconfig.cache.mkdir("otherclients"))
     monkeypatch.setenv("REALCLIENT_BASE", base)
-    monkeypatch.setenv("HOME", pwd.getpwuid(os.getuid()).pw_dir)  # npm's own settings; the client gets another home
+    monkeypatch.setenv("HOME", own_home)  # npm's own settings; the client gets another home
 
     def started(name: str) -> OtherClient:
         client = OtherClient(host, Path(folder), name)

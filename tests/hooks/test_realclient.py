@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import re
 import shlex
 import shutil
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from filelock import FileLock
 
 import gaia_sessions
 from tests.hooks.test_lives import DENIED, DONE, FAILED, KILLED, NOT_ENDED, RETURNED, WITH_HOST
@@ -137,7 +137,11 @@ class Client:
 
 @pytest.fixture(params=VERSIONS)
 def client(
-    request: pytest.FixtureRequest, host: Host, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    own_home: str,
+    host: Host,
+    pytestconfig: pytest.Config,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Client:
     folder = os.environ.get("GAIA_REALCLIENT")
     if not folder:
@@ -149,9 +153,14 @@ def client(
     Path(base).mkdir(parents=True, exist_ok=True)
     monkeypatch.setenv("REALCLIENT_PACKAGE", f"@anthropic-ai/claude-code@{request.param}")
     monkeypatch.setenv("REALCLIENT_BASE", base)
-    monkeypatch.setenv("HOME", pwd.getpwuid(os.getuid()).pw_dir)  # npm's own settings; the client gets another home
+    monkeypatch.setenv("HOME", own_home)  # npm's own settings; the client gets another home
     monkeypatch.setenv("NPM_CONFIG_CACHE", f"{base}/npm")
-    return Client(host, Path(folder))
+    found = Client(host, Path(folder))
+    with FileLock(f"{base}.lock"):  # other files of tests want it too, and run at the same time
+        if not found.program.exists():
+            first = ["single", str(host.folder / "first"), "--run-dir", str(host.folder / "first-run")]
+            subprocess.run([str(found.harness / "run.sh"), *first], capture_output=True, check=True, timeout=900)
+    return found
 
 
 @pytest.mark.parametrize("scenario", LIVES)
