@@ -9,28 +9,17 @@ from __future__ import annotations
 
 from gaia_sessions import events
 
-from .marker import BRIEFING, OPENING, read_mentions, read_requests
+from .marker import BRIEFING, OPENING
 from .payload import host_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.events import Event
-    from gaia_sessions.strictjson import Json
 
     from .payload import Told
 
 _DIGITS = 32
 _OURS = "content-"
-
-
-def delegation(told: Told, prompt: Json, description: Json, **keys: object) -> list[Event]:
-    """A delegation begins; ``keys`` are what else the host told of it.
-
-    What asks for a resume is read from ``prompt`` and ``description``; the prompt itself is not kept.
-    """
-    words = f"{prompt}\n{description}"
-    asked = {"resume": read_requests(words) or None, "mentioned": read_mentions(words) or None}
-    return [told.event(events.DELEGATE, purpose=told.purpose(description), **asked, **keys)]
 
 
 def unannounced(told: Told, keys: dict[str, object], programs: tuple[str, ...]) -> list[Event]:
@@ -42,7 +31,7 @@ def unannounced(told: Told, keys: dict[str, object], programs: tuple[str, ...]) 
     if not keys:
         return []
     known = {**keys, "recurring": True, "unannounced": True, "host_process": host_process(programs)}
-    return delegation(told, told.asked.get("prompt"), told.asked.get("description"), **known)
+    return [told.delegation(told.asked.get("prompt"), told.asked.get("description"), **known)]
 
 
 def reported(told: Told, report: str, **keys: object) -> list[Event]:

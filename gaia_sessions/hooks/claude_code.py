@@ -71,19 +71,14 @@ def _pre_tool_use(told: Told) -> list[Event]:
     tool_use_id = told.key("tool_use_id")
     if not _is_of_agent_tool(told) or not tool_use_id or not isinstance(told.payload.get("tool_input"), dict):
         return []
-    from .marker import read_mentions, read_requests
-
-    words = f"{told.asked.get('prompt')}\n{told.asked.get('description')}"
     background = told.asked.get("run_in_background")
-    event = told.event(
-        events.DELEGATE,
+    event = told.delegation(
+        told.asked.get("prompt"),
+        told.asked.get("description"),
         tool_use_id=tool_use_id,
         agent_name=_asked_name(told),
-        purpose=told.purpose(told.asked.get("description")),
         parent_host_agent_id=told.key("agent_id"),
         background=background if isinstance(background, bool) else None,
-        resume=read_requests(words) or None,
-        mentioned=read_mentions(words) or None,
         host_process=_process(),
     )
     return [event]

@@ -14,7 +14,6 @@ from gaia_sessions.phases import COMPLETED
 from gaia_sessions.shape import LONGEST_MESSAGE
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .both_ends import delegation
 from .payload import hear, host_process, is_key, key_in, one_line, only
 
 TYPE_CHECKING = False
@@ -65,8 +64,8 @@ def _pre_tool_use(told: Told) -> list[Event]:
     if tool not in _SPAWN or not tool_use_id or not told.asked:
         return []
     keys = {"tool_use_id": tool_use_id, "agent_name": _asked_name(told), "parent_host_agent_id": told.key("agent_id")}
-    asked = told.asked
-    return delegation(told, asked.get("message"), asked.get("task_name"), **keys, host_process=host_process(PROGRAMS))
+    process = host_process(PROGRAMS)
+    return [told.delegation(told.asked.get("message"), told.asked.get("task_name"), **keys, host_process=process)]
 
 
 def _post_tool_use(told: Told) -> list[Event]:

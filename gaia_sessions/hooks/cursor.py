@@ -11,7 +11,6 @@ from __future__ import annotations
 from gaia_sessions import events
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .both_ends import delegation
 from .payload import hear, host_process, only
 
 TYPE_CHECKING = False
@@ -47,8 +46,8 @@ def _start(told: Told) -> list[Event]:
         return []
     keys = {"tool_use_id": agent, "agent_name": name, "host_process": host_process(PROGRAMS)}
     task, description = told.payload.get("task"), told.payload.get("description")
-    begun = delegation(told, task, description, **keys)
-    return [*begun, told.event(events.START, host_agent_id=agent, launch=True, **keys)]
+    begun = told.delegation(task, description, **keys)
+    return [begun, told.event(events.START, host_agent_id=agent, launch=True, **keys)]
 
 
 def _stop(told: Told) -> list[Event]:

@@ -84,6 +84,17 @@ class Told:
         base = {"kind": kind, "at": write_time(self.now), "host": self.host, "host_session_id": self.host_session_id}
         return {**base, **known}  # type: ignore[typeddict-item]
 
+    def delegation(self, prompt: Json, description: Json, **keys: object) -> Event:
+        """A delegation begins; ``keys`` are what else the host told of it.
+
+        What asks for a resume is read from ``prompt`` and ``description``; the prompt itself is not kept.
+        """
+        from .marker import read_mentions, read_requests
+
+        words = f"{prompt}\n{description}"
+        asked = {"resume": read_requests(words) or None, "mentioned": read_mentions(words) or None}
+        return self.event(events.DELEGATE, purpose=self.purpose(description), **asked, **keys)
+
     def failure(self, error: str, **keys: object) -> Event:
         """News of a failure; ``error`` on one line, if there is anything to say."""
         return self.event(events.FAIL, **keys, error=one_line(error, LONGEST_MESSAGE) or None)
