@@ -38,11 +38,7 @@ if TYPE_CHECKING:
     from gaia_sessions.stores.port import Found, Store
 
     from .evidence import Over
-    from .reconciling import Reconciled, Verdict
-
-    class Kept(TypedDict):
-        agent_id: str
-        reason: str
+    from .reconciling import Left, Reconciled, Verdict
 
     class Report(TypedDict):
         dry_run: bool
@@ -50,10 +46,10 @@ if TYPE_CHECKING:
         corrupt_too: bool
         closed: list[Verdict]
         removed: list[str]
-        kept: list[Kept]
+        kept: list[Left]
         busy: list[str]
-        corrupt: list[Kept]
-        failed: list[Kept]
+        corrupt: list[Left]
+        failed: list[Left]
         swept: list[str]
 
 

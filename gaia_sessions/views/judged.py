@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gaia_sessions.lifecycle.cleanup import Report
     from gaia_sessions.lifecycle.reconciling import Left, Reconciled, Verdict
 
 _LONGEST_EVIDENCE = 500
@@ -21,9 +22,7 @@ def reconciled(report: Reconciled) -> Iterator[str]:
     closed = [verdict for verdict in verdicts if verdict["verdict"] in CLOSING]
     yield f"{'would close' if report['dry_run'] else 'closed'} {plural(len(closed), 'run')}"
     yield from (described(verdict) for verdict in sorted(verdicts, key=_closed_first))
-    yield from (f"busy: {agent_id}" for agent_id in report["busy"])
-    for word, left in (("kept", report["kept"]), ("corrupt", report["corrupt"]), ("failed", report["failed"])):
-        yield from _left(word, left)
+    yield from left_alone(report)
 
 
 def described(verdict: Verdict) -> str:
@@ -35,6 +34,14 @@ def described(verdict: Verdict) -> str:
 
 def _closed_first(verdict: Verdict) -> tuple[bool, str, int]:
     return verdict["verdict"] not in CLOSING, verdict["agent_id"], verdict["run"]
+
+
+def left_alone(report: Reconciled | Report) -> Iterator[str]:
+    """A line for each session that was left as it is: somebody is at work on it, or why else."""
+    yield from (f"busy: {agent_id}" for agent_id in report["busy"])
+    yield from _left("kept", report["kept"])
+    yield from _left("corrupt", report["corrupt"])
+    yield from _left("failed", report["failed"])
 
 
 def _left(word: str, sessions: list[Left]) -> Iterator[str]:

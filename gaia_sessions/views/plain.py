@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.lifecycle.cleanup import Kept, Report
+    from gaia_sessions.lifecycle.cleanup import Report
     from gaia_sessions.policy import Decision, Finding
     from gaia_sessions.shape import CorruptSummary, Record, Run, Summary, Tools
     from gaia_sessions.strictjson import Json
@@ -105,15 +105,8 @@ def cleaned(report: Report) -> Iterator[str]:
     yield from (f"  {agent_id}" for agent_id in report["removed"])
     closed = "would close" if report["dry_run"] else "closed"
     yield from (f"{closed}: {judged.described(verdict)}" for verdict in report["closed"])
-    yield from (f"busy: {agent_id}" for agent_id in report["busy"])
-    yield from _kept("kept", report["kept"])
-    yield from _kept("corrupt", report["corrupt"])
-    yield from _kept("failed", report["failed"])
+    yield from judged.left_alone(report)
     yield from (f"swept: {safe(path)}" for path in report["swept"])
-
-
-def _kept(word: str, sessions: list[Kept]) -> Iterator[str]:
-    yield from (f"{word}: {kept['agent_id']}: {safe(kept['reason'])}" for kept in sessions)
 
 
 def shown(record: Record, now: datetime) -> Iterator[str]:
