@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from tests.hooks.test_lives import DENIED, DONE, FAILED, KILLED, WITH_HOST
+from tests.hooks.test_realclient import harness
 
 if TYPE_CHECKING:
     from tests.hooks.conftest import Host
@@ -115,11 +115,7 @@ def _alone() -> list[str]:
 
 @pytest.fixture
 def start(own_home: str, host: Host, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Any:
-    folder = os.environ.get("GAIA_REALCLIENT")
-    if not folder:
-        pytest.skip("needs GAIA_REALCLIENT to name the folder of the harness")
-    if shutil.which("npm") is None:
-        pytest.skip("needs npm to install the client")
+    folder = harness()
     base = os.environ.get("REALCLIENT_BASE") or str(pytestconfig.cache.mkdir("otherclients"))
     monkeypatch.setenv("REALCLIENT_BASE", base)
     monkeypatch.setenv("HOME", own_home)  # npm's own settings; the client gets another home

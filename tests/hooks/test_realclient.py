@@ -135,6 +135,16 @@ class Client:
         return [(self.run / "api" / f"request-{number:03}.json").read_text(encoding="utf-8") for number in numbers]
 
 
+def harness() -> str:
+    """The folder of the harness; a test that has none, or nothing to install a client with, is skipped."""
+    folder = os.environ.get("GAIA_REALCLIENT")
+    if not folder:
+        pytest.skip("needs GAIA_REALCLIENT to name the folder of the harness")
+    if shutil.which("npm") is None:
+        pytest.skip("needs npm to install the client")
+    return folder
+
+
 @pytest.fixture(params=VERSIONS)
 def client(
     request: pytest.FixtureRequest,
@@ -143,11 +153,7 @@ def client(
     pytestconfig: pytest.Config,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Client:
-    folder = os.environ.get("GAIA_REALCLIENT")
-    if not folder:
-        pytest.skip("needs GAIA_REALCLIENT to name the folder of the harness")
-    if shutil.which("npm") is None:
-        pytest.skip("needs npm to install the client")
+    folder = harness()
     base = os.environ.get("REALCLIENT_BASE") or str(pytestconfig.cache.mkdir("realclient"))
     base = f"{base}/{re.sub(r'[^0-9]', '-', request.param)}"
     Path(base).mkdir(parents=True, exist_ok=True)
