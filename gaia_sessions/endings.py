@@ -11,7 +11,7 @@ from __future__ import annotations
 from .changes import active_at, finalized, in_phase, rejudged, undecided, with_error
 from .clock import read_time, write_time
 from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, is_final, is_resumable
-from .runs import began_at, has_ended, is_latest, presumed_begun, with_run
+from .runs import began_at, has_ended, is_latest, presumed_begun, run_now, with_run
 from .shape import DENIED, ENDED_WITH_HOST, ENDS, KILLED, LOST, RETURNED, SAID_SO, STOPPED
 from .shape import FAILED as RUN_FAILED
 
@@ -51,7 +51,7 @@ def ended(record: Record, run: Run, end: str, told: Run, now: datetime) -> Recor
         return with_run(record, _corrected(run, end, told))
     if end in _WITHOUT_A_WORD:
         record = presumed_begun(record, run, _last_heard(record, run, now))
-        run = record["runs"][run["run"] - 1]
+        run = run_now(record, run)
     closed: Run = {**_without(run, "detail"), **told, "ended_at": write_time(now), "end": end}
     record = with_run(record, closed)
     if is_final(record["phase"]):

@@ -47,9 +47,25 @@ def is_live(run: Run) -> bool:
     return not has_ended(run) and may_be_at_work(run)
 
 
+def run_numbered(record: Record, number: int) -> Run | None:
+    """The run with this ``number``, which is not its place: None if the record does not have it, or no longer."""
+    return next((run for run in reversed(record.get("runs", [])) if run["run"] == number), None)
+
+
+def run_now(record: Record, run: Run) -> Run:
+    """``run`` as ``record``, which was made from one that has it, says of it."""
+    return next(other for other in reversed(record["runs"]) if other["run"] == run["run"])
+
+
+def next_number(record: Record) -> int:
+    """The number of the run that begins next: numbers go on, whichever runs are still there."""
+    runs = record.get("runs", [])
+    return runs[-1]["run"] + 1 if runs else 1
+
+
 def is_latest(record: Record, run: Run) -> bool:
     """Whether no later run was begun or claimed: news of an earlier one says nothing about the work as it is now."""
-    return run["run"] == len(record["runs"])
+    return run["run"] == record["runs"][-1]["run"]
 
 
 def began_at(run: Run) -> datetime | None:
@@ -67,9 +83,7 @@ def is_claimed(run: Run, now: datetime) -> bool:
 
 def delegated(record: Record, keys: Run, now: datetime) -> Record:
     """A run is claimed for the delegation that ``keys`` tell of. Moves neither phase nor ``last_updated``."""
-    runs = record.get("runs", [])
-    run: Run = {**keys, "run": len(runs) + 1, "claimed_at": write_time(now)}
-    return {**record, "runs": [*runs, run]}
+    return with_new_run(record, {**keys, "claimed_at": write_time(now)})
 
 
 def run_of_delegation(record: Record, host_session_id: str, tool_use_id: str) -> Run | None:
@@ -152,6 +166,9 @@ def _phase_once_begun(record: Record, run: Run) -> str:
 
 def with_run(record: Record, run: Run) -> Record:
     """``run`` in the place of the one with its number."""
-    runs = list(record["runs"])
-    runs[run["run"] - 1] = run
-    return {**record, "runs": runs}
+    return {**record, "runs": [run if other["run"] == run["run"] else other for other in record["runs"]]}
+
+
+def with_new_run(record: Record, known: Run) -> Record:
+    """A run with the next number, of which as much is ``known``."""
+    return {**record, "runs": [*record.get("runs", ()), {"run": next_number(record), **known}]}

@@ -19,10 +19,14 @@ from gaia_sessions.runs import (
     is_claimed,
     is_latest,
     is_live,
+    next_number,
     reported,
+    run_now,
+    run_numbered,
     run_of_agent,
     run_of_delegation,
     unended_run_of_host,
+    with_new_run,
     with_run,
 )
 from tests.records import START, WHEN, moved, record_with, unchanged
@@ -255,6 +259,29 @@ def test_a_run_takes_the_place_of_the_one_with_its_number() -> None:
         **record,
         "runs": [{"run": 1, "host": "h"}, {"run": 2, "detail": "d"}, {"run": 3}],
     }
+
+
+def test_a_run_is_known_by_its_number_and_not_by_its_place() -> None:
+    record: Any = {"runs": [{"run": 3}, {"run": 7, "host": "h"}, {"run": 8}]}
+
+    assert run_numbered(record, 7) == {"run": 7, "host": "h"}
+    assert [run_numbered(record, number) for number in (0, 1, 2, 9)] == [None] * 4
+    assert run_now(record, {"run": 7}) == {"run": 7, "host": "h"}
+    assert unchanged(lambda record: with_run(record, {"run": 7}), record) == {
+        "runs": [{"run": 3}, {"run": 7}, {"run": 8}]
+    }
+    assert [is_latest(record, run) for run in record["runs"]] == [False, False, True]
+    assert next_number(record) == 9
+    assert unchanged(lambda record: with_new_run(record, {"host": "h"}), record) == {
+        "runs": [*record["runs"], {"run": 9, "host": "h"}]
+    }
+
+
+def test_the_first_run_is_number_1() -> None:
+    record = record_with()
+    assert run_numbered(record, 1) is None
+    assert next_number(record) == 1
+    assert with_new_run(record, {"host": "h"}) == {**record, "runs": [{"run": 1, "host": "h"}]}
 
 
 NEWS = [

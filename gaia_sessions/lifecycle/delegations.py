@@ -141,15 +141,16 @@ class _Claim:
         from gaia_sessions.endings import ended
         from gaia_sessions.processes import runs_gone
 
-        for number in runs_gone(record):
-            record = ended(record, record["runs"][number - 1], LOST, {"detail": "its host was gone"}, self.now)
+        gone = runs_gone(record)
+        for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
+            record = ended(record, run, LOST, {"detail": "its host was gone"}, self.now)
         for run in list(self._old_claims(record)):
             record = ended(record, run, DENIED, {"detail": "gave way to a new request"}, self.now)
         return record
 
     def _old_claims(self, record: Record) -> Iterator[Run]:
-        for run in record.get("runs", ())[1:]:
-            mine = run.get("host_session_id") == self.event["host_session_id"]
+        for run in record.get("runs", ()):
+            mine = run["run"] > 1 and run.get("host_session_id") == self.event["host_session_id"]
             if mine and self._is_unheard_of(run) and self.now - read_time(run["claimed_at"]) > CLAIM_YIELDS:
                 yield run
 
@@ -180,7 +181,7 @@ def keys_of_run(event: Event) -> Run:
 
 def _before(record: Record, run: Run) -> Record:
     """The session as it stood when ``run`` was claimed, as far as its runs go."""
-    return {**record, "runs": record["runs"][: run["run"] - 1]}
+    return {**record, "runs": [earlier for earlier in record["runs"] if earlier["run"] < run["run"]]}
 
 
 def _is_of_kind(store: Store, agent_id: str, agent_name: str) -> bool:

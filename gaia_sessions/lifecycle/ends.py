@@ -25,7 +25,7 @@ from gaia_sessions.shape import FAILED as RUN_FAILED
 from gaia_sessions.stores.journal import EVENTS
 
 from .done import KEYS_DISAGREE, KNOWN, Done
-from .joins import change_joined, entry_of, find_run, is_of_agent
+from .joins import change_joined, entry_of, find_run, is_of_agent, not_joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def notify(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     found = find_run(store, by_delegation)
     if isinstance(found, Done):
         return change_joined(store, by_agent, timeout, _News(event, now).notified, _standing)
-    run = store.read(found[0])["runs"][found[1] - 1]
-    if not is_of_agent(run, event):
+    run = runs.run_numbered(store.read(found[0]), found[1])
+    if run and not is_of_agent(run, event):
         return Done(KEYS_DISAGREE)
     return change_joined(store, by_delegation, timeout, _News(event, now).notified, _standing)
 
@@ -84,6 +84,8 @@ def message(store: Store, event: Event, now: datetime, timeout: float) -> Done: 
     with store.exclusive(("message", event["host_session_id"], event["host_agent_id"]), timeout):
         record = store.read(agent_id)
         told = entry_of(event, number)(record)
+        if told is None:
+            return not_joined(event)
         if any(_is_same_call(entry, told) for entry in store.entries(agent_id, EVENTS)):
             return Done(KNOWN, record=record)
         store.append(agent_id, EVENTS, [told], timeout=timeout)
@@ -140,7 +142,7 @@ class _News:
         if outcome == FAILED:
             return ended(record, run, RUN_FAILED, self._detail("failed"), self.now)
         record = self.returned(record, run)
-        return settled(record, record["runs"][run["run"] - 1], self.now)
+        return settled(record, runs.run_now(record, run), self.now)
 
     def _comes_again_after(self, run: Run) -> bool:
         """Whether the agent had been kept going after the stop that ended ``run``, and now said something new."""
@@ -153,9 +155,9 @@ class _News:
         if not known:
             return record, run
         record = undenied(record, run, self.now)
-        run = record["runs"][run["run"] - 1]
+        run = runs.run_now(record, run)
         record = runs.begun(record, run, known, self.now)
-        return record, record["runs"][run["run"] - 1]
+        return record, runs.run_now(record, run)
 
     def _start_of(self, run: Run) -> Run:
         """What the news adds to what is known of the start: an agent nobody told of began when it was delegated."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
     Rule = Callable[[Record, Run], Record]
-    Telling = Callable[[Record], dict[str, Json]]
+    Telling = Callable[[Record], dict[str, Json] | None]
 
 LATEST = 0
 """In the place of a run's number: whichever is the latest when the event is applied."""
@@ -62,7 +62,10 @@ class _Change:
         self.word: str | None = None
 
     def apply(self, record: Record) -> Record:
-        run = record["runs"][self.number - 1]
+        run = runs.run_numbered(record, self.number)
+        if run is None:  # dropped meanwhile
+            self.word = not_joined(self.event).word
+            return record
         if not is_of_agent(run, self.event):  # somebody else joined it meanwhile
             self.word = KEYS_DISAGREE
             return record
@@ -75,12 +78,17 @@ def find_run(store: Store, event: Event) -> tuple[str, int] | Done:
     """The session and the number of its run, or why there is none."""
     found = list(dict.fromkeys(_by_each_key(store, event)))
     if not found:
-        return Done(NOT_JOINED if "tool_use_id" in event else NO_KEY)
+        return not_joined(event)
     alike = len(found) == 1 or all(of_agent for _, _, of_agent, _ in found)
     if not alike or any(contradicts for *_, contradicts in found):
         return Done(KEYS_DISAGREE)
     agent_id, number, *_ = found[0]
     return agent_id, number
+
+
+def not_joined(event: Event) -> Done:
+    """The answer to news of a run that does not exist, or no longer."""
+    return Done(NOT_JOINED if "tool_use_id" in event else NO_KEY)
 
 
 def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> Record:
@@ -102,8 +110,10 @@ def aliases_of(event: Event) -> tuple[Alias, ...]:
 def entry_of(event: Event, number: int) -> Telling:
     """What the journal says of ``event``: when, what, of which run, on what evidence, and where the work stood then."""
 
-    def written(record: Record) -> dict[str, object]:
-        run = record["runs"][number - 1]
+    def written(record: Record) -> dict[str, object] | None:
+        run = record["runs"][-1] if number == LATEST else runs.run_numbered(record, number)
+        if run is None:
+            return None
         told = {key: event[key] for key in _KEYS if key in event}  # type: ignore[literal-required]
         when = {"at": event["at"], "kind": event["kind"]}
         stands = {"run": run["run"], "phase": record["phase"]}

@@ -11,7 +11,7 @@ from gaia_sessions.endings import ended
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError
 from gaia_sessions.phases import is_final
 from gaia_sessions.record import has_newer_schema
-from gaia_sessions.runs import has_ended
+from gaia_sessions.runs import has_ended, run_numbered
 
 from .evidence import Witness
 from .verdicts import CLOSING, judge
@@ -109,7 +109,7 @@ class _Case:
             return
         try:
             after = store.change(self.agent_id, self.rule, timeout=0, entry=self.entry)
-            self._tell(told, after, closed=has_ended(after["runs"][self.number - 1]))
+            self._tell(told, after, closed=self._is_closed(after))
         except LockTimeout:
             told["busy"] += [self.agent_id] * (self.agent_id not in told["busy"])
         except SessionNotFound:
@@ -117,10 +117,14 @@ class _Case:
         except SessionsError as error:
             told["failed"].append(_left(self.agent_id, str(error)))
 
+    def _is_closed(self, record: Record) -> bool:
+        run = run_numbered(record, self.number)
+        return run is None or has_ended(run)
+
     def rule(self, record: Record) -> Record:
         """The record with the run closed; ``record`` itself if nothing proves its end, or it has one by now."""
         self.judged = None
-        run = next((run for run in record.get("runs", ()) if run["run"] == self.number), None)
+        run = run_numbered(record, self.number)
         if run is None or has_ended(run):
             return record
         self.evidence = self.witness.of(run)
@@ -128,9 +132,11 @@ class _Case:
         verdict, detail = self.judged
         return ended(record, run, verdict, {"detail": detail}, self.now) if verdict in CLOSING else record
 
-    def entry(self, record: Record) -> dict[str, Json]:
+    def entry(self, record: Record) -> dict[str, Json] | None:
         """What the events of the session are to say of it, in the shape of every other entry."""
-        run = record["runs"][self.number - 1]
+        run = run_numbered(record, self.number)
+        if run is None:
+            return None
         when: dict[str, Json] = {"at": write_time(self.now), "kind": RECONCILE, "run": self.number}
         stands: dict[str, Json] = {"phase": record["phase"], "end": run["end"], "detail": run["detail"]}
         return {**when, **stands, "revision": record["revision"], "evidence": self._facts(run)}

@@ -107,7 +107,7 @@ def _entry_of_denial(message: str, now: datetime) -> Entry:
 
     def written(record: Record) -> dict[str, Json]:
         runs = record.get("runs", [])
-        run: dict[str, Json] = {"run": len(runs)} if runs else {}
+        run: dict[str, Json] = {"run": runs[-1]["run"]} if runs else {}
         stands: dict[str, Json] = {"phase": record["phase"], "revision": record["revision"]}
         return {"at": write_time(now), "kind": "denial", **run, **stands, "evidence": {"message": message}}
 

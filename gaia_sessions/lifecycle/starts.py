@@ -60,21 +60,22 @@ class _Starting:
 
     def comes_after_the_end(self, record: Record, number: int) -> bool:
         """Whether the agent wakes for work that is final."""
-        return is_final(record["phase"]) and _wakes(record["runs"][number - 1], self.event, self.now)
+        run = runs.run_numbered(record, number)
+        return run is not None and is_final(record["phase"]) and _wakes(run, self.event, self.now)
 
     def rule(self, record: Record, run: Run) -> Record:
         if runs.has_begun(run) and run["run"] in processes.runs_gone(record):
             record = ended(record, run, LOST, {"detail": "its host was gone"}, self.now)
-            run = record["runs"][run["run"] - 1]
+            run = runs.run_now(record, run)
         if _wakes(run, self.event, self.now):
             return record if is_final(record["phase"]) or _is_busy(record) else self._woken(record)
         record = undenied(record, run, self.now)
-        run = record["runs"][run["run"] - 1]
+        run = runs.run_now(record, run)
         return runs.begun(record, run, self._known(run), self.now)
 
     def _woken(self, record: Record) -> Record:
-        run: Run = {"run": len(record["runs"]) + 1}
-        record = {**record, "runs": [*record["runs"], run]}
+        record = runs.with_new_run(record, {})
+        run = record["runs"][-1]
         return runs.begun(record, run, self._known(run), self.now)
 
     def _known(self, run: Run) -> Run:

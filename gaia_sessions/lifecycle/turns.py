@@ -63,10 +63,10 @@ def session_end(store: Store, event: Event, now: datetime, timeout: float) -> Do
     def rule(record: Record, run: Run) -> Record:
         if not runs.has_ended(run):
             record = runs.presumed_begun(record, run, now)
-            run = record["runs"][run["run"] - 1]
+            run = runs.run_now(record, run)
         end = ENDED_WITH_HOST if runs.has_begun(run) else DENIED
         record = ended(record, run, end, {"detail": "the host's session ended"}, now)
-        return settled(record, record["runs"][run["run"] - 1], now)
+        return settled(record, runs.run_now(record, run), now)
 
     return _each_run(store, event, now, timeout, rule)
 
@@ -86,7 +86,8 @@ def _each_run(store: Store, event: Event, now: datetime, timeout: float, rule: R
 
 def _settle(store: Store, event: Event, timeout: float, rule: Rule, agent_id: str, number: int) -> str:
     def under_lock(record: Record) -> Record:
-        return rule(record, record["runs"][number - 1])
+        run = runs.run_numbered(record, number)
+        return record if run is None else rule(record, run)
 
     before = store.read(agent_id)
     if under_lock(before) is before:
