@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions import runs
 from gaia_sessions.endings import ended, settled
-from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError
+from gaia_sessions.errors import DurabilityUnknown, LockTimeout, SessionsError, StoreFailure
 from gaia_sessions.record import has_newer_schema
 from gaia_sessions.shape import DENIED, ENDED_WITH_HOST
 
@@ -72,14 +72,14 @@ def session_end(store: Store, event: Event, now: datetime, timeout: float) -> Do
 
 
 def _each_run(store: Store, event: Event, now: datetime, timeout: float, rule: Rule) -> Done:
-    """``settled`` if any session changed, ``busy`` if one that should is being written, else ``known``."""
+    """``settled`` if any session changed, ``busy`` if one that should could not be written, else ``known``."""
     words = {KNOWN}
     for agent_id, number in list(_concerned(store, event["host_session_id"], now)):
         try:
             words.add(_settle(store, event, timeout, rule, agent_id, number))
-        except LockTimeout:
+        except (LockTimeout, StoreFailure, DurabilityUnknown):  # told again, the others know it already
             words.add(BUSY)
-        except SessionNotFound:
+        except SessionsError:  # gone, unreadable or of a later version: there is nothing to settle
             continue
     return Done(next(word for word in (BUSY, "settled", KNOWN) if word in words))
 
