@@ -11,7 +11,16 @@ from __future__ import annotations
 from .changes import active_at, finalized, in_phase, rejudged, undecided, with_error
 from .clock import read_time, write_time
 from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, is_final, is_resumable
-from .runs import began_at, has_ended, is_latest, presumed_begun, run_now, with_run
+from .runs import (
+    began_at,
+    conversation_of,
+    has_ended,
+    is_latest,
+    presumed_begun,
+    run_now,
+    with_current_conversation,
+    with_run,
+)
 from .shape import DENIED, ENDED_WITH_HOST, ENDS, KILLED, LOST, RETURNED, SAID_SO, STOPPED
 from .shape import FAILED as RUN_FAILED
 
@@ -47,6 +56,9 @@ def ended(record: Record, run: Run, end: str, told: Run, now: datetime) -> Recor
     """
     if not is_news(run, end):
         return record
+    if run.get("end") == ENDED_WITH_HOST and _abandoned_it(record, run):
+        reconsidered = reopened(record, run, now)
+        return _ended_anew(reconsidered, run_now(reconsidered, run), end, told, now)
     if is_final(record["phase"]) and has_ended(run):
         return with_run(record, _corrected(run, end, told))
     if end in _WITHOUT_A_WORD:
@@ -90,11 +102,45 @@ def undenied(record: Record, run: Run, now: datetime) -> Record:
 
     That a delegation never started is only concluded from hearing nothing, so it gives way to any sign of life.
     """
-    if run.get("end") != DENIED:
+    return _unended(record, run, INVESTIGATING, now) if run.get("end") == DENIED else record
+
+
+def reopened(record: Record, run: Run, now: datetime) -> Record:
+    """A run that ended only because its conversation did has not, if something is heard of its agent after that.
+
+    Nor is its session abandoned for that: it stands where it stood before.
+    """
+    if run.get("end") != ENDED_WITH_HOST:
         return record
-    abandoned = record["phase"] == ABANDONED and record.get("finalized_at") == run["ended_at"]
+    before = record["history"][-1]["from_phase"] if record["history"] else INVESTIGATING
+    return _unended(record, run, before, now)
+
+
+def heard_in(record: Record, run: Run, host_session_id: str, now: datetime) -> Record:
+    """The agent of ``run`` is alive in the conversation ``host_session_id``; the record itself if that is known.
+
+    An agent in the background works on when its conversation ends (seen with ``/clear``, ``/resume`` and "Move to
+    background" of Claude Code), and its news comes in the next one. A run that ended in any other way stays so.
+    """
+    if conversation_of(run) in (None, host_session_id):
+        return record
+    if has_ended(run) and (run["end"] != ENDED_WITH_HOST or now < read_time(run["ended_at"])):
+        return record
+    record = reopened(record, run, now)
+    return with_current_conversation(record, run_now(record, run), host_session_id)
+
+
+def _unended(record: Record, run: Run, phase: str, now: datetime) -> Record:
+    """``run`` without its end; if that end abandoned the session, it is in ``phase`` again."""
+    abandoned = _abandoned_it(record, run)
     record = with_run(record, _without(run, "ended_at", "end", "detail"))
-    return rejudged(record, INVESTIGATING, now) if abandoned and is_latest(record, run) else record
+    return rejudged(record, phase, now) if abandoned else record
+
+
+def _abandoned_it(record: Record, run: Run) -> bool:
+    """Whether the session is final because of the end of ``run``, the latest."""
+    made_by_it = record.get("finalized_at") == run["ended_at"] and is_latest(record, run)
+    return record["phase"] == ABANDONED and made_by_it
 
 
 def settled(record: Record, run: Run, now: datetime) -> Record:
@@ -122,6 +168,12 @@ def restopped(record: Record, run: Run, told: Run, now: datetime) -> Record:
     earlier = _without(run, "reported", "detail") if run.get("detail") == SAID_SO else run
     closed: Run = {**earlier, **told, "ended_at": write_time(now), "end": STOPPED}
     return active_at(with_run(rejudged(undecided(record), _phase_after_stop(closed), now), closed), now)
+
+
+def _ended_anew(record: Record, run: Run, end: str, told: Run, now: datetime) -> Record:
+    """The true end of a run whose conversation had ended before: there will be no turn's end that settles it."""
+    record = ended(record, run, end, told, now)
+    return settled(record, run_now(record, run), now)
 
 
 def _last_heard(record: Record, run: Run, now: datetime) -> datetime:

@@ -112,6 +112,9 @@ class Run(_Shape):
     run: Number
     host: str | None = None
     host_session_id: str | None = None
+    current_host_session_id: str | None = Field(
+        default=None, description="The conversation in which news of its agent comes, if no longer host_session_id."
+    )
     host_agent_id: str | None = None
     tool_use_id: str | None = None
     parent_host_agent_id: str | None = None

@@ -91,15 +91,33 @@ def run_of_delegation(record: Record, host_session_id: str, tool_use_id: str) ->
     return _last(record, {"host_session_id": host_session_id, "tool_use_id": tool_use_id})
 
 
+def conversation_of(run: Run) -> str | None:
+    """The host's session in which news of the run's agent comes: that of its delegation until the agent outlives it."""
+    return run.get("current_host_session_id", run.get("host_session_id"))
+
+
 def run_of_agent(record: Record, host_session_id: str, host_agent_id: str) -> Run | None:
-    """The latest run of exactly this agent of the host, ended or not."""
-    return _last(record, {"host_session_id": host_session_id, "host_agent_id": host_agent_id})
+    """The latest run of exactly this agent, ended or not: one of this conversation first, else of another.
+
+    A conversation's id may change while an agent works on (``/clear``); the agent's own id holds.
+    """
+    found = [run for run in reversed(record.get("runs", [])) if run.get("host_agent_id") == host_agent_id]
+    here = (run for run in found if host_session_id in (run.get("host_session_id"), conversation_of(run)))
+    return next(here, found[0] if found else None)
 
 
 def unended_run_of_host(record: Record, host_session_id: str) -> Run | None:
-    """The latest unended run in this main session of the host."""
+    """The latest unended run in this conversation of the host."""
     runs = (run for run in reversed(record.get("runs", [])) if not has_ended(run))
-    return next((run for run in runs if run.get("host_session_id") == host_session_id), None)
+    return next((run for run in runs if conversation_of(run) == host_session_id), None)
+
+
+def with_current_conversation(record: Record, run: Run, host_session_id: str) -> Record:
+    """News of the agent of ``run`` comes in ``host_session_id`` from now on."""
+    moved: Run = {key: value for key, value in run.items() if key != "current_host_session_id"}  # type: ignore[assignment]
+    if host_session_id != run.get("host_session_id"):
+        moved["current_host_session_id"] = host_session_id
+    return with_run(record, moved)
 
 
 def delegation_alias(host_session_id: str, tool_use_id: str) -> Alias:
@@ -108,8 +126,13 @@ def delegation_alias(host_session_id: str, tool_use_id: str) -> Alias:
 
 
 def agent_alias(host_session_id: str, host_agent_id: str) -> Alias:
-    """The key by which a store finds the session of this agent of a host."""
+    """The key by which a store finds the session of this agent of a host, as long as its conversation is this one."""
     return "agent", (host_session_id, host_agent_id)
+
+
+def agent_aliases(host_session_id: str, host_agent_id: str) -> tuple[Alias, Alias]:
+    """Both keys of this agent, the exact one first: in this conversation, and in whichever."""
+    return agent_alias(host_session_id, host_agent_id), ("agent_anywhere", (host_agent_id,))
 
 
 def aliases_of(record: Record) -> list[Alias]:
@@ -121,7 +144,8 @@ def aliases_of(record: Record) -> list[Alias]:
         if "host_session_id" in run and "tool_use_id" in run:
             aliases.append(delegation_alias(run["host_session_id"], run["tool_use_id"]))
         if "host_session_id" in run and "host_agent_id" in run:
-            aliases.append(agent_alias(run["host_session_id"], run["host_agent_id"]))
+            heard_in = dict.fromkeys((run["host_session_id"], str(conversation_of(run))))
+            aliases += [alias for where in heard_in for alias in agent_aliases(where, run["host_agent_id"])]
     return aliases
 
 

@@ -41,11 +41,13 @@ if TYPE_CHECKING:
         """One stretch in which a host really runs the sub-agent; a key that is not known is absent.
 
         unannounced: its host tells of no starts, so that none was heard of says nothing.
+        current_host_session_id: the conversation in which news of its agent comes, if no longer ``host_session_id``.
         """
 
         run: int
         host: str
         host_session_id: str
+        current_host_session_id: str
         host_agent_id: str
         tool_use_id: str
         parent_host_agent_id: str
@@ -135,6 +137,7 @@ _told = members({"message": text, "timestamp": time}, {})
 _run_texts = (
     "host",
     "host_session_id",
+    "current_host_session_id",
     "host_agent_id",
     "tool_use_id",
     "parent_host_agent_id",

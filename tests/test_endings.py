@@ -11,6 +11,7 @@ from gaia_sessions.changes import finalized, in_phase, written
 from gaia_sessions.clock import write_time
 from gaia_sessions.endings import (
     ended,
+    heard_in,
     is_news,
     is_silent,
     may_be_rejudged,
@@ -199,11 +200,55 @@ def test_in_a_final_session_stronger_evidence_corrects_end_and_detail_never_the_
     before: str, end: str, told: Run, phase: str, more: list[dict[str, Any]]
 ) -> None:
     run = {**WORKING, "ended_at": THEN, "end": before, "detail": "as it was"}
-    record = record_with(run, *more, phase=phase, **FINAL)
+    by_hand = {**FINAL, "finalized_at": WHEN}
+    record = record_with(run, *more, phase=phase, **by_hand)
     assert unchanged(lambda record: ended(record, record["runs"][0], end, told, LATER), record) == {
         **record,
         "runs": [{**WORKING, "ended_at": THEN, "end": end, **told}, *more],
     }
+
+
+@pytest.mark.parametrize(
+    ("end", "phase"),
+    [("killed", "abandoned"), ("failed", "failed"), ("stopped", "completed"), ("returned", "failed")],
+)
+@pytest.mark.parametrize("before", ["executing", "validating"])
+def test_an_outcome_that_the_end_of_a_conversation_made_gives_way_to_the_true_end(
+    before: str, end: str, phase: str
+) -> None:
+    record = record_with(WORKING, phase=before)
+    over = ended(record, record["runs"][0], "ended_with_host", {"detail": "over"}, LATER)
+
+    after = unchanged(lambda record: ended(record, record["runs"][0], end, {"detail": "how"}, LATEST), over)
+
+    assert (over["phase"], after["phase"], after["finalized_at"]) == ("abandoned", phase, AT_LAST)
+    assert after["runs"] == [{**WORKING, "ended_at": AT_LAST, "end": end, "detail": "how"}]
+    assert after["history"] == [
+        moved(before, "abandoned", WHEN),
+        moved("abandoned", before, AT_LAST),
+        moved(before, phase, AT_LAST),
+    ]
+
+
+@pytest.mark.parametrize("end", [*ENDS, None])
+def test_news_in_another_conversation_takes_back_no_end_but_that_of_the_conversation(end: str | None) -> None:
+    ending = {} if end is None else {"ended_at": THEN, "end": end}
+    record = record_with({**WORKING, **ending}, phase="investigating")
+
+    after = unchanged(lambda record: heard_in(record, record["runs"][0], "next", LATER), record)
+
+    moved_on = {**WORKING, "current_host_session_id": "next"}
+    gives_way = end in {None, "ended_with_host"}
+    assert after == {**record, "runs": [moved_on if gives_way else {**WORKING, **ending}]}
+    assert heard_in(after, after["runs"][0], "next", LATER) is after
+    if gives_way:
+        assert heard_in(after, after["runs"][0], "h", LATER)["runs"] == [WORKING]
+
+
+def test_news_from_before_the_end_of_a_conversation_takes_nothing_back() -> None:
+    record = record_with({**WORKING, "ended_at": WHEN, "end": "ended_with_host"}, phase="investigating")
+
+    assert heard_in(record, record["runs"][0], "next", START) is record
 
 
 def test_a_failure_without_words_is_counted_all_the_same() -> None:
@@ -449,10 +494,9 @@ def test_an_end_made_otherwise_or_followed_by_more_is_not_provisional(record: Re
     assert not may_be_rejudged(record, record["runs"][number - 1])
 
 
-@pytest.mark.parametrize("end", ["ended_with_host", "lost"])
-def test_an_outcome_that_another_end_made_is_not_provisional_though_the_end_was_corrected(end: str) -> None:
+def test_an_outcome_that_another_end_made_is_not_provisional_though_the_end_was_corrected() -> None:
     working = record_with(WORKING, phase="executing")
-    abandoned = ended(working, working["runs"][0], end, {}, LATER)
+    abandoned = ended(working, working["runs"][0], "lost", {}, LATER)
     corrected = stopped(abandoned, None, {}, LATEST)
     assert (corrected["phase"], corrected["runs"][0]["end"]) == ("abandoned", "stopped")
     assert not may_be_rejudged(corrected, corrected["runs"][0])

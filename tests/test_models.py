@@ -39,6 +39,7 @@ RUN: dict[str, Any] = {
     "run": 1,
     "host": "claude-code",
     "host_session_id": "h",
+    "current_host_session_id": "g",
     "host_agent_id": "a",
     "tool_use_id": "t",
     "parent_host_agent_id": "p",
