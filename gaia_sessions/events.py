@@ -29,9 +29,10 @@ if TYPE_CHECKING:
         worked: the agent was at work, though nobody told of its start; unannounced: nobody will tell of that.
         unkeyed: which delegation it works on the host tells later. recurring: the ``tool_use_id`` comes again,
         since it is made of what was asked, or by a model that counts from 0 in every turn.
-        running: the host's agents that are alive. transcript_path: the agent's own. call: the host's key
-        for the very use of a tool that is told of; tool_name: which tool an agent uses; writes: it edited
-        something, or ran a command that does not only read.
+        running: the host's agents that are alive. source: what a conversation begins with, in the host's
+        word. transcript_path: the agent's own. call: the host's key for the very use of a tool that is told
+        of; tool_name: which tool an agent uses; writes: it edited something, or ran a command that does not
+        only read.
         """
 
         kind: str
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         unkeyed: bool
         recurring: bool
         running: list[str]
+        source: str
         outcome: str
         summary: str
         error: str
@@ -82,6 +84,7 @@ MESSAGE = "message"
 NOTIFICATION = "notification"
 SESSION_START = "session_start"
 SESSION_END = "session_end"
+SESSION_LEFT = "session_left"
 MAIN_STOP = "main_stop"
 FINALIZE = "finalize"
 CALL = "call"
@@ -99,6 +102,7 @@ KINDS = (
     NOTIFICATION,  # the main agent is told what became of it
     SESSION_START,
     SESSION_END,
+    SESSION_LEFT,  # the conversation ended, and its process goes on with another one
     MAIN_STOP,  # the main agent ended its turn
     FINALIZE,  # somebody said how the work ended
     CALL,  # an agent is about to use a tool
@@ -125,6 +129,7 @@ _texts = (
     "error",
     "tool_name",
     "call",
+    "source",
 )
 
 check_event = members(

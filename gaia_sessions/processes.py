@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 
+from .shape import ENDED_WITH_HOST
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .shape import HostProcess, Record
+    from .shape import HostProcess, Record, Run
 
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _SELF = "/proc/self"
@@ -115,6 +117,11 @@ def runs_gone(record: Record) -> frozenset[int]:
     """The numbers of the unended runs whose host is proved to be gone."""
     open_runs = (run for run in record.get("runs", ()) if "ended_at" not in run and "host_process" in run)
     return frozenset(run["run"] for run in open_runs if is_gone(run["host_process"]))
+
+
+def host_outlives_conversation(run: Run) -> bool:
+    """Whether ``run`` ended only because its conversation did, and its host is still there: its agent may be, too."""
+    return run.get("end") == ENDED_WITH_HOST and "host_process" in run and fate(run["host_process"])[0] is False
 
 
 def _here() -> HostProcess | None:

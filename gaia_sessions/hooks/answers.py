@@ -8,6 +8,8 @@ agent going. A delegation is answered only when it goes on with earlier work.
 from __future__ import annotations
 
 from gaia_sessions import events
+from gaia_sessions.runs import conversation_of
+from gaia_sessions.shape import ENDED_WITH_HOST
 
 from .hosts import module_of
 
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
     Payload = dict[str, Json]
     Answer = dict[str, object]
+
+_GOES_ON = ("resume", "compact")
+_FORK = "fork"
 
 
 class Answering:
@@ -84,13 +89,26 @@ def _paused(asked: Answering) -> Answer | None:
     from gaia_sessions.errors import SessionsError
 
     found = (record for _, record in asked.store.scan(active_only=True) if not isinstance(record, SessionsError))
-    paused = [record for record in found if _may_be_resumed(record, asked)]
+    paused = [record for record in found if _is_of_interest(record, asked.event) and _may_be_resumed(record, asked)]
     if not paused:
         return None
     from .speech import paused as told
 
     paused.sort(key=lambda record: record["last_updated"], reverse=True)
     return {"additionalContext": told(paused, asked.config.limits.idle)}
+
+
+def _is_of_interest(record: Record, event: Event) -> bool:
+    """What a conversation that begins is told of: all that rests, or if it only goes on what rests of its own.
+
+    A fork may take over the agents of the conversation that ended for it (seen with "Move to background" of Claude
+    Code, where their starts come next): what that end alone brought to rest is not offered there.
+    """
+    source = event.get("source")
+    runs = record.get("runs", [])
+    if source in _GOES_ON:
+        return any(conversation_of(run) == event["host_session_id"] for run in runs[-1:])
+    return source != _FORK or not any(run.get("end") == ENDED_WITH_HOST for run in runs[-1:])
 
 
 def _may_be_resumed(record: Record, asked: Answering) -> bool:
@@ -100,8 +118,10 @@ def _may_be_resumed(record: Record, asked: Answering) -> bool:
     if has_newer_schema(record) or not is_resumable(record["phase"]):
         return False
     from gaia_sessions.policy import decide
-    from gaia_sessions.processes import runs_gone
+    from gaia_sessions.processes import host_outlives_conversation, runs_gone
 
+    if any(host_outlives_conversation(run) for run in record.get("runs", [])[-1:]):
+        return False
     decision = decide(record["agent_id"], record, asked.now, asked.config.limits, gone=runs_gone(record))
     return decision["should_resume"]
 

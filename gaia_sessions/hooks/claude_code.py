@@ -16,7 +16,7 @@ from gaia_sessions.phases import ABANDONED, COMPLETED, FAILED
 from gaia_sessions.shape import LONGEST_MESSAGE
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .payload import Told, element_in, hear, host_process, key_in, one_line, only
+from .payload import Told, element_in, hear, host_process, key_in, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ PROMPT = "prompt"
 
 _AGENT_TOOLS = ("Agent", "Task")
 _NOTIFICATION = "<task-notification>"
+_LEFT = ("clear", "resume")
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
@@ -194,6 +195,16 @@ def _stop(told: Told) -> list[Event]:
     return [told.event(events.MAIN_STOP, running=[key for key in keys if key])]
 
 
+def _session_start(told: Told) -> list[Event]:
+    return [told.event(events.SESSION_START, source=told.key("source"))]
+
+
+def _session_end(told: Told) -> list[Event]:
+    """The process goes on after ``/clear`` and ``/resume``, and with it every agent in the background."""
+    left = told.payload.get("reason") in _LEFT
+    return [told.event(events.SESSION_LEFT if left else events.SESSION_END)]
+
+
 _READINGS: Readings = {
     "PreToolUse": _pre_tool_use,
     "SubagentStart": _subagent_start,
@@ -204,8 +215,8 @@ _READINGS: Readings = {
     "PostToolBatch": _post_tool_batch,
     "UserPromptSubmit": _user_prompt_submit,
     "Stop": _stop,
-    "SessionStart": only(events.SESSION_START),
-    "SessionEnd": only(events.SESSION_END),
+    "SessionStart": _session_start,
+    "SessionEnd": _session_end,
 }
 """What reads which event."""
 

@@ -13,12 +13,12 @@ from gaia_sessions import runs
 from gaia_sessions.clock import read_time
 from gaia_sessions.errors import CorruptSession, LockTimeout, NewerSchema, SessionNotFound
 from gaia_sessions.ids import new_agent_id
-from gaia_sessions.record import has_newer_schema, new_record
+from gaia_sessions.record import new_record
 from gaia_sessions.shape import DENIED, LOST
 
 from .beginning import create_under_new_id
 from .done import KNOWN, Done
-from .joins import LATEST, entry_of, is_of_host
+from .joins import LATEST, entry_of, is_of_host, readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def session_of_delegation(store: Store, event: Event) -> Record | None:
     """The session that has a run for exactly this delegation: the alias hints, the record decides."""
     key = (event["host_session_id"], event["tool_use_id"])
     agent_id = store.find(runs.delegation_alias(*key))
-    record = _readable(store, agent_id) if agent_id else None
+    record = readable(store, agent_id) if agent_id else None
     run = runs.run_of_delegation(record, *key) if record else None
     return record if run and is_of_host(run, event) else None
 
@@ -93,7 +93,7 @@ def _known(store: Store, record: Record, key: tuple[str, str], now: datetime, li
     run = runs.run_of_delegation(record, *key)
     if run and run["run"] > 1:
         return Done(KNOWN, record=record, resumed=_before(record, run))
-    earlier = _readable(store, record["continues"]) if "continues" in record else None
+    earlier = readable(store, record["continues"]) if "continues" in record else None
     if earlier is None:
         return Done(KNOWN, record=record)
     from gaia_sessions import policy
@@ -185,13 +185,5 @@ def _before(record: Record, run: Run) -> Record:
 
 
 def _is_of_kind(store: Store, agent_id: str, agent_name: str) -> bool:
-    record = _readable(store, agent_id)
+    record = readable(store, agent_id)
     return record is not None and record["agent_name"] == agent_name
-
-
-def _readable(store: Store, agent_id: str) -> Record | None:
-    try:
-        record = store.read(agent_id)
-    except (SessionNotFound, CorruptSession):  # there is nothing to join
-        return None
-    return None if has_newer_schema(record) else record

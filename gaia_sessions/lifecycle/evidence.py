@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from gaia_sessions import processes
 from gaia_sessions.log import LONGEST_ID
+from gaia_sessions.runs import conversation_of
 
 from .verdicts import Evidence
 
@@ -36,7 +37,7 @@ class Witness:
 
     def of(self, run: Run) -> Evidence:
         """What is known of ``run`` now."""
-        over_at = self._end_of(run.get("host"), run.get("host_session_id"))
+        over_at = self._end_of(run.get("host"), conversation_of(run))
         written_at = _written_at(run.get("transcript_path"))
         if "host_process" not in run:
             return Evidence(over_at=over_at, written_at=written_at)

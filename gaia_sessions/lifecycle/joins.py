@@ -8,7 +8,10 @@ nowhere.
 from __future__ import annotations
 
 from gaia_sessions import runs
+from gaia_sessions.clock import read_time
+from gaia_sessions.endings import heard_in
 from gaia_sessions.errors import CorruptSession, SessionNotFound
+from gaia_sessions.events import START
 from gaia_sessions.ids import is_agent_id
 from gaia_sessions.record import has_newer_schema
 
@@ -69,18 +72,29 @@ class _Change:
         if not is_of_agent(run, self.event):  # somebody else joined it meanwhile
             self.word = KEYS_DISAGREE
             return record
-        changed = self.rule(record, run)
+        changed = self.rule(*self._heard(record, run))
         self.word = KNOWN if changed is record else None
         return changed
 
+    def _heard(self, record: Record, run: Run) -> tuple[Record, Run]:
+        """Where the agent is heard of now; a start judges that for itself, since it may be that of another run."""
+        if "host_agent_id" not in self.event or self.event["kind"] == START:
+            return record, run
+        record = heard_in(record, run, self.event["host_session_id"], read_time(self.event["at"]))
+        return record, runs.run_now(record, run)
+
 
 def find_run(store: Store, event: Event) -> tuple[str, int] | Done:
-    """The session and the number of its run, or why there is none."""
+    """The session and the number of its run, or why there is none.
+
+    What a key leads to in this conversation comes before an agent that is known from another one.
+    """
     found = list(dict.fromkeys(_by_each_key(store, event)))
     if not found:
         return not_joined(event)
-    alike = len(found) == 1 or all(of_agent for _, _, of_agent, _ in found)
-    if not alike or any(contradicts for *_, contradicts in found):
+    found = [lead for lead in found if lead[-1]] or found
+    alike = len(found) == 1 or all(of_agent for _, _, of_agent, *_ in found)
+    if not alike or any(contradicts for *_, contradicts, _ in found):
         return Done(KEYS_DISAGREE)
     agent_id, number, *_ = found[0]
     return agent_id, number
@@ -91,20 +105,37 @@ def not_joined(event: Event) -> Done:
     return Done(NOT_JOINED if "tool_use_id" in event else NO_KEY)
 
 
+def find_agent(store: Store, host_session_id: str, host_agent_id: str) -> str | None:
+    """The id of the session that this agent is known by: a hint, the record decides."""
+    found = (store.find(alias) for alias in runs.agent_aliases(host_session_id, host_agent_id))
+    return next((agent_id for agent_id in found if agent_id is not None), None)
+
+
 def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> Record:
     """The session that exactly this agent of a host works on, or worked on last. Raises ``SessionNotFound``."""
-    agent_id = store.find(runs.agent_alias(host_session_id, host_agent_id))
+    agent_id = find_agent(store, host_session_id, host_agent_id)
     record = store.read(agent_id) if agent_id and is_agent_id(agent_id) else None
     if record is None or not runs.run_of_agent(record, host_session_id, host_agent_id):
         raise SessionNotFound(f"of agent {host_agent_id}")
     return record
 
 
+def readable(store: Store, agent_id: str) -> Record | None:
+    """The session's record; None where there is nothing to join, or what only a later version understands."""
+    if not is_agent_id(agent_id):
+        return None
+    try:
+        record = store.read(agent_id)
+    except (SessionNotFound, CorruptSession):
+        return None
+    return None if has_newer_schema(record) else record
+
+
 def aliases_of(event: Event) -> tuple[Alias, ...]:
-    """The key by which the agent's next news finds the session."""
+    """The keys by which the agent's next news finds the session, in whichever conversation it comes."""
     if "host_agent_id" not in event:
         return ()
-    return (runs.agent_alias(event["host_session_id"], event["host_agent_id"]),)
+    return runs.agent_aliases(event["host_session_id"], event["host_agent_id"])
 
 
 def entry_of(event: Event, number: int) -> Telling:
@@ -123,8 +154,8 @@ def entry_of(event: Event, number: int) -> Telling:
     return written  # type: ignore[return-value]  # all of it is JSON
 
 
-def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, bool]]:
-    """What each key at hand leads to, whether that run is known to be of this very agent, and whether of no such.
+def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, bool, bool]]:
+    """What each key leads to; whether that run is known to be of this very agent, whether of no such, and whether here.
 
     A message wakes an agent for a new session while its delegation still leads to the first one: that
     is no contradiction, since both are of the same agent, and the agent's own id comes first.
@@ -133,7 +164,8 @@ def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, b
         run = _run_in(record, event)
         if run and is_of_host(run, event):
             of_agent = "host_agent_id" in event and run.get("host_agent_id") == event["host_agent_id"]
-            yield agent_id, run["run"], of_agent, not of_agent and _contradicts(run, event)
+            here = event["host_session_id"] in (run.get("host_session_id"), runs.conversation_of(run))
+            yield agent_id, run["run"], of_agent, not of_agent and _contradicts(run, event), here
 
 
 def _run_in(record: Record, event: Event) -> Run | None:
@@ -156,17 +188,14 @@ def _contradicts(run: Run, event: Event) -> bool:
 
 def _sessions_at_hand(store: Store, event: Event) -> Iterator[tuple[str, Record]]:
     for agent_id in dict.fromkeys(_hints(store, event)):
-        if is_agent_id(agent_id):
-            try:
-                record = store.read(agent_id)
-            except (SessionNotFound, CorruptSession):  # there is nothing to join
-                continue
-            if not has_newer_schema(record):
-                yield agent_id, record
+        record = readable(store, agent_id) if agent_id else None
+        if agent_id and record:
+            yield agent_id, record
 
 
 def _hints(store: Store, event: Event) -> Iterator[str | None]:
-    yield from (store.find(alias) for alias in aliases_of(event))
+    if "host_agent_id" in event:
+        yield find_agent(store, event["host_session_id"], event["host_agent_id"])
     if "tool_use_id" in event:
         yield store.find(runs.delegation_alias(event["host_session_id"], event["tool_use_id"]))
     yield event.get("marked_id")

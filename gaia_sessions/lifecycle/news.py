@@ -24,6 +24,7 @@ from gaia_sessions.events import (
     PERMISSION,
     RETURNED,
     SESSION_END,
+    SESSION_LEFT,
     SESSION_START,
     START,
     STOP,
@@ -153,10 +154,10 @@ def _apply(store: Store, event: Event, now: datetime, config: Config, timeout: f
         from .starts import start
 
         return start(store, event, now, os.urandom, timeout)
-    if kind in (MAIN_STOP, SESSION_END):
+    if kind in (MAIN_STOP, SESSION_END, SESSION_LEFT):
         from . import turns
 
-        return (turns.main_stop if kind == MAIN_STOP else turns.session_end)(store, event, now, timeout)
+        return turns.USE_CASES[kind](store, event, now, timeout)
     if kind == SESSION_START:  # after a reboot the first news there is
         store.mend_hints()
         return Done("heard")
@@ -204,6 +205,7 @@ _NEEDED = {
     MESSAGE: ("host_session_id", "host_agent_id"),
     SESSION_START: (),
     SESSION_END: ("host_session_id",),
+    SESSION_LEFT: ("host_session_id",),
     MAIN_STOP: ("host_session_id",),
     FINALIZE: ("agent_id", "outcome"),
     CALL: ("host_session_id", "host_agent_id"),

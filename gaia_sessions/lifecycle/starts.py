@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from gaia_sessions import processes, runs
 from gaia_sessions.clock import read_time, write_time
-from gaia_sessions.endings import ended, undenied
+from gaia_sessions.endings import ended, heard_in, undenied
 from gaia_sessions.ids import new_agent_id
 from gaia_sessions.phases import is_final
 from gaia_sessions.record import new_record
-from gaia_sessions.shape import DENIED, LOST
+from gaia_sessions.shape import DENIED, ENDED_WITH_HOST, LOST
 
 from .beginning import create_under_new_id
 from .done import Done
@@ -64,12 +64,13 @@ class _Starting:
         return run is not None and is_final(record["phase"]) and _wakes(run, self.event, self.now)
 
     def rule(self, record: Record, run: Run) -> Record:
-        if runs.has_begun(run) and run["run"] in processes.runs_gone(record):
+        if self._is_at_home(run) and runs.has_begun(run) and run["run"] in processes.runs_gone(record):
             record = ended(record, run, LOST, {"detail": "its host was gone"}, self.now)
             run = runs.run_now(record, run)
         if _wakes(run, self.event, self.now):
             return record if is_final(record["phase"]) or _is_busy(record) else self._woken(record)
         record = undenied(record, run, self.now)
+        record = heard_in(record, runs.run_now(record, run), self.event["host_session_id"], self.now)
         run = runs.run_now(record, run)
         return runs.begun(record, run, self._known(run), self.now)
 
@@ -79,14 +80,22 @@ class _Starting:
         return runs.begun(record, run, self._known(run), self.now)
 
     def _known(self, run: Run) -> Run:
-        started: Run = {} if "started_at" in run else {"started_at": write_time(self.now)}
-        return {**_keys(self.event), **started}
+        known = _keys(self.event)
+        if "host_session_id" in run:  # the key of its delegation; where it is heard of now is kept beside it
+            del known["host_session_id"]
+        return known if "started_at" in run else {**known, "started_at": write_time(self.now)}
+
+    def _is_at_home(self, run: Run) -> bool:
+        """Whether the news comes in the run's own conversation, and not in one that took its agent over."""
+        return runs.conversation_of(run) == self.event["host_session_id"]
 
 
 def _wakes(run: Run, event: Event, now: datetime) -> bool:
     """Whether the agent was at rest: its last run is over, and that before the news."""
     if event.get("launch") or run.get("host_agent_id") != event["host_agent_id"]:
         return False
+    if run.get("end") == ENDED_WITH_HOST and runs.conversation_of(run) != event["host_session_id"]:
+        return False  # its conversation ended, and it works on in another one
     return runs.has_ended(run) and run["end"] != DENIED and now >= read_time(run["ended_at"])
 
 

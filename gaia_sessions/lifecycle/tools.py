@@ -8,10 +8,12 @@ agent that no session knows, is let go.
 from __future__ import annotations
 
 from gaia_sessions import events, tool_use
+from gaia_sessions.endings import heard_in
 from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound
-from gaia_sessions.runs import agent_alias, run_of_agent
+from gaia_sessions.runs import run_now, run_of_agent
 
 from .done import KNOWN, NO_KEY, Done
+from .joins import aliases_of, find_agent, is_of_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,12 +35,12 @@ def follow(store: Store, event: Event, now: datetime, timeout: float) -> Done:
 
     Only an inferred phase is worth a line of the journal, written with it. Raises ``LockTimeout``.
     """
-    agent_id = store.find(agent_alias(event["host_session_id"], event["host_agent_id"]))
+    agent_id = find_agent(store, event["host_session_id"], event["host_agent_id"])
     if agent_id is None:
         return Done(NO_KEY)
     change = _Change(event, now)
     try:
-        record = store.change(agent_id, change.apply, timeout=timeout, entry=change.entry)
+        record = store.change(agent_id, change.apply, timeout=timeout, aliases=aliases_of(event), entry=change.entry)
     except (SessionNotFound, CorruptSession, NewerSchema):  # the hint led to nothing that can be followed
         return Done(NO_KEY)
     return Done(change.word, record=record)
@@ -52,9 +54,10 @@ class _Change:
 
     def apply(self, record: Record) -> Record:
         run = run_of_agent(record, self.event["host_session_id"], self.event["host_agent_id"])
-        if run is None:
+        if run is None or not is_of_host(run, self.event):
             return record
-        changed = _RULES[self.event["kind"]](record, run, self.event, self.now)
+        heard = heard_in(record, run, self.event["host_session_id"], self.now)
+        changed = _RULES[self.event["kind"]](heard, run_now(heard, run), self.event, self.now)
         self.word = KNOWN if changed is record else _INFERRED if changed["phase"] != record["phase"] else "noted"
         return changed
 

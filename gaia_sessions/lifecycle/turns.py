@@ -1,22 +1,23 @@
-"""The main agent's own turn: what its end, and the end of its whole session, say about the agents it started.
+"""The main agent's own turn: what its end, and the end of its conversation, say about the agents it started.
 
-Owns which runs are concerned. Looks at the sessions that are not final and at no others.
+Owns which runs are concerned: those of the conversation, and those whose agents the host names. Each is settled by
+itself: one that cannot be written now keeps no other from it.
 """
 
 from __future__ import annotations
 
-from gaia_sessions import runs
-from gaia_sessions.endings import ended, settled
+from gaia_sessions import events, runs
+from gaia_sessions.endings import ended, heard_in, settled
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, SessionsError, StoreFailure
 from gaia_sessions.record import has_newer_schema
 from gaia_sessions.shape import DENIED, ENDED_WITH_HOST
 
 from .done import BUSY, KNOWN, Done
-from .joins import entry_of
+from .joins import aliases_of, entry_of, find_agent, is_of_host, readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
     from gaia_sessions.events import Event
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
     from gaia_sessions.stores.port import Store
 
     Rule = Callable[[Record, Run], Record]
+    RunOf = tuple[str, int]
+    """A session, and the number of its run."""
 
 
 def main_stop(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     """The delegations of this turn are dealt with: what never started was denied, what returned is settled.
 
     Agents in the background, and what those delegated, go on; where the host does not say who they are, all
-    that other agents delegated counts as theirs.
+    that other agents delegated counts as theirs. Whoever is named is alive in this conversation.
     """
     alive = event.get("running")
     unknown = _has_unknown(store, event)
@@ -39,42 +42,59 @@ def main_stop(store: Store, event: Event, now: datetime, timeout: float) -> Done
         parent = run.get("parent_host_agent_id")
         if alive is None:
             return parent is not None
-        return run.get("host_agent_id") in alive or parent in alive
+        return parent in alive
 
     def rule(record: Record, run: Run) -> Record:
+        if run.get("host_agent_id") in (alive or ()):
+            return heard_in(record, run, event["host_session_id"], now)
         if run.get("background") or goes_on(run):
             return record
         if runs.has_begun(run):
             return settled(record, run, now)
         return record if unknown else ended(record, run, DENIED, {"detail": "never started"}, now)
 
-    return _each_run(store, event, now, timeout, rule)
+    concerned = dict.fromkeys([*_of_conversation(store, event, now), *_named(store, event)])
+    return _each_run(store, event, timeout, rule, concerned)
 
 
 def _has_unknown(store: Store, event: Event) -> bool:
     """Whether an agent is alive whose start we have not joined yet: it may be that of any delegation."""
-    keys = (runs.agent_alias(event["host_session_id"], agent) for agent in event.get("running", ()))
-    return any(store.find(key) is None for key in keys)
+    running = event.get("running", ())
+    return any(find_agent(store, event["host_session_id"], agent) is None for agent in running)
 
 
 def session_end(store: Store, event: Event, now: datetime, timeout: float) -> Done:
-    """The host's session is over, and every agent of it with it, whether or not its start was told of."""
+    """The conversation is over, and every agent of it with it, whether or not its start was told of."""
 
     def rule(record: Record, run: Run) -> Record:
-        if not runs.has_ended(run):
-            record = runs.presumed_begun(record, run, now)
-            run = runs.run_now(record, run)
-        end = ENDED_WITH_HOST if runs.has_begun(run) else DENIED
-        record = ended(record, run, end, {"detail": "the host's session ended"}, now)
-        return settled(record, runs.run_now(record, run), now)
+        return _over(record, run, now)
 
-    return _each_run(store, event, now, timeout, rule)
+    return _each_run(store, event, timeout, rule, _of_conversation(store, event, now))
 
 
-def _each_run(store: Store, event: Event, now: datetime, timeout: float, rule: Rule) -> Done:
+def session_left(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+    """The conversation is over, and its process goes on with another one, and so do the agents in the background."""
+
+    def rule(record: Record, run: Run) -> Record:
+        goes_on = run.get("background") or "parent_host_agent_id" in run
+        return record if goes_on else _over(record, run, now)
+
+    return _each_run(store, event, timeout, rule, _of_conversation(store, event, now))
+
+
+def _over(record: Record, run: Run, now: datetime) -> Record:
+    if not runs.has_ended(run):
+        record = runs.presumed_begun(record, run, now)
+        run = runs.run_now(record, run)
+    end = ENDED_WITH_HOST if runs.has_begun(run) else DENIED
+    record = ended(record, run, end, {"detail": "the host's session ended"}, now)
+    return settled(record, runs.run_now(record, run), now)
+
+
+def _each_run(store: Store, event: Event, timeout: float, rule: Rule, concerned: Iterable[RunOf]) -> Done:
     """``settled`` if any session changed, ``busy`` if one that should could not be written, else ``known``."""
     words = {KNOWN}
-    for agent_id, number in list(_concerned(store, event["host_session_id"], now)):
+    for agent_id, number in list(concerned):
         try:
             words.add(_settle(store, event, timeout, rule, agent_id, number))
         except (LockTimeout, StoreFailure, DurabilityUnknown):  # told again, the others know it already
@@ -90,19 +110,37 @@ def _settle(store: Store, event: Event, timeout: float, rule: Rule, agent_id: st
         return record if run is None else rule(record, run)
 
     before = store.read(agent_id)
-    if under_lock(before) is before:
+    run = runs.run_numbered(before, number)
+    if run is None or rule(before, run) is before:
         return KNOWN
-    store.change(agent_id, under_lock, timeout=timeout, entry=entry_of(event, number))
+    keys = {**event, "host_agent_id": run["host_agent_id"]} if "host_agent_id" in run else event
+    aliases = aliases_of(keys)
+    store.change(agent_id, under_lock, timeout=timeout, aliases=aliases, entry=entry_of(event, number))
     return "settled"
 
 
-def _concerned(store: Store, host_session_id: str, now: datetime) -> Iterator[tuple[str, int]]:
-    """The open and the latest runs of this host session; not what began after the news, which may have waited."""
+def _of_conversation(store: Store, event: Event, now: datetime) -> Iterator[RunOf]:
+    """The open and the latest runs of this conversation; not what began after the news, which may have waited."""
     for agent_id, record in store.scan(active_only=True):
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
         for run in record.get("runs", ()):
             began = runs.began_at(run)
             concerned = not runs.has_ended(run) or runs.is_latest(record, run)
-            if concerned and run.get("host_session_id") == host_session_id and (began is None or began <= now):
+            here = runs.conversation_of(run) == event["host_session_id"]
+            if concerned and here and (began is None or began <= now):
                 yield agent_id, run["run"]
+
+
+def _named(store: Store, event: Event) -> Iterator[RunOf]:
+    """The runs of the agents that the host says are alive, in whichever conversation they were heard of last."""
+    for agent in event.get("running", ()):
+        agent_id = find_agent(store, event["host_session_id"], agent)
+        record = readable(store, agent_id) if agent_id else None
+        run = runs.run_of_agent(record, event["host_session_id"], agent) if record else None
+        if agent_id and run and is_of_host(run, event):
+            yield agent_id, run["run"]
+
+
+USE_CASES = {events.MAIN_STOP: main_stop, events.SESSION_END: session_end, events.SESSION_LEFT: session_left}
+"""What takes in which kind of event."""

@@ -65,6 +65,7 @@ ENDS: dict[str, list[End]] = {
     "stopped-send-message": [KILLED, DONE],
     "sub-error-400": [FAILED],
     "sub-error-529": [FAILED],
+    "tui-hup-background": [WITH_HOST],
     "unknown-agent-type": [DENIED],
 }
 # After a signal the older version still tells that the agent was stopped; the newer only ends the session.

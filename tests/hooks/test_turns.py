@@ -39,7 +39,9 @@ class Failing(FileStore):
 
 
 FAILURES = [
-    pytest.param(DurabilityUnknown("state.json", "Input/output error"), True, id="applied, and not known to be durable"),
+    pytest.param(
+        DurabilityUnknown("state.json", "Input/output error"), True, id="applied, and not known to be durable"
+    ),
     pytest.param(StoreFailure("write", "state.json", "Input/output error"), False, id="refused by the system"),
     pytest.param(LockTimeout("agent", 2.0, None), False, id="held by somebody else"),
 ]
