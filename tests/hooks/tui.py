@@ -1,0 +1,117 @@
+"""Scenarios for the interactive client, in the form of the harness's own; run as ``tui.py HARNESS SCENARIO``.
+
+What is typed, and what the scripted API answers. Each request to the API counts the answers before it in its own
+conversation, so what the main agent says is exchanged whenever the conversation is.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+FIRST = "[[main]] Please delegate the work."
+GO_ON = "Approved, go on."
+ASKS = "The plan of alpha has three steps.\n[gaia-sessions: approval] may I apply it?"
+STEP = {"tools": [{"name": "Bash", "input": {"command": "echo step", "description": "Run a command"}}]}
+LEAVES: list[dict[str, Any]] = [{"say": "/exit"}, {"exited": 1}]
+
+
+def delegation(name: str, more: str = "") -> dict[str, Any]:
+    asked = {
+        "description": f"Job {name}",
+        "prompt": f"[[sub:{name}]] Do the job called {name}.{more}",
+        "subagent_type": "general-purpose",
+        "run_in_background": True,
+    }
+    return {"tools": [{"name": "Agent", "input": asked}]}
+
+
+LAUNCHED = {"text": "Launched."}
+RESUMES = [delegation("beta", "\n[gaia-sessions: resume {{gaia}}]"), LAUNCHED, {"text": "All done."}]
+SUBS = {"alpha": [STEP, {"text": ASKS, "delay": 14}], "beta": [{"text": "Applied."}]}
+APPROVES: list[dict[str, Any]] = [
+    {"event": "SubagentStop", "limit": 30},
+    {"event": ["Stop", 3]},
+    {"sleep": 1},
+    {"say": GO_ON},
+    {"event": ["SubagentStop", 2], "limit": 30},
+    {"event": ["Stop", 5]},
+    {"sleep": 1},
+]
+
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "cleared": {
+        "product": True,
+        "main": [delegation("alpha"), LAUNCHED],
+        "subs": SUBS,
+        "steps": [
+            {"say": FIRST},
+            {"event": "Stop"},
+            {"sleep": 2},
+            {"say": "/clear"},
+            {"sleep": 2},
+            {"swapmain": [{"text": "Something else."}, {"text": "It waits for you."}, *RESUMES]},
+            {"say": "[[main]] And now something else."},
+            {"event": ["Stop", 2]},
+            *APPROVES,
+            *LEAVES,
+        ],
+    },
+    "another-resumed": {
+        "product": True,
+        "main": [{"text": "Hello."}],
+        "subs": SUBS,
+        "steps": [
+            {"say": "[[main]] First talk, hello."},
+            {"event": "Stop"},
+            {"sleep": 1},
+            *LEAVES,
+            {"endtmux": 1},
+            {"start": []},
+            {"swapmain": [delegation("alpha"), LAUNCHED]},
+            {"say": FIRST},
+            {"event": ["Stop", 2]},
+            {"sleep": 2},
+            {"swapmain": [{"text": "Hello."}, {"text": "It waits for you."}, *RESUMES]},
+            {"say": "/resume"},
+            {"sleep": 2},
+            {"keys": "Enter"},
+            *APPROVES,
+            *LEAVES,
+        ],
+    },
+    "moved-to-background": {
+        "product": True,
+        "main": [delegation("alpha"), LAUNCHED, {"text": "It waits for you."}],
+        "subs": SUBS,
+        "steps": [
+            {"say": FIRST},
+            {"event": "Stop"},
+            {"sleep": 3},
+            {"say": "/exit"},
+            {"sleep": 1},
+            {"keys": "2"},
+            {"sleep": 1},
+            {"exited": 1, "limit": 8},
+            {"event": "SubagentStop", "limit": 30},
+            {"event": ["Stop", 2]},
+            {"sleep": 1},
+        ],
+    },
+}
+
+
+def main(harness: str, scenario: str) -> None:
+    driver = Path(harness, "tui", "drive_tui.py")
+    sys.path.insert(0, str(driver.parent))
+    import scenarios_tui  # type: ignore[import-not-found]  # the harness's own
+
+    scenarios_tui.SCENARIOS.update(SCENARIOS)
+    sys.argv = [str(driver), scenario]
+    runpy.run_path(str(driver), run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
