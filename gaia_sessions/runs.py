@@ -11,10 +11,11 @@ from datetime import timedelta
 from .changes import active_at, in_phase
 from .clock import FUTURE_TOLERANCE, read_time, write_time
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, is_final
-from .record import has_newer_schema
+from .record import has_newer_schema, is_open
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from .shape import Record, Run
@@ -147,6 +148,22 @@ def aliases_of(record: Record) -> list[Alias]:
             heard_in = dict.fromkeys((run["host_session_id"], str(conversation_of(run))))
             aliases += [alias for where in heard_in for alias in agent_aliases(where, run["host_agent_id"])]
     return aliases
+
+
+def conversations_of(record: Record) -> list[str]:
+    """The hosts' conversations whose next turn or end concerns open work: of its unended runs, and of its latest."""
+    if not is_open(record) or has_newer_schema(record):
+        return []
+    kept = record.get("runs", [])
+    concerned = [run for run in kept[:-1] if not has_ended(run)] + kept[-1:]
+    return list(dict.fromkeys(run["host_session_id"] for run in concerned if "host_session_id" in run))
+
+
+def newest_with(alias: Alias, records: Iterable[Record]) -> str | None:
+    """The id of the session that was created last of those with ``alias``: an agent that is woken begins another."""
+    having = (record for record in records if alias in aliases_of(record))
+    newest = max(having, key=lambda record: (read_time(record["created_at"]), record["agent_id"]), default=None)
+    return newest["agent_id"] if newest else None
 
 
 def _last(record: Record, keys: dict[str, str]) -> Run | None:

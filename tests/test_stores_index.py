@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
+import threading
+from datetime import timedelta
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,6 +24,7 @@ from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from gaia_sessions.shape import Record, Run
@@ -52,6 +57,8 @@ def store(root: str) -> FileStore:
     return FileStore(root, durable=False)
 
 
+OF_ALIAS = f"host_key/delegation/{ALIAS_LEAF}/one"
+OF_CONVERSATION = "conversation/host/one"
 MARKS = {"active/one", f"name/{encode_key('Explore')}/one"}
 
 
@@ -60,8 +67,7 @@ def test_a_new_session_is_marked_active_and_by_name_and_its_alias_leads_to_it(
 ) -> None:
     store.create(for_host("one", now), [ALIAS])
 
-    assert hints(root) == {"complete", *MARKS, f"alias/delegation/{ALIAS_LEAF}"}
-    assert Path(root, ".index", "alias", "delegation", ALIAS_LEAF).read_text(encoding="ascii") == "one"
+    assert hints(root) == {"complete", *MARKS, OF_CONVERSATION, OF_ALIAS}
 
 
 def test_a_final_session_is_marked_no_more_and_its_alias_stays(root: str, store: FileStore, now: datetime) -> None:
@@ -69,7 +75,7 @@ def test_a_final_session_is_marked_no_more_and_its_alias_stays(root: str, store:
 
     store.change("one", finished)
 
-    assert hints(root) == {"complete", f"alias/delegation/{ALIAS_LEAF}"}
+    assert hints(root) == {"complete", OF_ALIAS}
 
 
 def test_a_reopened_session_is_marked_again(root: str, store: FileStore, now: datetime) -> None:
@@ -117,11 +123,12 @@ from gaia_sessions.stores.files import FileStore
 FileStore(sys.argv[1]).change("one", lambda record: {**record, "phase": "failed"})
 """
 
-ADDS_ALIAS = """
+ADDS_KEY = """
 import sys
-from gaia_sessions.runs import delegation_alias
 from gaia_sessions.stores.files import FileStore
-FileStore(sys.argv[1]).change("one", lambda record: {**record}, aliases=[delegation_alias("host", "tool/1")])
+def resumed(record):
+    return {**record, "runs": [*record["runs"], {"run": 2, "host_session_id": "host", "tool_use_id": "tool/2"}]}
+FileStore(sys.argv[1]).change("one", resumed)
 """
 
 
@@ -145,15 +152,17 @@ def test_a_session_is_unmarked_only_after_its_final_write(
 
 
 @pytest.mark.parametrize("fault", ["write", "/^rename"])
-def test_whoever_is_killed_naming_a_session_again_leaves_it_findable(
+def test_whoever_is_killed_giving_a_session_another_key_leaves_it_findable_by_those_it_has(
     root: str, store: FileStore, now: datetime, fault: str
 ) -> None:
     store.create(for_host("one", now), [ALIAS])
 
-    run_with(f"{fault}:signal=SIGKILL:when=1", ADDS_ALIAS, root)
+    run_with(f"{fault}:signal=SIGKILL:when=1", ADDS_KEY, root)
 
     assert store.read("one")["revision"] == 1
+    assert f"host_key/delegation/{encode_key('host', 'tool/2')}/one" in hints(root)
     assert store.find(ALIAS) == "one"
+    assert store.find(delegation_alias("host", "tool/2")) is None
 
 
 def test_a_mark_too_many_leads_to_nothing_that_is_not_there(root: str, store: FileStore, now: datetime) -> None:
@@ -201,6 +210,176 @@ def test_an_index_lost_with_sessions_there_is_not_vouched_for_by_a_creation(
     assert {agent_id for agent_id, _ in store.scan(active_only=True)} == {"one", "two"}
 
 
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        pytest.param({"never-was"}, id="leads to a session that does not exist"),
+        pytest.param({"con"}, id="leads to what is no id"),
+        pytest.param({"con", ".one", "state.json"}, id="leads to several things that are no session"),
+        pytest.param({"other"}, id="leads to a session that has another key"),
+        pytest.param({"corrupt", "never-was", "other"}, id="leads astray in every way"),
+    ],
+)
+def test_a_key_that_leads_astray_is_looked_for_in_every_record_and_no_reader_corrects_it(
+    root: str, store: FileStore, now: datetime, spoiled: set[str]
+) -> None:
+    store.create(for_host("one", now))
+    store.create(new_record("other", "Explore", "-", {}, now))
+    store.create(new_record("corrupt", "Explore", "-", {}, now))
+    Path(root, "corrupt", "state.json").write_bytes(b"{")
+    Path(root, ".index", OF_ALIAS).unlink()
+    for name in spoiled:
+        Path(root, ".index", OF_ALIAS).with_name(name).touch()
+    before = hints(root)
+
+    assert store.find(ALIAS) == "one"
+    assert hints(root) == before
+
+
+@pytest.mark.parametrize("planted", ["host_key", "host_key/delegation", f"host_key/delegation/{ALIAS_LEAF}"])
+def test_a_key_is_looked_for_in_every_record_where_its_folder_is_none_of_ours(
+    root: str, store: FileStore, now: datetime, tmp_path: Path, planted: str
+) -> None:
+    store.create(for_host("one", now))
+    shutil.rmtree(Path(root, ".index", planted))
+    Path(root, ".index", planted).symlink_to(tmp_path)
+
+    assert store.find(ALIAS) == "one"
+
+
+def test_a_final_session_is_found_by_its_key_alone(root: str, store: FileStore, now: datetime) -> None:
+    """And not by reading the others: here none of them can be read."""
+    for agent_id in ("one", "other"):
+        store.create({**for_host(agent_id, now), "runs": [{"run": 1, "host_session_id": agent_id, "tool_use_id": "1"}]})
+    store.change("one", finished)
+    Path(root, "other", "state.json").write_bytes(b"{")
+
+    assert store.find(delegation_alias("one", "1")) == "one"
+    assert dict(store.scan(active_only=True, host_session_id="one")) == {}
+    assert dict(store.scan(active_only=True, host_session_id="neither")) == {}
+
+
+VERSION_1 = ["", "on", "never-was", "no id", "other", "one"]
+
+
+@pytest.mark.parametrize("held", VERSION_1)
+def test_an_index_of_the_first_version_is_not_relied_on_and_made_anew(
+    root: str, store: FileStore, now: datetime, held: str
+) -> None:
+    """It kept one id for a key: after a power cut maybe half of it, and it knew of no conversations."""
+    store.create(for_host("one", now))
+    store.create(new_record("other", "Explore", "-", {}, now))
+    right = hints(root)
+    boot = Path(root, ".index", "complete").read_text(encoding="ascii").split()[-1]
+    for folder in ("host_key", "conversation"):
+        shutil.rmtree(Path(root, ".index", folder), ignore_errors=True)
+    Path(root, ".index", "complete").write_text(boot, encoding="ascii")
+    Path(root, ".index", "alias", "delegation").mkdir(parents=True)
+    Path(root, ".index", "alias", "delegation", ALIAS_LEAF).write_text(held, encoding="ascii")
+
+    assert store.find(ALIAS) == "one"
+    assert "one" in dict(store.scan(active_only=True, host_session_id="host"))
+
+    store.mend_hints()
+
+    assert hints(root) == right
+    assert store.find(ALIAS) == "one"
+    assert dict(store.scan(active_only=True, host_session_id="host")) == {"one": store.read("one")}
+
+
+class Pausing(FileStore):
+    """Its scan stops once, after a record was read and before it is handed out, until it may go on."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root, durable=False)
+        self.has_read, self.may_go_on = threading.Event(), threading.Event()
+
+    def scan(self, **asked: Any) -> Iterator[tuple[str, Found]]:
+        for found in super().scan(**asked):
+            self.has_read.set()
+            assert self.may_go_on.wait(30)
+            yield found
+
+
+CREATES_NEWER = """
+import json, sys
+from gaia_sessions.runs import delegation_alias
+from gaia_sessions.stores.files import FileStore
+FileStore(sys.argv[1]).create(json.loads(sys.argv[2]), [delegation_alias("host", "tool/1")])
+"""
+
+
+def test_a_key_taken_over_while_the_index_is_rebuilt_leads_to_the_newer_session(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    """The rebuild has read the older session; another process begins a newer one with its key; the rebuild goes on."""
+    store.create(for_host("one", now), [ALIAS])
+    shutil.rmtree(f"{root}/.index")
+    rebuilding = Pausing(root)
+    rebuild = threading.Thread(target=rebuilding.mend_hints)
+    rebuild.start()
+    assert rebuilding.has_read.wait(30)
+
+    newer = json.dumps(for_host("two", now + timedelta(hours=1)))
+    subprocess.run([sys.executable, "-c", CREATES_NEWER, root, newer], check=True)
+    rebuilding.may_go_on.set()
+    rebuild.join()
+
+    with Directory.at(root) as opened:
+        assert index.is_complete(opened)
+    assert store.find(ALIAS) == "two"
+    assert set(dict(store.scan(active_only=True, host_session_id="host"))) == {"one", "two"}
+
+
+def test_what_is_written_while_the_index_is_rebuilt_is_found_by_it(root: str, store: FileStore, now: datetime) -> None:
+    """The rebuild has read a final session; meanwhile it is opened again, with another key in another conversation."""
+    later = delegation_alias("later", "tool/2")
+    store.create({**for_host("one", now), "phase": "failed"})
+    shutil.rmtree(f"{root}/.index")
+    rebuilding = Pausing(root)
+    rebuild = threading.Thread(target=rebuilding.mend_hints)
+    rebuild.start()
+    assert rebuilding.has_read.wait(30)
+
+    run: Run = {"run": 2, "host_session_id": "later", "tool_use_id": "tool/2"}
+    opened_again = store.change("one", lambda old: {**old, "phase": "planning", "runs": [*old["runs"], run]})
+    rebuilding.may_go_on.set()
+    rebuild.join()
+
+    with Directory.at(root) as opened:
+        assert index.is_complete(opened)
+    assert (store.find(ALIAS), store.find(later)) == ("one", "one")
+    assert dict(store.scan(active_only=True)) == {"one": opened_again}
+    assert "one" in dict(store.scan(active_only=True, host_session_id="later"))
+
+
+MARKS_AND_UNMARKS = """
+import sys
+from gaia_sessions.stores import index
+from gaia_sessions.stores.directory import Directory
+mark = index.by_conversation("host")
+with Directory.at(sys.argv[1]) as root:
+    for _ in range(500):
+        index.add(root, sys.argv[2], [mark])
+        if sys.argv[2] not in index.marked(root, mark):
+            sys.exit("a mark was lost")
+        index.remove(root, sys.argv[2], [mark])
+"""
+
+
+def test_a_folder_that_goes_with_its_last_mark_takes_nobody_elses_with_it(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    store.create(new_record("one", "Explore", "-", {}, now))
+    racers = [
+        subprocess.Popen([sys.executable, "-c", MARKS_AND_UNMARKS, root, agent_id], stderr=subprocess.PIPE, text=True)
+        for agent_id in ("two", "three", "four")
+    ]
+
+    assert [racer.communicate()[1] for racer in racers] == ["", "", ""]
+    assert hints(root) == {"complete", *MARKS}
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_tending_rebuilds_the_index_whole(
     root: str,
@@ -237,12 +416,26 @@ def test_tending_mends_marks_too_many_and_too_few(root: str, store: FileStore, n
     Path(root, ".index", "active", "one").unlink()
     Path(root, ".index", "active", "three").touch()
     Path(root, ".index", "active", "never-was").touch()
-    (Path(root, ".index", "alias", "agent")).mkdir(parents=True)
-    (Path(root, ".index", "alias", "agent", "host.child")).write_bytes(b"never-was")
+    (Path(root, ".index", "host_key", "agent", "host.child")).mkdir(parents=True)
+    (Path(root, ".index", "host_key", "agent", "host.child", "never-was")).touch()
+    (Path(root, ".index", "host_key", "agent", "left.empty")).mkdir()
+    (Path(root, ".index", "conversation", "left-empty")).mkdir(parents=True)
+    (Path(root, ".index", "conversation", "over")).mkdir()
+    (Path(root, ".index", "conversation", "over", "three")).touch()
 
     store.tend(now, ["one", "two"])
 
     assert hints(root) == before
+    assert os.listdir(f"{root}/.index/conversation") == os.listdir(f"{root}/.index/host_key/agent") == []
+
+
+def test_a_key_that_a_record_has_no_more_is_no_hint_any_more(root: str, store: FileStore, now: datetime) -> None:
+    """Of a session that is woken for ever only the newest runs are kept."""
+    store.create(for_host("one", now))
+
+    store.change("one", lambda record: {**record, "runs": [{"run": 2, "host_session_id": "other"}]})
+
+    assert hints(root) == {"complete", *MARKS, "conversation/other/one"}
 
 
 def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, store: FileStore, now: datetime) -> None:

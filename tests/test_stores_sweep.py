@@ -199,25 +199,12 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
         opened.make(".locks") as folder,
         locks.acquire(folder, "two.lock", 0, locks.sleep_and_retry),
     ):
-        index.mark(opened, "two", "Explore")
-        index.name(opened, "two", [ALIAS])
+        index.add(opened, "two", index.marks_of(record))
         store.tend(now, ["one"])
         arrival.bring_in(opened, "two", {"state.json": encode(record)}, durable=False)
 
     assert store.read("two") == record
     assert ({agent_id for agent_id, _ in store.scan(active_only=True)}, store.find(ALIAS)) == ({"one", "two"}, "two")
-
-
-def test_a_hint_that_is_just_being_written_stays(root: str, store: FileStore, now: datetime) -> None:
-    """A writer stands between making its temporary file and writing the id into it; it will rename it next."""
-    folder = Path(root, ".index", "alias", "delegation")
-    folder.mkdir(parents=True)
-    temporary = folder / ".host.tool.0123456789abcdef.tmp"
-    temporary.touch()
-
-    store.tend(now, ["one"])
-
-    assert temporary.exists()
 
 
 def test_tending_twice_is_tending_once(root: str, store: FileStore) -> None:

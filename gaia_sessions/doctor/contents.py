@@ -88,7 +88,7 @@ def hints(case: Case) -> Finding:
 def _stale(case: Case, root: Directory) -> list[str]:
     """Looked at twice: somebody may have created or ended a session since the records were read."""
     doubtful = _doubtful(case, root)
-    marked, named = set(index.active(root)), index.named(root) if doubtful else set()
+    marked, named = set(index.marked(root, index.ACTIVE)), index.named(root) if doubtful else set()
     return sorted(agent_id for agent_id in doubtful if _is_wrong(case, agent_id, marked, named))
 
 
@@ -96,7 +96,7 @@ def _doubtful(case: Case, root: Directory) -> set[str]:
     """Where the marks and the records disagree; what cannot be read may be active."""
     unsure = {*case.records.corrupt, *case.records.refused}
     dangling = index.named(root) - set(roots.sessions(root))
-    return ((set(index.active(root)) ^ case.records.active) - unsure) | dangling
+    return ((set(index.marked(root, index.ACTIVE)) ^ case.records.active) - unsure) | dangling
 
 
 def _is_wrong(case: Case, agent_id: str, marked: set[str], named: set[str]) -> bool:

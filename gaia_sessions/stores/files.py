@@ -13,9 +13,9 @@ import os
 from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, StoreFailure
-from gaia_sessions.ids import check_agent_id, fold, is_agent_id
+from gaia_sessions.ids import check_agent_id, fold
 from gaia_sessions.record import encode
-from gaia_sessions.runs import aliases_of
+from gaia_sessions.runs import newest_with
 
 from . import atomic, inbox, index, locks, reading, renewal
 from . import journal as journals
@@ -62,20 +62,23 @@ class FileStore:
         with self._existing_root(agent_id) as root:
             return reading.read(root, agent_id)
 
-    def scan(self, *, active_only: bool = False, agent_name: str | None = None) -> Iterator[tuple[str, Found]]:
+    def scan(
+        self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
+    ) -> Iterator[tuple[str, Found]]:
         root = roots.opened(self.root)
         if root is None:
             return
         with root:
             with translating("list", self.root):
-                hinted = active_only and index.is_complete(root)
-                names = index.active(root, agent_name) if hinted else roots.sessions(root)
+                names = index.all_marked(root, index.of_open(agent_name, host_session_id)) if active_only else None
+                if names is None:
+                    names = roots.sessions(root)
             for name in names:
                 found = self._found(root, name)
                 if not isinstance(found, SessionNotFound):
                     yield name, found
 
-    def create(self, record: Record, aliases: Iterable[Alias] = (), entry: Entry | None = None) -> None:
+    def create(self, record: Record, aliases: Iterable[Alias] = (), entry: Entry | None = None) -> None:  # noqa: ARG002
         from . import arrival
 
         agent_id = check_agent_id(record["agent_id"])
@@ -87,8 +90,7 @@ class FileStore:
             with roots.place(root, roots.LOCKS) as folder, self._lock(folder, agent_id):
                 if root.has(agent_id):
                     raise SessionExists(agent_id)
-                index.mark(root, agent_id, record["agent_name"])
-                index.name(root, agent_id, aliases)
+                index.add(root, agent_id, index.marks_of(record))
                 arrival.bring_in(root, agent_id, files, durable=self.durable)
                 if self.durable:
                     atomic.confirm(root)
@@ -99,7 +101,7 @@ class FileStore:
         rule: Rule,
         *,
         timeout: float | None = None,
-        aliases: Iterable[Alias] = (),
+        aliases: Iterable[Alias] = (),  # noqa: ARG002
         entry: Entry | None = None,
     ) -> Record:
         check_agent_id(agent_id)
@@ -117,7 +119,7 @@ class FileStore:
             changed = written(changed)
             line = journals.line_about(changed, entry)
             with translating("change", session.path):
-                renewal.renew(root, session, record, changed, aliases, durable=self.durable)
+                renewal.renew(root, session, record, changed, durable=self.durable)
             if line:
                 journals.note(session, line, durable=self.durable)
             return changed
@@ -127,13 +129,11 @@ class FileStore:
         if root is None:
             return None
         with root:
-            hint = index.look_up(root, alias)
-            if hint is not None or index.is_complete(root):
-                return hint if is_agent_id(hint) else None
-        records = (found for _, found in self.scan() if not isinstance(found, SessionsError))
-        having = (record for record in records if alias in aliases_of(record))
-        latest = max(having, key=lambda record: record["created_at"], default=None)
-        return latest["agent_id"] if latest else None
+            marked = index.all_marked(root, index.by_alias(alias))
+            found = newest_with(alias, self._reader.read_each(root, marked)) if marked else None
+        if found or marked == []:
+            return found
+        return newest_with(alias, (record for _, record in self.scan() if not isinstance(record, SessionsError)))
 
     def mend_hints(self) -> None:
         root = roots.opened(self.root)

@@ -1,151 +1,200 @@
-"""Hints that make cost follow the active sessions, not the total.
+"""Marks that make cost follow the sessions that are looked for, not the total.
 
-Owns ``.index``: empty marks ``active/{agent_id}`` and ``name/{encoded}/{agent_id}`` for sessions that
-are not final, ``alias/{kind}/{encoded}`` holding an id for each exact key of a host, and ``complete``,
-which vouches for all of them. A hint is never the truth: whoever follows one reads the record. Writers
-mark before their first write and unmark after their last, both under the session's lock, so a crash
-leaves a mark too many, never one too few. Only writers remove hints.
+Owns ``.index``: a folder for each thing that sessions are looked for by, and in it an empty file for each session that
+has it, named by the session's id.
 
-``complete`` names the boot it was written in: marks are not synced, so after a power cut nobody may
-rely on them. Without it readers scan.
+    active/{agent_id}                       not final
+    name/{encoded}/{agent_id}               not final, with this agent name
+    conversation/{encoded}/{agent_id}       not final, with a run that the end of this conversation of a host concerns
+    host_key/{kind}/{encoded}/{agent_id}    with this exact key of a host, final or not
+
+A mark is never the truth: whoever follows one reads the record. Writers mark before their first write and unmark after
+their last, both under the session's lock, so a crash leaves a mark too many, never one too few. Only writers remove
+marks. Nobody replaces another session's mark, so a rebuild may run beside every writer.
+
+``complete`` says that no mark is missing: by which version of this layout, and in which boot it was written. Marks are
+not synced, so after a power cut nobody may rely on them. Without it readers scan.
 """
 
 from __future__ import annotations
 
 import os
 
-from gaia_sessions.ids import encode_key
+from gaia_sessions.ids import encode_key, is_agent_id
+from gaia_sessions.record import is_open
+from gaia_sessions.runs import aliases_of, conversations_of
 
 from . import atomic
 from . import root as roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from gaia_sessions.runs import Alias
+    from gaia_sessions.shape import Record
 
     from .directory import Directory
+
+    Mark = tuple[str, ...]
+    """A group, and the exact strings that sessions of one folder in it share."""
+
+    Folders = tuple[str, ...]
+    """The names of folders below ``.index``, one in the other."""
 
 FOLDER = ".index"
 LOCK = ".index.lock"
 
+_VERSION = 2
 _COMPLETE = "complete"
 _ACTIVE = "active"
 _NAME = "name"
-_ALIAS = "alias"
-FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, _NAME, _ALIAS])
+_CONVERSATION = "conversation"
+_HOST_KEY = "host_key"
+VERSION_1 = "alias"
+"""The folder in which version 1 kept one id for each key."""
+
+FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, _NAME, _CONVERSATION, _HOST_KEY, VERSION_1])
 """All that stands in ``.index`` itself."""
 
-_LONGEST_ALIAS = 1 << 10
+ACTIVE: Mark = (_ACTIVE,)
+"""What every session has that is not final, and every one that cannot be read: it may be active."""
+
+_SHORT_LIVED = frozenset([_CONVERSATION, _HOST_KEY])
+"""Groups whose folders are removed with their last mark: there is no end of them."""
+
+_LONGEST = 1 << 10
+_ATTEMPTS = 100
 
 
 def is_complete(root: Directory) -> bool:
-    """Whether every active session of this root is sure to have its marks."""
+    """Whether every session of this root is sure to have its marks."""
     try:
         with root.below(FOLDER) as index:
-            return index.read(_COMPLETE, _LONGEST_ALIAS).decode() == _boot()
-    except (OSError, UnicodeDecodeError):
+            return index.read(_COMPLETE, _LONGEST) == _completeness()
+    except OSError:
         return False
 
 
 def claim(root: Directory) -> bool:
-    """Whether hints may be vouched for here: not in a folder of that name which somebody else keeps. Makes ours."""
+    """Whether marks may be relied on here: not in a folder of that name which somebody else keeps. Makes ours."""
     with roots.place(root, FOLDER):
         return roots.owns(root, FOLDER)
 
 
 def vouch(root: Directory) -> None:
-    """Every active session has its marks from here on; under the lock ``LOCK``, after the last of them."""
+    """Every session has its marks from here on; under the lock ``LOCK``, after the last of them."""
     with root.make(FOLDER) as index:
         index.add(_ACTIVE)
-        atomic.replace(index, _COMPLETE, _boot().encode(), durable=False)
+        atomic.replace(index, _COMPLETE, _completeness(), durable=False)
 
 
-def mark(root: Directory, agent_id: str, agent_name: str) -> None:
-    """The session is about to become, or still is, active."""
-    for folder in _marked_folders(agent_name):
-        _put(root, folder, agent_id)
+def marks_of(record: Record) -> list[Mark]:
+    """Every mark that a session with ``record`` must have. ``ACTIVE`` is first: to be added first, removed last."""
+    marks = []
+    if is_open(record):
+        name: object = record.get("agent_name")  # a later version's record may have none, or no text
+        marks = [ACTIVE, *([by_name(name)] if isinstance(name, str) else [])]
+    marks += map(by_conversation, conversations_of(record))
+    marks += map(by_alias, aliases_of(record))
+    return marks
 
 
-def suspect(root: Directory, agent_id: str) -> None:
-    """The session cannot be read, so it may be active."""
-    _put(root, (_ACTIVE,), agent_id)
+def of_open(agent_name: str | None, host_session_id: str | None) -> Mark:
+    """The mark that the fewest sessions have of those which every session has that is not final and as told."""
+    if host_session_id is not None:
+        return by_conversation(host_session_id)
+    return ACTIVE if agent_name is None else by_name(agent_name)
 
 
-def unmark(root: Directory, agent_id: str, agent_name: str) -> None:
-    """The session has become final, or is gone."""
-    for folder in _marked_folders(agent_name):
-        _remove(root, folder, agent_id)
+def by_name(agent_name: str) -> Mark:
+    return _NAME, agent_name
 
 
-def name(root: Directory, agent_id: str, aliases: Iterable[Alias]) -> None:
-    """The session is about to be findable by each of ``aliases``."""
-    for kind, parts in aliases:
-        if look_up(root, (kind, parts)) != agent_id:
-            _put(root, (_ALIAS, kind), encode_key(*parts), agent_id.encode())
+def by_conversation(host_session_id: str) -> Mark:
+    return _CONVERSATION, host_session_id
 
 
-def unname(root: Directory, agent_id: str, aliases: Iterable[Alias]) -> None:
-    """The session with ``aliases`` is gone; one that has passed on to another session stays."""
-    for kind, parts in aliases:
-        if look_up(root, (kind, parts)) == agent_id:
-            _remove(root, (_ALIAS, kind), encode_key(*parts))
+def by_alias(alias: Alias) -> Mark:
+    kind, parts = alias
+    return _HOST_KEY, kind, *parts
+
+
+def add(root: Directory, agent_id: str, marks: Iterable[Mark]) -> None:
+    """The session is about to have, or has, each of ``marks``."""
+    for mark in marks:
+        _put(root, _folders(mark), agent_id)
+
+
+def remove(root: Directory, agent_id: str, marks: Collection[Mark]) -> None:
+    """The session has none of ``marks`` any more, in the order of ``marks_of``."""
+    for mark in reversed([*marks]):
+        _take(root, _folders(mark), agent_id)
+
+
+def correct(root: Directory, agent_id: str, marks: Iterable[Mark], present: Iterable[Folders]) -> None:
+    """The session has ``marks`` and no others; it was seen in the folders ``present``. Under its lock."""
+    right = [_folders(mark) for mark in marks]
+    for folders in right:
+        _put(root, folders, agent_id)
+    for folders in present:
+        if folders not in right:
+            _take(root, folders, agent_id)
 
 
 def forget(root: Directory, agent_id: str) -> None:
-    """Every hint of a session that is gone, whatever its record said: by looking through them all."""
-    for folders, leaf, named in _hints(root):
-        if named == agent_id:
-            _remove(root, folders, leaf)
+    """Every mark of a session that is gone, whatever its record said: by looking through them all."""
+    correct(root, agent_id, (), [folders for folders, marked in every_mark(root) if marked == agent_id])
+
+
+def remove_empty_folders(root: Directory) -> None:
+    """Those that a killed writer made or left; whoever is about to put a mark into one makes it again."""
+    for folders in _all_folders(root):
+        if folders[0] in _SHORT_LIVED:
+            _remove_folder(root, folders)
 
 
 def named(root: Directory) -> set[str]:
-    """Every id that any hint leads to."""
-    return {agent_id for _, _, agent_id in _hints(root)}
+    """Every id that any mark leads to."""
+    return {agent_id for _, agent_id in every_mark(root)}
 
 
-def folders_written_to(root: Directory) -> list[tuple[str, ...]]:
-    """The folders in which a killed writer may have left a temporary file."""
-    return [(FOLDER,), *((FOLDER, _ALIAS, kind) for kind in _names(root, _ALIAS))]
+def every_mark(root: Directory) -> Iterator[tuple[Folders, str]]:
+    """The folders that each mark is in, and the id it leads to."""
+    for folders in _all_folders(root):
+        yield from ((folders, agent_id) for agent_id in _names(root, *folders))
 
 
-def look_up(root: Directory, alias: Alias) -> str | None:
-    """The id kept under ``alias``, if any: the record decides whether it is right."""
-    kind, parts = alias
-    try:
-        with root.below(FOLDER, _ALIAS, kind) as folder:
-            return folder.read(encode_key(*parts), _LONGEST_ALIAS).decode()
-    except (OSError, UnicodeDecodeError):
+def marked(root: Directory, mark: Mark) -> list[str]:
+    """The ids that have ``mark``, and maybe some that had it; some may be missing if the index is not complete."""
+    return [name for name in _names(root, *_folders(mark)) if is_agent_id(name)]
+
+
+def all_marked(root: Directory, mark: Mark) -> list[str] | None:
+    """The ids of all sessions that have ``mark``, and maybe some that had it; None if that is not known."""
+    if not is_complete(root):
         return None
-
-
-def active(root: Directory, agent_name: str | None = None) -> list[str]:
-    """The ids marked active, or those of them with ``agent_name``."""
-    return _names(root, _ACTIVE) if agent_name is None else _names(root, _NAME, encode_key(agent_name))
-
-
-def _marked_folders(agent_name: str) -> tuple[tuple[str, ...], ...]:
-    return (_ACTIVE,), (_NAME, encode_key(agent_name))
-
-
-def _hints(root: Directory) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Each hint: the folders it is in, its own name, and the id it leads to."""
-    yield from (((_ACTIVE,), agent_id, agent_id) for agent_id in _names(root, _ACTIVE))
-    for name in _names(root, _NAME):
-        yield from (((_NAME, name), agent_id, agent_id) for agent_id in _names(root, _NAME, name))
-    for kind in _names(root, _ALIAS):
-        with root.below(FOLDER, _ALIAS, kind) as folder:
-            for leaf in folder.names():
-                if not leaf.startswith("."):  # those are being written
-                    yield (_ALIAS, kind), leaf, _target(folder, leaf)
-
-
-def _target(folder: Directory, leaf: str) -> str:
     try:
-        return folder.read(leaf, _LONGEST_ALIAS).decode(errors="replace")
-    except OSError:  # removed meanwhile, or planted: it leads nowhere
-        return ""
+        names = _names(root, *_folders(mark))
+    except OSError:  # what stands there is none of ours
+        return None
+    return names if all(map(is_agent_id, names)) else None
+
+
+def _folders(mark: Mark) -> Folders:
+    group, *strings = mark
+    if group == _HOST_KEY:
+        kind, *strings = strings
+        return group, kind, encode_key(*strings)
+    return (group, encode_key(*strings)) if strings else (group,)
+
+
+def _all_folders(root: Directory) -> Iterator[Folders]:
+    yield (_ACTIVE,)
+    for group in (_NAME, _CONVERSATION):
+        yield from ((group, name) for name in _names(root, group))
+    for kind in _names(root, _HOST_KEY):
+        yield from ((_HOST_KEY, kind, name) for name in _names(root, _HOST_KEY, kind))
 
 
 def _names(root: Directory, *folders: str) -> list[str]:
@@ -156,20 +205,37 @@ def _names(root: Directory, *folders: str) -> list[str]:
         return []
 
 
-def _put(root: Directory, folders: tuple[str, ...], leaf: str, data: bytes = b"") -> None:
-    with root.make(FOLDER, *folders) as folder:
-        if data:
-            atomic.replace(folder, leaf, data, durable=False)
-        else:
-            atomic.touch(folder, leaf)
+def _put(root: Directory, folders: Folders, agent_id: str) -> None:
+    for attempt in range(_ATTEMPTS):
+        try:
+            with root.make(FOLDER, *folders) as folder:
+                return atomic.touch(folder, agent_id)
+        except FileNotFoundError:  # somebody removed the folder with its last mark at the same moment
+            if attempt == _ATTEMPTS - 1:
+                raise
+    return None
 
 
-def _remove(root: Directory, folders: tuple[str, ...], leaf: str) -> None:
+def _take(root: Directory, folders: Folders, agent_id: str) -> None:
     try:
         with root.below(FOLDER, *folders) as folder:
-            os.unlink(leaf, dir_fd=folder.fd)
+            os.unlink(agent_id, dir_fd=folder.fd)
     except OSError:  # a mark too many costs a reader one look, and the next cleanup tries again
         return
+    if folders[0] in _SHORT_LIVED:
+        _remove_folder(root, folders)
+
+
+def _remove_folder(root: Directory, folders: Folders) -> None:
+    try:
+        with root.below(FOLDER, *folders[:-1]) as above:
+            os.rmdir(folders[-1], dir_fd=above.fd)
+    except OSError:  # others are marked in it, or somebody else just removed it
+        return
+
+
+def _completeness() -> bytes:
+    return f"{_VERSION} {_boot()}".encode()
 
 
 def _boot() -> str:

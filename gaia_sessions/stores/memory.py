@@ -12,7 +12,7 @@ from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound
 from gaia_sessions.ids import check_agent_id
 from gaia_sessions.record import decode, encode, is_open
-from gaia_sessions.runs import aliases_of
+from gaia_sessions.runs import conversations_of, newest_with
 
 from .journal import EVENTS, line_about
 
@@ -45,13 +45,16 @@ class MemoryStore:
             raise SessionNotFound(agent_id)
         return decode(self._records[agent_id], agent_id)
 
-    def scan(self, *, active_only: bool = False, agent_name: str | None = None) -> Iterator[tuple[str, Found]]:
+    def scan(
+        self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
+    ) -> Iterator[tuple[str, Found]]:
         for agent_id in list(self._records):
             if agent_id not in self._records:
                 continue
             record = self.read(agent_id)
             named = agent_name in (None, record["agent_name"])
-            if not active_only or (named and is_open(record)):
+            concerned = host_session_id in (None, *conversations_of(record))
+            if not active_only or (named and concerned and is_open(record)):
                 yield agent_id, record
 
     def create(
@@ -89,7 +92,7 @@ class MemoryStore:
         return changed
 
     def find(self, alias: Alias) -> str | None:
-        return next((agent_id for agent_id in self._records if alias in aliases_of(self.read(agent_id))), None)
+        return newest_with(alias, map(self.read, list(self._records)))
 
     def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
         if not judge(self.read(agent_id)):

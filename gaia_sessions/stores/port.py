@@ -44,16 +44,19 @@ class Store(Protocol):
         Raises ``SessionNotFound``; ``CorruptSession`` for what is there and is no record.
         """
 
-    def scan(self, *, active_only: bool = False, agent_name: str | None = None) -> Iterator[tuple[str, Found]]:
+    def scan(
+        self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
+    ) -> Iterator[tuple[str, Found]]:
         """Every session with its record, or with the error its reading raised, in no order, one at a time.
 
-        ``active_only`` may leave out those that are final, and then ``agent_name`` those of other names, at a
-        cost by the number of those left in: a promise on cost, not on what is in.
+        ``active_only`` may leave out those that are final, and then ``agent_name`` those of other names and
+        ``host_session_id`` those that ``conversations_of`` does not count to this conversation, at a cost by the
+        number of those left in: a promise on cost, not on what is in.
         A session that comes or goes meanwhile may be in or out. Takes no lock, creates nothing.
         """
 
     def create(self, record: Record, aliases: Iterable[Alias] = (), entry: Entry | None = None) -> None:
-        """Keeps a new record, durably, findable by its ``aliases``. Of many at once for one id exactly one wins.
+        """Keeps a new record, durably, findable by ``aliases_of`` it. Of many at once for one id exactly one wins.
 
         With ``entry`` its journal ``events.jsonl`` begins with it.
 
@@ -79,7 +82,11 @@ class Store(Protocol):
         """
 
     def find(self, alias: Alias) -> str | None:
-        """The id of the session that was created or changed with exactly this ``alias``: a hint, the record decides."""
+        """The id of the session with exactly this ``alias``, by ``aliases_of`` its record; None if there is none.
+
+        Of several it is the newest, by ``created_at`` and then by id: an agent that is woken after its work was
+        finished begins another session, and its news belongs there. By the records as they were just now.
+        """
 
     def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
         """Removes the session if ``judge``, given what is found with nobody between, says so; whether it did.

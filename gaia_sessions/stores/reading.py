@@ -20,6 +20,8 @@ from .directory import NotAFile, TooBig, translating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from gaia_sessions.shape import Record
 
     from .directory import Directory
@@ -86,6 +88,14 @@ class Reader:
             record = _decoded(data, folder, agent_id)
             self._last = data, record
             return record
+
+    def read_each(self, root: Directory, agent_ids: Iterable[str]) -> Iterator[Record]:
+        """The records of those that have one. Raises ``StoreFailure`` if that cannot be told for the moment."""
+        for agent_id in agent_ids:
+            try:
+                yield self.read(root, agent_id)
+            except (SessionNotFound, CorruptSession):
+                continue
 
 
 def _decoded(data: bytes, folder: Directory, agent_id: str) -> Record:

@@ -10,8 +10,6 @@ import os
 import stat
 
 from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
-from gaia_sessions.record import is_open
-from gaia_sessions.runs import aliases_of
 
 from . import atomic, index, reading
 from . import root as roots
@@ -44,9 +42,7 @@ def forget(root: Directory, agent_id: str, found: Found) -> None:
     if isinstance(found, SessionsError):
         index.forget(root, agent_id)
         return
-    if is_open(found):  # one that ended was unmarked then
-        index.unmark(root, agent_id, found["agent_name"])
-    index.unname(root, agent_id, aliases_of(found))
+    index.remove(root, agent_id, index.marks_of(found))
 
 
 def empty_trash(root: Directory, *, durable: bool) -> None:

@@ -14,8 +14,6 @@ from functools import partial
 
 from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError
 from gaia_sessions.ids import fold, is_agent_id
-from gaia_sessions.record import is_open
-from gaia_sessions.runs import aliases_of
 
 from . import atomic, index, locks, reading, removal
 from . import root as roots
@@ -25,10 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.runs import Alias
-    from gaia_sessions.shape import Record
-
     from .directory import Directory
+    from .index import Folders
     from .port import Found
 
     Scan = Callable[[], Iterator[tuple[str, Found]]]
@@ -55,7 +51,7 @@ def tend(root: Directory, now: datetime, active: set[str], scan: Scan) -> list[s
 
 def _written_to(root: Directory) -> Iterator[tuple[str, ...]]:
     """The folders of ours beside the sessions in which a killed writer may have left a temporary file."""
-    for name, folders in ((roots.INBOX, [(roots.INBOX,)]), (index.FOLDER, index.folders_written_to(root))):
+    for name, folders in ((roots.INBOX, [(roots.INBOX,)]), (index.FOLDER, [(index.FOLDER,)])):
         if root.has(name) and roots.owns(root, name):
             yield from folders
 
@@ -112,51 +108,38 @@ def rebuild_index(root: Directory, scan: Scan) -> None:
 def _mend_index(root: Directory, folder: Directory, active: set[str], scan: Scan) -> None:
     if not index.is_complete(root):
         rebuild_index(root, scan)
-    doubtful = (set(index.active(root)) ^ active) | (index.named(root) - set(roots.sessions(root)))
-    for agent_id in doubtful:
+    there = set(roots.sessions(root))
+    doubtful = set(index.marked(root, index.ACTIVE)) ^ active
+    present: dict[str, list[Folders]] = {agent_id: [] for agent_id in doubtful}
+    for folders, agent_id in index.every_mark(root):
+        if agent_id in doubtful or agent_id not in there:
+            present.setdefault(agent_id, []).append(folders)
+    for agent_id, folders_of_it in present.items():
         if is_agent_id(agent_id):
-            _alone(folder, fold(agent_id) + locks.SUFFIX, partial(_mend_marks, root, agent_id))
+            _alone(folder, fold(agent_id) + locks.SUFFIX, partial(_mend_marks, root, agent_id, folders_of_it))
         else:
-            index.forget(root, agent_id)
+            index.correct(root, agent_id, (), folders_of_it)
+    index.remove_empty_folders(root)
 
 
 def _rebuild(root: Directory, scan: Scan) -> None:
-    """Of two sessions of one agent, which was woken after the first had ended, its key leads to the later."""
-    named: dict[Alias, str] = {}
+    """Only adds: what a writer marks or unmarks meanwhile is his, and a mark too many is harmless."""
+    with root.below(index.FOLDER) as marks:
+        if marks.has(index.VERSION_1):
+            removal.remove(marks, index.VERSION_1)
     for agent_id, found in scan():
-        if isinstance(found, SessionsError):
-            index.suspect(root, agent_id)
-            continue
-        created = str(found.get("created_at"))
-        latest = [alias for alias in aliases_of(found) if named.get(alias, "") <= created]
-        named.update(dict.fromkeys(latest, created))
-        index.name(root, agent_id, latest)
-        if is_open(found):
-            _mark(root, agent_id, found)
+        index.add(root, agent_id, [index.ACTIVE] if isinstance(found, SessionsError) else index.marks_of(found))
     index.vouch(root)
 
 
-def _mark(root: Directory, agent_id: str, record: Record) -> None:
-    name: object = record.get("agent_name")  # a later version's record may have none, or no text
-    if isinstance(name, str):
-        index.mark(root, agent_id, name)
-    else:
-        index.suspect(root, agent_id)
-
-
-def _mend_marks(root: Directory, agent_id: str) -> None:
+def _mend_marks(root: Directory, agent_id: str, present: list[Folders]) -> None:
     try:
-        record = reading.read(root, agent_id)
+        marks = index.marks_of(reading.read(root, agent_id))
     except SessionNotFound:
-        index.forget(root, agent_id)
-        return
+        marks = []
     except SessionsError:  # corrupt: it may have been active, so its mark stays
         return
-    if is_open(record):
-        _mark(root, agent_id, record)
-        index.name(root, agent_id, aliases_of(record))
-    else:
-        index.unmark(root, agent_id, record["agent_name"])
+    index.correct(root, agent_id, marks, present)
 
 
 def _alone(folder: Directory, name: str, act: Callable[[], None]) -> bool:

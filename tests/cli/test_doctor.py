@@ -144,10 +144,11 @@ def marked(root: str, _put: Gaia) -> None:
 
 
 def nobodys_key(root: str, _put: Gaia) -> None:
-    folder = Path(root, ".index", "alias", "agent")
+    folder = Path(root, ".index", "host_key", "agent", "s.x")
     folder.mkdir(parents=True, mode=0o700)
-    folder.parent.chmod(0o700)
-    (folder / "s.x").touch(mode=0o600)
+    for above in (folder.parent, folder.parent.parent):
+        above.chmod(0o700)
+    (folder / "nobody").touch(mode=0o600)
 
 
 def unmarked(root: str, _put: Gaia) -> None:

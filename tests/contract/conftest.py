@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,19 @@ BEGAN = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 @pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return STORES[request.param](tmp_path)
+
+
+@pytest.fixture(params=["with its hints", "without hints", "with hints made anew"])
+def put_to_the_test(request: pytest.FixtureRequest) -> Callable[[Store], None]:
+    """Brings a store into the state in which its answers are asked for: none of it may change them."""
+
+    def bring(store: Store) -> None:
+        if isinstance(store, FileStore) and request.param != "with its hints":
+            shutil.rmtree(f"{store.root}/.index")
+        if request.param == "with hints made anew":
+            store.mend_hints()
+
+    return bring
 
 
 @pytest.fixture

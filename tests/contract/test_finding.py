@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import tracemalloc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gaia_sessions.runs import agent_alias, delegation_alias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.shape import Record, Run
     from gaia_sessions.stores.port import Store
 
     New = Callable[..., Record]
+    PutToTheTest = Callable[[Store], None]
 
 STRANGE = ["", " ", "a.b", "A.B", "../..", "/", "line\nbreak", "ünïcode", "%2f", "%", "x" * 300, "x" * 301, "con", "+"]
 
@@ -175,3 +176,114 @@ def test_keys_are_told_apart_exactly_whatever_is_in_them(store: Store, new_with_
     found = [store.find(delegation_alias(one, other)) for one, other in keys]
 
     assert found == [f"agent-{number}" for number in range(len(keys))]
+
+
+def test_of_several_sessions_with_one_key_the_newest_is_found_whichever_was_written_last(
+    store: Store, new_with_run: New, put_to_the_test: PutToTheTest
+) -> None:
+    """An agent that was woken after its work was finished: news of either reaches the session that it works on."""
+    alias = agent_alias("host", "child")
+    older = new_with_run("older", host_session_id="host", host_agent_id="child")
+    newer = {**older, "agent_id": "newer", "created_at": "2026-01-08T19:00:00.000000Z"}
+    oldest = {**older, "agent_id": "oldest", "created_at": "2026-01-08T20:00:00+03:00"}
+    for record in (older, newer, oldest):
+        store.create(cast("Record", record), [alias])
+    store.change("older", finished, aliases=[alias])
+
+    put_to_the_test(store)
+
+    assert store.find(alias) == "newer"
+    assert store.delete("newer", agree)
+    assert store.find(alias) == "older"
+    assert store.delete("older", agree)
+    assert store.find(alias) == "oldest"
+    assert store.delete("oldest", agree)
+    assert store.find(alias) is None
+
+
+def test_of_sessions_with_one_key_made_in_one_moment_the_same_one_is_found_always(
+    store: Store, new_with_run: New, put_to_the_test: PutToTheTest
+) -> None:
+    alias = agent_alias("host", "child")
+    for agent_id in ("b", "c", "a"):
+        store.create(new_with_run(agent_id, host_session_id="host", host_agent_id="child"), [alias])
+
+    put_to_the_test(store)
+
+    assert store.find(alias) == "c"
+
+
+def test_a_key_that_was_given_to_another_session_is_found_there(
+    store: Store, new_with_run: New, put_to_the_test: PutToTheTest
+) -> None:
+    alias = agent_alias("host", "child")
+    for agent_id, created in (("first", "2026-01-08T18:00:00.000000Z"), ("later", "2026-01-08T19:00:00.000000Z")):
+        record = new_with_run(agent_id, host_session_id="host", host_agent_id="child")
+        store.create(cast("Record", {**record, "created_at": created}), [alias])
+
+    store.change("later", lambda record: {**record, "runs": [{"run": 1, "host_session_id": "host"}]})
+    put_to_the_test(store)
+
+    assert store.find(alias) == "first"
+
+
+def test_a_scan_for_a_conversation_leaves_out_no_open_session_that_its_end_concerns(
+    store: Store, new: New, put_to_the_test: PutToTheTest
+) -> None:
+    over = {"ended_at": "2026-01-08T18:30:00.000000Z", "end": "stopped"}
+    here: dict[str, object] = {"host_session_id": "here"}
+    elsewhere: dict[str, object] = {"host_session_id": "elsewhere"}
+    runs_of: dict[str, list[dict[str, object]]] = {
+        "at work": [here],
+        "rests": [{**here, **over}],
+        "works here still": [here, elsewhere],
+        "waits for both": [here, {**elsewhere, **over}],
+        "went elsewhere": [{**here, **over}, elsewhere],
+        "never here": [elsewhere],
+        "finished": [here],
+    }
+    ids = {name: name.replace(" ", "-") for name in runs_of}
+    for name, runs in runs_of.items():
+        store.create(new(ids[name], runs=[{"run": number, **run} for number, run in enumerate(runs, 1)]))
+    store.create(new("without-runs"))
+    store.change("finished", finished)
+
+    put_to_the_test(store)
+    found = dict(store.scan(active_only=True, host_session_id="here"))
+
+    concerned = {ids[name] for name in ("at work", "rests", "works here still", "waits for both")}
+    assert concerned <= found.keys() <= {*ids.values(), "without-runs"}
+    assert found == {agent_id: store.read(agent_id) for agent_id in found}
+
+
+def test_a_session_is_counted_to_the_conversations_that_its_last_write_says(store: Store, new: New) -> None:
+    def concerned(host_session_id: str) -> list[str]:
+        return [agent_id for agent_id, _ in store.scan(active_only=True, host_session_id=host_session_id)]
+
+    def taken_up(record: Record) -> Record:
+        over: Run = {**record["runs"][0], "ended_at": "2026-01-08T18:30:00.000000Z", "end": "stopped"}
+        return {**record, "runs": [over, {"run": 2, "host_session_id": "second"}]}
+
+    store.create(new(runs=[{"run": 1, "host_session_id": "first"}]))
+    assert (concerned("first"), concerned("second")) == (["agent-1"], [])
+
+    store.change("agent-1", taken_up)
+    assert (concerned("first"), concerned("second")) == ([], ["agent-1"])
+
+    store.change("agent-1", finished)
+    assert (concerned("first"), concerned("second")) == ([], [])
+
+    store.change("agent-1", lambda record: {**record, "phase": "planning"})
+    assert (concerned("first"), concerned("second")) == ([], ["agent-1"])
+
+    store.delete("agent-1", agree)
+    assert (concerned("first"), concerned("second")) == ([], [])
+
+
+def test_conversations_are_told_apart_exactly_whatever_is_in_their_ids(store: Store, new: New) -> None:
+    for number, host_session_id in enumerate(STRANGE):
+        store.create(new(f"agent-{number}", runs=[{"run": 1, "host_session_id": host_session_id}]))
+
+    for number, host_session_id in enumerate(STRANGE):
+        found = [agent_id for agent_id, _ in store.scan(active_only=True, host_session_id=host_session_id)]
+        assert found == [f"agent-{number}"]

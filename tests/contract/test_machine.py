@@ -195,10 +195,9 @@ class Twins(RuleBasedStateMachine):
     @rule(chosen=IDS, host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), name=st.sampled_from(NAMES))
     def create_for_a_delegation(self, chosen: str, host: str, tool: str, name: str) -> None:
         alias = delegation_alias(host, tool)
-        if self.memory.find(alias) is None:  # a host never uses a key twice
-            run: Run = {"run": 1, "host_session_id": host, "tool_use_id": tool}
-            record: Record = {**new_record(chosen, name, "told by a host", {}, self.now), "runs": [run]}
-            self.both(lambda store: store.create(record, [alias], entry_of))
+        run: Run = {"run": 1, "host_session_id": host, "tool_use_id": tool}
+        record: Record = {**new_record(chosen, name, "told by a host", {}, self.now), "runs": [run]}
+        self.both(lambda store: store.create(record, [alias], entry_of))
 
     @rule(host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), child=st.sampled_from(CHILDREN))
     def join_an_agent(self, host: str, tool: str, child: str) -> None:
@@ -207,8 +206,24 @@ class Twins(RuleBasedStateMachine):
         def join(record: Record) -> Record:
             return {**record, "runs": [{**record["runs"][0], "host_agent_id": child}]}
 
-        if agent_id is not None and self.memory.find(alias) is None:
+        if agent_id is not None:
             self.both(lambda store: store.change(agent_id, join, aliases=[alias], entry=entry_of))
+
+    @rule(chosen=IDS, number=st.integers(0, 20), host=st.sampled_from(HOSTS), ended=st.booleans())
+    def take_up(self, chosen: str, number: int, host: str, ended: bool) -> None:  # noqa: FBT001  # drawn by name
+        agent_id, at = self.any_id(chosen, number), write_time(self.now)
+
+        def taken_up(record: Record) -> Record:
+            over: Run = {"ended_at": at, "end": "stopped"} if ended else {}
+            runs: list[Run] = [{**run, **over} for run in record.get("runs", [])]
+            return {**record, "runs": [*runs, {"run": len(runs) + 1, "host_session_id": host}]}
+
+        self.both(lambda store: store.change(agent_id, taken_up))
+
+    @rule()
+    def lose_the_hints_and_make_them_anew(self) -> None:
+        shutil.rmtree(f"{self.files.root}/.index", ignore_errors=True)
+        self.files.mend_hints()
 
     @rule(host=st.sampled_from(HOSTS), key=st.sampled_from([*TOOLS, *CHILDREN]))
     def find(self, host: str, key: str) -> None:
@@ -235,6 +250,9 @@ class Twins(RuleBasedStateMachine):
         for name in NAMES:
             in_files = dict(self.files.scan(active_only=True, agent_name=name))
             assert in_files == dict(self.memory.scan(active_only=True, agent_name=name))
+        for host in HOSTS:
+            in_files = dict(self.files.scan(active_only=True, host_session_id=host))
+            assert in_files == dict(self.memory.scan(active_only=True, host_session_id=host))
 
     @invariant()
     def every_journal_is_the_same(self) -> None:

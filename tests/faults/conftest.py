@@ -172,6 +172,13 @@ def _populate_and_delegate(root: str) -> None:
     FileStore(root).create(runs.delegated(record, keys, now), (runs.delegation_alias("s-1", "toolu_1"),))
 
 
+def _populate_and_pause(root: str) -> None:
+    _populate(root)
+    store, now = FileStore(root), datetime.now(UTC)
+    sessions.create(store, now, os.urandom, "Explore", "paused", None, "paused")
+    sessions.update(store, now, "paused", sessions.Update("planning"))
+
+
 def _record(condition: Callable[[Mapping[str, object]], bool]) -> Holds:
     def holds(agent_id: str, data: bytes | None) -> bool:
         try:
@@ -236,6 +243,10 @@ _DELEGATION = {
     "tool_use_id": "toolu_new",
     "tool_input": {"description": "look around", "prompt": "Look.", "subagent_type": "Explore"},
 }
+_RESUME = {
+    **_DELEGATION,
+    "tool_input": {"description": "go on", "prompt": "[gaia-sessions: resume paused]", "subagent_type": "Explore"},
+}
 _STOP = {
     "hook_event_name": "SubagentStop",
     "session_id": "s-1",
@@ -273,6 +284,15 @@ OPERATIONS = {
             {"+": _record(_has_run)},
             noted="delegate",
             stdin=json.dumps(_DELEGATION),
+            is_hook=True,
+        ),
+        Operation(
+            "pre_delegate of a host that resumes",
+            _populate_and_pause,
+            _by_hook("pre_delegate"),
+            {"paused/state.json": _record(_has_run)},
+            noted="delegate",
+            stdin=json.dumps(_RESUME),
             is_hook=True,
         ),
         Operation(

@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.runs import aliases_of, conversations_of
+from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -127,12 +130,24 @@ def _wrong_views(root: str) -> Iterator[str]:
     hinted = {line["agent_id"] for line in gaia_sessions.list_sessions(active_only=True, root=root)}
     if hinted != active:
         yield f"listed as active: {hinted}"
+    yield from _wrongly_found(FileStore(root))
     for agent_id in there:
         if gaia_sessions.get_session(agent_id, root=root) is None:
             yield f"not found: {agent_id}"
     for path in Path(root).rglob("*"):
         if path.lstat().st_mode & 0o077:
             yield f"open to others: {path.name}"
+
+
+def _wrongly_found(store: FileStore) -> Iterator[str]:
+    """Keys and conversations that do not lead to every session that has them."""
+    for agent_id, record in store.scan():
+        if isinstance(record, SessionsError):
+            continue
+        yield from (f"not by {alias}: {agent_id}" for alias in aliases_of(record) if store.find(alias) != agent_id)
+        for host_session_id in conversations_of(record):
+            if agent_id not in dict(store.scan(active_only=True, host_session_id=host_session_id)):
+                yield f"not in {host_session_id}: {agent_id}"
 
 
 def _next_command(case: Case, project: str) -> Iterator[str]:
