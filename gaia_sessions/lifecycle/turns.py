@@ -121,7 +121,7 @@ def _settle(store: Store, event: Event, timeout: float, rule: Rule, agent_id: st
 
 def _of_conversation(store: Store, event: Event, now: datetime) -> Iterator[RunOf]:
     """The open and the latest runs of this conversation; not what began after the news, which may have waited."""
-    for agent_id, record in store.scan(active_only=True):
+    for agent_id, record in store.scan(active_only=True, host_session_id=event["host_session_id"]):
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
         for run in record.get("runs", ()):

@@ -1,4 +1,4 @@
-"""What many sessions cost: lists, memory, cleanup.
+"""What many sessions cost: lists, the ends of turns, memory, cleanup.
 
 Owns how many, and how old. Old ones ended two days ago, the others an hour ago; a few are still at work.
 """
@@ -17,8 +17,8 @@ from gaia_sessions.clock import utc_now
 
 from . import samples
 from .findings import Finding
-from .starts import COMMAND
-from .timing import compared
+from .starts import COMMAND, Host
+from .timing import compared, times_bare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _MANY = 10_000
 _ACTIVE = 50
+_OPEN, _FEW_OPEN = 5_000, 5
 _HOURS = 24
 _OLD = timedelta(hours=48)
 _RECENT = timedelta(hours=1)
@@ -62,6 +63,21 @@ def _sizes() -> tuple[tuple[str, int], ...]:
 def _list_active(root: str) -> None:
     if len(list(list_sessions(active_only=True, root=root))) != _ACTIVE:
         raise RuntimeError(f"{_ACTIVE} sessions were expected")
+
+
+def turns(folder: str) -> Iterator[Finding]:
+    """The end of a turn where many sessions of other conversations are open, against one where a few are."""
+    (many, of_what), (few, _) = (_end_of_turn(os.path.join(folder, str(open_)), open_) for open_ in (_OPEN, _FEW_OPEN))
+    yield Finding(f"end of a turn, {_OPEN} open elsewhere: {of_what} of {_FEW_OPEN}", many / few, 2.0)
+
+
+def _end_of_turn(folder: str, open_: int) -> tuple[float, str]:
+    project, store = samples.project(folder)
+    for number in range(open_):
+        samples.delegated(store, utc_now(), f"elsewhere-{number}")
+    host = Host(project)
+    stop = partial(host.of_main, "Stop", background_tasks=[])
+    return times_bare(host.start("every_event, the end of a turn", "known", stop))
 
 
 def memory(folder: str) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ import os
 import tempfile
 from datetime import timedelta
 
-from gaia_sessions import changes, record
+from gaia_sessions import changes, record, runs
 from gaia_sessions.ids import new_agent_id
 from gaia_sessions.stores.files import FileStore
 
@@ -75,6 +75,14 @@ def ended(store: FileStore, now: datetime) -> str:
     agent_id = resting(store, now)
     store.change(agent_id, lambda found: changes.finalized(found, "completed", "applied, nothing left to do", now))
     return agent_id
+
+
+def delegated(store: FileStore, now: datetime, host_session_id: str) -> str:
+    """The id of a new session that a conversation of a host has just delegated."""
+    made = record.new_record(new_agent_id(now, os.urandom(4)), AGENT, "approval_workflow", {}, now)
+    made = runs.delegated(made, {"host_session_id": host_session_id, "tool_use_id": f"of-{host_session_id}"}, now)
+    store.create(made)
+    return made["agent_id"]
 
 
 def _worked_on(now: datetime) -> Record:
