@@ -9,7 +9,7 @@ from gaia_sessions.ids import is_agent_id
 from gaia_sessions.lifecycle.news import has_waited_too_long
 from gaia_sessions.lifecycle.verdicts import CLOSING, UNSURE
 from gaia_sessions.record import is_open
-from gaia_sessions.stores import atomic, index
+from gaia_sessions.stores import atomic, index, index_repair
 from gaia_sessions.stores import root as roots
 from gaia_sessions.stores.sweep import LEFTOVER
 
@@ -88,14 +88,14 @@ def hints(case: Case) -> Finding:
 def _stale(case: Case, root: Directory) -> list[str]:
     """Looked at twice: somebody may have created or ended a session since the records were read."""
     doubtful = _doubtful(case, root)
-    marked, named = set(index.marked(root, index.ACTIVE)), index.named(root) if doubtful else set()
+    marked, named = set(index.marked(root, index.ACTIVE)), index_repair.named(root) if doubtful else set()
     return sorted(agent_id for agent_id in doubtful if _is_wrong(case, agent_id, marked, named))
 
 
 def _doubtful(case: Case, root: Directory) -> set[str]:
     """Where the marks and the records disagree; what cannot be read may be active."""
     unsure = {*case.records.corrupt, *case.records.refused}
-    dangling = index.named(root) - set(roots.sessions(root))
+    dangling = index_repair.named(root) - set(roots.sessions(root))
     return ((set(index.marked(root, index.ACTIVE)) ^ case.records.active) - unsure) | dangling
 
 

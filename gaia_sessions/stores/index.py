@@ -29,7 +29,7 @@ from . import root as roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
     from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
@@ -48,19 +48,19 @@ LOCK = ".index.lock"
 _VERSION = 2
 _COMPLETE = "complete"
 _ACTIVE = "active"
-_NAME = "name"
-_CONVERSATION = "conversation"
-_HOST_KEY = "host_key"
+NAME = "name"
+CONVERSATION = "conversation"
+HOST_KEY = "host_key"
 VERSION_1 = "alias"
 """The folder in which version 1 kept one id for each key."""
 
-FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, _NAME, _CONVERSATION, _HOST_KEY, VERSION_1])
+FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, NAME, CONVERSATION, HOST_KEY, VERSION_1])
 """All that stands in ``.index`` itself."""
 
 ACTIVE: Mark = (_ACTIVE,)
 """What every session has that is not final, and every one that cannot be read: it may be active."""
 
-_SHORT_LIVED = frozenset([_CONVERSATION, _HOST_KEY])
+SHORT_LIVED = frozenset([CONVERSATION, HOST_KEY])
 """Groups whose folders are removed with their last mark: there is no end of them."""
 
 _LONGEST = 1 << 10
@@ -108,66 +108,33 @@ def of_open(agent_name: str | None, host_session_id: str | None) -> Mark:
 
 
 def by_name(agent_name: str) -> Mark:
-    return _NAME, agent_name
+    return NAME, agent_name
 
 
 def by_conversation(host_session_id: str) -> Mark:
-    return _CONVERSATION, host_session_id
+    return CONVERSATION, host_session_id
 
 
 def by_alias(alias: Alias) -> Mark:
     kind, parts = alias
-    return _HOST_KEY, kind, *parts
+    return HOST_KEY, kind, *parts
 
 
 def add(root: Directory, agent_id: str, marks: Iterable[Mark]) -> None:
     """The session is about to have, or has, each of ``marks``."""
     for mark in marks:
-        _put(root, _folders(mark), agent_id)
+        put(root, folders_of(mark), agent_id)
 
 
 def remove(root: Directory, agent_id: str, marks: Collection[Mark]) -> None:
     """The session has none of ``marks`` any more, in the order of ``marks_of``."""
     for mark in reversed([*marks]):
-        _take(root, _folders(mark), agent_id)
-
-
-def correct(root: Directory, agent_id: str, marks: Iterable[Mark], present: Iterable[Folders]) -> None:
-    """The session has ``marks`` and no others; it was seen in the folders ``present``. Under its lock."""
-    right = [_folders(mark) for mark in marks]
-    for folders in right:
-        _put(root, folders, agent_id)
-    for folders in present:
-        if folders not in right:
-            _take(root, folders, agent_id)
-
-
-def forget(root: Directory, agent_id: str) -> None:
-    """Every mark of a session that is gone, whatever its record said: by looking through them all."""
-    correct(root, agent_id, (), [folders for folders, marked in every_mark(root) if marked == agent_id])
-
-
-def remove_empty_folders(root: Directory) -> None:
-    """Those that a killed writer made or left; whoever is about to put a mark into one makes it again."""
-    for folders in _all_folders(root):
-        if folders[0] in _SHORT_LIVED:
-            _remove_folder(root, folders)
-
-
-def named(root: Directory) -> set[str]:
-    """Every id that any mark leads to."""
-    return {agent_id for _, agent_id in every_mark(root)}
-
-
-def every_mark(root: Directory) -> Iterator[tuple[Folders, str]]:
-    """The folders that each mark is in, and the id it leads to."""
-    for folders in _all_folders(root):
-        yield from ((folders, agent_id) for agent_id in _names(root, *folders))
+        take(root, folders_of(mark), agent_id)
 
 
 def marked(root: Directory, mark: Mark) -> list[str]:
     """The ids that have ``mark``, and maybe some that had it; some may be missing if the index is not complete."""
-    return [name for name in _names(root, *_folders(mark)) if is_agent_id(name)]
+    return [name for name in names_in(root, *folders_of(mark)) if is_agent_id(name)]
 
 
 def all_marked(root: Directory, mark: Mark) -> list[str] | None:
@@ -175,29 +142,22 @@ def all_marked(root: Directory, mark: Mark) -> list[str] | None:
     if not is_complete(root):
         return None
     try:
-        names = _names(root, *_folders(mark))
+        names = names_in(root, *folders_of(mark))
     except OSError:  # what stands there is none of ours
         return None
     return names if all(map(is_agent_id, names)) else None
 
 
-def _folders(mark: Mark) -> Folders:
+def folders_of(mark: Mark) -> Folders:
+    """Where the sessions that have ``mark`` are marked."""
     group, *strings = mark
-    if group == _HOST_KEY:
+    if group == HOST_KEY:
         kind, *strings = strings
         return group, kind, encode_key(*strings)
     return (group, encode_key(*strings)) if strings else (group,)
 
 
-def _all_folders(root: Directory) -> Iterator[Folders]:
-    yield (_ACTIVE,)
-    for group in (_NAME, _CONVERSATION):
-        yield from ((group, name) for name in _names(root, group))
-    for kind in _names(root, _HOST_KEY):
-        yield from ((_HOST_KEY, kind, name) for name in _names(root, _HOST_KEY, kind))
-
-
-def _names(root: Directory, *folders: str) -> list[str]:
+def names_in(root: Directory, *folders: str) -> list[str]:
     try:
         with root.below(FOLDER, *folders) as folder:
             return folder.names()
@@ -205,7 +165,7 @@ def _names(root: Directory, *folders: str) -> list[str]:
         return []
 
 
-def _put(root: Directory, folders: Folders, agent_id: str) -> None:
+def put(root: Directory, folders: Folders, agent_id: str) -> None:
     for attempt in range(_ATTEMPTS):
         try:
             with root.make(FOLDER, *folders) as folder:
@@ -216,17 +176,17 @@ def _put(root: Directory, folders: Folders, agent_id: str) -> None:
     return None
 
 
-def _take(root: Directory, folders: Folders, agent_id: str) -> None:
+def take(root: Directory, folders: Folders, agent_id: str) -> None:
     try:
         with root.below(FOLDER, *folders) as folder:
             os.unlink(agent_id, dir_fd=folder.fd)
     except OSError:  # a mark too many costs a reader one look, and the next cleanup tries again
         return
-    if folders[0] in _SHORT_LIVED:
-        _remove_folder(root, folders)
+    if folders[0] in SHORT_LIVED:
+        remove_folder(root, folders)
 
 
-def _remove_folder(root: Directory, folders: Folders) -> None:
+def remove_folder(root: Directory, folders: Folders) -> None:
     try:
         with root.below(FOLDER, *folders[:-1]) as above:
             os.rmdir(folders[-1], dir_fd=above.fd)

@@ -40,7 +40,9 @@ def move_to_trash(root: Directory, agent_id: str, *, durable: bool) -> None:
 def forget(root: Directory, agent_id: str, found: Found) -> None:
     """No hint leads to the session any more; ``found`` is what it was."""
     if isinstance(found, SessionsError):
-        index.forget(root, agent_id)
+        from . import index_repair  # of a session that cannot be read nobody knows where it is marked
+
+        index_repair.forget(root, agent_id)
         return
     index.remove(root, agent_id, index.marks_of(found))
 

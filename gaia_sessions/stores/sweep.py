@@ -15,7 +15,7 @@ from functools import partial
 from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError
 from gaia_sessions.ids import fold, is_agent_id
 
-from . import atomic, index, locks, reading, removal
+from . import atomic, index, index_repair, locks, reading, removal
 from . import root as roots
 
 TYPE_CHECKING = False
@@ -111,15 +111,15 @@ def _mend_index(root: Directory, folder: Directory, active: set[str], scan: Scan
     there = set(roots.sessions(root))
     doubtful = set(index.marked(root, index.ACTIVE)) ^ active
     present: dict[str, list[Folders]] = {agent_id: [] for agent_id in doubtful}
-    for folders, agent_id in index.every_mark(root):
+    for folders, agent_id in index_repair.every_mark(root):
         if agent_id in doubtful or agent_id not in there:
             present.setdefault(agent_id, []).append(folders)
     for agent_id, folders_of_it in present.items():
         if is_agent_id(agent_id):
             _alone(folder, fold(agent_id) + locks.SUFFIX, partial(_mend_marks, root, agent_id, folders_of_it))
         else:
-            index.correct(root, agent_id, (), folders_of_it)
-    index.remove_empty_folders(root)
+            index_repair.correct(root, agent_id, (), folders_of_it)
+    index_repair.remove_empty_folders(root)
 
 
 def _rebuild(root: Directory, scan: Scan) -> None:
@@ -139,7 +139,7 @@ def _mend_marks(root: Directory, agent_id: str, present: list[Folders]) -> None:
         marks = []
     except SessionsError:  # corrupt: it may have been active, so its mark stays
         return
-    index.correct(root, agent_id, marks, present)
+    index_repair.correct(root, agent_id, marks, present)
 
 
 def _alone(folder: Directory, name: str, act: Callable[[], None]) -> bool:
