@@ -173,7 +173,7 @@ def test_a_mark_too_many_leads_to_nothing_that_is_not_there(root: str, store: Fi
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
 
 
-@pytest.mark.parametrize("complete", [None, b"", b"the boot before this one", b"\xff\xfe"])
+@pytest.mark.parametrize("complete", [None, b"", b"2", b"2 ", b"2 the boot before this one", b"2 \xff\xfe", b"\xff"])
 def test_without_a_vouched_index_of_this_boot_readers_scan_and_write_nothing(
     root: str, store: FileStore, now: datetime, complete: bytes | None
 ) -> None:
@@ -257,6 +257,66 @@ def test_a_final_session_is_found_by_its_key_alone(root: str, store: FileStore, 
     assert store.find(delegation_alias("one", "1")) == "one"
     assert dict(store.scan(active_only=True, host_session_id="one")) == {}
     assert dict(store.scan(active_only=True, host_session_id="neither")) == {}
+
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+CREATES = """
+import json, sys
+from gaia_sessions.stores.files import FileStore
+FileStore(sys.argv[1]).create(json.loads(sys.argv[2]))
+"""
+
+LOOKS = """
+import json, sys
+from gaia_sessions.runs import delegation_alias
+from gaia_sessions.stores import index
+from gaia_sessions.stores.directory import Directory
+from gaia_sessions.stores.files import FileStore
+store = FileStore(sys.argv[1])
+with Directory.at(sys.argv[1]) as root:
+    complete = index.is_complete(root)
+active = [agent_id for agent_id, _ in store.scan(active_only=True)]
+print(json.dumps([complete, active, store.find(delegation_alias("host", "tool/1"))]))
+"""
+
+
+def run_without_boot_id(script: str, *arguments: str, in_a_boot: tuple[str, ...] = ()) -> str:
+    """What ``script`` prints where the file with the id of the boot cannot be opened."""
+    if which("strace") is None:
+        pytest.skip("strace is missing")
+    hiding = ["strace", "-qq", "-o", os.devnull, "-P", BOOT_ID, "-e", "inject=openat:error=ENOENT"]
+    command = [*in_a_boot, *hiding, sys.executable, "-c", script, *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def test_without_an_id_of_the_boot_the_index_is_relied_on_in_one_boot_and_in_no_later_one(
+    root: str, now: datetime
+) -> None:
+    """The next boot, after a power cut: every mark is lost, what vouches for them is still there."""
+    another = ("unshare", "--time", "--boottime", "60")
+    if subprocess.run([*another, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("the clock of another boot needs a time namespace")
+    run_without_boot_id(CREATES, root, json.dumps(for_host("one", now)))
+    assert json.loads(run_without_boot_id(LOOKS, root)) == [True, ["one"], "one"]
+
+    for folder in ("active", "name", "conversation", "host_key"):
+        shutil.rmtree(Path(root, ".index", folder))
+
+    assert json.loads(run_without_boot_id(LOOKS, root, in_a_boot=another)) == [False, ["one"], "one"]
+    assert json.loads(run_without_boot_id(LOOKS, root)) == [True, [], None]
+
+
+def test_an_index_vouched_for_without_an_id_of_the_boot_is_not_relied_on_where_there_is_one(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    run_without_boot_id(CREATES, root, json.dumps(for_host("one", now)))
+
+    with Directory.at(root) as opened:
+        assert not index.is_complete(opened)
+        store.mend_hints()
+        assert index.is_complete(opened)
+    assert json.loads(run_without_boot_id(LOOKS, root)) == [False, ["one"], "one"]
 
 
 VERSION_1 = ["", "on", "never-was", "no id", "other", "one"]

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 FOLDER = ".index"
 LOCK = ".index.lock"
 
-_VERSION = 2
+_VERSION = b"2"
 _COMPLETE = "complete"
 _ACTIVE = "active"
 NAME = "name"
@@ -71,9 +71,10 @@ def is_complete(root: Directory) -> bool:
     """Whether every session of this root is sure to have its marks."""
     try:
         with root.below(FOLDER) as index:
-            return index.read(_COMPLETE, _LONGEST) == _completeness()
+            version, _, boot = index.read(_COMPLETE, _LONGEST).partition(b" ")
     except OSError:
         return False
+    return version == _VERSION and _is_this_boot(boot)
 
 
 def claim(root: Directory) -> bool:
@@ -86,7 +87,7 @@ def vouch(root: Directory) -> None:
     """Every session has its marks from here on; under the lock ``LOCK``, after the last of them."""
     with root.make(FOLDER) as index:
         index.add(_ACTIVE)
-        atomic.replace(index, _COMPLETE, _completeness(), durable=False)
+        atomic.replace(index, _COMPLETE, _VERSION + b" " + _this_boot(), durable=False)
 
 
 def marks_of(record: Record) -> list[Mark]:
@@ -194,13 +195,27 @@ def remove_folder(root: Directory, folders: Folders) -> None:
         return
 
 
-def _completeness() -> bytes:
-    return f"{_VERSION} {_boot()}".encode()
+def _this_boot() -> bytes:
+    boot_id = _boot_id()
+    if boot_id:
+        return boot_id
+    from . import boots  # only systems without such an id pay for it
+
+    return boots.name()
 
 
-def _boot() -> str:
+def _is_this_boot(kept: bytes) -> bool:
+    boot_id = _boot_id()
+    if boot_id:
+        return kept == boot_id
+    from . import boots
+
+    return boots.is_this(kept)
+
+
+def _boot_id() -> bytes:
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:  # as text it would load a codec first
-            return file.read().decode().strip()
+            return file.read().strip()
     except OSError:
-        return "unknown"
+        return b""

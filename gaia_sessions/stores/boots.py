@@ -1,0 +1,42 @@
+"""Which boot of the machine this is, where the system gives it no id: by the moment at which it began.
+
+Owns the comparison of two such moments. It may only err in one direction: to take one boot for two costs a rebuild of
+the index, to take two for one loses sessions from sight. Every later boot begins after the index of an earlier one was
+written, so two moments that are nearly the same are one boot, unless the clock was set back meanwhile by exactly the
+time between. That happens where the clock begins anew with every boot, so a clock that was never set tells nothing.
+"""
+
+from __future__ import annotations
+
+import time
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # on Linux the other one stops while the machine sleeps
+_TOLERANCE = 1.0
+"""Seconds between two readings in one boot: clocks are set a little, and no machine starts anew that fast."""
+
+_CLOCK_WAS_SET = 1_735_689_600.0
+"""2025-01-01: a clock that shows an earlier time began with the machine."""
+
+_SINCE = b"since "
+
+
+def name() -> bytes:
+    """What to keep of this boot, for ``is_this``; empty if it cannot be told from others."""
+    began = _began()
+    return b"" if began is None else _SINCE + f"{began:.3f}".encode()
+
+
+def is_this(kept: bytes) -> bool:
+    """Whether ``kept`` is what ``name`` returned in this very boot; False if that is not sure."""
+    began = _began()
+    if began is None or not kept.startswith(_SINCE):
+        return False
+    try:
+        return abs(float(kept.removeprefix(_SINCE)) - began) <= _TOLERANCE
+    except ValueError:
+        return False
+
+
+def _began() -> float | None:
+    now = time.time()
+    return now - time.clock_gettime(_CLOCK) if now >= _CLOCK_WAS_SET else None

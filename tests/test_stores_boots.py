@@ -1,0 +1,48 @@
+"""Which boot this is, by the moment it began: sure, or not this one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from gaia_sessions.stores import boots
+
+NAME = "from gaia_sessions.stores import boots; print(boots.name().decode())"
+
+
+def began(name: bytes) -> float:
+    return float(name.removeprefix(b"since "))
+
+
+def test_another_process_of_this_boot_knows_it_again() -> None:
+    told = subprocess.run([sys.executable, "-c", NAME], capture_output=True, check=True).stdout.strip()
+
+    assert boots.is_this(told)
+    assert abs(began(told) - (time.time() - time.clock_gettime(time.CLOCK_BOOTTIME))) < 1
+
+
+@pytest.mark.parametrize("seconds", [-86_400, -60, -2, 2, 60])
+def test_a_boot_that_began_seconds_before_or_after_is_another(seconds: int) -> None:
+    assert not boots.is_this(f"since {began(boots.name()) + seconds:.3f}".encode())
+
+
+@pytest.mark.parametrize(
+    "kept", [b"", b"since", b"since ", b"since nan", b"since inf", b"since 1e999", b"since \xff", b"unknown", b"0"]
+)
+def test_what_is_no_moment_is_no_boot(kept: bytes) -> None:
+    assert not boots.is_this(kept)
+
+
+def test_a_clock_that_was_never_set_tells_no_boot_from_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a machine whose clock begins in 1970 every boot begins at the same moment."""
+    before = boots.name()
+    uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
+    monkeypatch.setattr(time, "time", lambda: uptime)
+
+    assert boots.name() == b""
+    assert not boots.is_this(b"since 0.000")
+    assert not boots.is_this(b"")
+    assert not boots.is_this(before)
