@@ -156,7 +156,7 @@ def conversations_of(record: Record) -> list[str]:
         return []
     kept = record.get("runs", [])
     concerned = [run for run in kept[:-1] if not has_ended(run)] + kept[-1:]
-    return list(dict.fromkeys(run["host_session_id"] for run in concerned if "host_session_id" in run))
+    return list(dict.fromkeys(found for found in map(conversation_of, concerned) if found is not None))
 
 
 def newest_with(alias: Alias, records: Iterable[Record]) -> str | None:

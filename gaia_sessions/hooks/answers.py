@@ -88,7 +88,9 @@ def _way_back(asked: Answering) -> Answer | None:
 def _paused(asked: Answering) -> Answer | None:
     from gaia_sessions.errors import SessionsError
 
-    found = (record for _, record in asked.store.scan(active_only=True) if not isinstance(record, SessionsError))
+    only_of = asked.event["host_session_id"] if asked.event.get("source") in _GOES_ON else None
+    scanned = asked.store.scan(active_only=True, host_session_id=only_of)
+    found = (record for _, record in scanned if not isinstance(record, SessionsError))
     paused = [record for record in found if _is_of_interest(record, asked.event) and _may_be_resumed(record, asked)]
     if not paused:
         return None
