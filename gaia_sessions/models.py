@@ -7,6 +7,7 @@ imports this.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -139,12 +140,6 @@ class Tools(_Shape):
     recent: list[str] = Field(description="The host's keys of the latest calls that were counted.")
 
 
-def _check_numbers(runs: list[Run]) -> list[Run]:
-    if [run.run for run in runs] != list(range(1, len(runs) + 1)):
-        raise ValueError("runs are numbered from 1 in their order")
-    return runs
-
-
 class Session(_Shape):
     """The record of one sub-agent's piece of work: ``state.json``."""
 
@@ -164,11 +159,20 @@ class Session(_Shape):
     history_dropped: Count | None = None
     continues: str | None = Field(default=None, description="The finished session whose work this one goes on with.")
     denial: Denial | None = None
-    runs: Annotated[list[Run], AfterValidator(_check_numbers)] | None = None
+    runs: list[Run] | None = Field(default=None, description="The newest 50, and earlier ones that have no end.")
+    runs_dropped: Count | None = None
     tools: Tools | None = None
     finalized_at: Time | None = None
     duration_seconds: Annotated[float, Field(ge=0)] | None = None
     summary: str | None = None
+
+    @model_validator(mode="after")
+    def _numbers_of_runs_go_on(self) -> Session:
+        numbers = [run.run for run in self.runs or ()]
+        rising = all(one < other for one, other in pairwise(numbers))
+        if numbers and not (rising and numbers[-1] == len(numbers) + (self.runs_dropped or 0)):
+            raise ValueError("runs are numbered from 1 in their order, those that were dropped included")
+        return self
 
 
 def validate(document: object) -> Session:

@@ -44,9 +44,9 @@ def new_record(agent_id: str, agent_name: str, purpose: str, metadata: dict[str,
     }
 
 
-def encode(record: Record) -> bytes:
+def encode(record: Record, limit: int = strictjson.DOCUMENT_LIMIT) -> bytes:
     """The bytes of ``state.json``; ``InvalidInput`` or ``TooLarge`` if they would not be read back the same."""
-    return strictjson.dumps(record)
+    return strictjson.dumps(record, limit)
 
 
 def decode(data: bytes, agent_id: str) -> Record:

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         continues: NotRequired[str]
         denial: NotRequired[Denial]
         runs: NotRequired[list[Run]]
+        runs_dropped: NotRequired[int]
         tools: NotRequired[Tools]
         finalized_at: NotRequired[str]
         duration_seconds: NotRequired[float]
@@ -156,18 +157,6 @@ _run = members(
     | {"host_process": check_process, "end": one_of(ENDS), "reported": _phase, "inferred": _phase},
 )
 
-_each_run = each(_run)
-
-
-def _runs(value: object, where: str) -> None:
-    _each_run(value, where)
-    for number, run in enumerate(value, 1):  # type: ignore[var-annotated, arg-type]  # just checked
-        if run["run"] != number:
-            raise InvalidInput(
-                f"runs are numbered from 1 in their order: {number} is wanted", f"{where}[{number - 1}].run"
-            )
-
-
 _each_count = count_from(1)
 
 
@@ -177,7 +166,7 @@ def _counts(value: object, where: str) -> None:
         _each_count(number, f"{where}.{name}")
 
 
-check_record = members(
+_check_members = members(
     {
         "agent_id": text,
         "agent_name": text,
@@ -197,11 +186,30 @@ check_record = members(
         "history_dropped": count_from(0),
         "continues": text,
         "denial": _told,
-        "runs": _runs,
+        "runs": each(_run),
+        "runs_dropped": count_from(0),
         "tools": members({"counts": _counts, "recent": each(text)}, {}),
         "finalized_at": time,
         "duration_seconds": seconds,
         "summary": text,
     },
 )
-"""Nothing for a record of this version; ``InvalidInput`` names the first bad key of anything else."""
+
+
+def check_record(value: object, where: str) -> None:
+    """Nothing for a record of this version; ``InvalidInput`` names the first bad key of anything else."""
+    _check_members(value, where)
+    check_numbers(value, f"{where}." if where else "")  # type: ignore[arg-type]  # just checked
+
+
+def check_numbers(record: Record, prefix: str) -> None:
+    """The numbers of runs rise, and the last says how many there were, those that were dropped included."""
+    runs, dropped = record.get("runs", ()), record.get("runs_dropped", 0)
+    number = 0
+    for place, run in enumerate(runs, 1):
+        most = place + dropped
+        least = most if place == len(runs) else number + 1
+        number = run["run"]
+        if not least <= number <= most:
+            wanted = f"{most} is wanted" if least == most else f"one from {least} to {most} is wanted"
+            raise InvalidInput(f"runs are numbered from 1 in their order: {wanted}", f"{prefix}runs[{place - 1}].run")

@@ -31,6 +31,7 @@ DOMAIN = [
     "record",
     "changes",
     "runs",
+    "retention",
     "tool_use",
     "shell",
     "readonly",

@@ -80,12 +80,15 @@ FULL: dict[str, Any] = {
     "continues": "agent-0",
     "denial": {"message": "no", "timestamp": MOMENT},
     "runs": [RUN, {"run": 2}],
+    "runs_dropped": 0,
     "tools": {"counts": {"Bash": 2, "Read": 1}, "recent": ["t1", "t2", "t3"]},
     "finalized_at": MOMENT,
     "duration_seconds": 12.5,
     "summary": "done",
     "theirs": {"unknown": [1]},
 }
+
+LONG: dict[str, Any] = {**FULL, "runs": [RUN, {"run": 4}, {"run": 60}], "runs_dropped": 57}
 
 USERS = {key: ORDINARY[key] for key in list(ORDINARY)[:11]} | {"last_error": None, "error_count": 0}
 
@@ -140,7 +143,7 @@ def inside(document: Any, way: tuple[Any, ...]) -> Any:
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
     """Sound records, and such as were changed in up to three places."""
-    document: Any = deepcopy(draw(st.sampled_from([ORDINARY, FULL, USERS])))
+    document: Any = deepcopy(draw(st.sampled_from([ORDINARY, FULL, LONG, USERS])))
     for _ in range(draw(st.integers(0, 3))):
         *way, key = draw(st.sampled_from(list(places(document))))
         container = inside(document, tuple(way))
@@ -179,7 +182,7 @@ def verdict_of_models(document: dict[str, Any]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("document", [ORDINARY, FULL, USERS], ids=["ordinary", "full", "the users' own"])
+@pytest.mark.parametrize("document", [ORDINARY, FULL, LONG, USERS], ids=["ordinary", "full", "long", "the users' own"])
 def test_a_sound_record_is_sound_to_both(document: dict[str, Any]) -> None:
     assert (verdict_of_shape(document), verdict_of_models(document)) == (True, True)
 
@@ -189,6 +192,12 @@ def test_a_sound_record_is_sound_to_both(document: dict[str, Any]) -> None:
 @example({**FULL, "runs": [{**RUN, "host_process": None}]})
 @example({**FULL, "runs": [{**RUN, "run": 2}]})
 @example({**FULL, "runs": [RUN, RUN]})
+@example({**LONG, "runs": [RUN, {"run": 60}, {"run": 4}]})
+@example({**LONG, "runs": [RUN, {"run": 59}]})
+@example({**LONG, "runs": [RUN, {"run": 58}, {"run": 59}]})
+@example({**LONG, "runs": []})
+@example({**LONG, "runs_dropped": -1})
+@example({**LONG, "runs_dropped": None})
 @example({**FULL, "runs": None})
 @example({**FULL, "duration_seconds": 3})
 @example({**FULL, "duration_seconds": True})

@@ -289,6 +289,7 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
     ("duration negative", {"duration_seconds": -0.1}, "a number from 0 is wanted", "duration_seconds"),
     ("duration a flag", {"duration_seconds": True}, "a number from 0 is wanted", "duration_seconds"),
     ("summary null", {"summary": None}, "a string is wanted, not null", "summary"),
+    ("runs_dropped negative", {"runs_dropped": -1}, "a whole number from 0 is wanted", "runs_dropped"),
     ("runs an object", {"runs": {}}, "an array is wanted, not an object", "runs"),
     ("a run without number", {"runs": [{}]}, "missing", "runs[0].run"),
     ("run 0", {"runs": [{"run": 0}]}, "a whole number from 1 is wanted", "runs[0].run"),

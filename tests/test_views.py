@@ -224,7 +224,8 @@ def test_a_session_for_people_has_the_same_facts_in_both_forms(monkeypatch: pyte
     whole = record(
         metadata={"task": "T001"},
         history=[{"from_phase": "initializing", "to_phase": "approval", "timestamp": MOMENT}],
-        runs=[{"run": 1}],
+        runs=[{"run": 3}],
+        runs_dropped=2,
         tools={"counts": {"Read": 1, "a\nb": 2, "Bash": 2}, "recent": ["t1"]},
         summary="done",
         duration_seconds=61,

@@ -28,11 +28,12 @@ def create_under_new_id(
     chance: Chance,
     aliases: tuple[Alias, ...] = (),
     entry: Entry | None = None,
+    spare: int = 0,
 ) -> Record:
     """Keeps ``record``, under another made id should its own be taken by chance."""
     while True:
         try:
-            store.create(record, aliases, entry)
+            store.create(record, aliases, entry, spare=spare)
         except SessionExists:
             record = {**record, "agent_id": new_agent_id(now, chance(4))}
         else:

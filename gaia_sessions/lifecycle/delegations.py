@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from gaia_sessions import runs
 from gaia_sessions.clock import read_time
-from gaia_sessions.errors import CorruptSession, LockTimeout, NewerSchema, SessionNotFound
+from gaia_sessions.errors import CorruptSession, LockTimeout, NewerSchema, SessionNotFound, TooLarge
 from gaia_sessions.ids import new_agent_id
 from gaia_sessions.record import new_record
 from gaia_sessions.shape import DENIED, LOST
@@ -109,7 +109,7 @@ def _resumed(
     aliases = (runs.delegation_alias(event["host_session_id"], event["tool_use_id"]),)
     try:
         record = store.change(asked, claim.rule, timeout=timeout, aliases=aliases, entry=entry_of(event, LATEST))
-    except (SessionNotFound, CorruptSession, NewerSchema, LockTimeout) as error:  # the agent starts now, or never
+    except (SessionNotFound, CorruptSession, NewerSchema, LockTimeout, TooLarge) as error:  # it starts now, or never
         return _begun(store, event, now, chance, None, refused=error.code)
     if claim.refused is None:
         return Done("claimed", record=record, resumed=_before(record, record["runs"][-1]))

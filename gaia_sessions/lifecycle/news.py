@@ -11,7 +11,7 @@ import os
 from datetime import timedelta
 
 from gaia_sessions.clock import read_time
-from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure
+from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure, TooLarge
 from gaia_sessions.events import (
     CALL,
     DELEGATE,
@@ -31,6 +31,7 @@ from gaia_sessions.events import (
     TOOL,
     check_event,
 )
+from gaia_sessions.shape import LONGEST_MESSAGE
 
 from .done import BUSY, DEFERRED, NO_KEY, NOT_JOINED, Done
 
@@ -185,9 +186,22 @@ def _with_key(event: Event) -> Event:
 def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     from . import sessions
 
-    told = (event["outcome"], event.get("summary"), event.get("error"))
-    return Done("finalized", record=sessions.finalize(store, now, event["agent_id"], *told, timeout=timeout))
+    def finalized(longest: int | None) -> Done:
+        told = (event.get("summary"), event.get("error"))
+        summary, error = (None if text is None or longest == 0 else text[:longest] for text in told)
+        ending = (event["agent_id"], event["outcome"], summary, error)
+        return Done("finalized", record=sessions.finalize(store, now, *ending, timeout=timeout))
 
+    for longest in _SHORTER:
+        try:
+            return finalized(longest)
+        except TooLarge:  # a hook is not asked again with less
+            continue
+    return finalized(0)
+
+
+_SHORTER = (None, LONGEST_MESSAGE, 200)
+"""Characters kept of what a hook says of an end, where all of it does not fit."""
 
 _MAY_COME_EARLY = frozenset([START, STOP, FAIL, RETURNED])
 """News with the key of a delegation that may itself still wait."""

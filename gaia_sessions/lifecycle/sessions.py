@@ -12,7 +12,9 @@ from gaia_sessions.errors import InvalidInput
 from gaia_sessions.ids import check_agent_id, new_agent_id
 from gaia_sessions.phases import check_outcome, check_phase, is_final
 from gaia_sessions.record import new_record
+from gaia_sessions.retention import SPARE
 from gaia_sessions.runs import reported
+from gaia_sessions.shape import LONGEST_MESSAGE
 
 from .beginning import create_under_new_id
 
@@ -53,10 +55,14 @@ class Update:
         self.resume_ready = resume_ready
         self.if_revision = if_revision
 
-    def only_moves_to(self, phase: str) -> bool:
+    def only_moves_to(self, phase: str | None) -> bool:
         """Whether ``phase`` is all that is asked for."""
         others = (self.metadata, self.error, self.resume_ready, self.denial)
         return self.phase == phase and all(other is None for other in others)
+
+    def only_ends(self) -> bool:
+        """Whether the end of the work is all that is asked for: there is always room for that."""
+        return self.phase is not None and is_final(self.phase) and self.only_moves_to(self.phase)
 
 
 def check_metadata(metadata: object) -> dict[str, Json]:
@@ -85,11 +91,10 @@ def create(
     kept = {} if metadata is None else check_metadata(metadata)
     if agent_id is not None:
         record = new_record(check_agent_id(agent_id), agent_name, purpose, kept, now)
-        store.create(record)
+        store.create(record, spare=SPARE)
         return record
-    return create_under_new_id(
-        store, new_record(new_agent_id(now, chance(4)), agent_name, purpose, kept, now), now, chance
-    )
+    record = new_record(new_agent_id(now, chance(4)), agent_name, purpose, kept, now)
+    return create_under_new_id(store, record, now, chance, spare=SPARE)
 
 
 def update(store: Store, now: datetime, agent_id: str, asked: Update) -> Record:
@@ -99,7 +104,8 @@ def update(store: Store, now: datetime, agent_id: str, asked: Update) -> Record:
     ``ResumeNotAllowed``, ``NothingToDeny``, ``RevisionChanged``.
     """
     entry = None if asked.denial is None else _entry_of_denial(asked.denial, now)
-    return store.change(agent_id, lambda record: _updated(record, asked, now), entry=entry)
+    spare = 0 if asked.only_ends() else SPARE
+    return store.change(agent_id, lambda record: _updated(record, asked, now), entry=entry, spare=spare)
 
 
 def _entry_of_denial(message: str, now: datetime) -> Entry:
@@ -124,7 +130,10 @@ def finalize(
     *,
     timeout: float | None = None,
 ) -> Record:
-    """The new record. The same outcome again changes nothing; another one raises ``SessionFinal``."""
+    """The new record. The same outcome again changes nothing; another one raises ``SessionFinal``.
+
+    Raises ``TooLarge`` for ``summary`` and ``error`` that do not fit; without them there is always room.
+    """
     check_outcome(outcome)
     asked = Update(outcome, error=error)
     told = _checked_text(summary, "summary")
@@ -132,7 +141,9 @@ def finalize(
     def rule(record: Record) -> Record:
         return record if record["phase"] == outcome else _finalized(record, asked, told, now)
 
-    return store.change(agent_id, rule, timeout=timeout)
+    texts = (told or "", error or "")
+    spare = SPARE if sum(map(len, texts)) > LONGEST_MESSAGE else 0
+    return store.change(agent_id, rule, timeout=timeout, spare=spare)
 
 
 def _updated(record: Record, asked: Update, now: datetime) -> Record:

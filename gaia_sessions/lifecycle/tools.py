@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from gaia_sessions import events, tool_use
 from gaia_sessions.endings import heard_in
-from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound
+from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound, TooLarge
+from gaia_sessions.retention import SPARE
 from gaia_sessions.runs import run_now, run_of_agent
 
 from .done import KNOWN, NO_KEY, Done
@@ -31,8 +32,8 @@ _INFERRED = "inferred"
 
 
 def follow(store: Store, event: Event, now: datetime, timeout: float) -> Done:
-    """``noted``; ``inferred`` if the work is seen to stand elsewhere now; ``known``; ``no_key`` if it is nobody's.
-
+    """``noted``; ``inferred`` if the work is seen to stand elsewhere now; ``known``; ``no_key`` if it is nobody's,
+    ``full`` if only the room for the end of the work is left in the record.
     Only an inferred phase is worth a line of the journal, written with it. Raises ``LockTimeout``.
     """
     agent_id = find_agent(store, event["host_session_id"], event["host_agent_id"])
@@ -40,9 +41,13 @@ def follow(store: Store, event: Event, now: datetime, timeout: float) -> Done:
         return Done(NO_KEY)
     change = _Change(event, now)
     try:
-        record = store.change(agent_id, change.apply, timeout=timeout, aliases=aliases_of(event), entry=change.entry)
+        record = store.change(
+            agent_id, change.apply, timeout=timeout, aliases=aliases_of(event), entry=change.entry, spare=SPARE
+        )
     except (SessionNotFound, CorruptSession, NewerSchema):  # the hint led to nothing that can be followed
         return Done(NO_KEY)
+    except TooLarge:  # what is left is for the end
+        return Done("full", agent_id)
     return Done(change.word, record=record)
 
 

@@ -14,7 +14,7 @@ from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.ids import check_agent_id, fold
-from gaia_sessions.record import encode
+from gaia_sessions.retention import fitted
 from gaia_sessions.runs import newest_with
 
 from . import atomic, inbox, index, locks, reading, renewal
@@ -78,12 +78,18 @@ class FileStore:
                 if not isinstance(found, SessionNotFound):
                     yield name, found
 
-    def create(self, record: Record, aliases: Iterable[Alias] = (), entry: Entry | None = None) -> None:  # noqa: ARG002
+    def create(
+        self,
+        record: Record,
+        aliases: Iterable[Alias] = (),  # noqa: ARG002
+        entry: Entry | None = None,
+        spare: int = 0,
+    ) -> None:
         from . import arrival
 
         agent_id = check_agent_id(record["agent_id"])
         line = journals.line_about(record, entry)
-        files = {reading.STATE: encode(record)} | ({journals.EVENTS: line} if line else {})
+        files = {reading.STATE: fitted(record, spare)[1]} | ({journals.EVENTS: line} if line else {})
         path = f"{self.root}/{agent_id}"
         with translating("create", path), roots.make(self.root, durable=self.durable) as root:
             arrival.vouch_for_nothing(root, self.wait)
@@ -103,6 +109,7 @@ class FileStore:
         timeout: float | None = None,
         aliases: Iterable[Alias] = (),  # noqa: ARG002
         entry: Entry | None = None,
+        spare: int = 0,
     ) -> Record:
         check_agent_id(agent_id)
         with (
@@ -119,10 +126,10 @@ class FileStore:
             changed = written(changed)
             line = journals.line_about(changed, entry)
             with translating("change", session.path):
-                renewal.renew(root, session, record, changed, durable=self.durable)
+                kept = renewal.renew(root, session, record, changed, spare, durable=self.durable)
             if line:
                 journals.note(session, line, durable=self.durable)
-            return changed
+            return kept
 
     def find(self, alias: Alias) -> str | None:
         root = roots.opened(self.root)

@@ -11,7 +11,8 @@ from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound
 from gaia_sessions.ids import check_agent_id
-from gaia_sessions.record import decode, encode, is_open
+from gaia_sessions.record import decode, is_open
+from gaia_sessions.retention import fitted
 from gaia_sessions.runs import conversations_of, newest_with
 
 from .journal import EVENTS, line_about
@@ -62,9 +63,10 @@ class MemoryStore:
         record: Record,
         aliases: Iterable[Alias] = (),  # noqa: ARG002  # found by the record itself
         entry: Entry | None = None,
+        spare: int = 0,
     ) -> None:
         agent_id = check_agent_id(record["agent_id"])
-        data = encode(record)
+        _, data = fitted(record, spare)
         if agent_id in self._records:
             raise SessionExists(agent_id)
         lines = _lines(record, entry)
@@ -79,6 +81,7 @@ class MemoryStore:
         timeout: float | None = None,  # noqa: ARG002  # nobody else is here
         aliases: Iterable[Alias] = (),  # noqa: ARG002
         entry: Entry | None = None,
+        spare: int = 0,
     ) -> Record:
         record = self.read(agent_id)
         check_writable(record)
@@ -86,7 +89,8 @@ class MemoryStore:
         if changed is record:
             return record
         changed = written(changed)
-        data, lines = encode(changed), _lines(changed, entry)
+        lines = _lines(changed, entry)
+        changed, data = fitted(changed, spare, record)
         self._records[agent_id] = data
         self._journals.setdefault((agent_id, EVENTS), []).extend(lines)
         return changed

@@ -55,10 +55,10 @@ class Store(Protocol):
         A session that comes or goes meanwhile may be in or out. Takes no lock, creates nothing.
         """
 
-    def create(self, record: Record, aliases: Iterable[Alias] = (), entry: Entry | None = None) -> None:
+    def create(self, record: Record, aliases: Iterable[Alias] = (), entry: Entry | None = None, spare: int = 0) -> None:
         """Keeps a new record, durably, findable by ``aliases_of`` it. Of many at once for one id exactly one wins.
 
-        With ``entry`` its journal ``events.jsonl`` begins with it.
+        With ``entry`` its journal ``events.jsonl`` begins with it. ``spare`` is as in ``change``.
 
         Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``.
         """
@@ -71,12 +71,15 @@ class Store(Protocol):
         timeout: float | None = None,
         aliases: Iterable[Alias] = (),
         entry: Entry | None = None,
+        spare: int = 0,
     ) -> Record:
         """Reads, applies ``rule``, keeps the result durably and returns it, with nobody between.
 
-        ``entry`` is added to ``events.jsonl`` right after the record. A rule that returns the very record it was
-        given writes nothing. What it raises passes through and
-        nothing is written. ``timeout`` (seconds; 0: do not wait) replaces the store's own.
+        What is kept is what ``retention`` leaves of it: of a record that does not fit, texts about runs are
+        shortened. With ``spare`` nothing is: a record that grows must leave so many bytes free, or it is ``TooLarge``.
+        ``entry`` is added to ``events.jsonl`` right after the record, and tells of it before anything was dropped.
+        A rule that returns the very record it was given writes nothing. What it raises passes through and nothing
+        is written. ``timeout`` (seconds; 0: do not wait) replaces the store's own.
         Raises ``SessionNotFound``, ``CorruptSession``, ``LockTimeout``, ``NewerSchema``, ``TooLarge``,
         ``DurabilityUnknown``.
         """

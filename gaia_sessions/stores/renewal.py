@@ -5,7 +5,8 @@ Owns that order. Whoever is killed in between leaves a mark too many, never one 
 
 from __future__ import annotations
 
-from gaia_sessions.record import encode, is_open
+from gaia_sessions.record import is_open
+from gaia_sessions.retention import fitted
 
 from . import atomic, index, reading
 
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
     from .index import Mark
 
 
-def renew(root: Directory, session: Directory, old: Record, new: Record, *, durable: bool) -> None:
-    """``session`` holds ``new`` in the place of ``old`` and has its marks; under its lock.
+def renew(root: Directory, session: Directory, old: Record, new: Record, spare: int, *, durable: bool) -> Record:
+    """``session`` holds what is kept of ``new`` in the place of ``old`` and has its marks; under its lock.
 
-    Raises like ``atomic.replace``, and ``OSError``.
+    Raises like ``fitted`` and ``atomic.replace``, and ``OSError``.
     """
-    data = encode(new)
+    new, data = fitted(new, spare, old)
     before, after = index.marks_of(old), index.marks_of(new)
     index.add(root, new["agent_id"], _only_in(after, before))
     if not is_open(new):
@@ -32,6 +33,7 @@ def renew(root: Directory, session: Directory, old: Record, new: Record, *, dura
         root.sync()  # whoever created it may have been killed before its name was on the disk
     atomic.replace(session, reading.STATE, data, durable=durable)
     index.remove(root, new["agent_id"], _only_in(before, after))
+    return new
 
 
 def _only_in(marks: list[Mark], others: list[Mark]) -> list[Mark]:

@@ -117,7 +117,7 @@ def shown(record: Record, now: datetime) -> Iterator[str]:
     yield from (f"  {moment}  {step}" for moment, step in timeline(record))
     if record.get("runs"):
         yield "runs"
-        yield from (f"  {described_run(run)}" for run in record["runs"])
+        yield from (f"  {line}" for line in runs(record))
 
 
 def facts(record: Record, now: datetime) -> Iterator[tuple[str, str]]:
@@ -170,6 +170,14 @@ def happened(entry: Json) -> str:
     evidence = entry.get("evidence")
     keys = evidence.items() if isinstance(evidence, dict) else ()
     return safe(", ".join([*parts, *(f"{key}={value}" for key, value in keys)]), _LONGEST_EVENT)
+
+
+def runs(record: Record) -> Iterator[str]:
+    """A line for each; what is no longer kept is said to be missing."""
+    if record.get("runs_dropped"):
+        dropped = plural(record["runs_dropped"], "earlier run")
+        yield f"{dropped} no longer kept; their ends: gaia-sessions events {record['agent_id']}"
+    yield from (described_run(run) for run in record["runs"])
 
 
 def described_run(run: Run) -> str:

@@ -47,7 +47,7 @@ def shown(record: Record, now: datetime) -> RenderableType:
     parts: list[RenderableType] = [head, _pairs(plain.facts(record, now)), Text("phases", "bold")]
     parts.append(_pairs(plain.timeline(record)))
     if record.get("runs"):
-        parts += [Text("runs", "bold"), *(Text(f"  {plain.described_run(run)}") for run in record["runs"])]
+        parts += [Text("runs", "bold"), *(Text(f"  {line}") for line in plain.runs(record))]
     return Group(*parts)
 
 

@@ -28,9 +28,10 @@ def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
         error_count=1,
         last_error={"message": "no such host", "timestamp": failed},
         runs=[
-            {"run": 1, "host": "h", "started_at": begun, "ended_at": moved, "end": "stopped", "detail": "said"},
-            {"run": 2, "last_message": "I need\nyour approval"},
+            {"run": 4, "host": "h", "started_at": begun, "ended_at": moved, "end": "stopped", "detail": "said"},
+            {"run": 5, "last_message": "I need\nyour approval"},
         ],
+        runs_dropped=3,
         revision=7,
     )
     assert gaia("show", "agent-123").all == (
@@ -50,8 +51,9 @@ def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
             "  …  2 earlier moves no longer kept\n"
             f"  {moved}  initializing → approval\n"
             "runs\n"
-            f"  1, h, from {begun}, stopped {moved}, said\n"
-            "  2, unknown host, start unknown, not ended, said last: I need your approval\n"
+            "  3 earlier runs no longer kept; their ends: gaia-sessions events agent-123\n"
+            f"  4, h, from {begun}, stopped {moved}, said\n"
+            "  5, unknown host, start unknown, not ended, said last: I need your approval\n"
         ),
         "",
     )

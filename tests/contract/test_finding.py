@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gaia_sessions.runs import agent_alias, delegation_alias
 
@@ -164,6 +164,29 @@ def test_a_deleted_session_is_found_no_more(store: Store, new_with_run: New) -> 
     store.delete("agent-1", agree)
 
     assert [store.find(alias) for alias in aliases] == [None, None]
+
+
+def test_a_session_is_found_no_more_by_the_keys_of_runs_that_were_dropped(store: Store, new: New) -> None:
+    over = {"ended_at": "2026-01-08T18:05:30.123456Z", "end": "stopped", "host_session_id": "h"}
+    runs = [{"run": number, "tool_use_id": f"t{number}", "host_agent_id": "a", **over} for number in range(1, 51)]
+    keys = [delegation_alias("h", f"t{number}") for number in range(1, 51)]
+    store.create(new(runs=runs), [*keys, agent_alias("h", "a")])
+    store.create(new("agent-2", runs=[{"run": 1, "tool_use_id": "t1", **over}]), [delegation_alias("h", "t1")])
+    last: Any = {"run": 51, "tool_use_id": "t51", **over}
+
+    kept = store.change(
+        "agent-1",
+        lambda record: {**record, "runs": [*record["runs"], last]},
+        aliases=[delegation_alias("h", "t51")],
+    )
+
+    assert (len(kept["runs"]), kept["runs_dropped"]) == (50, 1)
+    assert store.read("agent-1") == kept
+    assert store.find(delegation_alias("h", "t1")) == "agent-2"
+    assert {store.find(delegation_alias("h", f"t{number}")) for number in range(2, 52)} == {"agent-1"}
+    store.delete("agent-2", agree)
+    assert store.find(delegation_alias("h", "t1")) is None
+    assert store.find(agent_alias("h", "a")) == "agent-1"
 
 
 def test_keys_are_told_apart_exactly_whatever_is_in_them(store: Store, new_with_run: New) -> None:

@@ -36,8 +36,9 @@ STANDARD = words("""
 
 LADDER = words("clock config errors hooks hooks.run log options project streams strictjson quickjson") | {""}
 STORE = words("""
-    changes checks ids phases record runs shape stores stores.atomic stores.directory stores.exclusive stores.files
-    stores.arrival stores.inbox stores.index stores.journal stores.renewal stores.locks stores.reading stores.root
+    changes checks ids phases record retention runs shape stores stores.atomic stores.directory stores.exclusive
+    stores.files stores.arrival stores.inbox stores.index stores.journal stores.renewal stores.locks stores.reading
+    stores.root
 """)
 DIRECT = LADDER | STORE | {"hooks.direct", "lifecycle"}
 PASSED_BY = LADDER | words("""

@@ -1,0 +1,156 @@
+"""How much a record keeps of a long life, so that its end can always be written.
+
+Owns which runs and texts are dropped with every write, and what is shortened when a record does not fit. What
+people and agents store themselves (metadata, summary, errors) is never shortened: it must leave room for the end.
+Pure: knows records and their size in bytes, and no store.
+"""
+
+from __future__ import annotations
+
+from .errors import TooLarge
+from .record import encode, has_newer_schema
+from .runs import has_ended
+from .strictjson import DOCUMENT_LIMIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Literal
+
+    from .shape import Record, Run
+
+    Shortening = Callable[[Record], Record]
+    Text = Literal["last_message", "detail"]
+
+MOST_RUNS = 50
+"""So many of the newest runs are kept, and of the earlier ones those that have no end yet."""
+
+LONGEST_EARLIER_MESSAGE = 200
+"""Characters kept of what was said last in a run, once a later run has said something."""
+
+SPARE = 2 << 10
+"""Bytes that whoever stores something of his own must leave free: what it takes to record the end of the work."""
+
+_LAST_MOVES = 10
+
+
+def trimmed(record: Record) -> Record:
+    """``record`` with as many runs and as much of their messages as every record keeps."""
+    if "runs" not in record or has_newer_schema(record):
+        return record
+    return _cut(_without_ended_runs(record, MOST_RUNS), "last_message", LONGEST_EARLIER_MESSAGE, but_the_latest=True)
+
+
+def fitted(record: Record, spare: int = 0, before: Record | None = None) -> tuple[Record, bytes]:
+    """``record`` as it is kept, and its bytes; shortened if need be, or with ``spare`` refused.
+
+    spare: so many bytes must stay free, unless the record does not grow by this change of ``before``.
+    Raises ``TooLarge``, and ``InvalidInput`` like ``encode``.
+    """
+    record = trimmed(record)
+    try:
+        return record, encode(record, DOCUMENT_LIMIT - spare)
+    except TooLarge as error:
+        if spare and before is not None and error.size <= min(len(encode(before)), DOCUMENT_LIMIT):
+            return record, encode(record, DOCUMENT_LIMIT)
+        if spare or has_newer_schema(record):
+            raise
+        record = _shortened(record, error.size - DOCUMENT_LIMIT)
+    return record, encode(record, DOCUMENT_LIMIT)
+
+
+def _shortened(record: Record, too_much: int) -> Record:
+    """By one step after the other, until it is shorter by ``too_much`` bytes, or nothing is left to shorten."""
+    size = _size_but_for_metadata(record)
+    wanted = size - too_much
+    for shorten in _STEPS:
+        if size > wanted:
+            record = shorten(record)
+            size = _size_but_for_metadata(record)
+    return record
+
+
+def _size_but_for_metadata(record: Record) -> int:
+    """What is never shortened need not be written again and again: all that makes a record large."""
+    return len(encode({**record, "metadata": {}}))
+
+
+def _without_ended_runs(record: Record, newest: int) -> Record:
+    """With the ``newest`` runs, and of the earlier ones those that have no end yet."""
+    runs = record.get("runs", [])
+    kept = [*(run for run in runs[:-newest] if not has_ended(run)), *runs[-newest:]]
+    dropped = len(runs) - len(kept)
+    if not dropped:
+        return record
+    return {**record, "runs": kept, "runs_dropped": record.get("runs_dropped", 0) + dropped}
+
+
+def _cut(record: Record, key: Text, longest: int, *, but_the_latest: bool = False) -> Record:
+    """With at most ``longest`` characters of the text ``key`` of every run, ``but_the_latest`` that has one."""
+    runs = record.get("runs", [])
+    having = [run for run in runs if key in run]
+    too_long = [run for run in (having[:-1] if but_the_latest else having) if len(run[key]) > longest]
+    if not too_long:
+        return record
+    shorter = {run["run"]: _with_shorter(run, key, longest) for run in too_long}
+    return {**record, "runs": [shorter.get(run["run"], run) for run in runs]}
+
+
+def _with_shorter(run: Run, key: Text, longest: int) -> Run:
+    """A message has its point at its end, any other text at its beginning."""
+    if not longest:
+        return {name: value for name, value in run.items() if name != key}  # type: ignore[return-value]
+    text = run[key]
+    return {**run, key: text[-longest:] if key == "last_message" else text[:longest]}  # type: ignore[misc]
+
+
+def _with_details_of(longest: int) -> Shortening:
+    """The last error says the same again if it is that of a run."""
+
+    def shorten(record: Record) -> Record:
+        last = record["last_error"]
+        of_a_run = last and any(run.get("detail") == last["message"] for run in record.get("runs", ()))
+        record = _cut(record, "detail", longest)
+        if not last or not of_a_run:
+            return record
+        return {**record, "last_error": {**last, "message": last["message"][:longest]}}
+
+    return shorten
+
+
+def _without_recent(record: Record) -> Record:
+    return {**record, "tools": {**record["tools"], "recent": []}} if "tools" in record else record
+
+
+def _with_latest_moves(record: Record) -> Record:
+    kept = record["history"][-_LAST_MOVES:]
+    dropped = len(record["history"]) - len(kept)
+    if not dropped:
+        return record
+    return {**record, "history": kept, "history_dropped": record.get("history_dropped", 0) + dropped}
+
+
+def _without_transcripts(record: Record) -> Record:
+    runs = record.get("runs", [])
+    if not any("transcript_path" in run for run in runs):
+        return record
+    shorter: list[Run] = [
+        {key: value for key, value in run.items() if key != "transcript_path"}  # type: ignore[misc]
+        for run in runs
+    ]
+    return {**record, "runs": shorter}
+
+
+_STEPS: tuple[Shortening, ...] = (
+    lambda record: _cut(record, "last_message", 0, but_the_latest=True),
+    lambda record: _cut(record, "last_message", 1000),
+    lambda record: _cut(record, "last_message", 200),
+    lambda record: _cut(record, "last_message", 0),
+    _with_details_of(200),
+    _with_details_of(40),  # what the rules look for in a detail is shorter
+    _without_recent,
+    lambda record: _without_ended_runs(record, 1),
+    _with_latest_moves,
+    _without_transcripts,
+)
+"""What gives way, the least needed first."""

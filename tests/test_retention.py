@@ -1,0 +1,381 @@
+"""How much a record keeps: the newest runs, one whole message, and always room for the end of the work."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gaia_sessions import retention
+from gaia_sessions.clock import write_time
+from gaia_sessions.config import Config
+from gaia_sessions.errors import InvalidInput, SessionFinal, TooLarge
+from gaia_sessions.lifecycle import news, sessions
+from gaia_sessions.phases import is_final
+from gaia_sessions.record import decode, encode
+from gaia_sessions.retention import MOST_RUNS, SPARE, fitted, trimmed
+from gaia_sessions.shape import LONGEST_MESSAGE, SAID_SO
+from gaia_sessions.stores.memory import MemoryStore
+from gaia_sessions.strictjson import DOCUMENT_LIMIT
+from tests.records import START, WHEN, moved, record_with, unchanged
+
+if TYPE_CHECKING:
+    from gaia_sessions.lifecycle.done import Done
+    from gaia_sessions.shape import Record
+
+LIMIT = DOCUMENT_LIMIT
+ENDED = {"ended_at": WHEN, "end": "stopped"}
+
+
+def ended_run(number: int, **known: Any) -> dict[str, Any]:
+    return {"run": number, **ENDED, **known}
+
+
+def filled(record: Any, size: int) -> Any:
+    """``record`` with so much metadata that it takes up ``size`` bytes."""
+    record = {**record, "metadata": {"fill": ""}}
+    return {**record, "metadata": {"fill": "x" * (size - len(encode(record)))}}
+
+
+def test_the_newest_50_runs_are_kept_and_earlier_ones_that_have_no_end() -> None:
+    open_runs = [{"run": 3, "started_at": WHEN}, {"run": 4, "claimed_at": WHEN}]
+    runs = [ended_run(1), ended_run(2), *open_runs, *(ended_run(number) for number in range(5, 61))]
+    record = record_with(*runs)
+
+    kept = unchanged(trimmed, record)
+
+    assert kept == {**record, "runs": [*open_runs, *runs[10:]], "runs_dropped": 8}
+    assert (len(kept["runs"]), MOST_RUNS) == (52, 50)
+    assert trimmed(kept) is kept
+
+
+def test_those_that_are_dropped_later_are_added_to_the_count() -> None:
+    record: Any = {**record_with(), "runs": [ended_run(number) for number in range(8, 60)], "runs_dropped": 7}
+
+    assert trimmed(record) == {**record, "runs": record["runs"][2:], "runs_dropped": 9}
+
+
+def test_a_record_with_50_runs_stays_as_it_is() -> None:
+    record = record_with(*(ended_run(number) for number in range(1, 51)))
+    assert trimmed(record) is record
+
+
+def test_only_the_latest_message_is_kept_whole_and_of_earlier_ones_the_end() -> None:
+    said = [f"{number} {'x' * 4000} {number}" for number in range(3)]
+    record = record_with(
+        ended_run(1, last_message=said[0]),
+        ended_run(2, last_message="short"),
+        ended_run(3, last_message=said[1]),
+        ended_run(4, last_message=said[2]),
+        {"run": 5, "started_at": WHEN},
+    )
+
+    kept = unchanged(trimmed, record)
+
+    messages = [run.get("last_message") for run in kept["runs"]]
+    assert messages == [said[0][-200:], "short", said[1][-200:], said[2], None]
+    assert trimmed(kept) is kept
+
+
+def test_a_record_of_a_later_version_is_kept_as_it_is() -> None:
+    newer: Any = {"agent_id": "agent-1", "schema": 2, "runs": "something of later"}
+    assert fitted(newer) == (newer, encode(newer))
+    with pytest.raises(TooLarge):
+        fitted(newer | {"runs": "x" * LIMIT})
+
+
+def test_numbers_go_on_from_those_that_were_dropped() -> None:
+    record: Any = {**record_with(), "runs": [ended_run(3), ended_run(60), ended_run(61)], "runs_dropped": 58}
+    assert decode(encode(record), "agent-1") == record
+
+
+@pytest.mark.parametrize(
+    ("numbers", "dropped", "wrong", "place"),
+    [
+        pytest.param([1, 3], 0, "2 is wanted", 1, id="one is missing"),
+        pytest.param([2], 0, "1 is wanted", 0, id="the first is missing"),
+        pytest.param([1, 1], 1, "3 is wanted", 1, id="twice the same"),
+        pytest.param([3, 2, 6], 3, "one from 4 to 5 is wanted", 1, id="falling"),
+        pytest.param([5, 6], 3, "one from 1 to 4 is wanted", 0, id="more than there were"),
+        pytest.param([1, 2], 3, "5 is wanted", 1, id="fewer than there were"),
+        pytest.param([0, 5], 3, "a whole number from 1 is wanted", 0, id="none"),
+    ],
+)
+def test_runs_that_are_not_numbered_in_order_are_no_record(
+    numbers: list[int], dropped: int, wrong: str, place: int
+) -> None:
+    record: Any = {**record_with(), "runs": [{"run": number} for number in numbers], "runs_dropped": dropped}
+    with pytest.raises(InvalidInput, match=wrong) as refused:
+        decode(encode(record), "agent-1")
+    assert refused.value.where == f"runs[{place}].run"
+
+
+def test_a_record_that_fits_is_not_shortened_whatever_is_in_it() -> None:
+    run = ended_run(2, last_message="m" * LONGEST_MESSAGE, detail="d" * LONGEST_MESSAGE)
+    record = filled(record_with(ended_run(1, last_message="e"), run, tools={"counts": {}, "recent": ["c"]}), LIMIT)
+
+    assert unchanged(fitted, record) == (record, encode(record))
+
+
+def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
+    full = record_with(
+        ended_run(1, last_message="e" * 200, transcript_path="/t" * 50),
+        {"run": 2, "started_at": WHEN, "detail": SAID_SO},
+        ended_run(3, last_message="m" * 4000, detail="d" * 4000, transcript_path="/t" * 50),
+        history=[moved("planning", "approval")] * 30,
+        last_error={"message": "d" * 4000, "timestamp": WHEN},
+        error_count=1,
+        tools={"counts": {"Bash": 200}, "recent": ["0123abcd"] * 200},
+    )
+    seen = []
+    fill, over = filled(full, LIMIT)["metadata"]["fill"], 1
+    for _ in range(10):
+        record: Any = {**full, "metadata": {"fill": fill + "x" * over}}
+        kept, data = fitted(record)
+        assert (len(data) <= LIMIT, data) == (True, encode(kept))
+        assert kept["metadata"] == record["metadata"]
+        seen.append(described(kept))
+        over += LIMIT - len(data) + 1  # one byte more than fits like this
+    with pytest.raises(TooLarge):
+        fitted({**full, "metadata": {"fill": fill + "x" * over}})
+
+    assert seen == [
+        ((1, 2, 3), 0, 4000, 4000, 4000, 200, 30, True),
+        ((1, 2, 3), 0, 1000, 4000, 4000, 200, 30, True),
+        ((1, 2, 3), 0, 200, 4000, 4000, 200, 30, True),
+        ((1, 2, 3), 0, 0, 4000, 4000, 200, 30, True),
+        ((1, 2, 3), 0, 0, 200, 200, 200, 30, True),
+        ((1, 2, 3), 0, 0, 40, 40, 200, 30, True),
+        ((1, 2, 3), 0, 0, 40, 40, 0, 30, True),
+        ((2, 3), 0, 0, 40, 40, 0, 30, True),
+        ((2, 3), 0, 0, 40, 40, 0, 10, True),
+        ((2, 3), 0, 0, 40, 40, 0, 10, False),
+    ]
+
+
+def described(record: Record) -> tuple[object, ...]:
+    """Which runs there are, and how long each is of what may be shortened."""
+    runs: list[Any] = record["runs"]
+    last = record["last_error"]
+    assert last
+    assert next(run for run in runs if run["run"] == 2)["detail"] == SAID_SO
+    return (
+        tuple(run["run"] for run in runs),
+        len(runs[0].get("last_message", "")),
+        len(runs[-1].get("last_message", "")),
+        len(runs[-1]["detail"]),
+        len(last["message"]),
+        len(record["tools"]["recent"]),
+        len(record["history"]),
+        "transcript_path" in runs[-1],
+    )
+
+
+def test_an_error_that_somebody_told_by_command_is_not_shortened() -> None:
+    told = {"message": "e" * 4000, "timestamp": WHEN}
+    record = record_with(ended_run(1, detail="d" * 4000), last_error=told, error_count=1)
+    kept, _ = fitted(filled(record, LIMIT) | {"summary": "s" * 3000})
+    assert (kept["last_error"], len(kept["runs"][0]["detail"])) == (told, 200)
+
+
+def test_what_cannot_be_shortened_enough_is_refused() -> None:
+    with pytest.raises(TooLarge):
+        fitted(filled(record_with(), LIMIT + 1))
+
+
+def test_who_stores_something_leaves_room_for_the_end_and_nothing_is_shortened_for_it() -> None:
+    record = filled(record_with(ended_run(1, last_message="m" * 4000)), LIMIT - SPARE)
+    assert fitted(record, SPARE) == (record, encode(record))
+
+    larger = record | {"purpose": record["purpose"] + "x"}
+    with pytest.raises(TooLarge) as refused:
+        fitted(larger, SPARE, record)
+    assert (refused.value.size, refused.value.limit) == (LIMIT - SPARE + 1, LIMIT - SPARE)
+
+
+def test_a_change_that_makes_a_record_no_larger_is_taken_though_it_leaves_no_room() -> None:
+    record = filled(record_with(), LIMIT)
+    same, smaller = record | {"revision": 2}, filled(record_with(), LIMIT - 1)
+
+    assert fitted(same, SPARE, record) == (same, encode(same))
+    assert fitted(smaller, SPARE, record) == (smaller, encode(smaller))
+    with pytest.raises(TooLarge):
+        fitted(record, SPARE, smaller)
+
+
+AGENT = "agent-1"
+MESSAGES = st.sampled_from(["done", "x" * LONGEST_MESSAGE, "\U0001f9ed" * LONGEST_MESSAGE, '"\\' * 2000])
+MARKS = st.sampled_from([None, "approval", "planning", "failed"])
+
+STEPS = st.lists(
+    st.one_of(
+        st.just(("start",)),
+        st.just(("start",)),
+        st.tuples(st.just("stop"), MESSAGES, MARKS),
+        st.tuples(st.just("stop"), MESSAGES, st.just("approval")),
+        st.tuples(st.just("fail"), MESSAGES),
+        st.tuples(st.just("notification"), st.sampled_from(["completed", "failed", "abandoned"])),
+        st.just(("session_end",)),
+        st.tuples(st.just("tool"), st.integers(0, 400)),
+        st.tuples(st.just("phase"), st.sampled_from(["planning", "executing", "approval"])),
+        st.tuples(st.just("metadata"), st.integers(1, 5000)),
+    ),
+    max_size=30,
+)
+
+
+class Full:
+    """A session whose metadata leaves no more free than it must, and the host that runs its agent."""
+
+    def __init__(self, free: int, limit: int = LIMIT) -> None:
+        self.store = MemoryStore()
+        self.now = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
+        self.tell("delegate", tool_use_id="toolu_01ABCDEFGHIJKLMNOPQRSTUV", agent_name="Explore", purpose="p")
+        [(self.agent_id, record)] = self.store.scan()
+        assert not isinstance(record, Exception)
+        room = limit - SPARE - len(encode({**record, "metadata": {"fill": ""}, "revision": 100})) - free
+        self.update(sessions.Update(metadata={"fill": "x" * room}))
+        self.metadata = self.record["metadata"]
+        self.tell("start", tool_use_id="toolu_01ABCDEFGHIJKLMNOPQRSTUV", **self.process())
+
+    @property
+    def record(self) -> Record:
+        return self.store.read(self.agent_id)
+
+    def process(self) -> dict[str, Any]:
+        known = {"pid": 4_000_000, "started": "123456789", "boot_id": "b" * 36, "pid_ns": "pid:[4026531836]"}
+        return {"transcript_path": "/home/somebody/.claude/projects/" + "p" * 100, "host_process": known}
+
+    def tell(self, kind: str, **keys: Any) -> None:
+        self.now += timedelta(seconds=7)
+        told = {"kind": kind, "at": write_time(self.now), "host": "claude-code", "host_session_id": "h" * 36}
+        agent = {} if kind in ("delegate", "session_end") else {"host_agent_id": "a1b2c3d4e5f6a7b8c"}
+        self.take_in({**told, **agent, **keys})
+
+    def take_in(self, event: Any) -> Done:
+        return news.take_in(self.store, event, self.now, Config({}), 0)
+
+    def update(self, asked: sessions.Update) -> None:
+        self.now += timedelta(seconds=7)
+        sessions.update(self.store, self.now, self.agent_id, asked)
+
+    def take(self, step: tuple[Any, ...]) -> None:
+        match step:
+            case ("start",):
+                self.tell("start", **self.process())
+            case ("stop", message, marked):
+                self.tell("stop", spoke=True, last_message=message, **({"marked": marked} if marked else {}))
+            case ("fail", message):
+                self.tell("fail", error=message)
+            case ("notification", outcome):
+                self.tell("notification", outcome=outcome)
+            case ("session_end",):
+                self.tell("session_end")
+            case ("tool", number):
+                self.tell("tool", call=f"c{number}", tool_name=f"tool-{number}", writes=bool(number % 2))
+            case ("phase", phase):
+                self.update(sessions.Update(phase))
+            case ("metadata", size):
+                self.update(sessions.Update(metadata={"more": "x" * size}))
+
+
+SMALL = 1 << 15
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 3000), STEPS)
+def test_no_event_about_a_full_record_is_lost_for_its_size(free: int, steps: list[tuple[Any, ...]]) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(retention, "DOCUMENT_LIMIT", SMALL)  # in the full size it takes minutes
+        check_events(Full(free, SMALL), steps)
+
+
+def check_events(full: Full, steps: list[tuple[Any, ...]]) -> None:
+    for step in steps:
+        try:
+            full.take(step)
+        except TooLarge:
+            if step[0] not in ("phase", "metadata"):
+                raise
+        except SessionFinal:  # it takes no update, whatever its size
+            pass
+        ends = ("stop", "fail", "session_end", "notification")
+        assert step[0] not in ends or "ended_at" in full.record["runs"][-1]
+        assert {**full.record["metadata"], **full.metadata} == full.record["metadata"]
+        assert len(encode(full.record)) <= SMALL
+        if len(list(full.store.scan())) > 1:
+            return  # it was woken after its end: a new session, which is small
+    told: list[Any] = list(full.store.entries(full.agent_id, "events.jsonl"))
+    runs = full.record["runs"]
+    assert {entry["run"] for entry in told if "end" in entry} == set(
+        range(1, runs[-1]["run"] + ("ended_at" in runs[-1]))
+    )
+
+
+@pytest.mark.parametrize("free", [0, 1, 500, 2000])
+def test_a_session_full_of_metadata_is_woken_often_and_ends(free: int) -> None:
+    full = Full(free)
+    for number in range(10):
+        full.tell("stop", spoke=True, marked="approval", last_message=f"{number} {'x' * 3990}")
+        assert full.record["runs"][-1]["end"] == "stopped"
+        full.tell("start", **full.process())
+        assert "ended_at" not in full.record["runs"][-1]
+    full.tell("fail", error="e" * LONGEST_MESSAGE)
+
+    record = full.record
+    assert (record["phase"], record["error_count"], record["metadata"]) == ("failed", 1, full.metadata)
+    assert (record["runs"][-1]["run"], record["runs"][-1]["end"]) == (11, "failed")
+    assert len(encode(record)) <= LIMIT
+    told: list[Any] = list(full.store.entries(full.agent_id, "events.jsonl"))
+    assert [entry["run"] for entry in told if entry["kind"] in ("stop", "fail")] == list(range(1, 12))
+    assert told[-1]["detail"] == "e" * LONGEST_MESSAGE
+
+
+def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> None:
+    full = Full(0)
+
+    for asked in (sessions.Update(metadata={"x": "x" * 3000}), sessions.Update(error="e" * 3000)):
+        before = full.record
+        with pytest.raises(TooLarge, match=str(LIMIT - SPARE)):
+            full.update(asked)
+        assert full.record == before
+    with pytest.raises(TooLarge):
+        sessions.finalize(full.store, full.now, full.agent_id, "completed", "s" * 5000)
+
+    sessions.finalize(full.store, full.now, full.agent_id, "completed", "it is done")
+    assert is_final(full.record["phase"])
+
+
+def test_a_creation_leaves_room_for_the_end() -> None:
+    store = MemoryStore()
+    for name, size in (("agent-1", LIMIT - SPARE - 1000), ("agent-2", LIMIT - SPARE)):
+        metadata = {"fill": "x" * size}
+        try:
+            sessions.create(store, START, bytes, "Explore", "general", metadata, name)
+        except TooLarge:
+            assert name == "agent-2"
+    assert [agent_id for agent_id, _ in store.scan()] == ["agent-1"]
+
+
+def test_a_hooks_end_with_more_text_than_there_is_room_for_is_recorded_with_less() -> None:
+    full = Full(0)
+    event = {"kind": "finalize", "at": write_time(full.now), "agent_id": full.agent_id, "outcome": "failed"}
+    full.take_in({**event, "summary": "s" * 100_000, "error": "e" * 100_000})
+
+    record = full.record
+    assert (record["phase"], record["error_count"]) == ("failed", 1)
+    assert record["summary"] == "s" * len(record["summary"])
+    assert record["metadata"] == full.metadata
+
+
+def test_news_of_tools_leaves_room_for_the_end() -> None:
+    full = Full(0)
+    before = full.record
+
+    told = {"kind": "tool", "at": write_time(full.now), "host": "claude-code", "host_session_id": "h" * 36}
+    done = full.take_in({**told, "host_agent_id": "a1b2c3d4e5f6a7b8c", "call": "c", "tool_name": "Read"})
+
+    assert (done.word, full.record) == ("full", before)
