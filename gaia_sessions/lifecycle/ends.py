@@ -25,7 +25,7 @@ from gaia_sessions.shape import FAILED as RUN_FAILED
 from gaia_sessions.stores.journal import EVENTS
 
 from .done import KEYS_DISAGREE, KNOWN, Done
-from .joins import change_joined, entry_of, find_run, is_of_agent, not_joined
+from .joins import change_joined, entry_of, find_run, is_of_agent, is_of_dropped_run, not_joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,16 +63,24 @@ def notify(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     """The main agent is told what became of an agent in the background, maybe for the first time.
 
     An agent may have been woken since: then its delegation tells which stretch is meant. What woke it has
-    a key of its own, which leads nowhere, and then the latest is meant.
+    a key of its own, which leads nowhere, and then the latest is meant. The key of a run that was dropped leads
+    nowhere either, and that is over.
     """
     by_delegation, by_agent = _without(event, "host_agent_id"), _without(event, "tool_use_id")
     found = find_run(store, by_delegation)
     if isinstance(found, Done):
+        if _is_of_dropped_run(store, event, by_agent):
+            return Done(KNOWN)
         return change_joined(store, by_agent, timeout, _News(event, now).notified, _standing)
     run = runs.run_numbered(store.read(found[0]), found[1])
     if run and not is_of_agent(run, event):
         return Done(KEYS_DISAGREE)
     return change_joined(store, by_delegation, timeout, _News(event, now).notified, _standing)
+
+
+def _is_of_dropped_run(store: Store, event: Event, by_agent: Event) -> bool:
+    found = find_run(store, by_agent)
+    return not isinstance(found, Done) and is_of_dropped_run(store, store.read(found[0]), event, "tool_use_id")
 
 
 def message(store: Store, event: Event, now: datetime, timeout: float) -> Done:  # noqa: ARG001  # all take it

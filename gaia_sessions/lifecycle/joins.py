@@ -14,6 +14,7 @@ from gaia_sessions.errors import CorruptSession, SessionNotFound
 from gaia_sessions.events import START
 from gaia_sessions.ids import is_agent_id
 from gaia_sessions.record import has_newer_schema
+from gaia_sessions.stores.journal import EVENTS
 
 from .done import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, Done
 
@@ -34,6 +35,7 @@ LATEST = 0
 """In the place of a run's number: whichever is the latest when the event is applied."""
 
 _ENDING = ("end", "detail")
+_KEYS_OF_RUNS = ("host_agent_id", "tool_use_id")
 _KEYS = (
     *("host", "host_session_id", "host_agent_id", "tool_use_id", "tool_name", "call"),
     *("outcome", "interrupted", "background", "again"),
@@ -161,23 +163,40 @@ def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, b
     is no contradiction, since both are of the same agent, and the agent's own id comes first.
     """
     for agent_id, record in _sessions_at_hand(store, event):
-        run = _run_in(record, event)
+        run = _run_in(store, record, event)
         if run and is_of_host(run, event):
             of_agent = "host_agent_id" in event and run.get("host_agent_id") == event["host_agent_id"]
             here = event["host_session_id"] in (run.get("host_session_id"), runs.conversation_of(run))
             yield agent_id, run["run"], of_agent, not of_agent and _contradicts(run, event), here
 
 
-def _run_in(record: Record, event: Event) -> Run | None:
+def _run_in(store: Store, record: Record, event: Event) -> Run | None:
     host_session_id = event["host_session_id"]
     run = None
     if "host_agent_id" in event:
         run = runs.run_of_agent(record, host_session_id, event["host_agent_id"])
     if run is None and "tool_use_id" in event:
         run = runs.run_of_delegation(record, host_session_id, event["tool_use_id"])
-    if run is None and record["agent_id"] in (event.get("marked_id"), event.get("told_id")):
+    named = record["agent_id"] in (event.get("marked_id"), event.get("told_id"))
+    if run is None and named and not is_of_dropped_run(store, record, event, *_KEYS_OF_RUNS):
         run = runs.unended_run_of_host(record, host_session_id)
     return run
+
+
+def is_of_dropped_run(store: Store, record: Record, event: Event, *keys: str) -> bool:
+    """Whether by one of ``keys`` the event is of a run that ``record`` does not have any more: its journal knows.
+
+    Such news says nothing about the runs that are left, whatever else would lead to them.
+    """
+    if "runs_dropped" not in record:
+        return False
+    told = {(key, event[key]) for key in keys if key in event}  # type: ignore[literal-required]
+    there = {run["run"] for run in record.get("runs", ())}
+    for entry in store.entries(record["agent_id"], EVENTS):
+        evidence = entry.get("evidence") if isinstance(entry, dict) and entry.get("run") not in there else None
+        if isinstance(evidence, dict) and any(evidence.get(key) == value for key, value in told):
+            return True
+    return False
 
 
 def _contradicts(run: Run, event: Event) -> bool:
