@@ -55,7 +55,7 @@ class Terminal:
     def offered_to(self) -> list[str]:
         """Who was told how to resume, in order: the role of each request to the API that says so."""
         log = [json.loads(line) for line in (self.run / "api" / "api.jsonl").read_text(encoding="utf-8").splitlines()]
-        requests = [(line["role"], self.run / "api" / f"request-{line['n']:03}.json") for line in log if "n" in line]
+        requests = [(line["role"], self.run / "api" / f"request-{line['n']:03}.json") for line in log if "role" in line]
         return [role for role, file in requests if OFFER in file.read_text(encoding="utf-8")]
 
     def offered_before_the_pause(self) -> list[str]:
