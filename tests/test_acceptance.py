@@ -540,7 +540,7 @@ def test_g30_nothing_on_stdin_and_a_host_that_is_not_understood_are_met_with_sil
 )
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_g31_a_stop_ends_the_session_by_its_exit_code(exit_code: int | None, outcome: str, *, wrapped: bool) -> None:
-    agent_id = resting()
+    agent_id = resting(phase="executing")
     told: dict[str, object] = {"agent_id": agent_id, "summary": "said"}
     if exit_code is not None:
         told["exit_code"] = exit_code
@@ -559,6 +559,15 @@ def test_g31_a_stop_ends_the_session_by_its_exit_code(exit_code: int | None, out
     assert (record(agent_id)["phase"], record(agent_id)["summary"]) == (outcome, "said")
 
 
+@pytest.mark.parametrize("told", [{}, {"exit_code": 0}])
+def test_g31_a_stop_that_says_nothing_leaves_a_session_in_approval_to_be_resumed(told: dict[str, object]) -> None:
+    agent_id = resting()
+    before = state_file(agent_id).read_bytes()
+    ended = hook("subagent_stop", {"agent_id": agent_id, **told})
+    assert (ended.code, ended.json["finalized"], ended.json["reason"]) == (0, False, "waits_for_approval")
+    assert (state_file(agent_id).read_bytes(), gaia_sessions.should_resume(agent_id)) == (before, True)
+
+
 def test_g31_a_stop_without_an_id_or_of_an_unknown_one_is_success_and_changes_nothing() -> None:
     agent_id = resting()
     before = state_file(agent_id).read_bytes()
@@ -569,7 +578,7 @@ def test_g31_a_stop_without_an_id_or_of_an_unknown_one_is_success_and_changes_no
 
 
 def test_g32_a_stop_told_twice_is_one_and_texts_are_not_searched_for_errors() -> None:
-    agent_id = resting()
+    agent_id = resting(phase="executing")
     told = {"agent_id": agent_id, "summary": "0 errors found, none failed"}
     answers = [hook("subagent_stop", told).json]
     before = state_file(agent_id).read_bytes()
@@ -591,7 +600,7 @@ def test_g33_hooks_and_commands_in_any_folder_of_a_project_see_the_same_sessions
     assert gaia("update", agent_id, "--phase", "approval").code == 0
     assert hook("pre_delegate", {"agent_id": agent_id}).json["reason"] == "session_resumable"
     monkeypatch.chdir(top)
-    assert hook("subagent_stop", {"agent_id": agent_id}).json["finalized"] is True
+    assert hook("subagent_stop", {"agent_id": agent_id, "outcome": "completed"}).json["finalized"] is True
     assert sorted(str(path.relative_to(top)) for path in top.rglob("state.json")) == [
         f".claude/session/{agent_id}/state.json"
     ]

@@ -50,6 +50,7 @@ STOP: dict[str, Any] = {
     "unkeyed": True,
     "recurring": True,
     "unannounced": True,
+    "assumed": True,
 }
 
 TEXTS = [
@@ -77,7 +78,7 @@ TEXTS = [
 
 FLAGS = [
     *("background", "spoke", "again", "launch", "interrupted", "writes"),
-    *("worked", "unkeyed", "recurring", "unannounced"),
+    *("worked", "unkeyed", "recurring", "unannounced", "assumed"),
 ]
 LISTS = ["resume", "mentioned", "running"]
 KINDS_IN_WORDS = (

@@ -71,7 +71,10 @@ def pre_delegate(asked: Asked, desk: Desk) -> Answer:
 
 
 def subagent_stop(asked: Asked, desk: Desk) -> Answer:
-    """Finalizes the session ``agent_id``: ``outcome`` if given, else by ``exit_code``, where none means completed."""
+    """Finalizes the session ``agent_id``: ``outcome`` if given, else by ``exit_code``, where none means completed.
+
+    One in ``approval`` is finalized only by an outcome or a failing exit code.
+    """
     told = asked.get("task_info", asked)
     if not isinstance(told, dict):
         raise InvalidInput("an object is wanted", "task_info")
@@ -86,7 +89,13 @@ def subagent_stop(asked: Asked, desk: Desk) -> Answer:
         done = news.take_in(desk.store, event, desk.now, desk.config, desk.timeout).word
     except SessionNotFound as missing:
         return {"finalized": False, "agent_id": agent_id, "outcome": None, "reason": missing.code}
-    return {"finalized": done == "finalized", "agent_id": agent_id, "outcome": event["outcome"], "reason": done}
+    holds = done == "finalized" or "assumed" not in event  # an assumed one may still be set aside
+    return {
+        "finalized": done == "finalized",
+        "agent_id": agent_id,
+        "outcome": event["outcome"] if holds else None,
+        "reason": done,
+    }
 
 
 def say(hook: str, answer: Answer, asked: Asked | None) -> None:
@@ -158,6 +167,8 @@ def _create(desk: Desk, agent_name: str | None, metadata: Json, agent_id: str | 
 
 def _ending(agent_id: str, told: Asked, now: datetime) -> Event:
     event: Event = {"kind": "finalize", "at": write_time(now), "agent_id": agent_id, "outcome": _outcome(told)}
+    if told.get("outcome") is None and event["outcome"] == COMPLETED:
+        event["assumed"] = True
     for key in _ENDING_TEXTS:
         value = _optional_text(told, key)
         if value is not None:

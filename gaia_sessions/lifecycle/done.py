@@ -15,6 +15,9 @@ NOT_JOINED = "not_joined"
 BUSY = "busy"
 """Somebody held what had to be changed."""
 
+WAITS_FOR_APPROVAL = "waits_for_approval"
+"""A stop that did not say how the work ended met a session in ``approval``, and left it as it was."""
+
 NO_KEY = "no_key"
 KEYS_DISAGREE = "keys_disagree"
 KNOWN = "known"

@@ -33,7 +33,7 @@ from gaia_sessions.events import (
 )
 from gaia_sessions.shape import LONGEST_MESSAGE
 
-from .done import BUSY, DEFERRED, NO_KEY, NOT_JOINED, Done
+from .done import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, Done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,13 +184,17 @@ def _with_key(event: Event) -> Event:
 
 
 def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+    from gaia_sessions.phases import is_final
+
     from . import sessions
+
+    finalize = sessions.finalize_unless_waiting if event.get("assumed") else sessions.finalize
 
     def finalized(longest: int | None) -> Done:
         told = (event.get("summary"), event.get("error"))
         summary, error = (None if text is None or longest == 0 else text[:longest] for text in told)
-        ending = (event["agent_id"], event["outcome"], summary, error)
-        return Done("finalized", record=sessions.finalize(store, now, *ending, timeout=timeout))
+        record = finalize(store, now, event["agent_id"], event["outcome"], summary, error, timeout=timeout)
+        return Done("finalized" if is_final(record["phase"]) else WAITS_FOR_APPROVAL, record=record)
 
     for longest in _SHORTER:
         try:

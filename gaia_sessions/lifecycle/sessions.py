@@ -10,7 +10,7 @@ from gaia_sessions.checks import count_from, flag, text
 from gaia_sessions.clock import write_time
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.ids import check_agent_id, new_agent_id
-from gaia_sessions.phases import check_outcome, check_phase, is_final
+from gaia_sessions.phases import APPROVAL, check_outcome, check_phase, is_final
 from gaia_sessions.record import new_record
 from gaia_sessions.retention import SPARE
 from gaia_sessions.runs import reported
@@ -20,6 +20,7 @@ from .beginning import create_under_new_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.shape import Record
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
     from .beginning import Chance
+
+    Rule = Callable[[Record], Record]
 
 
 class Update:
@@ -134,16 +137,40 @@ def finalize(
 
     Raises ``TooLarge`` for ``summary`` and ``error`` that do not fit; without them there is always room.
     """
+    return store.change(
+        agent_id, _ending(outcome, summary, error, now), timeout=timeout, spare=_spare_for(summary, error)
+    )
+
+
+def finalize_unless_waiting(
+    store: Store,
+    now: datetime,
+    agent_id: str,
+    outcome: str,
+    summary: str | None,
+    error: str | None,
+    *,
+    timeout: float | None,
+) -> Record:
+    """The same, but a session in ``approval`` is left as it is."""
+    ending = _ending(outcome, summary, error, now)
+
+    def rule(record: Record) -> Record:
+        return record if record["phase"] == APPROVAL else ending(record)
+
+    return store.change(agent_id, rule, timeout=timeout, spare=_spare_for(summary, error))
+
+
+def _ending(outcome: str, summary: str | None, error: str | None, now: datetime) -> Rule:
     check_outcome(outcome)
     asked = Update(outcome, error=error)
     told = _checked_text(summary, "summary")
+    return lambda record: record if record["phase"] == outcome else _finalized(record, asked, told, now)
 
-    def rule(record: Record) -> Record:
-        return record if record["phase"] == outcome else _finalized(record, asked, told, now)
 
-    texts = (told or "", error or "")
-    spare = SPARE if sum(map(len, texts)) > LONGEST_MESSAGE else 0
-    return store.change(agent_id, rule, timeout=timeout, spare=spare)
+def _spare_for(*texts: str | None) -> int:
+    """An end in few words always fits."""
+    return SPARE if sum(len(text or "") for text in texts) > LONGEST_MESSAGE else 0
 
 
 def _updated(record: Record, asked: Update, now: datetime) -> Record:

@@ -45,7 +45,7 @@ def hooks(folder: str) -> Iterator[Finding]:
             host.start("pre_delegate, delegation, created", "created", host.new_delegation),
             host.start("pre_delegate, delegation, known", "known", host.known_delegation),
             host.start("pre_delegate, a tool that is not ours", "not_ours", host.other_tool),
-            host.start("subagent_stop, direct, finalized", "finalized", lambda: _direct(sessions(utc_now()))),
+            host.start("subagent_stop, direct, finalized", "finalized", lambda: _ended(sessions(utc_now()))),
             host.start("subagent_stop, stop, finalized", "finalized", host.stop),
         ),
     )
@@ -112,6 +112,10 @@ def _begins_with(expected: str, printed: bytes) -> None:
 
 def _direct(agent_id: str) -> bytes:
     return json.dumps({"agent_name": samples.AGENT, "agent_id": agent_id}).encode()
+
+
+def _ended(agent_id: str) -> bytes:
+    return json.dumps({"agent_id": agent_id, "outcome": "completed"}).encode()
 
 
 class Host:

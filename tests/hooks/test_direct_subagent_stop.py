@@ -82,6 +82,76 @@ def test_the_whole_record_of_an_end_with_a_summary_and_an_error(host: Host, work
     }
 
 
+@pytest.fixture
+def pausing(host: Host) -> str:
+    """A session that waits for an approval."""
+    agent_id = gaia_sessions.create_session("Explore", agent_id="agent-123", root=str(host.root))
+    gaia_sessions.update_state(agent_id, "approval", root=str(host.root))
+    return agent_id
+
+
+SAYS_NOTHING: list[dict[str, object]] = [
+    {},
+    {"exit_code": 0},
+    {"outcome": None},
+    {"outcome": None, "exit_code": 0, "summary": "All done", "error": "failed"},
+]
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["plain", "under task_info"])
+@pytest.mark.parametrize("told", SAYS_NOTHING)
+def test_a_stop_that_does_not_say_how_the_work_ended_leaves_a_session_in_approval_as_it_is(
+    host: Host, pausing: str, told: dict[str, object], *, nested: bool
+) -> None:
+    asked: dict[str, object] = {"agent_id": pausing, **told}
+    if nested:
+        asked = {"task_info": asked}
+    before = host.tree(host.root)
+
+    answer = host.ask("subagent_stop", asked)
+
+    assert answer == {
+        "finalized": False,
+        "agent_id": pausing,
+        "outcome": None,
+        "reason": "waits_for_approval",
+        "original_context": asked,
+    }
+    assert host.tree(host.root) == before
+    assert host.log("subagent_stop")[-1]["decision"] == "waits_for_approval"
+
+
+SAYS_HOW: list[tuple[dict[str, object], str]] = [
+    ({"outcome": "completed"}, "completed"),
+    ({"outcome": "completed", "exit_code": 0}, "completed"),
+    ({"outcome": "abandoned"}, "abandoned"),
+    ({"outcome": "failed"}, "failed"),
+    ({"exit_code": 1}, "failed"),
+    ({"outcome": "completed", "exit_code": 1}, "completed"),
+]
+
+
+@pytest.mark.parametrize(("told", "outcome"), SAYS_HOW)
+def test_a_session_in_approval_ends_by_an_explicit_outcome_or_a_failing_exit_code(
+    host: Host, pausing: str, told: dict[str, object], outcome: str
+) -> None:
+    answer = host.ask("subagent_stop", {"agent_id": pausing, **told})
+
+    assert (answer["finalized"], answer["outcome"], answer["reason"]) == (True, outcome, "finalized")
+    assert host.record()["phase"] == outcome
+
+
+@pytest.mark.parametrize("phase", ["initializing", "investigating", "planning", "executing", "validating"])
+def test_in_every_other_phase_a_stop_that_says_nothing_completes_the_session(host: Host, phase: str) -> None:
+    agent_id = gaia_sessions.create_session(root=str(host.root))
+    if phase != "initializing":
+        gaia_sessions.update_state(agent_id, phase, root=str(host.root))
+
+    assert host.ask("subagent_stop", {"agent_id": agent_id})["finalized"] is True
+
+    assert host.record()["phase"] == "completed"
+
+
 @pytest.mark.parametrize("told", [{"exit_code": 1}, {"outcome": "failed", "summary": "told later", "error": "again"}])
 def test_stopping_twice_is_a_success_that_changes_nothing(host: Host, working: str, told: dict[str, object]) -> None:
     host.ask("subagent_stop", {"agent_id": working, "exit_code": 1, "summary": "first", "error": "first"})

@@ -244,6 +244,44 @@ def test_ends_of_one_session_are_applied_in_the_order_in_which_they_came(host: H
     assert host.deferred() == []
 
 
+WAITING_STOPS: dict[str, tuple[dict[str, object], str | None, str, str, str]] = {
+    "in approval meanwhile": ({}, None, "approval", "approval", "waits_for_approval"),
+    "at work again meanwhile": ({"exit_code": 0}, None, "executing", "completed", "finalized"),
+    "failed": ({"exit_code": 1}, "failed", "approval", "failed", "finalized"),
+    "with an outcome": ({"outcome": "completed"}, "completed", "approval", "completed", "finalized"),
+}
+
+
+@pytest.mark.parametrize(("told", "outcome", "meanwhile", "phase", "word"), WAITING_STOPS.values(), ids=WAITING_STOPS)
+def test_a_direct_stop_that_waits_is_judged_by_the_phase_in_which_it_finds_the_session(
+    host: Host, told: dict[str, object], outcome: str | None, meanwhile: str, phase: str, word: str
+) -> None:
+    agent_id = gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
+    gaia_sessions.update_state(agent_id, "planning", root=str(host.root))
+    with host.held(agent_id):
+        answer = host.ask("subagent_stop", {"agent_id": agent_id, **told})
+    [file] = host.waiting()
+    host.edit(agent_id, phase=meanwhile)
+
+    host.run("pre_delegate", host.delegation())
+
+    assert (answer["finalized"], answer["outcome"], answer["reason"]) == (False, outcome, "deferred")
+    assert (host.records()[agent_id]["phase"], host.deferred()) == (phase, [])
+    assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} {word}"]
+
+
+def test_a_direct_stop_that_waits_since_an_earlier_version_ends_the_session_as_it_says(host: Host) -> None:
+    gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
+    gaia_sessions.update_state("agent-1", "approval", root=str(host.root))
+    event = {"kind": "finalize", "at": host.ago(minutes=5), "agent_id": "agent-1", "outcome": "completed"}
+    (host.root / ".inbox").mkdir(exist_ok=True)
+    (host.root / ".inbox" / "20260108-180530-000000-00000000.json").write_text(json.dumps(event), encoding="utf-8")
+
+    host.run("pre_delegate", host.delegation())
+
+    assert (host.records()["agent-1"]["phase"], host.deferred()) == ("completed", [])
+
+
 def test_what_the_system_refuses_for_now_is_not_dropped(host: Host) -> None:
     agent_id = host.delegate()
     with host.held(agent_id):
