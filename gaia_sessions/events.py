@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         kind: one of ``KINDS``. at: when we heard of it. host_agent_id, tool_use_id, parent_host_agent_id:
         the host's own keys. key_file, key_name: where the host will have noted the ``tool_use_id``.
         host_process: the process that runs the agents. resume: the sessions that a delegation asks for in
-        our own words, each once; mentioned: the ids found elsewhere in it. marked, marked_id: what the
+        our own words, as often as it asks; mentioned: the other ones that it names. marked, marked_id: what the
         last line of ``last_message`` says in our own words; told_id: the session that our words in the
         agent's own first message name. spoke: there was a last message, kept or not; of a failure, that
         the agent itself told it. again: the agent had been kept going after an earlier stop. launch: the

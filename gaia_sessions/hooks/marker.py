@@ -2,13 +2,17 @@
 
 ``[gaia-sessions: approval] why``, as the last line of an agent's last message, says why it stops;
 ``[gaia-sessions: resume ID]``, as a line of a delegation, asks to go on with a session. Owns reading
-them; nothing else in a text is ever read for meaning.
+them, and which sessions a text names besides; nothing else in it is ever read for meaning.
 """
 
 from __future__ import annotations
 
 from gaia_sessions.ids import is_agent_id
 from gaia_sessions.phases import FAILED, RESUMABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 OPENING = "[gaia-sessions:"
 RESUME = "resume"
@@ -19,8 +23,15 @@ QUOTED = "| "
 
 _MOST_MENTIONS = 20
 _DECORATION = " \t\r*_>`"
+_EMPHASIS = " \t*_`"
 _FENCE = "~~~"
-_GENERATED = r"(?<![\w.-])agent-\d{8}-\d{6}-[0-9a-f]{8}(?![\w-])"
+_LEAD_INS = frozenset(["continue", "resume", "proceed", "approved", "now", "then", "please", "and"])
+_LONGEST_LEAD_IN = 3
+_GENERATED = "agent-"
+_LENGTHS = (8, 6, 8)
+"""Of the parts of a generated id: the day, the time, and what is random."""
+
+_HEXADECIMAL = frozenset("0123456789abcdef")
 
 
 def read_marker(message: str) -> tuple[str | None, str | None]:
@@ -39,26 +50,53 @@ def read_why(message: str) -> str:
 
 
 def read_requests(text: str) -> list[str]:
-    """The sessions that lines of ``text`` ask to resume, each once."""
+    """The sessions that lines of ``text`` ask to resume, as often as they ask.
+
+    Such a line holds the request and nothing else but a list marker, emphasis, backticks and a lead-in; any other
+    quotes it.
+    """
     if OPENING not in text.casefold():
         return []
-    requests = (_words(line.strip(_DECORATION), whole=True) for line in text.split("\n"))
-    return list(dict.fromkeys(words[1] for words in requests if _asks(words)))
+    from .quoting import said_lines
+
+    requested = (_requested(line) for line in said_lines(text) if "[" in line)
+    return [agent_id for agent_id in requested if agent_id]
 
 
 def read_mentions(text: str) -> list[str]:
-    """The ids of the generated form in ``text`` outside our own lines, each once; none if it is a list of them."""
-    lines = [line for line in text.split("\n") if "agent-" in line and _is_foreign(line)]
-    if not lines:
-        return []
-    import re  # costs a hook as much as all the rest
+    """The first sessions that ``text`` names: by an id of the generated form, or by the line, wherever it stands."""
+    found: dict[str, None] = {}
+    for agent_id in _named(text):
+        found[agent_id] = None
+        if len(found) == _MOST_MENTIONS:
+            break
+    return list(found)
 
-    found = list(dict.fromkeys(named for line in lines for named in re.findall(_GENERATED, line, re.ASCII)))
-    return found if len(found) <= _MOST_MENTIONS else []
+
+def _named(text: str) -> Iterator[str]:
+    if OPENING in text.casefold():
+        yield from filter(None, (_asked(f"[{piece}") for piece in text.split("[")[1:] if piece[:1] in ("g", "G")))
+    before, *pieces = text.split(_GENERATED)
+    for piece in pieces:
+        if piece[:1].isdigit() and not _is_of_word(before[-1:], "_.-"):
+            named = _generated(piece)
+            if named and not _is_of_word(piece[len(named) :][:1], "_-"):
+                yield _GENERATED + named
+        before = piece or "-"
 
 
-def _is_foreign(line: str) -> bool:
-    return OPENING not in line.casefold() and not line.startswith(QUOTED)
+def _generated(piece: str) -> str:
+    """The rest of a generated id that ``piece`` begins with."""
+    rest = piece[: sum(_LENGTHS) + len(_LENGTHS) - 1]
+    day, _, time = rest.partition("-")
+    time, _, chance = time.partition("-")
+    lengths = (len(day), len(time), len(chance))
+    sound = rest.isascii() and (day + time).isdigit() and _HEXADECIMAL.issuperset(chance)
+    return rest if sound and lengths == _LENGTHS else ""
+
+
+def _is_of_word(sign: str, others: str) -> bool:
+    return sign.isalnum() or (sign != "" and sign in others)
 
 
 def read_briefed(text: str) -> str | None:
@@ -68,8 +106,31 @@ def read_briefed(text: str) -> str | None:
     return named if is_agent_id(named) else None
 
 
-def _asks(words: list[str]) -> bool:
-    return len(words) == 2 and words[0].casefold() == RESUME and is_agent_id(words[1])  # noqa: PLR2004  # verb, id
+def _requested(line: str) -> str | None:
+    """The session that ``line`` asks for, if it says nothing else."""
+    lead, _, rest = line.partition("[")
+    inside, closed, after = rest.partition("]")
+    alone = line.isascii() and not after.strip(_EMPHASIS) and _is_lead_in(lead)
+    return _asked(f"[{inside}]") if alone and closed else None
+
+
+def _is_lead_in(lead: str) -> bool:
+    """Whether ``lead`` is nothing but a list marker, emphasis, and a few words that ask to go on, with a colon."""
+    from .quoting import without_list_marker
+
+    told = without_list_marker(lead).strip(_EMPHASIS)
+    if not told:
+        return True
+    words = [word.strip(_EMPHASIS + ",") for word in told[:-1].casefold().split()]
+    known = " ".join(words).replace("go on", "resume").split()
+    return told[-1] == ":" and 0 < len(words) <= _LONGEST_LEAD_IN and _LEAD_INS.issuperset(known)
+
+
+def _asked(line: str) -> str | None:
+    """The session that our words ask for with which ``line`` begins."""
+    words = _words(line)
+    asks = len(words) == 2 and words[0].casefold() == RESUME and is_agent_id(words[1])  # noqa: PLR2004  # verb, id
+    return words[1] if asks else None
 
 
 def _last_line(message: str) -> str:
@@ -78,9 +139,8 @@ def _last_line(message: str) -> str:
     return next((line for line in lines if line and line != _FENCE), "")
 
 
-def _words(line: str, *, whole: bool = False) -> list[str]:
-    """The words in the brackets, if the line begins with them; with ``whole`` it must be nothing else."""
-    if not line.casefold().startswith(OPENING) or "]" not in line:
+def _words(line: str) -> list[str]:
+    """The words in the brackets, if the line begins with them."""
+    if line[: len(OPENING)].casefold() != OPENING or "]" not in line:
         return []
-    inside, _, after = line[len(OPENING) :].partition("]")
-    return [] if whole and after.strip() else inside.split()
+    return line[len(OPENING) :].partition("]")[0].split()

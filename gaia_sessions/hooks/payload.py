@@ -87,12 +87,15 @@ class Told:
     def delegation(self, prompt: Json, description: Json, **keys: object) -> Event:
         """A delegation begins; ``keys`` are what else the host told of it.
 
-        What asks for a resume is read from ``prompt`` and ``description``; the prompt itself is not kept.
+        What asks for a resume is read from ``prompt`` and from ``description``; the prompt itself is not kept.
         """
         from .marker import read_mentions, read_requests
 
-        words = f"{prompt}\n{description}"
-        asked = {"resume": read_requests(words) or None, "mentioned": read_mentions(words) or None}
+        texts = [text for text in (prompt, description) if isinstance(text, str)]
+        resume = [agent_id for text in texts for agent_id in read_requests(text)]
+        named = dict.fromkeys(agent_id for text in texts for agent_id in read_mentions(text))
+        mentioned = [agent_id for agent_id in named if agent_id not in resume]
+        asked = {"resume": resume or None, "mentioned": mentioned or None}
         return self.event(events.DELEGATE, purpose=self.purpose(description), **asked, **keys)
 
     def failure(self, error: str, **keys: object) -> Event:

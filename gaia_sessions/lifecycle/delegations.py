@@ -57,20 +57,10 @@ def delegate(store: Store, event: Event, now: datetime, chance: Chance, config: 
         known = session_of_delegation(store, event)
         if known and not _comes_again(known, event):
             return _known(store, known, key, now, config.limits)
-        asked = requested(store, event)
-        if asked is None:
-            several = SEVERAL if len(event.get("resume", [])) > 1 else None
-            return _begun(store, event, now, chance, None, refused=several)
-        return _resumed(store, event, now, chance, config.limits, timeout, asked)
-
-
-def requested(store: Store, event: Event) -> str | None:
-    """The session that the delegation asks for: in our own words, or by the one id in it that fits; one, or none."""
-    resume = event.get("resume", [])
-    if resume:
-        return resume[0] if len(resume) == 1 else None
-    fitting = [agent_id for agent_id in event.get("mentioned", []) if _is_of_kind(store, agent_id, event["agent_name"])]
-    return fitting[0] if len(fitting) == 1 else None
+        asked = event.get("resume", [])
+        if len(asked) == 1:  # a request is a consent, so it must be the only one
+            return _resumed(store, event, now, chance, config.limits, timeout, asked[0])
+        return _begun(store, event, now, chance, None, refused=SEVERAL if asked else None)
 
 
 def session_of_delegation(store: Store, event: Event) -> Record | None:
@@ -182,8 +172,3 @@ def keys_of_run(event: Event) -> Run:
 def _before(record: Record, run: Run) -> Record:
     """The session as it stood when ``run`` was claimed, as far as its runs go."""
     return {**record, "runs": [earlier for earlier in record["runs"] if earlier["run"] < run["run"]]}
-
-
-def _is_of_kind(store: Store, agent_id: str, agent_name: str) -> bool:
-    record = readable(store, agent_id)
-    return record is not None and record["agent_name"] == agent_name

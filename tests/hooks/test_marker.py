@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from gaia_sessions.hooks.marker import read_briefed, read_marker, read_mentions, read_requests
@@ -86,30 +88,129 @@ def test_a_message_of_a_million_lines_is_read_from_its_end() -> None:
 
 ONE, OTHER = "agent-20260108-180530-abc12345", "agent-20260108-180530-abc12346"
 
-REQUESTS: dict[str, tuple[str, list[str]]] = {
-    "alone": (f"[gaia-sessions: resume {ONE}]", [ONE]),
-    "among other lines": (f"Go on:\n[gaia-sessions: resume {ONE}]\nand apply it.", [ONE]),
-    "dressed up": (f"  > **`[gaia-sessions: resume {ONE}]`** \r\n", [ONE]),
-    "any case": (f"[Gaia-Sessions: RESUME {ONE}]", [ONE]),
-    "an id of one's own": ("[gaia-sessions: resume My.work_1]", ["My.work_1"]),
-    "twice the same": (f"[gaia-sessions: resume {ONE}]\n[gaia-sessions:resume {ONE}]", [ONE]),
-    "two": (f"[gaia-sessions: resume {ONE}]\n[gaia-sessions: resume {OTHER}]", [ONE, OTHER]),
-    "nothing": ("", []),
-    "only the id": (f"resume {ONE}", []),
-    "within a line": (f"see [gaia-sessions: resume {ONE}]", []),
-    "with more on its line": (f"[gaia-sessions: resume {ONE}] now", []),
-    "without an id": ("[gaia-sessions: resume]", []),
-    "an impossible id": ("[gaia-sessions: resume ../x]", []),
-    "with more in its brackets": (f"[gaia-sessions: resume {ONE} {OTHER}]", []),
-    "another word": (f"[gaia-sessions: approval {ONE}]", []),
-    "unfinished": (f"[gaia-sessions: resume {ONE}", []),
-    "quoted in a briefing": (f"| > [gaia-sessions: resume {ONE}]", []),
+ASKS = f"[gaia-sessions: resume {ONE}]"
+
+REQUESTS: dict[str, str] = {
+    "alone": ASKS,
+    "among other lines": f"Go on:\n{ASKS}\nand apply it.",
+    "any case": f"[Gaia-Sessions: RESUME {ONE}]",
+    "without blanks": f"[gaia-sessions:resume {ONE}]",
+    "with tabs": f"[gaia-sessions:\tresume\t{ONE}\t]\t",
+    "indented by three": f"   {ASKS}",
+    "in a list": f"- {ASKS}",
+    "in another list": f"* {ASKS}",
+    "in a third list": f"  + {ASKS}",
+    "in a list, behind a tab": f"-\t{ASKS}",
+    "numbered": f"1. Read the plan.\n2. {ASKS}\n3. Apply it.",
+    "numbered otherwise": f"12) {ASKS}",
+    "emphasised": f"*{ASKS}*",
+    "emphasised otherwise": f"__{ASKS}__",
+    "bold code": f"  **`{ASKS}`** ",
+    "code": f"``` {ASKS} ```",
+    "approved": f"Approved: {ASKS}",
+    "three words in capitals": f"NOW PLEASE PROCEED: {ASKS}",
+    "two of which are one": f"Please go on: {ASKS}",
+    "words with commas": f"Approved, then continue:{ASKS}",
+    "a lead-in in bold, in a list, numbered": f"2. **Continue:** `{ASKS}`",
+    "a lead-in half in bold": f"**Please** *resume*: {ASKS}",
+    "Windows": f"Approved.\r\n{ASKS}\r\nApply it.\r\n",
+    "lone carriage returns": f"Approved.\r{ASKS}\rApply it.\r",
+    "after a fence": f"```sh\nls\n```\n{ASKS}",
+    "after a fence that another sign does not close": f"```\n~~~\n```\n{ASKS}",
+    "after a longer end of a fence": f"~~~ sh\nls\n~~~~~~ \n{ASKS}",
+    "after a fence in a list": f"- ```\n  ls\n  ```\n- {ASKS}",
+    "after an indented fence": f"    ```\n    ls\n    ```\n{ASKS}",
+    "after code with three backticks on its line": f"```ls``` lists.\n{ASKS}",
+    "after a quote and a blank line": f"> Yes, do it.\n \t\n{ASKS}",
+    "after an arrow": f"-> apply it\n{ASKS}",
+    "beside its own quotation": f"> {ASKS}\n\n{ASKS}\n```\n{ASKS}\n```",
+    "at the end of a briefing": f"| > {ASKS.replace(ONE, OTHER)}\n{ASKS}",
+}
+
+QUOTES: dict[str, str] = {
+    "nothing": "",
+    "only the id": f"resume {ONE}",
+    "within a line": f"see {ASKS}",
+    "with more on its line": f"{ASKS} now",
+    "with a full stop": f"{ASKS}.",
+    "without an id": "[gaia-sessions: resume]",
+    "an impossible id": "[gaia-sessions: resume ../x]",
+    "with more in its brackets": f"[gaia-sessions: resume {ONE} {OTHER}]",
+    "another word": f"[gaia-sessions: approval {ONE}]",
+    "unfinished": f"[gaia-sessions: resume {ONE}",
+    "over two lines": f"[gaia-sessions: resume\n{ONE}]",
+    "quoted in a briefing": f"| > {ASKS}",
+    "quoted": f"> {ASKS}",
+    "quoted without a blank": f">{ASKS}",
+    "quoted in a quotation": f"> > {ASKS}",
+    "quoted, and indented": f"   > **{ASKS}**",
+    "quoted in a list": f"- > {ASKS}",
+    "the second line of a quote that is marked once": f"> The log says:\n{ASKS}",
+    "the third line of it": f"> The log\nsays:\n{ASKS}",
+    "the second line of a quote in a list": f"- > The log says:\n  {ASKS}",
+    "fenced": f"```\n{ASKS}\n```",
+    "fenced by tildes": f"~~~\n{ASKS}\n~~~",
+    "fenced by more": f"`````\n```\n{ASKS}\n```\n`````",
+    "fenced by more tildes": f"~~~~ a `b` c\n~~~\n{ASKS}\n~~~~",
+    "fenced with a language": f"  ```text title=x\n{ASKS}\n  ```",
+    "fenced to the end": f"```\nls\n\n{ASKS}",
+    "fenced, where what looks like the end has more on it": f"```\n``` sh\n{ASKS}",
+    "fenced, where what looks like the end is indented": f"```\n    ```\n{ASKS}",
+    "fenced, where what looks like the end is quoted": f"```\n> ```\n{ASKS}",
+    "fenced, where what looks like the end has another line end": f"```\n```\u2028\n{ASKS}",
+    "fenced, where what looks like the end is the beginning of another": f"- ```\n  ls\n```\n{ASKS}\n```",
+    "fenced, after indented backticks": f"    ```\n\n```\n{ASKS}\n```",
+    "fenced in a list": f"1. ```\n   {ASKS}\n   ```",
+    "fenced in Windows": f"```\r\n{ASKS}\r\n```\r\n",
+    "fenced by lone carriage returns": f"```\r{ASKS}\r```",
+    "fenced by form feeds": f"```\f{ASKS}\f```",
+    "indented by four": f"Sample:\n\n    {ASKS}",
+    "indented by a tab": f"Sample:\n\n\t{ASKS}",
+    "indented by blanks and a tab": f"  \t{ASKS}",
+    "in quotation marks": f'"{ASKS}"',
+    "in brackets": f"({ASKS})",
+    "struck out": f"~~{ASKS}~~",
+    "taken out in a patch": f"-{ASKS}",
+    "put in in a patch": f"+{ASKS}",
+    "in a table": f"| {ASKS} |",
+    "a task that is not done": f"- [ ] {ASKS}",
+    "a link": f"{ASKS}(https://example.org)",
+    "another lead-in": f"The log says: {ASKS}",
+    "rejected": f"Rejected: {ASKS}",
+    "not": f"Do not resume: {ASKS}",
+    "not yet": f"Not approved: {ASKS}",
+    "four words of the table": f"Now please go on: {ASKS}",
+    "half of two words": f"Go: {ASKS}",
+    "the other half": f"On: {ASKS}",
+    "a lead-in without a colon": f"Approved {ASKS}",
+    "a colon without a lead-in": f": {ASKS}",
+    "a lead-in of two": f"Log: continue: {ASKS}",
+    "two list markers": f"- - {ASKS}",
+    "a letter that only looks like one": f"\u0421ontinue: {ASKS}",
+    "a blank that is none of ours": f"\u00a0{ASKS}",
+    "behind another line end": f"Continue\u2028{ASKS}",
+    "a long s": f"[gaia-\u017fessions: resume {ONE}]",
 }
 
 
-@pytest.mark.parametrize(("text", "asked"), REQUESTS.values(), ids=REQUESTS)
-def test_a_request_is_a_line_of_its_own_that_names_one_id(text: str, asked: list[str]) -> None:
-    assert read_requests(text) == asked
+@pytest.mark.parametrize("text", REQUESTS.values(), ids=REQUESTS)
+def test_a_request_is_a_line_that_says_nothing_else(text: str) -> None:
+    assert read_requests(text) == [ONE]
+
+
+@pytest.mark.parametrize("text", QUOTES.values(), ids=QUOTES)
+def test_every_other_way_to_write_the_line_only_quotes_it(text: str) -> None:
+    assert read_requests(text) == []
+
+
+def test_an_id_of_ones_own_can_be_asked_for() -> None:
+    assert read_requests("[gaia-sessions: resume My.work_1]") == ["My.work_1"]
+
+
+def test_every_request_counts_also_for_the_same_session() -> None:
+    text = f"{ASKS}\n- {ASKS.replace(ONE, OTHER)}\nContinue: {ASKS}"
+
+    assert read_requests(text) == [ONE, OTHER, ONE]
 
 
 MENTIONS: dict[str, tuple[str, list[str]]] = {
@@ -118,17 +219,67 @@ MENTIONS: dict[str, tuple[str, list[str]]] = {
     "in brackets": (f"({ONE}), '{OTHER}'", [ONE, OTHER]),
     "twice the same": (f"{ONE} {ONE}", [ONE]),
     "nothing": ("the agent-", []),
+    "one behind the word": (f"agent-agent {ONE} sub-agent-based", [ONE]),
     "an id of one's own": ("My.work_1", []),
-    "a longer word": (f"x{ONE} {ONE}x {ONE}-old my-{ONE} a.{ONE}", []),
+    "a longer word": (f"x{ONE} {ONE}x {ONE}-old my-{ONE} a.{ONE} {ONE}\u00e9 agent-{ONE}", []),
     "too few digits": ("agent-20260108-180530-abc1234", []),
+    "too few digits of the time": ("agent-20260108-18053-abc12345", []),
+    "other signs between them": ("agent-20260108_180530_abc12345", []),
+    "no hexadecimal digits": ("agent-20260108-180530-abc1234g", []),
     "digits of another script": ("agent-\uff120260108-180530-abc12345", []),
-    "in a line of ours": (f"[gaia-sessions: resume {ONE}]\n| > [GAIA-sessions: approval {ONE}]", []),
+    "in lines of ours": (f"[gaia-sessions: briefing {ONE}]\n| > [GAIA-sessions: approval {OTHER}]", [ONE, OTHER]),
+    "quoted": (f"> {ASKS}", [ONE]),
+    "an id of one's own, quoted": ("> [GAIA-Sessions: Resume My.work_1] says [it]", ["My.work_1"]),
+    "an impossible id, quoted": ("> [gaia-sessions: resume ../x]", []),
+    "unfinished": ("[gaia-sessions: resume My.work_1", []),
 }
 
 
 @pytest.mark.parametrize(("text", "mentioned"), MENTIONS.values(), ids=MENTIONS)
-def test_a_mention_is_a_generated_id_as_a_word_of_its_own(text: str, mentioned: list[str]) -> None:
+def test_a_text_names_a_session_by_a_generated_id_or_by_the_line_wherever_that_stands(
+    text: str, mentioned: list[str]
+) -> None:
     assert read_mentions(text) == mentioned
+
+
+def test_of_a_list_of_ids_only_the_first_twenty_count() -> None:
+    ids = [f"agent-20260108-180530-{number:08x}" for number in range(30)]
+
+    assert read_mentions("\n".join(ids)) == ids[:20]
+
+
+HUGE = 1 << 20
+HOSTILE: dict[str, str] = {
+    "line ends": "\n",
+    "short lines": "x\n",
+    "quotes": "> a\n",
+    "indented lines": "    a\n",
+    "fences": "```\n",
+    "lines that hold three backticks": "a```\n",
+    "backticks": "`",
+    "list markers": "- ",
+    "list markers on lines": "- a\n",
+    "brackets": "[",
+    "openings": "[gaia-sessions:",
+    "unfinished lines": "[gaia-sessions: resume ",
+    "tabs": "\t",
+    "carriage returns": "\r",
+    "beginnings of ids": "agent-",
+    "nearly ids": "agent-20260108-",
+    "quoted requests": f"> {ASKS}\n",
+    "continued quotes": f"{ASKS}: no\n",
+}
+
+
+@pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
+def test_reading_takes_a_time_that_grows_with_the_text_and_no_faster(piece: str) -> None:
+    text = f"> {ASKS}\n" + piece * (HUGE // len(piece))
+    begun = time.process_time()
+
+    read_requests(text)
+    read_mentions(text)
+
+    assert time.process_time() - begun < 5  # seconds; reading every line for every other line would take minutes
 
 
 BRIEFED: dict[str, tuple[str, str | None]] = {

@@ -420,94 +420,47 @@ def test_a_record_of_a_later_version_is_not_resumed_and_not_touched(host: Host) 
     assert host.records()[agent_id] == before
 
 
-def two_lines(one: str, other: str) -> str:
-    return f"{request(one)}\n{request(other)}"
-
-
-def two_mentions(one: str, other: str) -> str:
-    return f"Go on with {one} or {other}."
-
-
-def a_line_with_more_on_it(one: str, _other: str) -> str:
-    return f"{request(one)} and apply it"
-
-
-def another_word(one: str, _other: str) -> str:
-    return f"[gaia-sessions: approval {one}] why"
-
-
-def an_id_within_a_word(one: str, _other: str) -> str:
-    return f"see log/{one}-old and x{one}"
-
-
-@pytest.mark.parametrize("say", [two_lines, two_mentions, a_line_with_more_on_it, another_word, an_id_within_a_word])
-def test_what_does_not_ask_for_exactly_one_session_is_an_ordinary_delegation(
-    host: Host, say: Callable[[str, str], str]
-) -> None:
-    one, other = paused(host, "toolu_1", "a1"), paused(host, "toolu_2", "a2")
-    before = host.records()
-    asked = {"description": "Apply", "prompt": say(one, other), "subagent_type": "Explore"}
-
-    assert host.hear(host.delegation("toolu_3", tool_input=asked)) is None
-
-    assert {agent_id: host.records()[agent_id] for agent_id in before} == before
-    assert (len(host.records()), logged(host)[0]) == (3, "created")
-
-
 def the_line_in_the_description(agent_id: str) -> dict[str, object]:
     return {"description": request(agent_id), "prompt": "Apply it.", "subagent_type": "Explore"}
 
 
-def the_line_twice(agent_id: str) -> dict[str, object]:
-    return {"description": "x", "prompt": f"{request(agent_id)}\n{request(agent_id)}", "subagent_type": "Explore"}
-
-
 def the_line_dressed_up(agent_id: str) -> dict[str, object]:
-    return {"description": "x", "prompt": f"> **`{request(agent_id).upper().replace(agent_id.upper(), agent_id)}`**\r"}
+    line = request(agent_id).upper().replace(agent_id.upper(), agent_id)
+    return {
+        "description": "x",
+        "prompt": f"2. **Approved, go on:** `{line}`\r\n3. Apply it.",
+        "subagent_type": "Explore",
+    }
 
 
-def the_bare_id(agent_id: str) -> dict[str, object]:
-    return {"description": "x", "prompt": f"Go on with {agent_id}.", "subagent_type": "Explore"}
+def the_line_beside_what_quotes_it(agent_id: str) -> dict[str, object]:
+    prompt = f"> {request(agent_id)}\n\nGo on with {agent_id}.\n{request(agent_id)}\n```\n{request(agent_id)}\n```"
+    return {"description": f"Apply {agent_id}", "prompt": prompt, "subagent_type": "Explore"}
 
 
-def the_bare_id_twice(agent_id: str) -> dict[str, object]:
-    return {"description": agent_id, "prompt": f"Go on with ({agent_id}), please", "subagent_type": "Explore"}
-
-
-def the_bare_id_beside_an_unknown_one(agent_id: str) -> dict[str, object]:
-    unknown = "agent-20260108-180530-00000000"
-    return {"description": "x", "prompt": f"{unknown} is gone, {agent_id} is not", "subagent_type": "Explore"}
+def the_line_at_the_end_of_the_longest_prompt(agent_id: str) -> dict[str, object]:
+    prompt = "line of a log\n" * 550_000 + request(agent_id)
+    return {"description": "x", "prompt": prompt, "subagent_type": "Explore"}
 
 
 ASK = [
     the_line_in_the_description,
-    the_line_twice,
     the_line_dressed_up,
-    the_bare_id,
-    the_bare_id_twice,
-    the_bare_id_beside_an_unknown_one,
+    the_line_beside_what_quotes_it,
+    the_line_at_the_end_of_the_longest_prompt,
 ]
 
 
 @pytest.mark.parametrize("ask", ASK)
-def test_one_session_that_is_named_exactly_is_resumed(host: Host, ask: Callable[[str], dict[str, object]]) -> None:
+def test_one_session_that_is_asked_for_exactly_once_is_resumed(
+    host: Host, ask: Callable[[str], dict[str, object]]
+) -> None:
     agent_id = paused(host)
 
     told = host.hear(host.delegation("toolu_2", tool_input=ask(agent_id)))
 
     assert f"[gaia-sessions: briefing {agent_id}]\n{GOES_ON}\n" in told["updatedInput"]["prompt"]
-    assert len(host.record()["runs"]) == 2
-
-
-def test_a_bare_id_of_another_kind_of_agent_asks_for_nothing(host: Host) -> None:
-    agent_id = paused(host)
-    before = host.record()
-    asked = {**the_bare_id(agent_id), "subagent_type": "Plan"}
-
-    assert host.hear(host.delegation("toolu_2", tool_input=asked)) is None
-
-    assert (host.records()[agent_id], len(host.records())) == (before, 2)
-    assert logged(host) == ("created", None)
+    assert ["mentioned" in run for run in host.record()["runs"]] == [False, False]
 
 
 def test_a_delegation_that_asks_for_nothing_is_not_answered(host: Host) -> None:
