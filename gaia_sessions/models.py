@@ -122,6 +122,9 @@ class Run(_Shape):
     host_process: HostProcess | None = None
     background: bool | None = None
     unannounced: bool | None = Field(default=None, description="Its host tells of no starts.")
+    mentioned: list[str] | None = Field(
+        default=None, description="The sessions that its delegation named without resuming one of them."
+    )
     claimed_at: Time | None = None
     started_at: Time | None = None
     ended_at: Time | None = None

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     class Run(TypedDict, total=False):
         """One stretch in which a host really runs the sub-agent; a key that is not known is absent.
 
-        unannounced: its host tells of no starts, so that none was heard of says nothing.
+        unannounced: its host tells of no starts, so that none was heard of says nothing. mentioned: the sessions
+        that its delegation named without resuming one of them.
         current_host_session_id: the conversation in which news of its agent comes, if no longer ``host_session_id``.
         """
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         host_process: HostProcess
         background: bool
         unannounced: bool
+        mentioned: list[str]
         claimed_at: str
         started_at: str
         ended_at: str
@@ -154,7 +156,13 @@ _run = members(
     dict.fromkeys(_run_texts, text)
     | dict.fromkeys(("claimed_at", "started_at", "ended_at"), time)
     | dict.fromkeys(("background", "unannounced"), flag)
-    | {"host_process": check_process, "end": one_of(ENDS), "reported": _phase, "inferred": _phase},
+    | {
+        "mentioned": each(text),
+        "host_process": check_process,
+        "end": one_of(ENDS),
+        "reported": _phase,
+        "inferred": _phase,
+    },
 )
 
 _each_count = count_from(1)

@@ -46,6 +46,7 @@ RUN: dict[str, Any] = {
     "host_process": PROCESS,
     "background": False,
     "unannounced": True,
+    "mentioned": ["agent-2"],
     "claimed_at": MOMENT,
     "started_at": MOMENT,
     "ended_at": MOMENT,

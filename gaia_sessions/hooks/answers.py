@@ -15,7 +15,7 @@ from .hosts import module_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -78,11 +78,32 @@ def _noted(asked: Answering) -> Answer | None:
 
 def _way_back(asked: Answering) -> Answer | None:
     record = asked.done.record
-    if record is None or not _may_be_resumed(record, asked):
+    if record is None:
         return None
-    from .speech import way_back
+    words = []
+    if _may_be_resumed(record, asked):
+        from .speech import way_back
 
-    return {"additionalContext": way_back(record, asked.config.limits.idle)}
+        words.append(way_back(record, asked.config.limits.idle))
+    if any("mentioned" in run for run in record.get("runs", ())):
+        words += _of_mentioned(record, asked)
+    return {"additionalContext": "\n\n".join(words)} if words else None
+
+
+def _of_mentioned(record: Record, asked: Answering) -> Iterator[str]:
+    """How to resume what the delegation named; what it asked for and does not exist is said, with what there is."""
+    from .mentions import mentioned
+    from .speech import missing, named
+
+    records, unknown = mentioned(asked.store, record, asked.event)
+    paused = [found for found in records if _may_be_resumed(found, asked)]
+    if paused:
+        yield named(paused, asked.config.limits.idle)
+    if unknown:
+        yield missing(unknown)
+        others = _paused(asked)
+        if others:
+            yield str(others["additionalContext"])
 
 
 def _paused(asked: Answering) -> Answer | None:

@@ -23,6 +23,7 @@ LONGEST_BRIEFING = 6000
 LONGEST_NOTE = 1000
 MOST_LINES = 5
 
+_ALONE = "once, alone on its line, outside quotes and code"
 _LONGEST_METADATA = 1500
 _LATEST_MOVES = 10
 _FENCE = "=== gaia-sessions"
@@ -62,9 +63,25 @@ def way_back(record: Record, idle: timedelta) -> str:
     """How, and until when, the work of a paused session can be gone on with."""
     return (
         f"The sub-agent's work is paused ({record['phase']}). To go on with it, delegate to "
-        f"{one_line(record['agent_name'])} again with this line, as a line of its own, in the prompt:\n"
+        f"{one_line(record['agent_name'])} again with this line, {_ALONE}, in the prompt:\n"
         f"{request(record)}\nThis is possible until {_until(record, idle)}."
     )
+
+
+def named(records: list[Record], idle: timedelta) -> str:
+    """That a delegation named these paused sessions and resumed none, and how to do that."""
+    heading = (
+        "This delegation named paused work but did not resume it: new work was begun instead. To go on with the "
+        f"paused work, delegate to its type with its line, {_ALONE}, in the prompt. To resume work in the phase "
+        "approval is to approve it."
+    )
+    return "\n".join([heading, *(f"{request(record)}\n{_standing(record, idle)}" for record in records)])
+
+
+def missing(agent_ids: list[str]) -> str:
+    """That a delegation asked for sessions that do not exist."""
+    ids = ", ".join(agent_ids)
+    return f"This delegation asked to resume {ids}, which does not exist: new work was begun instead."
 
 
 def paused(records: list[Record], idle: timedelta) -> str:
@@ -73,9 +90,7 @@ def paused(records: list[Record], idle: timedelta) -> str:
         return ""
     room = MOST_LINES - 1
     shown = records if len(records) <= room else records[: room - 1]
-    lines = [
-        "Paused sub-agents. To go on with one, delegate to its type with its [...] on a line of its own in the prompt:"
-    ]
+    lines = [f"Paused sub-agents. To go on with one, delegate to its type with its [...], {_ALONE}, in the prompt:"]
     lines += [_paused_line(record, idle) for record in shown]
     if len(shown) < len(records):
         lines.append(f"and {len(records) - len(shown)} more: gaia-sessions list --active-only")
@@ -97,8 +112,12 @@ def request(record: Record) -> str:
 
 
 def _paused_line(record: Record, idle: timedelta) -> str:
+    return f"{request(record)} {_standing(record, idle)}"
+
+
+def _standing(record: Record, idle: timedelta) -> str:
     what = f"{one_line(record['agent_name'], 60)}: {one_line(record['purpose'], 80)}"
-    return f"{request(record)} {what} ({record['phase']}, until {_until(record, idle)})"
+    return f"{what} ({record['phase']}, until {_until(record, idle)})"
 
 
 def _until(record: Record, idle: timedelta) -> str:

@@ -12,7 +12,8 @@ from datetime import timedelta
 from gaia_sessions import runs
 from gaia_sessions.clock import read_time
 from gaia_sessions.errors import CorruptSession, LockTimeout, NewerSchema, SessionNotFound, TooLarge
-from gaia_sessions.ids import new_agent_id
+from gaia_sessions.ids import is_agent_id, new_agent_id
+from gaia_sessions.phases import is_final
 from gaia_sessions.record import new_record
 from gaia_sessions.shape import DENIED, LOST
 
@@ -42,6 +43,9 @@ CLAIM_YIELDS = timedelta(seconds=10)
 """A claim older than this gives way to a new request of the same main session; younger ones run side by side."""
 
 SEVERAL = "several_requests"
+
+MOST_NAMED = 5
+"""So many of the sessions that a delegation names are kept with its run, to tell the main agent of with its report."""
 
 CONTINUED_FOR = frozenset(["phase_not_resumable", "not_ready", "clock_skew", "expired", "too_many_errors"])
 """Reasons for which work is taken up in a new session; for any other the delegation is an ordinary one."""
@@ -158,7 +162,7 @@ def _begun(
     if earlier:
         fresh["continues"] = earlier["agent_id"]
     aliases = (runs.delegation_alias(event["host_session_id"], event["tool_use_id"]),)
-    record = runs.delegated(fresh, keys_of_run(event), now)
+    record = runs.delegated(fresh, {**keys_of_run(event), **({} if earlier else _named(store, event))}, now)
     kept = create_under_new_id(store, record, now, chance, aliases, entry_of(event, 1))
     word = "continued" if earlier else "created"
     return Done(word, record=kept, resumed=earlier, reason=refused if earlier else None, refused=refused)
@@ -172,3 +176,16 @@ def keys_of_run(event: Event) -> Run:
 def _before(record: Record, run: Run) -> Record:
     """The session as it stood when ``run`` was claimed, as far as its runs go."""
     return {**record, "runs": [earlier for earlier in record["runs"] if earlier["run"] < run["run"]]}
+
+
+def _named(store: Store, event: Event) -> Run:
+    """What the run keeps of the sessions that its delegation names: those it asked for, and what else is open."""
+    asked, others = event.get("resume", []), event.get("mentioned", [])
+    named = [*asked, *(agent_id for agent_id in others if _is_open(store, agent_id))]
+    kept = [agent_id for agent_id in dict.fromkeys(named) if is_agent_id(agent_id)][:MOST_NAMED]
+    return {"mentioned": kept} if kept else {}
+
+
+def _is_open(store: Store, agent_id: str) -> bool:
+    record = readable(store, agent_id)
+    return record is not None and not is_final(record["phase"])

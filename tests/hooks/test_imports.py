@@ -57,6 +57,7 @@ WIRED = {"hooks.arguments"}
 FOLLOWING = PASSED_BY | STORE | NEWS | words("endings hooks.claude_tools lifecycle.joins lifecycle.tools tool_use")
 COMMAND = words("readonly shell")
 ASKING = words("hooks.prompts hooks.quoting")
+NAMING = {"hooks.mentions"}
 OTHER = BEGINNING - {"hooks.claude_code", "hooks.agent_files"} | WIRED | {"hooks.both_ends"}
 OPENSSL = words("_blake2 _hashlib hashlib")
 
@@ -230,6 +231,22 @@ def test_a_resume_is_claimed_and_briefed_with_these_and_no_more(host: Host) -> N
     assert host.log("hook")[-1]["decision"] == "claimed"
 
 
+def test_what_a_delegation_names_is_kept_and_told_of_with_these_and_no_more(host: Host) -> None:
+    agent_id = host.work()
+    host.hear(host.ending(message="[gaia-sessions: approval]"))
+    asked = {"description": "x", "prompt": f"Review the plan of {agent_id}", "subagent_type": "Explore"}
+
+    begun = over_the_floor(host, "every_event", host.delegation("toolu_2", tool_input=asked))
+    host.knows("a2", "toolu_2")
+    host.hear(host.ending("a2"))
+    returned = over_the_floor(host, "every_event", host.returning("toolu_2", "a2"))
+
+    assert sorted(begun[0] - BEGINNING) == []
+    assert sorted(returned[0] - (ENDING | DECIDING | NAMING)) == []
+    assert sorted((begun[1] | returned[1]) - STANDARD) == []
+    assert host.log("hook")[-1]["told"] is True
+
+
 def test_the_paused_are_listed_with_these_and_no_more(host: Host) -> None:
     host.work()
     host.hear(host.ending(message="[gaia-sessions: approval]"))
@@ -319,7 +336,7 @@ def test_the_lists_have_no_third_party_and_nothing_that_is_not_there() -> None:
     assert sorted(STANDARD - sys.stdlib_module_names - {f"{package}.{part}" for package, part in PARTS}) == []
     package = Path(gaia_sessions.__file__).parent
     ours = DIRECT | BEGINNING | STARTING | ENDING | TURNING | DECIDING | FINALIZING | FOLLOWING | COMMAND
-    ours |= ASKING
+    ours |= ASKING | NAMING
     missing = [name for name in ours if not _is_module(package, name)]
     assert missing == []
 
