@@ -1,8 +1,8 @@
 """The harness's scripted API, which can also say the lines that our hooks told the agents.
 
 Inside its scripts ``{{resume:N}}`` becomes the N-th line, counted from 0, with which a paused session can be
-gone on with, and ``{{report}}`` the command that a sub-agent was told to report with, as they stand in the
-request: what the client did not pass on cannot be said. Started by the harness like its own, with
+gone on with, ``{{id:N}}`` the id in it, and ``{{report}}`` the command that a sub-agent was told to report with, as
+they stand in the request: what the client did not pass on cannot be said. Started by the harness like its own, with
 ``GAIA_REALCLIENT`` naming where that is.
 """
 
@@ -37,12 +37,17 @@ class Seen(threading.local):
     def filled(self, value: Any) -> Any:
         if isinstance(value, str):
             value = re.sub(r"\{\{resume:(\d+)\}\}", lambda match: self.lines[int(match[1])], value)
+            value = re.sub(r"\{\{id:(\d+)\}\}", lambda match: _id_in(self.lines[int(match[1])]), value)
             return value.replace("{{report}}", self.report)
         if isinstance(value, list):
             return [self.filled(item) for item in value]
         if isinstance(value, dict):
             return {key: self.filled(item) for key, item in value.items()}
         return value
+
+
+def _id_in(line: str) -> str:
+    return line.rsplit(maxsplit=1)[-1].removesuffix("]")
 
 
 def harness() -> Any:

@@ -290,6 +290,75 @@ def test_work_paused_for_approval_goes_on_with_its_context(client: Client, scena
     assert "| > The plan of alpha has three steps." in first
 
 
+def turns(*steps: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the main agent says: one delegation after the other, then the end of its turn."""
+    return [*({"tools": [step]} for step in steps), {"text": "All done."}]
+
+
+QUOTING = {
+    "prose": "Review the plan of {{id:0}}; the user has NOT approved it.",
+    "quote": "The plan says:\n\n> {{resume:0}}\n\nReview it.",
+    "fence": "Read this log:\n```text\n{{resume:0}}\n```\nWhat went wrong?",
+    "indent": "How it is done:\n\n    {{resume:0}}\n\nDo not do it.",
+    "words": "\nRejected: {{resume:0}}",
+    "twice": "\n{{resume:0}}\nand\n{{resume:0}}",
+}
+
+
+def test_an_approval_that_is_quoted_in_six_ways_stays_and_each_report_says_how_to_resume_it(client: Client) -> None:
+    reviews = [delegation(name, f"\n{quoted}") for name, quoted in QUOTING.items()]
+    scenario = {
+        "main": turns(delegation("alpha"), *reviews, delegation("beta", "The user says yes.\n{{resume:0}}\nApply it.")),
+        "subs": {
+            "alpha": [{"text": PAUSES.format("alpha")}],
+            **{name: [{"text": f"Reviewed {name}."}] for name in QUOTING},
+            "beta": [{"text": "Applied."}],
+        },
+    }
+
+    client.live("own", script(client.host.folder, scenario))
+
+    records = list(client.host.records().values())
+    [resumed] = [record for record in records if len(record["runs"]) == 2]
+    others = [record for record in records if record is not resumed]
+    assert [run["last_message"] for run in resumed["runs"]] == [PAUSES.format("alpha"), "Applied."]
+    assert resumed["phase"] == "completed"
+    assert sorted(record["runs"][0]["last_message"] for record in others) == sorted(f"Reviewed {q}." for q in QUOTING)
+    assert [record["runs"][0]["mentioned"] for record in others] == [[resumed["agent_id"]]] * len(QUOTING)
+    told = [answer["additionalContext"] for answer in client.answers("PostToolUse")]
+    line = f"[gaia-sessions: resume {resumed['agent_id']}]"
+    assert [line in text.split("\n") for text in told] == [True] * 7
+    assert client.requests("main")[-1].count("This delegation named paused work but did not resume it") == 6
+
+
+ASKING = {
+    "alone": "\n{{resume:0}}",
+    "list": "\n1. Read the plan.\n2. {{resume:0}}\n3. Apply it.",
+    "bold": "\n**`{{resume:0}}`**",
+    "approved": "\nApproved: {{resume:0}}",
+    "words": "\n- **Please go on:** {{resume:0}}",
+    "beside": "\n> {{resume:0}}\n\nThe user says yes to {{id:0}}.\nNow continue: {{resume:0}}",
+}
+
+
+def test_an_approval_that_is_asked_for_in_six_ways_is_resumed_each_time(client: Client) -> None:
+    ways = [delegation(name, asked) for name, asked in ASKING.items()]
+    scenario = {
+        "main": turns(delegation("alpha"), *ways),
+        "subs": {name: [{"text": PAUSES.format(name)}] for name in ("alpha", *ASKING)},
+    }
+
+    client.live("own", script(client.host.folder, scenario))
+
+    record = client.host.record()
+    phases = ["investigating", "approval", *["executing", "approval"] * 6]
+    assert [run["last_message"] for run in record["runs"]] == [PAUSES.format(name) for name in ("alpha", *ASKING)]
+    assert [move["to_phase"] for move in record["history"]] == phases
+    assert ["mentioned" in run for run in record["runs"]] == [False] * 7
+    for name in ASKING:
+        assert f"[gaia-sessions: briefing {record['agent_id']}]" in client.requests(f"sub:{name}")[0]
+
+
 def test_two_sessions_paused_at_once_go_on_each_with_its_own_context(client: Client) -> None:
     scenario = {
         "main": [
