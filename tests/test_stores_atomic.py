@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -178,6 +178,23 @@ def test_a_log_over_its_limit_becomes_the_one_old_file(folder: Directory) -> Non
     assert Path(folder.path, "hook.log").read_bytes() == b"line 4\n"
     assert Path(folder.path, "hook.log.old").read_bytes() == b"line 2\nline 3\n"
     assert sorted(os.listdir(folder.path)) == ["hook.log", "hook.log.old"]
+
+
+def test_a_log_that_cannot_be_opened_again_after_its_rotation_fails_as_the_system_said(
+    folder: Directory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    atomic.log(folder, "a.log", b"one\n", limit=4)
+    rename = os.rename
+
+    def rename_and_stand_in_the_way(*names: Any, **folders: Any) -> None:
+        rename(*names, **folders)
+        folder.add("a.log")
+
+    monkeypatch.setattr(os, "rename", rename_and_stand_in_the_way)
+    with pytest.raises(IsADirectoryError):  # and not that a descriptor is closed which is closed already
+        atomic.log(folder, "a.log", b"two\n", limit=4)
+
+    assert (tmp_path / "a.log.old").read_bytes() == b"one\n"
 
 
 @pytest.mark.parametrize(

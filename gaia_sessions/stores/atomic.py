@@ -137,17 +137,31 @@ def _append_lines(fd: int, lines: bytes, *, durable: bool) -> None:
 def log(folder: Directory, name: str, line: bytes, limit: int) -> None:
     """One line at the end of a log, unsynced; a log over ``limit`` bytes first becomes the one old file.
 
-    Raises ``OSError``.
+    No line is lost to another writer that does the same. Raises ``OSError``.
     """
-    fd = _open_log(folder, name)
-    try:
-        if os.fstat(fd).st_size >= limit:
-            os.rename(name, name + ".old", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+    while True:
+        fd = _open_log(folder, name)
+        try:
+            if os.fstat(fd).st_size < limit or not _rotated(folder, name, fd):
+                os.write(fd, line)
+                return
+        finally:
             os.close(fd)
-            fd = _open_log(folder, name)
-        os.write(fd, line)
-    finally:
-        os.close(fd)
+
+
+def _rotated(folder: Directory, name: str, fd: int) -> bool:
+    """Whether the full log open as ``fd`` is the old file by now, renamed here or by somebody else.
+
+    Under a lock on the log itself, since of two writers that rename one after the other the second would replace the
+    old file with the new log. While somebody else holds that lock, a line still belongs into the full log.
+    """
+    from . import locks
+
+    if not locks.lock_open_file(fd):
+        return False
+    if folder.inode(name) == locks.inode_of(fd):
+        os.rename(name, name + ".old", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+    return True
 
 
 def _open_log(folder: Directory, name: str) -> int:

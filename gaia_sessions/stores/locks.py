@@ -146,8 +146,8 @@ def _try(folder: Directory, name: str) -> Release | None:
     while True:
         fd = os.open(name, _OPEN, _PRIVATE, dir_fd=folder.fd)
         try:
-            locked = _flock(fd)
-            if locked and folder.inode(name) == _inode(fd):
+            locked = lock_open_file(fd)
+            if locked and folder.inode(name) == inode_of(fd):
                 return lambda: os.close(fd)
         except BaseException:
             os.close(fd)
@@ -157,7 +157,8 @@ def _try(folder: Directory, name: str) -> Release | None:
             return None
 
 
-def _flock(fd: int) -> bool:
+def lock_open_file(fd: int) -> bool:
+    """Whether the open file ``fd`` is locked from now on until it is closed; False if somebody else holds it."""
     make_private(fd)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -166,6 +167,7 @@ def _flock(fd: int) -> bool:
     return True
 
 
-def _inode(fd: int) -> tuple[int, int]:
+def inode_of(fd: int) -> tuple[int, int]:
+    """Which file ``fd`` is, as ``Directory.inode`` says it of a name."""
     found = os.fstat(fd)
     return found.st_dev, found.st_ino

@@ -15,8 +15,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
+from gaia_sessions import strictjson
 from gaia_sessions.errors import LockTimeout, RevisionChanged, SessionExists, SessionFinal, SessionNotFound
 from gaia_sessions.lifecycle import sessions
+from gaia_sessions.stores import atomic
+from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:
@@ -102,6 +105,21 @@ def appends(root: str, agent_id: str, me: str, times: str) -> int:
         store.append(agent_id, "events.jsonl", entries[: int(times) - acknowledged])
         acknowledged = min(acknowledged + len(entries), int(times))
     return acknowledged
+
+
+def logs(folder: str, me: str, rounds: str, limit: str) -> int:
+    """One line to each of many full logs, all processes at the same log at the same moment; how many were written."""
+    lines = [strictjson.dump_line({"by": me, "number": number}) for number in range(int(rounds))]
+    with Directory.at(folder) as opened:
+        for number, line in enumerate(lines):
+            _wait_for_turn(f"{folder}/turn", number)
+            atomic.log(opened, f"{number}.log", line, int(limit))
+    return len(lines)
+
+
+def _wait_for_turn(path: str, number: int) -> None:
+    """Until so many turns, of two milliseconds each, have passed since the file at ``path`` was made."""
+    time.sleep(max(0.0, os.stat(path).st_mtime + number * 0.002 - time.time()))
 
 
 def cleans_once(root: str, hours: str) -> list[str]:
@@ -219,6 +237,7 @@ ROLES: dict[str, Role] = {
         finalizes,
         compares_and_sets,
         appends,
+        logs,
         cleans_once,
         cleans,
         brings_back,
