@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.clock import write_time
+from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, StoreFailure
+from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.record import new_record
 from gaia_sessions.stores.files import FileStore
 
@@ -82,6 +84,35 @@ def test_what_is_being_written_is_no_event_yet(root: str, store: FileStore, now:
     Path(root, ".inbox", ".20260101-000000-000000-00000000.json.0123456789abcdef.tmp").write_bytes(b"{")
 
     assert [found for _, found in store.deferred()] == [event(1)]
+
+
+FOREIGN = [
+    "settings.json",
+    "20260101-000000-000000-0000000g.json",
+    "20260101-000000-00000x-00000000.json",
+    "2026-101-000000-000000-00000000.json",
+    "20260101-000000-000000-00000000-notes.json",
+    "20260101-000000-000000-00000000.json.json",
+]
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_file_in_the_inbox_that_is_not_of_our_making_is_neither_applied_nor_removed(
+    root: str, store: FileStore, now: datetime, name: str
+) -> None:
+    store.create(new_record("one", "Explore", "-", {}, now))
+    waiting: Event = {"kind": "finalize", "at": write_time(now), "agent_id": "one", "outcome": "completed"}
+    store.defer(event(1), now)
+    foreign = Path(root, ".inbox", name)
+    foreign.write_text(json.dumps(waiting), encoding="utf-8")
+
+    applied = apply_deferred(store, now, Config({}))
+    store.dismiss(name)
+
+    assert [line.partition(" ")[2] for line in applied] == ["dropped: at: missing"]
+    assert list(store.deferred()) == []
+    assert store.read("one")["phase"] == "initializing"
+    assert json.loads(foreign.read_bytes()) == waiting
 
 
 def test_an_event_the_system_refuses_to_apply_waits_on(root: str, store: FileStore, now: datetime) -> None:

@@ -26,7 +26,7 @@ _CHANCE = 8
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _JOURNAL = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PRIVATE = 0o600
-_HEX = frozenset("0123456789abcdef")
+HEX = frozenset("0123456789abcdef")
 
 
 def _nothing_more() -> None:
@@ -182,7 +182,7 @@ def with_chance(name: str) -> str:
 def without_chance(name: str) -> str:
     """What ``with_chance`` was given to make ``name``; empty for a name that it did not make."""
     plain, _, chance = name.rpartition(".")
-    return plain if len(chance) == 2 * _CHANCE and _HEX.issuperset(chance) else ""
+    return plain if len(chance) == 2 * _CHANCE and HEX.issuperset(chance) else ""
 
 
 def temporaries(folder: Directory) -> list[str]:

@@ -1,7 +1,7 @@
 """Events that could not be joined or applied yet, one file each in ``.inbox``.
 
-Owns their names, by which the oldest comes first, and nothing of what they mean. A folder of that name which somebody
-else keeps in a root that is not ours is neither read nor written to.
+Owns their names, by which the oldest comes first, and nothing of what they mean. A file with any other name is left
+alone; a folder of that name which somebody else keeps in a root that is not ours is neither read nor written to.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 _SUFFIX = ".json"
+_DIGITS = frozenset("0123456789")
 
 
 def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> None:
@@ -53,8 +54,11 @@ def _claim(inbox: Directory) -> None:
 
 def is_our_name(name: str) -> bool:
     """Whether ``put`` gives such a name to an event."""
-    day, time, fraction, chance = [*name.removesuffix(_SUFFIX).split("-"), "", "", "", ""][:4]
-    return [len(part) for part in (day, time, fraction, chance)] == [8, 6, 6, 8] and name.endswith(_SUFFIX)
+    parts = name.removesuffix(_SUFFIX).split("-")
+    if not name.endswith(_SUFFIX) or [len(part) for part in parts] != [8, 6, 6, 8]:
+        return False
+    *time, chance = parts
+    return _DIGITS.issuperset("".join(time)) and atomic.HEX.issuperset(chance)
 
 
 def events(root: Directory) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
@@ -64,7 +68,7 @@ def events(root: Directory) -> Iterator[tuple[str, dict[str, Json] | SessionsErr
     except FileNotFoundError:
         return
     with inbox:
-        names = sorted(name for name in inbox.names() if name.endswith(_SUFFIX))
+        names = sorted(filter(is_our_name, inbox.names()))
         for name in names if names and roots.owns(root, INBOX) else ():
             try:
                 yield name, _event(inbox, name)
@@ -86,7 +90,7 @@ def _event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
 
 
 def remove(root: Directory, name: str) -> None:
-    """Takes ``name`` out; nothing if somebody else did."""
-    if root.has(INBOX) and roots.owns(root, INBOX):
+    """Takes ``name`` out; nothing if somebody else did, or if it is no event of ours."""
+    if is_our_name(name) and root.has(INBOX) and roots.owns(root, INBOX):
         with root.below(INBOX) as inbox:
             atomic.discard(inbox, name)

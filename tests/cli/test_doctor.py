@@ -95,7 +95,7 @@ def test_looking_changes_nothing(gaia: Gaia, root: str, tree: Gaia, put: Gaia, s
     put("b", idle=timedelta(hours=-2))
     spoil("torn")
     Path(root, ".inbox").mkdir(exist_ok=True)
-    Path(root, ".inbox", "x.json").write_bytes(b"{")
+    Path(root, ".inbox", "20260108-180530-000000-01234567.json").write_bytes(b"{")
     before = tree()
     assert gaia("doctor").code == 1
     assert tree() == before
@@ -186,7 +186,7 @@ def waiting(root: str, _put: Gaia) -> None:
 
 def planted(root: str, _put: Gaia) -> None:
     Path(root, ".inbox").mkdir(mode=0o700, exist_ok=True)
-    path = Path(root, ".inbox", "x.json")
+    path = Path(root, ".inbox", "20260108-180530-000000-01234567.json")
     path.write_bytes(b"[]")
     path.chmod(0o600)
 

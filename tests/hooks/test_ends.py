@@ -333,8 +333,8 @@ def test_a_session_whose_start_still_waits_may_be_resumed_once_its_host_was_kill
 def test_what_waits_and_cannot_be_read_keeps_no_decision_from_being_made(host: Host) -> None:
     agent_id = host.work()
     (host.root / ".inbox").mkdir(exist_ok=True)
-    (host.root / ".inbox" / "0.json").write_bytes(b"\xff")
-    (host.root / ".inbox" / "1.json").mkdir()
+    (host.root / ".inbox" / "20260108-180530-000000-00000000.json").write_bytes(b"\xff")
+    (host.root / ".inbox" / "20260108-180530-000000-00000001.json").mkdir()
 
     assert gaia_sessions.explain_resume(agent_id, root=str(host.root))["reason"] == "running"
 
