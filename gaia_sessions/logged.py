@@ -7,7 +7,7 @@ Never loaded by a hook, which only writes.
 from __future__ import annotations
 
 from . import strictjson
-from .clock import read_time
+from .clock import read_time, write_time
 from .errors import InvalidInput
 from .events import SESSION_END
 from .log import folder_of
@@ -36,6 +36,14 @@ def lines(root: str) -> Iterator[dict[str, Json]]:
     """The lines of every log of ours that can be read, one log after the other; what is no object is passed over."""
     for name in LOGS:
         yield from _lines_of(root, name)
+
+
+def time_of(line: Mapping[str, Json]) -> str | None:
+    """When the line was written, in the form in which we write times; None for one that says no time."""
+    try:
+        return write_time(read_time(line.get("at")))
+    except ValueError:
+        return None
 
 
 def sessions_over(root: str) -> dict[Whose, datetime]:

@@ -164,8 +164,8 @@ def _heard(root: str) -> Heard:
     """Times as the log writes them are ordered like the texts they are; lines without a host are of Claude Code."""
     last: Heard = {}
     for line in logged.lines(root):
-        event, at, host = line.get("event"), line.get("at"), line.get("host", CLAUDE_CODE)
-        if isinstance(event, str) and isinstance(at, str) and isinstance(host, str) and event != _DIRECT:
+        event, at, host = line.get("event"), logged.time_of(line), line.get("host", CLAUDE_CODE)
+        if at and isinstance(event, str) and isinstance(host, str) and event != _DIRECT:
             of_host = last.setdefault(host, {})
             of_host[event] = max(of_host.get(event, at), at)
     return {host: dict(sorted(events.items())) for host, events in sorted(last.items())}

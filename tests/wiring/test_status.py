@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import log
+from gaia_sessions.clock import utc_now
+from gaia_sessions.views.wired import stands
 from gaia_sessions.wiring import doubts
 from gaia_sessions.wiring.hosts import HOSTS
 from gaia_sessions.wiring.status import standing
@@ -103,6 +105,35 @@ def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> No
     assert look(setup)["heard"] == {"PreToolUse": EARLIER, "Stop": LATER}
     assert look(setup)["heard_from"] == {"claude-code": {"PreToolUse": EARLIER, "Stop": LATER}}
     assert codes(setup) == []
+
+
+ODD = [
+    None,
+    5,
+    "",
+    "yesterday",
+    "2026-13-45T00:00:00Z",
+    ["2026-01-08T18:05:30Z"],
+    {"at": 1},
+    "9999-12-31T23:59:59-23:00",
+]
+
+
+@pytest.mark.parametrize("at", ODD, ids=str)
+def test_a_line_of_the_log_that_says_no_time_is_passed_over(setup: Setup, at: object) -> None:
+    log.write(setup.root, "hook", {"at": at, "event": "SessionEnd"})
+    hear(setup, EARLIER)
+    log.write(setup.root, "hook", {"at": at, "event": "Stop"})
+
+    assert look(setup)["heard_from"] == {"claude-code": {"Stop": EARLIER}}
+    assert "  Stop: " in "\n".join(stands(look(setup), utc_now()))
+
+
+def test_times_in_another_form_are_ordered_as_the_times_they_are(setup: Setup) -> None:
+    for at in ("2026-01-08T23:00:00+12:00", "2026-01-08T12:00:00Z"):
+        log.write(setup.root, "hook", {"at": at, "event": "Stop"})
+
+    assert look(setup)["heard"] == {"Stop": "2026-01-08T12:00:00.000000Z"}
 
 
 def test_what_was_heard_before_it_was_installed_does_not_count(setup: Setup) -> None:
