@@ -8,7 +8,7 @@ imports this.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -24,6 +24,7 @@ from pydantic_core.core_schema import WithDefaultSchema
 
 from .clock import read_time
 from .errors import InvalidInput
+from .record import has_newer_schema, in_our_form
 
 Phase = Literal[
     "initializing",
@@ -110,6 +111,13 @@ class HostProcess(_Shape):
 class Run(_Shape):
     """One stretch in which a host really ran the sub-agent; what is not known is absent."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "dependentRequired": {"ended_at": ["end"]},
+            "anyOf": [{"required": ["ended_at"]}, {"properties": {"end": {"const": "stopped"}}}],
+        }
+    )
+
     run: Number
     host: str | None = None
     host_session_id: str | None = None
@@ -128,12 +136,20 @@ class Run(_Shape):
     claimed_at: Time | None = None
     started_at: Time | None = None
     ended_at: Time | None = None
-    end: End | None = None
+    end: End | None = Field(default=None, description="Without ended_at: it stopped without a word, and may go on.")
     detail: str | None = None
     reported: Phase | None = None
     inferred: Phase | None = None
     last_message: str | None = None
     transcript_path: str | None = None
+
+    @model_validator(mode="after")
+    def _says_how_it_ended(self) -> Self:
+        if self.ended_at is not None and self.end is None:
+            raise ValueError("a run that has ended says how: end is missing")
+        if self.ended_at is None and self.end not in (None, "stopped"):
+            raise ValueError("a run that has ended says when: ended_at is missing")
+        return self
 
 
 class Tools(_Shape):
@@ -179,7 +195,12 @@ class Session(_Shape):
 
 
 def validate(document: object) -> Session:
-    """The typed session of a decoded ``state.json``; ``InvalidInput`` names the first place that is wrong."""
+    """The typed session of a decoded ``state.json``; ``InvalidInput`` names the first place that is wrong.
+
+    What the users' own program wrote reads as it does everywhere: see ``in_our_form``.
+    """
+    if isinstance(document, dict) and not has_newer_schema({"schema": None, **document}):
+        document = in_our_form(document)
     try:
         return Session.model_validate(document)
     except ValidationError as error:

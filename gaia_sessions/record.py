@@ -52,17 +52,32 @@ def encode(record: Record, limit: int = strictjson.DOCUMENT_LIMIT) -> bytes:
 def decode(data: bytes, agent_id: str) -> Record:
     """The record in ``data``, which must be that of ``agent_id``; ``InvalidInput`` says what is wrong and where.
 
-    A record without ``schema`` and ``revision``, as in the users' documents, reads as 1 and 0. One with
-    a newer schema is returned unchecked but for its id: it is for showing only.
+    A record without ``schema`` and ``revision``, as in the users' documents, reads as 1 and 0, and what their own
+    program wrote otherwise than we do as ``in_our_form`` has it. One with a newer schema is returned unchecked but
+    for its id: it is for showing only.
     """
     document = strictjson.load_object(data)
     document.setdefault("schema", SCHEMA)
     document.setdefault("revision", 0)
     if not has_newer_schema(document):
+        document = in_our_form(document)
         check_record(document, "")
     if document.get("agent_id") != agent_id:
         raise InvalidInput(f"the id of another session, {str(document.get('agent_id'))[:LONGEST_ID]!r}", "agent_id")
     return document  # type: ignore[return-value]  # just checked
+
+
+def in_our_form(document: dict[str, Json]) -> dict[str, Json]:
+    """``document`` without the two values that the users' own program wrote and we never do.
+
+    A duration below zero, from a clock that was set back, is zero; a summary that is null is none.
+    """
+    took = document.get("duration_seconds")
+    if isinstance(took, int | float) and took < 0:
+        document = {**document, "duration_seconds": 0.0}
+    if document.get("summary", "") is None:
+        document = {key: value for key, value in document.items() if key != "summary"}
+    return document
 
 
 def has_newer_schema(record: Record | dict[str, Json]) -> bool:

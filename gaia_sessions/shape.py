@@ -151,7 +151,7 @@ _run_texts = (
 
 check_process = members({}, {"pid": count_from(1)} | dict.fromkeys(("started", "boot_id", "pid_ns", "machine"), text))
 
-_run = members(
+_keys_of_run = members(
     {"run": count_from(1)},
     dict.fromkeys(_run_texts, text)
     | dict.fromkeys(("claimed_at", "started_at", "ended_at"), time)
@@ -164,6 +164,17 @@ _run = members(
         "inferred": _phase,
     },
 )
+
+
+def _run(value: object, where: str) -> None:
+    _keys_of_run(value, where)
+    run: Run = value  # type: ignore[assignment]  # just checked
+    end, has_ended = run.get("end"), "ended_at" in run
+    if has_ended and end is None:
+        raise InvalidInput("missing, though the run has ended", f"{where}.end")
+    if not has_ended and end not in (None, STOPPED):  # who stopped without a word may still be heard of
+        raise InvalidInput(f"missing, though the run ended: {end}", f"{where}.ended_at")
+
 
 _each_count = count_from(1)
 

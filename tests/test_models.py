@@ -200,6 +200,14 @@ def test_a_sound_record_is_sound_to_both(document: dict[str, Any]) -> None:
 @example({**LONG, "runs_dropped": -1})
 @example({**LONG, "runs_dropped": None})
 @example({**FULL, "runs": None})
+@example({**FULL, "runs": [{"run": 1, "ended_at": MOMENT}]})
+@example({**FULL, "runs": [{"run": 1, "end": "lost"}]})
+@example({**FULL, "runs": [{"run": 1, "end": "stopped"}]})
+@example({**FULL, "runs": [{"run": 1, "end": "stopped", "ended_at": None}]})
+@example({**FULL, "duration_seconds": -3})
+@example({**FULL, "summary": None})
+@example({**FULL, "summary": None, "schema": 2})
+@example({**FULL, "summary": None, "schema": None})
 @example({**FULL, "duration_seconds": 3})
 @example({**FULL, "duration_seconds": True})
 @example({**FULL, "error_count": True})
@@ -334,6 +342,18 @@ def test_the_typed_session_has_what_the_document_says() -> None:
     assert session.model_dump(by_alias=True, exclude_unset=True) == FULL
 
 
+@pytest.mark.parametrize("run", [{"run": 1, "ended_at": MOMENT}, {"run": 1, "end": "lost"}], ids=["no end", "no time"])
+def test_a_run_that_ended_says_how_and_when(run: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        models.validate({**FULL, "runs": [run]})
+    assert caught.value.where == "runs.0"
+
+
+def test_what_the_users_own_program_wrote_is_typed_in_our_form() -> None:
+    session = models.validate({**FULL, "duration_seconds": -3.5, "summary": None})
+    assert (session.duration_seconds, session.summary) == (0.0, None)
+
+
 def test_what_is_wrong_is_named_with_its_place() -> None:
     document = {**FULL, "runs": [{**RUN, "end": "vanished"}]}
     with pytest.raises(InvalidInput) as caught:
@@ -362,6 +382,7 @@ def test_the_schema_names_its_draft_and_what_is_required() -> None:
     assert schema["$defs"]["Run"]["required"] == ["run"]
     assert list(schema["$defs"]["Run"]["properties"]) == list(RUN)
     assert schema["$defs"]["Run"]["properties"]["end"]["enum"] == list(ENDS)
+    assert schema["$defs"]["Run"]["dependentRequired"] == {"ended_at": ["end"]}
     assert schema["$defs"]["Move"]["required"] == ["from_phase", "to_phase", "timestamp"]
 
 

@@ -286,10 +286,10 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
     ("revision null", {"revision": None}, "a whole number from 0 is wanted", "revision"),
     ("history_dropped negative", {"history_dropped": -1}, "a whole number from 0 is wanted", "history_dropped"),
     ("finalized_at null", {"finalized_at": None}, "an ISO 8601 time is wanted", "finalized_at"),
-    ("duration negative", {"duration_seconds": -0.1}, "a number from 0 is wanted", "duration_seconds"),
     ("duration a flag", {"duration_seconds": True}, "a number from 0 is wanted", "duration_seconds"),
-    ("summary null", {"summary": None}, "a string is wanted, not null", "summary"),
     ("runs_dropped negative", {"runs_dropped": -1}, "a whole number from 0 is wanted", "runs_dropped"),
+    ("duration null", {"duration_seconds": None}, "a number from 0 is wanted", "duration_seconds"),
+    ("summary a number", {"summary": 1}, "a string is wanted, not a number", "summary"),
     ("runs an object", {"runs": {}}, "an array is wanted, not an object", "runs"),
     ("a run without number", {"runs": [{}]}, "missing", "runs[0].run"),
     ("run 0", {"runs": [{"run": 0}]}, "a whole number from 1 is wanted", "runs[0].run"),
@@ -330,6 +330,22 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
         "runs[1].end",
     ),
     (
+        "a run that ended nobody knows how",
+        {"runs": [{"run": 1}, {"run": 2, "ended_at": "2026-01-08T18:05Z"}]},
+        "missing, though the run has ended",
+        "runs[1].end",
+    ),
+    *(
+        (
+            f"a run that ended nobody knows when: {end}",
+            {"runs": [{"run": 1, "end": end}]},
+            f"missing, though the run ended: {end}",
+            "runs[0].ended_at",
+        )
+        for end in ENDS
+        if end != "stopped"
+    ),
+    (
         "run host_process",
         {"runs": [full_run(host_process=1)]},
         "an object is wanted, not a number",
@@ -358,6 +374,31 @@ def test_a_faulty_record_is_refused_with_its_first_bad_key(changed: dict[str, An
     document = sample(**changed)
     assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == (problem, where)
     assert refusal(lambda: check_record(document, "")) == (problem, where)
+
+
+def test_a_run_that_stopped_without_a_word_has_no_time_of_its_end() -> None:
+    document = sample(runs=[{"run": 1, "end": "stopped"}])
+    assert decode(json.dumps(document).encode(), AGENT) == document
+
+
+UPSTREAM = [
+    ({"duration_seconds": -0.25}, {"duration_seconds": 0.0}),
+    ({"duration_seconds": -3}, {"duration_seconds": 0.0}),
+    ({"summary": None}, {}),
+    ({"duration_seconds": -1.5, "summary": None, "theirs": None}, {"duration_seconds": 0.0, "theirs": None}),
+]
+
+
+@pytest.mark.parametrize(("theirs", "ours"), UPSTREAM, ids=str)
+def test_a_record_of_the_users_own_program_is_read_in_our_form(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+    assert decode(json.dumps(sample(**theirs)).encode(), AGENT) == sample(**ours)
+
+
+@pytest.mark.parametrize("theirs", [theirs for theirs, _ in UPSTREAM], ids=str)
+def test_only_reading_knows_the_form_of_that_program(theirs: dict[str, Any]) -> None:
+    document = sample(**theirs)
+    assert refusal(lambda: check_record(document, ""))[1] in theirs
+    check_record(json.loads(encode(decode(json.dumps(document).encode(), AGENT))), "")
 
 
 @pytest.mark.parametrize("end", ["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"])

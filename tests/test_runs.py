@@ -55,11 +55,21 @@ WORKING: dict[str, Any] = {**KEYS, "run": 1, "claimed_at": THEN, "host_agent_id"
         pytest.param({"claimed_at": THEN, "reported": "planning"}, True, False, False, id="it reported"),
         pytest.param({"claimed_at": THEN, "unannounced": True}, True, False, False, id="no start will be told of"),
         pytest.param({"claimed_at": THEN, "unannounced": False}, False, True, False, id="its start will be told of"),
-        pytest.param({"claimed_at": THEN, "ended_at": THEN}, False, False, True, id="denied"),
+        pytest.param({"claimed_at": THEN, "ended_at": THEN, "end": "stopped"}, False, False, True, id="denied"),
         pytest.param(
-            {"claimed_at": THEN, "unannounced": True, "ended_at": THEN}, False, False, True, id="denied, or over"
+            {"claimed_at": THEN, "unannounced": True, "ended_at": THEN, "end": "stopped"},
+            False,
+            False,
+            True,
+            id="denied, or over",
         ),
-        pytest.param({"started_at": THEN, "host_agent_id": "a", "ended_at": THEN}, False, False, True, id="ended"),
+        pytest.param(
+            {"started_at": THEN, "host_agent_id": "a", "ended_at": THEN, "end": "stopped"},
+            False,
+            False,
+            True,
+            id="ended",
+        ),
     ],
 )
 def test_a_run_is_claimed_then_live_then_ended(run: Run, live: bool, claimed: bool, ended: bool) -> None:  # noqa: FBT001
@@ -121,7 +131,11 @@ def test_a_run_began_when_it_started_or_was_delegated(run: Run, moment: datetime
 
 @pytest.mark.parametrize(
     "earlier",
-    [[], [{"run": 1, "ended_at": THEN}], [{"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN}]],
+    [
+        [],
+        [{"run": 1, "ended_at": THEN, "end": "stopped"}],
+        [{"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN}],
+    ],
     ids=["the first", "the second", "the third"],
 )
 def test_a_delegation_appends_a_claimed_run_and_touches_nothing_else(earlier: list[dict[str, Any]]) -> None:
@@ -133,9 +147,9 @@ def test_a_delegation_appends_a_claimed_run_and_touches_nothing_else(earlier: li
 
 
 MANY = record_with(
-    {"run": 1, "host_session_id": "h", "tool_use_id": "t", "host_agent_id": "a", "ended_at": THEN},
+    {"run": 1, "host_session_id": "h", "tool_use_id": "t", "host_agent_id": "a", "ended_at": THEN, "end": "stopped"},
     {"run": 2, "host_session_id": "h", "tool_use_id": "u", "host_agent_id": "a"},
-    {"run": 3, "host_session_id": "g", "tool_use_id": "t", "ended_at": THEN},
+    {"run": 3, "host_session_id": "g", "tool_use_id": "t", "ended_at": THEN, "end": "stopped"},
     {"run": 4, "claimed_at": THEN},
 )
 
@@ -202,7 +216,7 @@ def test_a_run_is_found_by_the_keys_of_the_conversation_that_took_its_agent_over
 
 def test_an_unended_run_is_found_behind_one_that_has_ended() -> None:
     unended = {"run": 1, "host_session_id": "h", "host_agent_id": "a"}
-    record = record_with(unended, {"run": 2, "host_session_id": "h", "ended_at": THEN})
+    record = record_with(unended, {"run": 2, "host_session_id": "h", "ended_at": THEN, "end": "stopped"})
     assert unended_run_of_host(record, "h") == unended
 
 
@@ -211,7 +225,7 @@ def test_of_several_unended_runs_of_a_main_session_the_latest_is_found() -> None
         {"run": 1, "host_session_id": "h"},
         {"run": 2, "host_session_id": "h"},
         {"run": 3, "host_session_id": "g"},
-        {"run": 4, "host_session_id": "h", "ended_at": THEN},
+        {"run": 4, "host_session_id": "h", "ended_at": THEN, "end": "stopped"},
     )
     assert unended_run_of_host(record, "h") == {"run": 2, "host_session_id": "h"}
 
@@ -257,8 +271,8 @@ def test_the_runs_of_a_newer_record_are_not_looked_at() -> None:
     "runs",
     [
         pytest.param([], id="no run"),
-        pytest.param([{"run": 1, "ended_at": THEN, "reported": "planning"}], id="only an ended one"),
-        pytest.param([{"run": 1}, {"run": 2, "ended_at": THEN}], id="the last one ended"),
+        pytest.param([{"run": 1, "ended_at": THEN, "end": "stopped", "reported": "planning"}], id="only an ended one"),
+        pytest.param([{"run": 1}, {"run": 2, "ended_at": THEN, "end": "stopped"}], id="the last one ended"),
     ],
 )
 def test_what_is_reported_outside_a_run_is_kept_with_none(runs: list[dict[str, Any]]) -> None:
@@ -268,10 +282,10 @@ def test_what_is_reported_outside_a_run_is_kept_with_none(runs: list[dict[str, A
 
 @pytest.mark.parametrize("before", [{}, {"reported": "planning"}], ids=["the first", "a later"])
 def test_what_is_reported_is_kept_with_the_unended_run(before: dict[str, Any]) -> None:
-    record = record_with({"run": 1, "ended_at": THEN}, {"run": 2, **before})
+    record = record_with({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, **before})
     assert unchanged(lambda record: reported(record, "approval"), record) == {
         **record,
-        "runs": [{"run": 1, "ended_at": THEN}, {"run": 2, "reported": "approval"}],
+        "runs": [{"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "reported": "approval"}],
     }
 
 
@@ -342,36 +356,38 @@ def test_the_start_of_a_first_run_leaves_work_that_has_begun_where_it_stands(pha
 @pytest.mark.parametrize("phase", [phase for phase in OPEN if phase not in {"initializing", "approval"}])
 @pytest.mark.parametrize("known", NEWS)
 def test_the_start_of_a_resumed_run_leaves_work_that_has_begun_where_it_stands(phase: str, known: Run) -> None:
-    record = record_with({"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN}, phase=phase)
+    record = record_with({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN}, phase=phase)
     assert unchanged(lambda record: begun(record, record["runs"][1], known, LATER), record) == {
         **record,
         "last_updated": WHEN,
-        "runs": [{"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN, **known}],
+        "runs": [{"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN, **known}],
     }
 
 
 @pytest.mark.parametrize("known", NEWS)
 def test_whoever_resumes_work_that_waits_for_approval_has_decided(known: Run) -> None:
-    record = record_with({"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN}, phase="approval")
+    record = record_with(
+        {"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN}, phase="approval"
+    )
     assert unchanged(lambda record: begun(record, record["runs"][1], known, LATER), record) == {
         **record,
         "last_updated": WHEN,
         "phase": "executing",
         "resume_ready": False,
         "history": [moved("approval", "executing")],
-        "runs": [{"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN, **known}],
+        "runs": [{"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN, **known}],
     }
 
 
 @pytest.mark.parametrize("known", NEWS)
 def test_work_that_was_denied_an_approval_still_waits_for_one_when_it_is_resumed(known: Run) -> None:
     denial = {"message": "too dear", "timestamp": THEN}
-    runs = ({"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN})
+    runs = ({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN})
     record = record_with(*runs, phase="approval", resume_ready=True, denial=denial)
     assert unchanged(lambda record: begun(record, record["runs"][1], known, LATER), record) == {
         **record,
         "last_updated": WHEN,
-        "runs": [{"run": 1, "ended_at": THEN}, {"run": 2, "claimed_at": THEN, **known}],
+        "runs": [{"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN, **known}],
     }
 
 
