@@ -115,16 +115,15 @@ class Call:
         else:
             self._answer(self.payload, config)
 
-    def fail(self, error: BaseException) -> None:
+    def fail(self, *errors: BaseException) -> None:
         """Silence for a host; for everybody else an answer that says what was wrong."""
-        kind = "" if isinstance(error, SessionsError) else f"{type(error).__name__}: "
-        told = well_formed(f"{kind}{error}")[:_LONGEST_ERROR]
+        told = well_formed("; ".join(_told_of(error) for error in errors))[:_LONGEST_ERROR]
         self.line |= {"decision": "error", "error": told}
         if not self.of_a_host:
             from . import direct
 
             asked = self.payload or {}
-            answer = direct.disabled(asked) if self.off else direct.refused(asked, error, told)
+            answer = direct.disabled(asked) if self.off else direct.refused(asked, errors[0], told)
             direct.say(self.hook, answer, self.payload)
 
     def write_log(self) -> None:
@@ -162,15 +161,30 @@ class Call:
             self.off = True
             return
         self.line |= {**log.named_in(payload, _OF_A_HOST), "host": name, **log.told_by(wanted), "decision": "not_ours"}
-        told = [self._apply(payload, event, config) for event in wanted]
-        self._tell([words for words in told if words])
+        self._tell(self._apply_each(payload, wanted, config))
 
-    def _apply(self, payload: Payload, event: Event, config: Config) -> Answer | None:
-        """Takes ``event`` in; what the host is to be told of it."""
+    def _apply_each(self, payload: Payload, events: list[Event], config: Config) -> list[Answer]:
+        """Takes ``events`` in, each by itself: one that fails keeps no other out. What the host is to be told."""
+        if not events:
+            return []
         from gaia_sessions.lifecycle import news
 
         store = self._store(config)
         self._note_deferred(news.apply_deferred(store, self.now, config, self._is_late))
+        answers, failed = [], []
+        for event in events:
+            try:
+                answers.append(self._apply(payload, event, store, config))
+            except Exception as error:  # noqa: BLE001  # it is logged, and the next event is not to blame
+                failed.append(error)
+        if failed:
+            self.fail(*failed)
+        return [answer for answer in answers if answer]
+
+    def _apply(self, payload: Payload, event: Event, store: FileStore, config: Config) -> Answer | None:
+        """Takes ``event`` in; what the host is to be told of it."""
+        from gaia_sessions.lifecycle import news
+
         done = news.take_in(store, event, self.now, config, LOCK_WAIT)
         self.line |= {"decision": done.word, "session": done.agent_id}
         if done.refused:
@@ -229,6 +243,10 @@ def _in_one_spelling(payload: Payload) -> Payload:
     if _OF_A_HOST not in payload and _OF_VS_CODE not in payload:
         return payload
     return {ours: payload[own] for own, ours in _SPELLED.items() if own in payload} | payload
+
+
+def _told_of(error: BaseException) -> str:
+    return str(error) if isinstance(error, SessionsError) else f"{type(error).__name__}: {error}"
 
 
 def _is_tracked(event: Event, config: Config, general: str) -> bool:

@@ -330,6 +330,25 @@ def test_a_session_whose_start_still_waits_may_be_resumed_once_its_host_was_kill
     assert f"[gaia-sessions: briefing {agent_id}]\nYou go on with" in told["updatedInput"]["prompt"]
 
 
+def test_in_one_payload_an_agent_whose_news_fails_takes_nothing_from_the_next(host: Host) -> None:
+    for key in ("toolu_1", "toolu_2"):
+        host.hear(host.delegation(key))
+    first, second = sorted(host.records(), key=lambda agent_id: host.records()[agent_id]["runs"][0]["tool_use_id"])
+    file = host.root / first / "state.json"
+    padding = (1 << 20) - len(json.dumps(host.records()[first])) - 50  # so full that nothing more goes into it
+    host.edit(first, metadata={"x": "y" * padding})
+    full = file.read_bytes()
+    told = host.refusing("toolu_1")
+
+    assert host.hear({**told, "tool_calls": [*told["tool_calls"], *host.refusing("toolu_2")["tool_calls"]]}) is None
+
+    assert file.read_bytes() == full
+    assert (host.records()[second]["phase"], host.records()[second]["runs"][0]["end"]) == ("abandoned", "denied")
+    line = host.log("hook")[-1]
+    assert (line["kinds"], line["decision"], line["session"]) == (["over", "over"], "error", second)
+    assert line["error"].startswith("the document")
+
+
 def test_what_waits_and_cannot_be_read_keeps_no_decision_from_being_made(host: Host) -> None:
     agent_id = host.work()
     (host.root / ".inbox").mkdir(exist_ok=True)
