@@ -12,6 +12,8 @@ import time
 
 _STANDARD = (0, 1, 2)
 _CHUNK = 1 << 16
+_AT_ONCE = select.PIPE_BUF
+"""Bytes that a pipe which is ready for writing takes without making the writer wait; of more it may take a part."""
 
 
 def secure() -> None:
@@ -37,19 +39,27 @@ def read_input(limit: int, seconds: float) -> bytes:
     return bytes(data)
 
 
-def write_output(data: bytes) -> None:
-    """``data`` on standard output; a reader who went away is none of our business."""
+def write_output(data: bytes, seconds: float) -> bool:
+    """``data`` on standard output, as far as it is read within so many ``seconds``; whether that was all of it.
+
+    A reader who went away is none of our business. What was written before the time was up stays written: a reader who
+    comes later finds the beginning of ``data``, then the end of the output.
+    """
+    end = time.monotonic() + seconds
     rest = memoryview(data)
     try:
         while rest:
-            rest = rest[_written(rest) :]
+            _, ready, _ = select.select([], [1], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                return False
+            rest = rest[_written(rest[:_AT_ONCE]) :]
     except OSError:
-        return
+        return False
+    return True
 
 
 def _written(data: memoryview) -> int:
     try:
         return os.write(1, data)
-    except BlockingIOError:  # a pipe that somebody made non-blocking, and its reader is slow
-        select.select([], [1], [], 1.0)
+    except BlockingIOError:  # somebody made the pipe non-blocking, and somebody else filled it meanwhile
         return 0

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from itertools import combinations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -61,7 +62,9 @@ WRITES = """
 import sys
 from gaia_sessions import streams
 
-streams.write_output(b"0123456789abcdef" * (int(sys.argv[1]) // 16))
+whole = streams.write_output(b"0123456789abcdef" * (int(sys.argv[1]) // 16), float([*sys.argv, 60][2]))
+if len(sys.argv) > 2:
+    sys.stderr.write(f"{whole} ")
 sys.stderr.write("went on")
 """
 
@@ -111,7 +114,7 @@ def test_a_process_born_without_streams_reads_nothing_and_writes_into_nothing(
     report = tmp_path / "report"
     script = (
         "import sys; from gaia_sessions import streams; streams.secure(); "
-        "data = streams.read_input(100, 60); streams.write_output(b'said'); "
+        "data = streams.read_input(100, 60); streams.write_output(b'said', 60); "
         "file = open(sys.argv[1], 'wb'); file.write(data + b' %d' % (file.fileno() > 2)); file.close()"
     )
     closing = " ".join(f"{number}>&-" for number in closed)
@@ -233,3 +236,46 @@ def test_a_reader_who_is_slow_gets_everything_even_through_a_pipe_that_does_not_
         assert pipe.read() == b"0123456789abcdef" * (1 << 16)
         assert pipe_of(child.stderr).read() == b"went on"
     assert child.returncode == 0
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_a_reader_who_does_not_read_gets_the_beginning_when_the_time_is_up(blocking: bool) -> None:  # noqa: FBT001
+    reading, writing = os.pipe()
+    os.set_blocking(writing, blocking)
+    with open(reading, "rb") as pipe:
+        began = time.monotonic()
+        done = subprocess.run(
+            command(WRITES, 1 << 20, 0.5), stdout=writing, stderr=subprocess.PIPE, timeout=PATIENCE, check=True
+        )
+        took = time.monotonic() - began
+        assert os.get_blocking(writing) is blocking  # others may hold the pipe: it is left as it was
+        os.close(writing)
+        found = pipe.read()
+
+    assert done.stderr == b"False went on"
+    assert 0.5 <= took < 5
+    assert 0 < len(found) < 1 << 20
+    assert found == (b"0123456789abcdef" * (1 << 16))[: len(found)]
+
+
+def test_a_pipe_that_is_full_is_not_waited_for_when_no_time_is_left() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with open(reading, "rb") as pipe:
+        filled = 0
+        try:
+            while True:
+                filled += os.write(writing, b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(writing, True)
+        done = subprocess.run(
+            command(WRITES, 16, -1), stdout=writing, stderr=subprocess.PIPE, timeout=PATIENCE, check=True
+        )
+        os.close(writing)
+        assert (done.stderr, pipe.read()) == (b"False went on", b"x" * filled)
+
+
+@pytest.mark.parametrize("seconds", [-1, 0])
+def test_what_a_pipe_can_take_at_once_is_written_even_when_no_time_is_left(seconds: int) -> None:
+    done = subprocess.run(command(WRITES, 4096, seconds), capture_output=True, timeout=PATIENCE, check=True)
+    assert (done.stdout, done.stderr) == (b"0123456789abcdef" * 256, b"True went on")

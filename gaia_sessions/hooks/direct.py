@@ -98,14 +98,14 @@ def subagent_stop(asked: Asked, desk: Desk) -> Answer:
     }
 
 
-def say(hook: str, answer: Answer, asked: Asked | None) -> None:
-    """Prints ``answer`` whole, as that of ``hook`` to what was ``asked``; None if that could not be read."""
+def say(hook: str, answer: Answer, asked: Asked | None, seconds: float) -> None:
+    """Prints ``answer``, as that of ``hook`` to what was ``asked`` (None if that could not be read), in ``seconds``."""
     whole = {**_BLANK[hook], **answer}
     try:
         data = strictjson.dump_line({**whole, "original_context": asked}, _LONGEST_ANSWER)
     except InvalidInput:  # the question was as deep or as long as may be, and the answer around it is more
         data = strictjson.dump_line({**whole, "agent_id": None, "original_context": None}, _LONGEST_ANSWER)
-    streams.write_output(data)
+    streams.write_output(data, seconds)
 
 
 def disabled(asked: Asked) -> Answer:

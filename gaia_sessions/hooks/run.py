@@ -124,7 +124,7 @@ class Call:
 
             asked = self.payload or {}
             answer = direct.disabled(asked) if self.off else direct.refused(asked, errors[0], told)
-            direct.say(self.hook, answer, self.payload)
+            direct.say(self.hook, answer, self.payload, self._left())
 
     def write_log(self) -> None:
         """One line, if there was anything to do, a place to write it, and the hooks are not switched off."""
@@ -200,20 +200,20 @@ class Call:
             return
         from .speech import together
 
-        self.line["told"] = True
-        streams.write_output(strictjson.dump_line(together(answers), OUTPUT_LIMIT))
+        answer = strictjson.dump_line(together(answers), OUTPUT_LIMIT)
+        self.line["told"] = streams.write_output(answer, self._left())
 
     def _answer(self, payload: Payload, config: Config) -> None:
         from . import direct
 
         if self.off:
-            direct.say(self.hook, direct.disabled(payload), payload)
+            direct.say(self.hook, direct.disabled(payload), payload, self._left())
             return
         desk = direct.Desk(self._store(config), config, self.now, LOCK_WAIT)
         answer = direct.ANSWERS[self.hook](payload, desk)
         self._note_deferred(desk.applied)
         self.line |= {"event": "direct", "decision": answer["reason"], "session": answer["agent_id"]}
-        direct.say(self.hook, answer, payload)
+        direct.say(self.hook, answer, payload, self._left())
 
     def _store(self, config: Config) -> FileStore:
         from gaia_sessions.stores.files import FileStore
@@ -228,7 +228,11 @@ class Call:
     def _wait(self, folder: Directory, name: str, seconds: float) -> Release | None:
         from gaia_sessions.stores.locks import sleep_and_retry
 
-        return sleep_and_retry(folder, name, min(seconds, self.started + ALL_LASTS - time.monotonic()))
+        return sleep_and_retry(folder, name, min(seconds, self._left()))
+
+    def _left(self) -> float:
+        """Seconds that are left of those for the whole call."""
+        return self.started + ALL_LASTS - time.monotonic()
 
     def _note_fault(self, fault: BadSetting) -> None:
         self.line["setting"] = f"{fault}; {fault.hint}"

@@ -561,15 +561,17 @@ WRONG: list[object] = [None, True, 0, -1.5, "", " \n", "../x", "x" * 100_000, []
 
 
 def outputs(host: Host, monkeypatch: pytest.MonkeyPatch, payload: object) -> list[Any]:
-    """What the hook prints for ``payload``; nothing is caught."""
+    """What the hook prints for ``payload``; no error is passed over."""
     said: list[Any] = []
     data = json.dumps(payload).encode()
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(host.project))
     monkeypatch.setenv("CLAUDE_PID", "0")
     monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
     monkeypatch.setattr(streams, "read_input", lambda _limit, _seconds: data)
-    monkeypatch.setattr(streams, "write_output", lambda answer: said.append(json.loads(answer)))
-    Call(HOOK).climb()
+    monkeypatch.setattr(streams, "write_output", lambda answer, _seconds: said.append(json.loads(answer)))
+    call = Call(HOOK)
+    call.climb()
+    assert "error" not in call.line
     return said
 
 

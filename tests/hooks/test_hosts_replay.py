@@ -90,10 +90,13 @@ class OtherLife(Life):
 
     def tell(self, payload: dict[str, Any]) -> None:
         self.data = json.dumps(payload, ensure_ascii=False).encode()
+        call = Call(HOOK)
         try:
-            Call(HOOK).climb()
+            call.climb()
         except Exception as error:  # noqa: BLE001  # the ladder's own catch-all, seen through
             self.errors.append((payload["hook_event_name"], repr(error)))
+        if "error" in call.line:
+            self.errors.append((payload["hook_event_name"], call.line["error"]))
 
     def waiting(self) -> list[str]:
         return sorted(json.loads(file.read_bytes())["kind"] for file in (self.root / ".inbox").glob("*.json"))

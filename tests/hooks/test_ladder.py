@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 HOOKS = ["pre_delegate", "subagent_stop"]
 SCRIPTS = Path(__file__).parents[2] / "hooks"
+LONGEST = 6
 
 
 def payload(host: Host, hook: str) -> dict[str, Any]:
@@ -363,3 +366,35 @@ def test_without_the_package_a_host_notices_nothing_but_a_word_on_stderr(host: H
     assert (ran.code, ran.out) == (0, b"")
     missing = f"{lonely}/{hook}.py: No module named 'gaia_sessions'"
     assert ran.err.decode() == f"{missing}; run it with the Python that has gaia-sessions installed\n"
+
+
+def test_an_answer_that_nobody_reads_is_given_up_in_time_and_the_host_finds_the_beginning_of_a_line(host: Host) -> None:
+    paused = host.delegate()
+    host.stop(message="[gaia-sessions: approval] shall I?")
+    long = f"[gaia-sessions: resume {paused}]\n" + "Look at everything once more.\n" * 10_000
+    asked = {"description": "x", "prompt": long, "subagent_type": "Explore"}
+    payload = json.dumps(host.delegation("toolu_2", tool_input=asked)).encode()
+    reading, writing = os.pipe()
+
+    with open(reading, "rb") as pipe:
+        began = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, SCRIPTS / "every_event.py"],
+            input=payload,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env=host.environment(),
+            timeout=LONGEST,
+            check=False,
+        )
+        took = time.monotonic() - began
+        os.close(writing)
+        found = pipe.read()
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert took < LONGEST
+    assert found.startswith(b'{"hookSpecificOutput": ')
+    assert b"\n" not in found
+    assert 0 < len(found) < len(long)
+    line = host.log("hook")[-1]
+    assert (line["decision"], line["session"], line["told"]) == ("claimed", paused, False)

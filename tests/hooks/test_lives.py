@@ -112,8 +112,9 @@ class Life:
         self.answers: list[tuple[str, Any]] = []
         self.errors: list[object] = []
 
-    def hear(self, data: bytes) -> None:
+    def hear(self, data: bytes, _seconds: float) -> bool:
         self.answers.append((json.loads(self.data)["hook_event_name"], json.loads(data)))
+        return True
 
     def lines(self, capture: Path) -> list[Line]:
         text = re.sub(r"/project\b", f"{self.folder}/project", capture.read_text(encoding="utf-8"))
@@ -147,6 +148,8 @@ class Life:
             call.climb()
         except Exception as error:  # noqa: BLE001  # the ladder's own catch-all, seen through
             self.errors.append((payload["hook_event_name"], repr(error)))
+        if "error" in call.line:
+            self.errors.append((payload["hook_event_name"], call.line["error"]))
 
     def records(self) -> list[Any]:
         files = self.root.glob("[!.]*/state.json")
