@@ -38,6 +38,7 @@ DOMAIN = [
     "endings",
     "policy",
     "events",
+    "inbox_keys",
 ]
 
 # From the bottom up: a room imports from its own and from lines above its own, never from beside or below it.

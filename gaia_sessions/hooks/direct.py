@@ -51,11 +51,11 @@ class Desk:
         self.timeout = timeout
         self.applied: list[str] = []
 
-    def take_in_deferred(self) -> None:
-        """Whoever writes first applies what waits in the inbox."""
+    def take_in_deferred(self, *before: Event) -> None:
+        """Whoever writes first applies what waits in the inbox, above all what concerns the news ``before``."""
         from gaia_sessions.lifecycle import news
 
-        self.applied += news.apply_deferred(self.store, self.now, self.config)
+        self.applied += news.apply_deferred(self.store, self.now, self.config, before=[*before])
 
 
 def pre_delegate(asked: Asked, desk: Desk) -> Answer:
@@ -84,7 +84,7 @@ def subagent_stop(asked: Asked, desk: Desk) -> Answer:
     event = _ending(check_agent_id(agent_id), told, desk.now)
     from gaia_sessions.lifecycle import news
 
-    desk.take_in_deferred()
+    desk.take_in_deferred(event)
     try:
         done = news.take_in(desk.store, event, desk.now, desk.config, desk.timeout).word
     except SessionNotFound as missing:

@@ -1,8 +1,8 @@
 """News from hosts, taken in now or later.
 
 Owns which use case each kind of event goes to, and the inbox: what meets a held lock or comes before
-its session waits there and is applied by the next one who writes. Applied twice it changes nothing,
-so an event is dismissed only after it is safely in the record.
+its session waits there and is applied by the next one who writes; a hook, which must be quick, tries only some of
+many. Applied twice it changes nothing, so an event is dismissed only after it is safely in the record.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ WAITS_FOR_KEY = timedelta(minutes=10)
 """So long it waits for a host to note its key, which was seen to take a fifth of a second."""
 
 
+FEW, SOME = 8, 4
+"""So many waiting events are all tried by each call of a hook; of more, those that concern its news and some others."""
+
+
 def take_in(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> Done:
     """What was done with ``event``; what cannot be done yet is ``deferred``, durably.
 
@@ -70,22 +74,43 @@ def take_in(store: Store, event: Event, now: datetime, config: Config, timeout: 
 
 
 def apply_deferred(
-    store: Store, now: datetime, config: Config, enough: Callable[[], bool] = lambda: False
+    store: Store,
+    now: datetime,
+    config: Config,
+    enough: Callable[[], bool] = lambda: False,
+    *,
+    before: list[Event] | None = None,
 ) -> list[str]:
     """Applies what waits in the inbox and can be applied without waiting; says what became of each.
 
-    What can never be applied is dropped, and so is what could not be applied for a day. An inbox that
+    With ``before``, the news at hand, only what concerns it and a few others are tried: each of them in one of the next
+    calls. What can never be applied is dropped, and so is what could not be applied for a day. An inbox that
     cannot be read stops nobody; what is left when it is ``enough`` waits for the next.
     """
     done = []
     try:
-        for name, event in store.deferred():
+        for name, event in store.deferred(None if before is None else names_to_try(store, before)):
             if enough():
                 break
             done.append(f"{name} {_apply_one(store, name, event, now, config)}")  # kept if the next one fails
     except StoreFailure as error:
         done.append(f"unread: {error}")
     return done
+
+
+def names_to_try(store: Store, before: list[Event]) -> list[str]:
+    """The names of those events of the inbox that a call tries when it has the news ``before`` at hand."""
+    waiting = store.waiting()
+    if len(waiting) <= FEW:
+        return [name for name, _ in waiting]
+    from gaia_sessions import inbox_keys
+
+    keys = {key for event in before for key in inbox_keys.keys_of_news(event)}
+    if any(inbox_keys.is_of_others(event) for event in before):
+        from .concerned import keys_in_records
+
+        keys |= keys_in_records(store, before)
+    return inbox_keys.chosen(waiting, keys, SOME, int.from_bytes(os.urandom(4)))
 
 
 def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, now: datetime, config: Config) -> str:
@@ -121,10 +146,20 @@ def has_waited_too_long(event: Mapping[str, object], now: datetime, word: str | 
 def _tried(store: Store, event: Event, config: Config) -> tuple[bool, str]:
     """Whether ``event`` was applied, and what was done or what kept it from being applied for the moment."""
     try:
-        done = _apply(store, event, read_time(event["at"]), config, 0)
+        done = _not_yet_joined(store, event) or _apply(store, event, read_time(event["at"]), config, 0)
     except (LockTimeout, StoreFailure, DurabilityUnknown) as error:
         return False, error.code
     return done.word != BUSY and not _may_be_joined(event, done), done.word
+
+
+def _not_yet_joined(store: Store, event: Event) -> Done | None:
+    """Why there is still nothing to which ``event`` could be applied: a look that takes no lock; None if there is."""
+    if event["kind"] not in _MAY_COME_EARLY:
+        return None
+    from .joins import find_run
+
+    found = find_run(store, _with_key(event))
+    return found if isinstance(found, Done) and _may_be_joined(event, found) else None
 
 
 def _may_be_joined(event: Event, done: Done) -> bool:

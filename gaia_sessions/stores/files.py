@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.events import Event
+    from gaia_sessions.inbox_keys import Waiting
     from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
     from gaia_sessions.strictjson import Json
@@ -217,12 +218,19 @@ class FileStore:
         with translating("defer", self.root), roots.make(self.root, durable=self.durable) as root:
             inbox.put(root, event, now, durable=self.durable)
 
-    def deferred(self) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
+    def waiting(self) -> list[Waiting]:
+        root = roots.opened(self.root)
+        if root is None:
+            return []
+        with root, translating("read", f"{self.root}/{roots.INBOX}"):
+            return [(name, inbox.keys_in(name)) for name in inbox.names(root)]
+
+    def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
         root = roots.opened(self.root)
         if root is None:
             return
         with root, translating("read", f"{self.root}/{roots.INBOX}"):
-            yield from inbox.events(root)
+            yield from inbox.events(root, inbox.names(root) if names is None else names)
 
     def dismiss(self, name: str) -> None:
         root = roots.opened(self.root)

@@ -19,7 +19,7 @@ from .root import INBOX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
@@ -30,11 +30,14 @@ if TYPE_CHECKING:
 
 _SUFFIX = ".json"
 _DIGITS = frozenset("0123456789")
+_TIME_ENDS = len("20260108-180530-123456-")
+_CHANCE = _KEY = len("01234567")
+_KEYS_BEGIN = _TIME_ENDS + _CHANCE + 1
 
 
 def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> None:
     """Keeps ``event``; two at the same moment do not meet. Raises ``StoreFailure``, ``OSError``."""
-    name = f"{stamp_of(now)}-{now.microsecond:06}-{os.urandom(4).hex()}{_SUFFIX}"
+    name = name_for(event, now, os.urandom(4))
     data = strictjson.dumps(event)
     added = not root.has(INBOX)
     with roots.place(root, INBOX) as inbox:
@@ -52,24 +55,48 @@ def _claim(inbox: Directory) -> None:
     roots.mark(inbox)
 
 
+def name_for(event: Event, now: datetime, chance: bytes) -> str:
+    """The name under which ``event`` waits: when it came, four random bytes, and the keys of whom it concerns."""
+    from gaia_sessions.inbox_keys import keys_of_event
+
+    keys = keys_of_event(event)
+    return "-".join([stamp_of(now), f"{now.microsecond:06}", chance.hex(), *([keys] if keys else [])]) + _SUFFIX
+
+
 def is_our_name(name: str) -> bool:
-    """Whether ``put`` gives such a name to an event."""
-    parts = name.removesuffix(_SUFFIX).split("-")
-    if not name.endswith(_SUFFIX) or [len(part) for part in parts] != [8, 6, 6, 8]:
+    """Whether ``put``, of this version or one that knew no keys, gives such a name to an event."""
+    time, (chance, dash, keys) = name[:_TIME_ENDS], name[_TIME_ENDS : -len(_SUFFIX)].partition("-")
+    digits = time[:8] + time[9:15] + time[16:22]
+    if not name.endswith(_SUFFIX) or time[8::7] != "---" or not _DIGITS.issuperset(digits):
         return False
-    *time, chance = parts
-    return _DIGITS.issuperset("".join(time)) and atomic.HEX.issuperset(chance)
+    whole = len(chance) == _CHANCE and len(keys) % _KEY == 0 and bool(keys) == bool(dash)
+    return whole and atomic.HEX.issuperset(chance + keys)
 
 
-def events(root: Directory) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-    """Each event with its name, the oldest first; one taken out meanwhile is left out."""
+def keys_in(name: str) -> str:
+    """The keys in a name of ours, one after the other; empty where none are: in one of an earlier version."""
+    return name[_KEYS_BEGIN : -len(_SUFFIX)]
+
+
+def names(root: Directory) -> list[str]:
+    """What may be the names of events, the oldest first; whether they are is asked of those that are read."""
+    try:
+        inbox = root.below(INBOX)
+    except FileNotFoundError:
+        return []
+    with inbox:
+        found = sorted([name for name in inbox.names() if name.endswith(_SUFFIX)])
+    return found if found and roots.owns(root, INBOX) else []
+
+
+def events(root: Directory, wanted: Iterable[str]) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
+    """Each event of those names with its name; one taken out meanwhile is left out, and what is not of our making."""
     try:
         inbox = root.below(INBOX)
     except FileNotFoundError:
         return
     with inbox:
-        names = sorted(filter(is_our_name, inbox.names()))
-        for name in names if names and roots.owns(root, INBOX) else ():
+        for name in filter(is_our_name, wanted):
             try:
                 yield name, _event(inbox, name)
             except FileNotFoundError:

@@ -11,6 +11,7 @@ from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound
 from gaia_sessions.ids import check_agent_id
+from gaia_sessions.inbox_keys import keys_of_event
 from gaia_sessions.record import decode, is_open
 from gaia_sessions.retention import fitted
 from gaia_sessions.runs import conversations_of, newest_with
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.events import Event
+    from gaia_sessions.inbox_keys import Waiting
     from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
     from gaia_sessions.strictjson import Json
@@ -37,7 +39,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}
         self._journals: dict[tuple[str, str], list[bytes]] = {}
-        self._inbox: dict[str, bytes] = {}
+        self._inbox: dict[str, tuple[str, bytes]] = {}
         self._held: set[tuple[str, ...]] = set()
         self._deferred = 0
 
@@ -136,10 +138,15 @@ class MemoryStore:
 
     def defer(self, event: Event, now: datetime) -> None:  # noqa: ARG002  # order of arrival is order of time
         self._deferred += 1
-        self._inbox[f"{self._deferred:09}"] = strictjson.dumps(event)
+        self._inbox[f"{self._deferred:09}"] = keys_of_event(event), strictjson.dumps(event)
 
-    def deferred(self) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-        yield from [(name, strictjson.load_object(data)) for name, data in self._inbox.items()]
+    def waiting(self) -> list[Waiting]:
+        return [(name, keys) for name, (keys, _) in self._inbox.items()]
+
+    def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
+        for name in list(self._inbox) if names is None else names:
+            if name in self._inbox:
+                yield name, strictjson.load_object(self._inbox[name][1])
 
     def dismiss(self, name: str) -> None:
         self._inbox.pop(name, None)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.events import Event
+    from gaia_sessions.inbox_keys import Waiting
     from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
     from gaia_sessions.strictjson import Json
@@ -131,8 +132,18 @@ class Store(Protocol):
     def defer(self, event: Event, now: datetime) -> None:
         """Puts an event that cannot be applied yet into the inbox, durably. Raises ``DurabilityUnknown``."""
 
-    def deferred(self) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-        """The events of the inbox with their names, the oldest first."""
+    def waiting(self) -> list[Waiting]:
+        """The names of the events in the inbox, the oldest first, each with the keys of whom it concerns.
+
+        Reads no event: one may turn out not to be there. Without keys, as earlier versions kept them, it may
+        concern anybody.
+        """
+
+    def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
+        """The events of the inbox with their names, the oldest first, or those of ``names`` in their order.
+
+        One that was taken out meanwhile is left out.
+        """
 
     def dismiss(self, name: str) -> None:
         """Takes an event out of the inbox; nothing if it is gone already."""

@@ -9,6 +9,7 @@ import pytest
 
 from gaia_sessions.clock import write_time
 from gaia_sessions.errors import TooLarge
+from gaia_sessions.inbox_keys import keys_of_event
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -110,3 +111,29 @@ def test_dismissing_from_an_inbox_nobody_used_is_nothing(store: Store) -> None:
     store.dismiss("gone already")
 
     assert waiting(store) == []
+
+
+def test_what_waits_is_named_with_its_keys_the_oldest_first_and_none_of_it_is_read(
+    store: Store, began: datetime
+) -> None:
+    for number in (2, 1):
+        store.defer(event(number, began), began + timedelta(seconds=3 - number))
+
+    assert [name for name, _ in store.waiting()] == [name for name, _ in store.deferred()]
+    assert [keys for _, keys in store.waiting()] == [keys_of_event(event(number, began)) for number in (2, 1)]
+
+
+def test_events_can_be_asked_for_by_name_and_those_that_are_gone_are_left_out(store: Store, began: datetime) -> None:
+    for number in range(4):
+        store.defer(event(number, began), began + timedelta(seconds=number))
+    names = [name for name, _ in store.waiting()]
+    store.dismiss(names[2])
+
+    found = list(store.deferred([names[3], names[2], names[0], "nobody's"]))
+
+    assert found == [(names[3], event(3, began)), (names[0], event(0, began))]
+    assert list(store.deferred([])) == []
+
+
+def test_nothing_waits_where_nobody_deferred_anything(store: Store) -> None:
+    assert store.waiting() == []

@@ -263,6 +263,7 @@ class Twins(RuleBasedStateMachine):
     @invariant()
     def the_inbox_is_the_same(self) -> None:
         assert list(_events(self.files)) == list(_events(self.memory))
+        assert [keys for _, keys in self.files.waiting()] == [keys for _, keys in self.memory.waiting()]
 
 
 def _events(store: Store) -> Iterator[object]:

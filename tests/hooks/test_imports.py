@@ -53,6 +53,7 @@ STARTING = HOST | words("hooks.answers lifecycle.beginning lifecycle.starts proc
 ENDING = HOST | {"lifecycle.ends"}
 TURNING = HOST | {"lifecycle.turns"}
 DECIDING = words("hooks.answers policy processes")
+DEFERRING = {"inbox_keys"}
 WIRED = {"hooks.arguments"}
 FOLLOWING = PASSED_BY | STORE | NEWS | words("endings hooks.claude_tools lifecycle.joins lifecycle.tools tool_use")
 COMMAND = words("readonly shell")
@@ -159,7 +160,7 @@ def test_a_direct_stop_waits_for_a_held_lock_with_these_and_no_more(host: Host) 
     with host.held(agent_id):
         ours, others = over_the_floor(host, "subagent_stop", {"agent_id": agent_id})
 
-    assert sorted(ours - (DIRECT | FINALIZING)) == []
+    assert sorted(ours - (DIRECT | FINALIZING | DEFERRING)) == []
     assert sorted(others - STANDARD) == []
     assert [event["kind"] for event in host.deferred()] == ["finalize"]
 
@@ -168,7 +169,7 @@ def test_a_hosts_stop_waits_for_a_held_lock_with_these_and_no_more(host: Host) -
     with host.held(host.delegate()):
         ours, others = over_the_floor(host, "subagent_stop", host.ending())
 
-    assert sorted(ours - (ENDING)) == []
+    assert sorted(ours - (ENDING | DEFERRING)) == []
     assert sorted(others - STANDARD) == []
     assert [event["kind"] for event in host.deferred()] == ["stop"]
 
@@ -179,7 +180,7 @@ def test_a_delegation_waits_for_the_lock_on_its_key_with_these_and_no_more(host:
     with host.key_held("toolu_1"):
         ours, others = over_the_floor(host, "pre_delegate", host.delegation("toolu_1"))
 
-    assert sorted(ours - (BEGINNING)) == []
+    assert sorted(ours - (BEGINNING | DEFERRING)) == []
     assert sorted(others - STANDARD) == []
     assert [event["kind"] for event in host.deferred()] == ["delegate"]
 
@@ -189,7 +190,7 @@ Told = tuple["Callable[[Host], dict[str, Any]]", frozenset[str], str]
 # What the one hook is told of an agent at work, what it may import for that, and what it decides.
 EVENTS: dict[str, Told] = {
     "a delegation": (lambda host: host.delegation("toolu_2"), BEGINNING, "created"),
-    "a start that has to wait": (lambda host: host.starting("a2"), STARTING, "deferred"),
+    "a start that has to wait": (lambda host: host.starting("a2"), STARTING | DEFERRING, "deferred"),
     "a start": (lambda host: host.starting(), STARTING, "known"),
     "a launch": (lambda host: host.launching(), STARTING | DECIDING, "started"),
     "a message": (lambda host: host.messaging(), ENDING, "noted"),

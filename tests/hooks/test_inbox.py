@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gaia_sessions
+from gaia_sessions.clock import write_time
+from gaia_sessions.config import Config
+from gaia_sessions.lifecycle import news, resuming
+from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -294,3 +299,132 @@ def test_what_the_system_refuses_for_now_is_not_dropped(host: Host) -> None:
     assert host.deferred() == before
     host.run("pre_delegate", host.delegation("toolu_3"))
     assert host.records()[agent_id]["phase"] == "completed"
+
+
+def leave_waiting(host: Host, count: int, **changes: object) -> None:
+    """So many stops wait, older than whatever comes, of delegations that nobody will ever tell of."""
+    store, then = FileStore(str(host.root), durable=False), datetime.now(UTC) - timedelta(hours=1)
+    for number in range(count):
+        stop: Any = {
+            "kind": "stop",
+            "at": write_time(then),
+            "host": "claude-code",
+            "host_session_id": host.SESSION,
+            "host_agent_id": f"b{number}",
+            "tool_use_id": f"toolu_b{number}",
+            "spoke": True,
+            **changes,
+        }
+        store.defer(stop, then)
+
+
+def test_among_a_hundred_that_cannot_be_applied_the_stop_of_a_session_is_applied_before_it_is_resumed(
+    host: Host,
+) -> None:
+    agent_id = host.delegate()
+    leave_waiting(host, 100)
+    with host.held(agent_id):
+        host.stop(message="[gaia-sessions: approval] shall I?")
+    asked = {"description": "x", "prompt": f"[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
+
+    host.hear(host.delegation("toolu_2", tool_input=asked))
+
+    assert host.log("hook")[-1]["decision"] == "claimed"
+    assert [run.get("end") for run in host.records()[agent_id]["runs"]] == ["stopped", None]
+    assert len(host.waiting()) == 100
+
+
+@pytest.mark.parametrize("over", ["turn", "conversation"])
+def test_among_a_hundred_the_stop_of_an_agent_counts_before_its_turn_or_its_conversation_is_over(
+    host: Host, over: str
+) -> None:
+    agent_id = host.work()
+    host.hear(host.returning())
+    gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
+    leave_waiting(host, 100)
+    with host.held(agent_id):
+        host.stop(message="Done.")
+
+    host.hear(host.pausing() if over == "turn" else host.news("SessionEnd"))
+
+    record = host.records()[agent_id]
+    assert (record["phase"], record["runs"][0]["end"]) == ("completed", "stopped")
+
+
+def test_a_call_of_a_hook_tries_a_bounded_number_and_each_of_a_hundred_has_its_turn(host: Host) -> None:
+    agent_id = host.delegate()
+    leave_waiting(host, 50)
+    with host.held(agent_id):
+        host.stop()
+    leave_waiting(host, 50, at=write_time(datetime.now(UTC) - timedelta(hours=25)))
+    [concerned] = [name.name for name in host.waiting() if json.loads(name.read_bytes())["host_agent_id"] == "a1"]
+    store, config, other = FileStore(str(host.root), durable=False), Config({}), host.news("SessionStart")
+
+    assert host.hear(other) is None
+    assert len(host.log("hook")[-1]["inbox"]) == news.SOME
+
+    tried: set[str] = set()
+    for _ in range(2_000):
+        lines = news.apply_deferred(store, datetime.now(UTC), config, before=[])
+        assert len(lines) <= news.SOME
+        tried |= {line.partition(" ")[0] for line in lines}
+        if len(host.waiting()) == 50 and {file.name for file in host.waiting()} <= tried:
+            break
+    assert concerned in tried
+    assert host.records()[agent_id]["phase"] == "completed"
+    assert len(host.waiting()) == 50
+    assert {file.name for file in host.waiting()} <= tried
+
+
+def test_commands_that_write_apply_all_that_waits(host: Host) -> None:
+    leave_waiting(host, 20, at=write_time(datetime.now(UTC) - timedelta(hours=25)))
+
+    gaia_sessions.create_session(root=str(host.root))
+
+    assert host.waiting() == []
+    assert len(host.log("inbox")[-1]["inbox"]) == 20
+
+
+def test_an_event_that_waits_under_the_name_of_an_earlier_version_is_applied_and_counts(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop(message="[gaia-sessions: approval] shall I?")
+    [file] = host.waiting()
+    file.rename(file.with_name(f"{file.name[:31]}.json"))
+    leave_waiting(host, 20)
+
+    assert gaia_sessions.explain_resume(agent_id, root=str(host.root))["reason"] == "session_resumable"
+    gaia_sessions.create_session(root=str(host.root))
+
+    assert host.records()[agent_id]["phase"] == "approval"
+    assert len(host.waiting()) == 20
+
+
+def test_what_waits_for_a_session_counts_among_a_hundred_others_when_it_is_asked_about(host: Host) -> None:
+    agent_id = host.delegate()  # its start waits for a key that the host notes later
+    with host.held(agent_id):
+        host.stop(message="[gaia-sessions: approval] shall I?")
+    leave_waiting(host, 100)
+    before = host.tree(host.root)
+
+    decided = gaia_sessions.explain_resume(agent_id, root=str(host.root))
+
+    assert (decided["reason"], decided["phase"]) == ("session_resumable", "approval")
+    assert host.record()["phase"] == "initializing"
+    assert host.tree(host.root) == before
+
+
+def test_what_is_applied_while_somebody_looks_is_in_the_record_that_the_answer_is_about(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop(message="[gaia-sessions: approval] shall I?")
+
+    class Overtaken(FileStore):
+        def deferred(self, names: Any = None) -> Any:
+            news.apply_deferred(FileStore(self.root), datetime.now(UTC), Config({}))
+            return super().deferred(names)
+
+    decided, _ = resuming.consider(Overtaken(str(host.root)), datetime.now(UTC), agent_id, Config({}))
+
+    assert host.waiting() == []
+    assert (decided["reason"], decided["phase"]) == ("session_resumable", "approval")
