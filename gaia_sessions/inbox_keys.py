@@ -6,7 +6,8 @@ two different ids may have the same one, and then an event is tried once more th
 
 from __future__ import annotations
 
-from .events import MAIN_STOP, SESSION_END
+from .events import MAIN_STOP, SESSION_END, SESSION_LEFT
+from .runs import conversation_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _LENGTH, _PRIME = 8, (1 << 32) - 5
 """Hexadecimal digits of a key, and the largest prime number that fits into them."""
 
 _SESSION, _AGENT, _DELEGATION, _CONVERSATION, _KEYED_LATER = "satcl"
-_OF_A_CONVERSATION = (MAIN_STOP, SESSION_END)
+_OF_A_CONVERSATION = (MAIN_STOP, SESSION_END, SESSION_LEFT)
 
 
 def keys_of_event(event: Mapping[str, object]) -> str:
@@ -37,8 +38,10 @@ def keys_of_event(event: Mapping[str, object]) -> str:
 
 
 def keys_of_news(event: Mapping[str, object]) -> list[str]:
-    """The keys of the agent, the delegation and the sessions that ``event`` names."""
+    """The keys of the agents, the delegation and the sessions that ``event`` names."""
     named = [(_SESSION, event.get("agent_id")), (_AGENT, event.get("host_agent_id"))]
+    running = event.get("running")
+    named += [(_AGENT, agent) for agent in running] if isinstance(running, list) else []
     named += [(_DELEGATION, event.get("tool_use_id"))]
     named += [(_SESSION, agent_id) for agent_id in sessions_named_in(event)]
     return [_key(kind, value) for kind, value in named if isinstance(value, str)]
@@ -65,7 +68,7 @@ def keys_of_record(record: Record) -> set[str]:
     keys = {_key(_SESSION, record["agent_id"])}
     for run in record.get("runs", ()):
         named = [(_AGENT, run.get("host_agent_id")), (_DELEGATION, run.get("tool_use_id"))]
-        named += [(_CONVERSATION, run.get("host_session_id"))]
+        named += [(_CONVERSATION, conversation_of(run))]
         if "host_agent_id" not in run:  # only such a run is joined by a key that the host notes later
             named += [(_KEYED_LATER, run.get("host_session_id"))]
         keys.update(_key(kind, value) for kind, value in named if value is not None)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 
-from gaia_sessions.clock import utc_now
+from gaia_sessions.clock import utc_now, write_time
 
 from . import samples
 from .findings import Finding
@@ -22,6 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gaia_sessions.events import Event
+    from gaia_sessions.stores.files import FileStore
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 CAPTURE = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / "single.jsonl"
@@ -31,6 +34,7 @@ _LOGS = {"every_event": "hook"}
 HOOK_LIMIT = 2.5
 _COMMAND_LIMIT = 5.5
 _OPEN = 10
+_WAITING, _WAITING_LIMIT = 100, 2.0
 
 
 def hooks(folder: str) -> Iterator[Finding]:
@@ -55,7 +59,48 @@ def events(folder: str) -> Iterator[Finding]:
     """Every event of a host through the one entry, each with what it makes of the records."""
     project, store = samples.project(folder)
     host = Host(project)
+    for what, decision, feed in _every_event(host, store):
+        yield found(host.start(f"every_event, {what}", decision, feed), HOOK_LIMIT)
+
+
+def waiting(folder: str) -> Iterator[Finding]:
+    """All of that and the direct form, while many events wait that cannot be applied yet."""
+    project, store = samples.project(os.path.join(folder, "events"))
+    host = _with_waiting(project, store)
+    for what, decision, feed in _every_event(host, store):
+        yield found(host.start(f"every_event, {what}, {_WAITING} waiting", decision, feed), _WAITING_LIMIT)
+    sessions = partial(samples.resting, store)
+    for hook, decision in (("pre_delegate", "session_resumable"), ("subagent_stop", "finalized")):
+        start = host.start(f"{hook}, direct, {_WAITING} waiting", decision, lambda: _direct(sessions(utc_now())))
+        yield found(start, _WAITING_LIMIT)
+    project, store = samples.project(os.path.join(folder, "turns"))
+    host = _with_waiting(project, store)
+    _leave_open(host, store)
     for what, decision, feed in (
+        ("the end of a turn", "known", lambda: host.twice("Stop", background_tasks=[])),
+        ("the start of a conversation", "heard", lambda: host.payload("SessionStart")),
+        ("the end of a conversation", "known", lambda: host.twice("SessionEnd")),
+    ):
+        start = host.start(f"every_event, {what}, {_OPEN} open, {_WAITING} waiting", decision, feed)
+        yield found(start, _WAITING_LIMIT)
+
+
+def _with_waiting(project: str, store: FileStore) -> Host:
+    host = Host(project)
+    for number in range(_WAITING):
+        host.leave_waiting(store, number)
+    return host
+
+
+def _leave_open(host: Host, store: FileStore) -> None:
+    for _ in range(_OPEN // 2):
+        samples.resting(store, utc_now())
+        host.known_delegation()
+
+
+def _every_event(host: Host, store: FileStore) -> tuple[tuple[str, str, Callable[[], bytes]], ...]:
+    """What is measured of each event, how the log must call what was done, and the payload."""
+    return (
         ("a delegation", "created", host.new_delegation),
         ("a delegation that resumes", "claimed", lambda: host.resume(samples.resting(store, utc_now()))),
         ("a start", "deferred", host.start_of_agent),
@@ -67,17 +112,14 @@ def events(folder: str) -> Iterator[Finding]:
         ("a message to an agent nobody knows", "no_key", host.message),
         ("a notification", "paused", host.notification),
         ("a tool that is not ours", "not_ours", host.other_tool),
-    ):
-        yield found(host.start(f"every_event, {what}", decision, feed), HOOK_LIMIT)
+    )
 
 
 def turns(folder: str) -> Iterator[Finding]:
     """What the main agent itself does. The hook looks at every open session then: here at ten, half of them at rest."""
     project, store = samples.project(folder)
     host = Host(project)
-    for _ in range(_OPEN // 2):
-        samples.resting(store, utc_now())
-        host.known_delegation()
+    _leave_open(host, store)
     for what, decision, feed in (
         ("the end of a turn", "known", lambda: host.of_main("Stop", background_tasks=[])),
         ("the start of a conversation", "heard", lambda: host.of_main("SessionStart")),
@@ -203,6 +245,30 @@ class Host:
             "<status>completed</status>\n</task-notification>"
         )
         return self.payload("UserPromptSubmit", prompt=prompt)
+
+    def leave_waiting(self, store: FileStore, number: int) -> None:
+        """A stop waits whose delegation was never told of, in the conversation of all others."""
+        told = self.payloads["SubagentStop"]
+        stop: Event = {
+            "kind": "stop",
+            "at": write_time(utc_now()),
+            "host": "claude-code",
+            "host_session_id": told["session_id"],
+            "host_agent_id": f"a0123456789ab{number:04}",
+            "agent_name": told["agent_type"],
+            "again": False,
+            "tool_use_id": f"toolu_0123456789abcdefghij{number:04}",
+            "transcript_path": told["agent_transcript_path"],
+            "spoke": True,
+            "last_message": "The plan is ready.\n" * 20,
+        }
+        store.defer(stop, utc_now())
+
+    def twice(self, event: str, **changed: object) -> bytes:
+        """Something about the main agent in the conversation of all others, told once before."""
+        told = self.payload(event, **changed)
+        self.tell(told)
+        return told
 
     def of_main(self, event: str, **changed: object) -> bytes:
         """Something about the main agent itself, in a conversation of its own."""
