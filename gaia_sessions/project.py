@@ -23,15 +23,17 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
 
     A linked worktree counts as its main checkout, whoever names it: what is kept there goes when it is removed.
 
-    Raises ``BadSetting`` for a relative ``GAIA_SESSIONS_ROOT``, which every process would take for another
-    place, and when only a working directory could tell and ``cwd`` is empty because it is gone.
+    Raises ``BadSetting`` for a URL, for a relative ``GAIA_SESSIONS_ROOT``, which every process would take for
+    another place, and when only a working directory could tell and ``cwd`` is empty because it is gone.
     """
     if flag == "":
         raise BadSetting("--root", "is empty", "name a directory, or leave it out")
     if flag:
+        _check_no_url("--root", flag)
         return os.path.normpath(os.path.join(cwd, flag))
     fixed = environ.get("GAIA_SESSIONS_ROOT")
     if fixed:
+        _check_no_url("GAIA_SESSIONS_ROOT", fixed)
         if not os.path.isabs(fixed):
             raise BadSetting("GAIA_SESSIONS_ROOT", f"{fixed!r} is not absolute", "give the whole path")
         return os.path.normpath(fixed)
@@ -70,6 +72,12 @@ def claude_folder(root: str) -> str | None:
     """The ``.claude`` of the project whose sessions are at ``root``; None for a root elsewhere."""
     folder, name = os.path.split(root)
     return folder if name == "session" and os.path.basename(folder) == ".claude" else None
+
+
+def _check_no_url(origin: str, given: str) -> None:
+    """The text is not in the message: a URL may have a password in it."""
+    if "://" in given:
+        raise BadSetting(origin, "is a URL", "give the path of a directory: sessions are kept in files")
 
 
 def _project_above(cwd: str, stop: str) -> str:

@@ -96,6 +96,19 @@ def test_a_relative_variable_is_refused(fixed: str) -> None:
     )
 
 
+@pytest.mark.parametrize("url", ["postgresql://user:s3cret@db/agents", "file:///srv/agents", "/srv/s3://agents"])
+@pytest.mark.parametrize("origin", ["--root", "GAIA_SESSIONS_ROOT"])
+def test_a_url_is_refused_and_not_repeated(origin: str, url: str) -> None:
+    flag, environ = (url, {}) if origin == "--root" else (None, {origin: url})
+    with pytest.raises(BadSetting) as caught:
+        find_root(flag, environ, "/p")
+    assert (caught.value.origin, str(caught.value), caught.value.hint) == (
+        origin,
+        f"{origin}: is a URL",
+        "give the path of a directory: sessions are kept in files",
+    )
+
+
 def test_the_hosts_project_beats_the_search(home: Path) -> None:
     project = folders(home / "p", ".claude/session")
     assert found(project, home, CLAUDE_PROJECT_DIR="/q/") == "/q/.claude/session"
