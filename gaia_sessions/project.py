@@ -1,27 +1,39 @@
-"""Where the sessions of a project live.
+"""Where the sessions of a project live, and whether they are those of the user we run as.
 
 Owns the search for the root, so that hooks and commands from any directory of a project, and from its
-linked worktrees, find the same one. Reads directory entries and a linked worktree's own pointer files;
-creates nothing.
+linked worktrees, find the same one. What is found by searching counts only if it belongs to us, as with the safe
+directories of git: another user's ``.claude`` in a folder above must neither take in our sessions nor speak to our
+agents. Reads directory entries and a linked worktree's own pointer files; creates nothing.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 
 from .errors import BadSetting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    PassOver = Callable[[str, str, int], None]
+    """Told of a project that does not count: its folder, the path that is somebody else's, and whose that is."""
 
 SESSIONS = os.path.join(".claude", "session")
 
+_SUPERUSER = 0
 
-def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
+
+def _say_nothing(_project: str, _path: str, _uid: int) -> None:
+    return
+
+
+def find_root(flag: str | None, environ: Mapping[str, str], cwd: str, on_passed_over: PassOver = _say_nothing) -> str:
     """The absolute root, by ``flag``, ``GAIA_SESSIONS_ROOT`` or ``CLAUDE_PROJECT_DIR``, else searched upwards.
 
     A linked worktree counts as its main checkout, whoever names it: what is kept there goes when it is removed.
+    A project above, or such a main checkout, counts only if it belongs to us: see ``on_passed_over``.
 
     Raises ``BadSetting`` for a URL, for a relative ``GAIA_SESSIONS_ROOT``, which every process would take for
     another place, and when only a working directory could tell and ``cwd`` is empty because it is gone.
@@ -40,10 +52,10 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
     project = environ.get("CLAUDE_PROJECT_DIR")
     if project and os.path.isabs(project):
         folder = os.path.normpath(project)
-        return os.path.join(_main_checkout(folder) or folder, SESSIONS)
+        return os.path.join(_main_checkout(folder, on_passed_over) or folder, SESSIONS)
     if not cwd:
         raise BadSetting("working directory", "is gone", "go to one that exists, or say --root")
-    return os.path.join(_project_above(cwd, home(environ)), SESSIONS)
+    return os.path.join(_project_above(cwd, home(environ), on_passed_over), SESSIONS)
 
 
 def home(environ: Mapping[str, str]) -> str:
@@ -80,23 +92,50 @@ def _check_no_url(origin: str, given: str) -> None:
         raise BadSetting(origin, "is a URL", "give the path of a directory: sessions are kept in files")
 
 
-def _project_above(cwd: str, stop: str) -> str:
-    folders = list(_upwards(cwd, stop))
-    for folder in folders:
-        if os.path.isdir(os.path.join(folder, SESSIONS)):
-            return folder
-    for folder in folders:
-        checkout = _main_checkout(folder)
-        if checkout and checkout != folder:
-            return _project_above(checkout, stop)
-        if os.path.exists(os.path.join(folder, ".claude")) or os.path.exists(os.path.join(folder, ".git")):
-            return folder
+def _project_above(cwd: str, stop: str, on_passed_over: PassOver) -> str:
+    """The nearest folder with ``.git`` or ``.claude`` that counts; where one stands always does."""
+    here = os.path.realpath(cwd)
+    me = os.geteuid()
+    for folder in _upwards(here, stop):
+        marks = _owners(os.path.join(folder, ".git"), os.path.join(folder, ".claude"))
+        if not marks:
+            continue
+        if folder == here or (me in marks.values() and _owner(folder) == me):
+            return _main_checkout(folder, on_passed_over) or folder
+        _pass_over(folder, _owners(folder) | marks, on_passed_over)
     return cwd
 
 
-def _upwards(cwd: str, stop: str) -> Iterator[str]:
-    """``cwd`` and the folders above it, ending before ``stop``, the user's own: its ``.claude`` is no project's."""
-    folder, end = os.path.realpath(cwd), os.path.realpath(stop) if stop else None
+def _pass_over(project: str, owners: Mapping[str, int], on_passed_over: PassOver) -> None:
+    strange = ((path, uid) for path, uid in owners.items() if uid != os.geteuid())
+    on_passed_over(project, *next(strange))
+
+
+def _owners(*paths: str) -> dict[str, int]:
+    """Those of ``paths`` at which something is, each with whose it is."""
+    known = ((path, _owner(path)) for path in paths)
+    return {path: uid for path, uid in known if uid is not None}
+
+
+def _owner(path: str) -> int | None:
+    """Whose ``path`` is; None if nothing is there.
+
+    A link is that of whoever made it, if that is somebody else: it may lead into what is ours. Root may do as it likes.
+    """
+    try:
+        found = os.lstat(path)
+        if stat.S_ISLNK(found.st_mode):
+            if found.st_uid not in (os.geteuid(), _SUPERUSER):
+                return found.st_uid
+            found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_uid
+
+
+def _upwards(here: str, stop: str) -> Iterator[str]:
+    """``here`` and the folders above it, ending before ``stop``, the user's own: its ``.claude`` is no project's."""
+    folder, end = here, os.path.realpath(stop) if stop else None
     while folder != end:
         yield folder
         above = os.path.dirname(folder)
@@ -105,12 +144,34 @@ def _upwards(cwd: str, stop: str) -> Iterator[str]:
         folder = above
 
 
-def _main_checkout(folder: str) -> str | None:
-    """The main checkout whose linked worktree ``folder`` is; None for everything else, submodules included."""
-    pointer = _first_line(os.path.join(folder, ".git"))
-    if pointer is None or not pointer.startswith("gitdir:"):
+def _main_checkout(folder: str, on_passed_over: PassOver) -> str | None:
+    """The main checkout whose linked worktree ``folder`` is, if all that leads there is ours.
+
+    None for everything else, submodules included.
+    """
+    pointer = os.path.join(folder, ".git")
+    gitdir = _gitdir(pointer)
+    checkout = _checkout_of(gitdir) if gitdir else None
+    if gitdir is None or checkout is None or checkout == folder:
         return None
-    gitdir = os.path.join(folder, pointer.removeprefix("gitdir:").strip())
+    steps = (folder, pointer, gitdir, checkout, os.path.join(checkout, ".git"))
+    owners = _owners(*steps)
+    if len(owners) < len(steps):
+        return None
+    if set(owners.values()) != {os.geteuid()}:
+        _pass_over(checkout, owners, on_passed_over)
+        return None
+    return checkout
+
+
+def _gitdir(pointer: str) -> str | None:
+    line = _first_line(pointer)
+    if line is None or not line.startswith("gitdir:"):
+        return None
+    return os.path.join(os.path.dirname(pointer), line.removeprefix("gitdir:").strip())
+
+
+def _checkout_of(gitdir: str) -> str | None:
     common = _first_line(os.path.join(gitdir, "commondir"))
     if common is None:
         return None
@@ -119,10 +180,16 @@ def _main_checkout(folder: str) -> str | None:
 
 
 def _first_line(path: str) -> str | None:
-    if not os.path.isfile(path):
-        return None
+    """Never waits: a pipe that somebody puts there is no file."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return file.readline(4096).strip()
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return None
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        return os.read(fd, 4096).partition(b"\n")[0].decode().strip()
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(fd)

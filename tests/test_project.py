@@ -129,8 +129,8 @@ def test_a_hosts_project_that_is_no_absolute_path_is_passed_over(home: Path, unu
         pytest.param(["a/.git", "a/b/.claude"], "a/b/c", "a/b", id="the nearest of both, .claude"),
         pytest.param(["a/.claude", "a/b/.git"], "a/b/c", "a/b", id="the nearest of both, .git"),
         pytest.param(["a/.claude/session"], "a/b/c", "a", id="sessions"),
-        pytest.param(["a/.claude/session", "a/b/.git"], "a/b/c", "a", id="sessions beat a nearer repository"),
-        pytest.param(["a/.claude/session", "a/b/.claude"], "a/b/c", "a", id="sessions beat a nearer .claude"),
+        pytest.param(["a/.claude/session", "a/b/.git"], "a/b/c", "a/b", id="a repository nearer than sessions"),
+        pytest.param(["a/.claude/session", "a/b/.claude"], "a/b/c", "a/b", id="a project nearer than sessions"),
         pytest.param(["a/.claude/session", "a/b/.claude/session"], "a/b/c", "a/b", id="the nearest sessions"),
         pytest.param(["a/b/c/.claude/session"], "a/b/c", "a/b/c", id="sessions where one stands"),
         pytest.param(["a/.claude/session/agent-1"], "a/.claude/session/agent-1", "a", id="inside a session"),
@@ -141,6 +141,25 @@ def test_a_hosts_project_that_is_no_absolute_path_is_passed_over(home: Path, unu
 def test_the_search_goes_upwards(home: Path, there: list[str], cwd: str, project: str) -> None:
     folders(home, cwd, *there)
     assert found(home / cwd, home) == root_of(home / project)
+
+
+def test_a_pipe_in_the_place_of_a_git_file_makes_nobody_wait(home: Path) -> None:
+    project = folders(home / "p", "sub")
+    os.mkfifo(project / ".git")
+    assert found(project / "sub", home) == root_of(project)
+
+
+def test_a_link_that_leads_nowhere_marks_no_project(home: Path) -> None:
+    project = folders(home / "p", ".claude", "sub")
+    (project / "sub" / ".claude").symlink_to("nowhere")
+    assert found(project / "sub", home) == root_of(project)
+
+
+def test_a_worktree_with_sessions_of_its_own_still_counts_as_its_main_checkout(home: Path) -> None:
+    main = repository(home / "main")
+    git(main, "worktree", "add", "../linked")
+    linked = folders(home / "linked", ".claude/session")
+    assert found(linked, home) == found(linked, home, CLAUDE_PROJECT_DIR=str(linked)) == root_of(main)
 
 
 def test_a_file_in_the_place_of_the_sessions_is_none(home: Path) -> None:
