@@ -45,6 +45,7 @@ DOMAIN = [
 FLOORS = [
     *([room] for room in DOMAIN),
     ["options"],
+    ["owners"],
     ["processes", "project", "streams"],
     ["config"],
     ["stores"],
@@ -72,7 +73,7 @@ DOORS = {
 }
 STDLIB_ONLY = [
     *DOMAIN,
-    *("options", "processes", "project", "streams", "config", "stores"),
+    *("options", "owners", "processes", "project", "streams", "config", "stores"),
     *("keyfile", "log", "logged", "lifecycle", "api", "hooks", "wiring", "doctor"),
 ]
 READS_THE_ENVIRONMENT = ["config", "project", "api", "hooks", "doctor", "cli"]

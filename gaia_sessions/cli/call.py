@@ -5,6 +5,7 @@ Owns the one frozen value that a command gets beside its own options.
 
 from __future__ import annotations
 
+import os
 from functools import wraps
 
 import click
@@ -37,11 +38,24 @@ class Call:
         self._flags = {"lock_timeout": lock_timeout}
         self.as_json = as_json
 
+    def folder(self) -> str:
+        """The root of the sessions it is about; says which project was passed over on the way to it."""
+        from gaia_sessions.project import find_root, working_directory
+
+        passed_over: list[tuple[str, str, int]] = []
+        root = find_root(self.root, os.environ, working_directory(), lambda *told: passed_over.append(told))
+        if passed_over:
+            from gaia_sessions import owners
+
+            message, hint = owners.passed_over(*passed_over[0], root)
+            output.notice("passed_over", message, hint, as_json=self.as_json)
+        return root
+
     def sessions(self) -> Sessions:
         """The sessions it is about."""
         from gaia_sessions.api import Sessions
 
-        return Sessions(self.root, self._flags)
+        return Sessions(self.folder(), self._flags)
 
 
 def declare(*examples: str) -> Callable[[Callable[..., int | None]], click.Command]:

@@ -10,7 +10,8 @@ import os
 import sys
 
 from gaia_sessions import strictjson
-from gaia_sessions.errors import StoreFailure
+from gaia_sessions.errors import StoreFailure, well_formed
+from gaia_sessions.views.words import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _NO_LIMIT = sys.maxsize
+_LONGEST = 2000
 
 
 def prepare() -> None:
@@ -71,6 +73,14 @@ def complain(text: str) -> None:
 def complain_json(value: object) -> None:
     """One JSON object for programs, on stderr."""
     complain(strictjson.dumps(value, limit=_NO_LIMIT).decode().rstrip())
+
+
+def notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
+    """What a person should know though the command goes on, on stderr."""
+    if as_json:
+        complain_json({"notice": {"code": code, "message": well_formed(message), "hint": well_formed(hint)}})
+    else:
+        complain(f"Note: {safe(message, _LONGEST)}\nHint: {safe(hint, _LONGEST)}")
 
 
 def draw(renderable: RenderableType) -> None:

@@ -13,7 +13,6 @@ from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.clock import utc_now
 from gaia_sessions.errors import UsageError, well_formed
 from gaia_sessions.hooks import hosts as heard
-from gaia_sessions.project import find_root, working_directory
 from gaia_sessions.views import wired
 from gaia_sessions.wiring import installing
 from gaia_sessions.wiring.hosts import HOSTS, LOCAL, PROJECT, SCOPES, USER, Places
@@ -102,7 +101,7 @@ def status(call: Call) -> None:
 
 
 def _places(call: Call) -> Places:
-    return Places(find_root(call.root, os.environ, working_directory()), os.environ)
+    return Places(call.folder(), os.environ)
 
 
 def _say(call: Call, answer: Answer) -> None:

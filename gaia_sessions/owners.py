@@ -1,0 +1,37 @@
+"""Whose files are: how users are named, and how a person is told that a project of another user was passed over.
+
+Owns the words only; ``project`` decides. Loaded when there is something to say.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def user_name(uid: int) -> str:
+    """The name that the system has for ``uid``, else its number."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def passed_over(project: str, path: str, uid: int, root: str) -> tuple[str, str]:
+    """The message and the hint about a ``project`` whose ``path`` belongs to ``uid``; the search ended at ``root``."""
+    me = os.geteuid()
+    message = (
+        f"the project {project} was passed over: {path} belongs to {user_name(uid)}, and you are {user_name(me)};"
+        f" the sessions are in {root}"
+    )
+    if me:
+        return message, f"to keep them there without this notice: {use_root(root)}"
+    return message, f"to use those of {user_name(uid)}: {use_root(os.path.join(project, '.claude', 'session'))}"
+
+
+def use_root(root: str) -> str:
+    """The shell command that makes everything here use ``root``."""
+    import shlex
+
+    return f"export GAIA_SESSIONS_ROOT={shlex.quote(root)}"

@@ -1,0 +1,178 @@
+"""Two users of this machine, made for the tests, and root: each runs commands and hooks as processes of their own."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+import gaia_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHECKOUT = Path(__file__).parents[2]
+PACKAGES = ("click", "filelock")
+PATIENCE = 60
+OLDEST = "import sys; sys.exit(sys.version_info < (3, 11))"
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Machine(NamedTuple):
+    """What every user may read. python: an interpreter; folder: the package, what it needs, and the scripts."""
+
+    python: str
+    folder: Path
+
+
+class User(NamedTuple):
+    name: str
+    uid: int
+    gid: int
+    home: Path
+    machine: Machine
+
+    def gaia(self, cwd: Path, *words: str, stdin: str = "", **environment: str) -> Ended:
+        """Runs the command."""
+        return self._run(cwd, ["-m", "gaia_sessions", *words], stdin, environment)
+
+    def hook(self, cwd: Path, told: object, **environment: str) -> Ended:
+        """Runs the hook for every event."""
+        return self._run(cwd, [f"{self.machine.folder}/hooks/every_event.py"], json.dumps(told), environment)
+
+    def ask(self, cwd: Path, hook: str, told: object, **environment: str) -> Any:
+        """The answer of the direct form of ``hook``."""
+        ended = self._run(cwd, [f"{self.machine.folder}/hooks/{hook}.py"], json.dumps(told), environment)
+        assert (ended.code, ended.err) == (0, "")
+        return json.loads(ended.out)
+
+    def make(self, *folders: Path, mode: int = 0o755) -> Path:
+        """Folders of this user, whatever they lie in; the last one."""
+        for folder in folders:
+            folder.mkdir(mode=mode)
+            os.chown(folder, self.uid, self.gid)
+            folder.chmod(mode)
+        return folders[-1]
+
+    def _run(self, cwd: Path, words: list[str], stdin: str, environment: dict[str, str]) -> Ended:
+        own = {"HOME": str(self.home), "PATH": os.environ["PATH"], "PYTHONPATH": str(self.machine.folder)}
+        done = subprocess.run(
+            [self.machine.python, "-B", *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+            cwd=cwd,
+            env=own | environment,
+            user=self.uid,
+            group=self.gid,
+            extra_groups=[],
+        )
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="session")
+def machine() -> Iterator[Machine]:
+    if os.geteuid():
+        pytest.skip("only root can make users and act as them")
+    folder = Path(tempfile.mkdtemp(prefix="gaia-sessions-users-"))
+    folder.chmod(0o755)
+    for source in [Path(gaia_sessions.__file__).parent, *(_folder_of(package) for package in PACKAGES)]:
+        shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(CHECKOUT / "hooks", folder / "hooks")
+    _make_readable(folder)
+    yield Machine(_interpreter_for_all(), folder)
+    shutil.rmtree(folder)
+
+
+def _folder_of(package: str) -> Path:
+    return Path(importlib.import_module(package).__file__ or "").parent
+
+
+def _make_readable(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _interpreter_for_all() -> str:
+    """The one that runs the tests, if others may start it, else the system's."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        try:
+            done = subprocess.run([python, "-c", OLDEST], check=False, cwd="/", user=65534, group=65534)
+        except OSError:
+            continue
+        if done.returncode == 0:
+            return python
+    return pytest.skip("no Python 3.11 or later that another user may start")
+
+
+@pytest.fixture(scope="session")
+def names() -> Iterator[list[str]]:
+    """The names of two users that exist as long as the tests run."""
+    if os.geteuid() or not shutil.which("useradd"):
+        pytest.skip("only root can make users, with useradd")
+    names = [f"gaia-{who}-{os.getpid()}" for who in ("alice", "bob")]
+    for name in names:
+        subprocess.run(["useradd", "--no-create-home", "--user-group", name], check=True, capture_output=True)
+    yield names
+    for name in names:
+        subprocess.run(["userdel", "--force", name], check=True, capture_output=True)
+
+
+@pytest.fixture
+def world(machine: Machine) -> Iterator[Path]:
+    """A folder like ``/tmp``, of root, in which everybody may make files."""
+    folder = Path(tempfile.mkdtemp(prefix="gaia-sessions-world-"))
+    folder.chmod(0o1777)
+    assert machine
+    yield folder
+    shutil.rmtree(folder)
+
+
+def _user(name: str, machine: Machine, world: Path) -> User:
+    known = pwd.getpwnam(name)
+    home = world / f"home-{name}"
+    home.mkdir()
+    os.chown(home, known.pw_uid, known.pw_gid)
+    return User(name, known.pw_uid, known.pw_gid, home, machine)
+
+
+@pytest.fixture
+def alice(names: list[str], machine: Machine, world: Path) -> User:
+    return _user(names[0], machine, world)
+
+
+@pytest.fixture
+def bob(names: list[str], machine: Machine, world: Path) -> User:
+    return _user(names[1], machine, world)
+
+
+@pytest.fixture
+def root_user(machine: Machine, world: Path) -> User:
+    return _user("root", machine, world)
+
+
+def tree(folder: Path) -> dict[str, tuple[int, int, int, int, bytes]]:
+    """All that is below ``folder``: mode, owner, group, time of change and content by path."""
+    found = {}
+    for path in [folder, *folder.rglob("*")]:
+        status = path.lstat()
+        content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+        found[str(path)] = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, content)
+    return found

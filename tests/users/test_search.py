@@ -1,0 +1,230 @@
+"""What a search finds of another user's does not count: their folders neither take in sessions nor are they touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.users.conftest import tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from tests.users.conftest import User
+
+STARTS: dict[str, Any] = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
+DELEGATES: dict[str, Any] = {
+    "hook_event_name": "PreToolUse",
+    "session_id": "s",
+    "tool_name": "Agent",
+    "tool_use_id": "toolu_1",
+    "tool_input": {"description": "d", "prompt": "p", "subagent_type": "Explore"},
+}
+
+
+def git(user: User, cwd: Path, *words: str) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main")
+    subprocess.run(
+        ["git", *identity, *words],
+        cwd=cwd,
+        check=True,
+        capture_output=True,
+        user=user.uid,
+        group=user.gid,
+        extra_groups=[],
+        env={"PATH": os.environ["PATH"], "HOME": str(user.home)},
+    )
+
+
+def repository(user: User, folder: Path) -> Path:
+    user.make(folder)
+    git(user, folder, "init")
+    git(user, folder, "commit", "--allow-empty", "--no-gpg-sign", "-m", "first")
+    return folder
+
+
+def create(user: User, cwd: Path, **environment: str) -> tuple[str, str]:
+    """The id of a new session, and what was said beside it."""
+    ended = user.gaia(cwd, "create", **environment)
+    assert ended.code == 0, ended
+    return ended.out.strip(), ended.err
+
+
+def test_a_store_planted_in_a_world_writable_folder_takes_in_nobody_elses_sessions(
+    world: Path, alice: User, bob: User
+) -> None:
+    planted, _ = create(alice, alice.make(world / "x", mode=0o1777))
+    below = bob.make(world / "x" / "work")
+    before = tree(world / "x" / ".claude")
+
+    agent_id, said = create(bob, below)
+    listed = json.loads(bob.gaia(below, "list", "--json").out)
+    looked_up = bob.gaia(below, "get", planted)
+    started = bob.hook(below, STARTS)
+    delegated = bob.hook(below, DELEGATES)
+
+    assert said == (
+        f"Note: the project {world}/x was passed over: {world}/x belongs to {alice.name}, and you are {bob.name};"
+        f" the sessions are in {below}/.claude/session\n"
+        f"Hint: to keep them there without this notice: export GAIA_SESSIONS_ROOT={below}/.claude/session\n"
+    )
+    assert [session["agent_id"] for session in listed] == [agent_id]
+    assert (looked_up.code, looked_up.out) == (3, "")
+    assert (started.code, started.err, planted in started.out) == (0, "", False)
+    assert (delegated.code, delegated.err) == (0, "")
+    assert tree(world / "x" / ".claude") == before
+    assert len([*(below / ".claude" / "session").glob("*/state.json")]) == 2
+
+
+@pytest.mark.parametrize("planted", [".git", ".claude"])
+def test_what_is_planted_beside_nothing_in_a_folder_of_root_counts_for_nobody_below(
+    world: Path, alice: User, bob: User, planted: str
+) -> None:
+    alice.make(world / planted, mode=0o777)
+    below = bob.make(world / "work")
+
+    _, said = create(bob, below)
+
+    assert f"Note: the project {world} was passed over: {world} belongs to root, and you are {bob.name};" in said
+    assert (below / ".claude" / "session").is_dir()
+    assert [*(world / planted).iterdir()] == []
+
+
+@pytest.mark.parametrize("planted", [".git", ".claude"])
+def test_a_mark_of_somebody_else_in_a_folder_of_ours_does_not_count(
+    world: Path, alice: User, bob: User, planted: str
+) -> None:
+    mine = bob.make(world / "mine", mode=0o777)
+    alice.make(mine / planted, mode=0o777)
+    below = bob.make(mine / "work")
+
+    _, said = create(bob, below)
+
+    assert f"the project {mine} was passed over: {mine}/{planted} belongs to {alice.name}, and you are" in said
+    assert (below / ".claude" / "session").is_dir()
+    assert [*(mine / planted).iterdir()] == []
+
+
+def test_a_mark_of_ours_beside_one_of_somebody_else_counts(world: Path, alice: User, bob: User) -> None:
+    mine = bob.make(world / "mine", mode=0o777)
+    alice.make(mine / ".git")
+    bob.make(mine / ".claude")
+
+    _, said = create(bob, bob.make(mine / "work"))
+
+    assert said == ""
+    assert (mine / ".claude" / "session").is_dir()
+
+
+def test_a_link_that_somebody_else_made_does_not_lead_into_what_is_ours(world: Path, alice: User, bob: User) -> None:
+    ours = bob.make(world / "ours")
+    create(bob, ours)
+    before = tree(ours)
+    open_to_all = bob.make(world / "open", mode=0o777)
+    (open_to_all / ".claude").symlink_to(ours / ".claude")
+    os.chown(open_to_all / ".claude", alice.uid, alice.gid, follow_symlinks=False)
+    below = bob.make(open_to_all / "work")
+
+    _, said = create(bob, below)
+
+    assert f"{open_to_all}/.claude belongs to {alice.name}" in said
+    assert tree(ours) == before
+    assert (below / ".claude" / "session").is_dir()
+
+
+def test_a_project_of_ours_further_up_is_found_past_one_of_somebody_else(world: Path, alice: User, bob: User) -> None:
+    project = bob.make(world / "project", world / "project" / ".claude").parent
+    theirs = alice.make(project / "theirs")
+    alice.make(theirs / ".git")
+
+    agent_id, said = create(bob, bob.make(theirs / "work"))
+
+    assert f"the project {theirs} was passed over" in said
+    assert (project / ".claude" / "session" / agent_id).is_dir()
+
+
+def test_what_is_passed_over_is_said_in_json_where_json_was_asked_for(world: Path, alice: User, bob: User) -> None:
+    create(alice, alice.make(world / "x", mode=0o1777))
+    below = bob.make(world / "x" / "work")
+
+    ended = bob.gaia(below, "list", "--json")
+
+    notice = json.loads(ended.err)["notice"]
+    assert (ended.code, ended.out) == (0, "[]\n")
+    assert notice == {
+        "code": "passed_over",
+        "message": f"the project {world}/x was passed over: {world}/x belongs to {alice.name}, and you are {bob.name};"
+        f" the sessions are in {below}/.claude/session",
+        "hint": f"to keep them there without this notice: export GAIA_SESSIONS_ROOT={below}/.claude/session",
+    }
+
+
+def test_a_named_root_says_nothing_of_what_lies_above(world: Path, alice: User, bob: User) -> None:
+    create(alice, alice.make(world / "x", mode=0o1777))
+    below = bob.make(world / "x" / "work")
+
+    for environment in ({"GAIA_SESSIONS_ROOT": f"{below}/mine"}, {"CLAUDE_PROJECT_DIR": str(below)}):
+        assert create(bob, below, **environment)[1] == ""
+
+
+def test_root_passes_over_the_project_of_a_user_and_is_told_how_to_use_it(
+    world: Path, alice: User, root_user: User
+) -> None:
+    project = repository(alice, world / "project")
+    below = alice.make(project / "sub")
+    where_the_search_ends = {"HOME": str(world)}
+
+    ended = root_user.gaia(below, "list", **where_the_search_ends)
+    named = root_user.gaia(below, "list", GAIA_SESSIONS_ROOT=f"{project}/.claude/session")
+
+    said = (
+        f"Note: the project {project} was passed over: {project} belongs to {alice.name}, and you are root;"
+        f" the sessions are in {below}/.claude/session\n"
+        f"Hint: to use those of {alice.name}: export GAIA_SESSIONS_ROOT={project}/.claude/session\n"
+    )
+    assert ended == (0, "No sessions found\n", said)
+    assert named == (0, "No sessions found\n", "")
+
+
+def test_a_worktree_of_ours_counts_as_its_main_checkout_only_if_that_is_ours(
+    world: Path, alice: User, bob: User
+) -> None:
+    main, other = repository(bob, world / "main"), repository(alice, world / "other")
+    git(bob, main, "worktree", "add", "../linked")
+    assert create(bob, world / "linked")[1] == ""
+    assert len([*(main / ".claude" / "session").glob("*/state.json")]) == 1
+    before = tree(other)
+    git(alice, other, "worktree", "add", "../theirs")
+    pointer = (world / "theirs" / ".git").read_bytes()
+    (world / "linked" / ".git").write_bytes(pointer)
+    before = tree(other)
+
+    for environment in ({}, {"CLAUDE_PROJECT_DIR": f"{world}/linked"}):
+        _, said = create(bob, world / "linked", **environment)
+        assert f"the project {other} was passed over: {other}" in said
+        assert f"the sessions are in {world}/linked/.claude/session" in said
+
+    assert tree(other) == before
+    assert len([*(world / "linked" / ".claude" / "session").glob("*/state.json")]) == 2
+
+
+def test_a_planted_pointer_does_not_lead_sessions_into_another_project_of_ours(
+    world: Path, alice: User, bob: User
+) -> None:
+    main = repository(bob, world / "main")
+    git(bob, main, "worktree", "add", "../linked")
+    here = bob.make(world / "here", mode=0o777)
+    (here / ".git").write_bytes((world / "linked" / ".git").read_bytes())
+    os.chown(here / ".git", alice.uid, alice.gid)
+    before = tree(main)
+
+    _, said = create(bob, here)
+
+    assert f"the project {main} was passed over: {here}/.git belongs to {alice.name}" in said
+    assert tree(main) == before
+    assert (here / ".claude" / "session").is_dir()
