@@ -2,7 +2,8 @@
 
 The first five names and their leading arguments are those of the users' documents. Every function takes
 ``root``; None means the one the command line would find from here. All raise the errors of
-``gaia_sessions.errors``. ``Sessions`` is the same for one root, found and configured once.
+``gaia_sessions.errors``, ``OwnedByAnother`` for another user's sessions among them. ``Sessions`` is the same for one
+root, found and configured once.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from . import config
 from .clock import utc_now, write_time
 from .errors import SessionNotFound
 from .ids import is_agent_id
-from .project import find_root, working_directory
+from .project import check_ours, find_root, working_directory
 from .stores.files import FileStore
 from .stores.journal import EVENTS
 
@@ -162,6 +163,7 @@ class Sessions:
 
     def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
         self.root = find_root(root, os.environ, working_directory())
+        check_ours(self.root)
         self.config = config.load(self.root, os.environ, flags)
         durable = self.config.durability == "full"
         self.store = FileStore(self.root, durable=durable, lock_timeout=self.config.lock_timeout)

@@ -26,7 +26,8 @@ says in ``hint`` what to do next. Longer than a room should be, because the tree
     │   ├── SettingsUnreadable
     │   └── TooLarge
     ├── StoreFailure            8   the system refused; the old state stands
-    │   └── LockUnsupported
+    │   ├── LockUnsupported
+    │   └── OwnedByAnother          the sessions are another user's
     └── DurabilityUnknown       9   applied, but the disk did not confirm it
 """
 
@@ -35,6 +36,10 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+KEEP_ELSEWHERE = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
+"""What a user types who may not use the sessions here; said to the host as well, its hooks use that place too."""
 
 
 class SessionsError(Exception):
@@ -295,6 +300,22 @@ class LockUnsupported(StoreFailure):
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__("lock", path, reason, "keep the sessions on a local file system")
+
+
+class OwnedByAnother(StoreFailure):
+    """The sessions, or the project they would be in, belong to another user: nothing was read or made."""
+
+    code = "other_user"
+
+    def __init__(self, path: str, owner: str, user: str) -> None:
+        self.owner = owner
+        self.user = user
+        super().__init__(
+            "use the sessions",
+            path,
+            f"it belongs to {owner}, and you are {user}",
+            f"sessions are private to a user; keep yours elsewhere: {KEEP_ELSEWHERE}",
+        )
 
 
 class DurabilityUnknown(SessionsError):

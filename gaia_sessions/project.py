@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from .errors import OwnedByAnother
+
     PassOver = Callable[[str, str, int], None]
     """Told of a project that does not count: its folder, the path that is somebody else's, and whose that is."""
 
@@ -56,6 +58,45 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str, on_passed_
     if not cwd:
         raise BadSetting("working directory", "is gone", "go to one that exists, or say --root")
     return os.path.join(_project_above(cwd, home(environ), on_passed_over), SESSIONS)
+
+
+def check_ours(root: str) -> None:
+    """Raises ``OwnedByAnother`` if the sessions at ``root`` are another user's, or would be made in what is.
+
+    Root may use anybody's, and keeps their owner; but a link of somebody's must not lead it into what is not theirs.
+    """
+    claude = claude_folder(root)
+    owners = _owners(claude, root) if claude else _owners(root)
+    if claude and not owners:
+        owners = _owners_of_project(os.path.dirname(claude))
+    for path, uid in owners.items():
+        if not _may_use(path, uid):
+            raise owned_by_another(path, uid)
+
+
+def owned_by_another(path: str, uid: int) -> OwnedByAnother:
+    """The error that says so."""
+    from .errors import OwnedByAnother
+    from .owners import user_name
+
+    return OwnedByAnother(path, user_name(uid), user_name(os.geteuid()))
+
+
+def _owners_of_project(folder: str) -> dict[str, int]:
+    """Who would be locked out if we made a ``.claude`` in ``folder``: nobody if it is ours, and never root."""
+    if _owner(folder) == os.geteuid():
+        return {}
+    owners = _owners(os.path.join(folder, ".git"), folder)
+    return {path: uid for path, uid in owners.items() if uid != _SUPERUSER}
+
+
+def _may_use(path: str, uid: int) -> bool:
+    if os.geteuid() != _SUPERUSER:
+        return uid == os.geteuid()
+    try:
+        return os.stat(path).st_uid == uid or uid == _SUPERUSER
+    except OSError:
+        return False
 
 
 def home(environ: Mapping[str, str]) -> str:

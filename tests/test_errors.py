@@ -24,6 +24,7 @@ from gaia_sessions.errors import (
     LockUnsupported,
     NewerSchema,
     NothingToDeny,
+    OwnedByAnother,
     ResumeNotAllowed,
     RevisionChanged,
     SessionExists,
@@ -242,6 +243,20 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         ".locks: cannot lock: Function not implemented",
         "keep the sessions on a local file system",
         {"action": "lock", "path": ".locks", "reason": "Function not implemented"},
+    ),
+    (
+        OwnedByAnother("/p/.claude", "alice", "bob"),
+        "other_user",
+        8,
+        "/p/.claude: cannot use the sessions: it belongs to alice, and you are bob",
+        'sessions are private to a user; keep yours elsewhere: export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"',
+        {
+            "action": "use the sessions",
+            "path": "/p/.claude",
+            "reason": "it belongs to alice, and you are bob",
+            "owner": "alice",
+            "user": "bob",
+        },
     ),
     (
         DurabilityUnknown("agent-1", "Input/output error"),

@@ -29,7 +29,7 @@ def block(language: str, which: int = 0) -> str:
 
 def test_the_commands_for_the_shell_run_as_they_stand(tmp_path: Path) -> None:
     scripts = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
 
     done = subprocess.run(
         ["sh", "-eu", "-c", block("sh")], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
@@ -46,7 +46,12 @@ def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
     program = block("python") + "print(get_session(agent_id)['phase'], context)\n"
 
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True, env={**os.environ}
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "HOME": str(tmp_path)},
     )
 
     assert done.stdout == "completed {'task_id': 'T001'}\n"
@@ -85,7 +90,8 @@ def test_the_script_for_a_first_look_shows_what_it_promises(tmp_path: Path, argu
     demo = [sys.executable, str(CHECKOUT / "scripts" / "demo")]
     command = [sys.executable, "-m", "gaia_sessions", *arguments] if arguments else demo
 
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
 
     assert (done.returncode, done.stderr) == (0, "")
     wanted = ["No sessions found"] if arguments else ["yes: session_resumable", "phase executing", "  completed  "]

@@ -17,7 +17,7 @@ from gaia_sessions import config as configs
 from gaia_sessions import streams, strictjson
 from gaia_sessions.clock import utc_now, write_time
 from gaia_sessions.errors import InvalidInput, SessionsError, well_formed
-from gaia_sessions.project import find_root, working_directory
+from gaia_sessions.project import check_ours, find_root, working_directory
 
 from . import HOOK
 
@@ -137,7 +137,9 @@ class Call:
 
     def _settings(self) -> Config:
         self.off = configs.hooks_are_off(os.environ)
-        self.root = find_root(self.wired.root if self.wired else None, os.environ, working_directory())
+        root = find_root(self.wired.root if self.wired else None, os.environ, working_directory())
+        check_ours(root)
+        self.root = root
         config = configs.load(self.root, os.environ, on_fault=self._note_fault)
         self.off = not config.hooks
         if self.wired and self.wired.ignored:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.ids import is_agent_id
-from gaia_sessions.project import claude_folder
+from gaia_sessions.project import claude_folder, owned_by_another
 
 from . import atomic
 from .directory import Directory, translating
@@ -27,7 +27,7 @@ def opened(path: str) -> Directory | None:
     """The root at ``path``, None if there is none; raises ``StoreFailure``."""
     with translating("open", path):
         try:
-            return Directory.at(path)
+            return _at(path)
         except FileNotFoundError:
             return None
 
@@ -43,12 +43,22 @@ def make(path: str, *, durable: bool) -> Directory:
     with Directory.at(above or os.curdir) as parent:
         if name:
             parent.add(name)
-    root = Directory.at(path)
+    root = _at(path)
     if not root.has(_IGNORE) and may_mark(root):
         if durable:
             _sync_upwards(above)
         mark(root)
     return root
+
+
+def _at(path: str) -> Directory:
+    """What stands at ``path`` may have been exchanged since it was looked at: whose the open directory is, stays."""
+    root = Directory.at(path)
+    uid = os.fstat(root.fd).st_uid
+    if os.geteuid() in (uid, 0):
+        return root
+    os.close(root.fd)
+    raise owned_by_another(path, uid)
 
 
 def may_mark(root: Directory) -> bool:

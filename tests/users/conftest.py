@@ -45,6 +45,7 @@ class User(NamedTuple):
     uid: int
     gid: int
     home: Path
+    world: Path
     machine: Machine
 
     def gaia(self, cwd: Path, *words: str, stdin: str = "", **environment: str) -> Ended:
@@ -70,7 +71,13 @@ class User(NamedTuple):
         return folders[-1]
 
     def _run(self, cwd: Path, words: list[str], stdin: str, environment: dict[str, str]) -> Ended:
-        own = {"HOME": str(self.home), "PATH": os.environ["PATH"], "PYTHONPATH": str(self.machine.folder)}
+        own = {
+            "HOME": str(self.world.parent),
+            "XDG_CONFIG_HOME": f"{self.home}/.config",
+            "XDG_STATE_HOME": f"{self.home}/.local/state",
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(self.machine.folder),
+        }
         done = subprocess.run(
             [self.machine.python, "-B", *words],
             input=stdin,
@@ -136,13 +143,16 @@ def names() -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def world(machine: Machine) -> Iterator[Path]:
-    """A folder like ``/tmp``, of root, in which everybody may make files."""
-    folder = Path(tempfile.mkdtemp(prefix="gaia-sessions-world-"))
+def world(names: list[str]) -> Iterator[Path]:
+    """A folder like ``/tmp``, of root, in which everybody may make files; searches end before the one it is in."""
+    above = Path(tempfile.mkdtemp(prefix="gaia-sessions-world-"))
+    above.chmod(0o755)
+    folder = above / "world"
+    folder.mkdir()
     folder.chmod(0o1777)
-    assert machine
+    assert names
     yield folder
-    shutil.rmtree(folder)
+    shutil.rmtree(above)
 
 
 def _user(name: str, machine: Machine, world: Path) -> User:
@@ -150,7 +160,7 @@ def _user(name: str, machine: Machine, world: Path) -> User:
     home = world / f"home-{name}"
     home.mkdir()
     os.chown(home, known.pw_uid, known.pw_gid)
-    return User(name, known.pw_uid, known.pw_gid, home, machine)
+    return User(name, known.pw_uid, known.pw_gid, home, world, machine)
 
 
 @pytest.fixture

@@ -177,9 +177,8 @@ def test_root_passes_over_the_project_of_a_user_and_is_told_how_to_use_it(
 ) -> None:
     project = repository(alice, world / "project")
     below = alice.make(project / "sub")
-    where_the_search_ends = {"HOME": str(world)}
 
-    ended = root_user.gaia(below, "list", **where_the_search_ends)
+    ended = root_user.gaia(below, "list")
     named = root_user.gaia(below, "list", GAIA_SESSIONS_ROOT=f"{project}/.claude/session")
 
     said = (

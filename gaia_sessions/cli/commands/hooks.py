@@ -13,6 +13,7 @@ from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.clock import utc_now
 from gaia_sessions.errors import UsageError, well_formed
 from gaia_sessions.hooks import hosts as heard
+from gaia_sessions.project import SESSIONS, check_ours
 from gaia_sessions.views import wired
 from gaia_sessions.wiring import installing
 from gaia_sessions.wiring.hosts import HOSTS, LOCAL, PROJECT, SCOPES, USER, Places
@@ -77,7 +78,7 @@ def install(call: Call, scope: str, host: str, *, track_tools: bool, allow_repor
     Installing again with other options replaces our entries and nobody else's, and takes back what is not asked for.
     """
     wish = installing.Wish(host, scope, tools=track_tools, report=allow_report)
-    _say(call, installing.install(_places(call), wish, utc_now(), dry_run=dry_run))
+    _say(call, installing.install(_places(call, scope), wish, utc_now(), dry_run=dry_run))
 
 
 @declare("hooks uninstall", "hooks uninstall --host codex --user --dry-run")
@@ -85,7 +86,7 @@ def install(call: Call, scope: str, host: str, *, track_tools: bool, allow_repor
 @_DRY_RUN
 def uninstall(call: Call, scope: str, host: str, *, dry_run: bool) -> None:
     """Take the hooks out of the settings; what nobody changed since is as it was to the last byte."""
-    _say(call, installing.uninstall(_places(call), installing.Wish(host, scope), dry_run=dry_run))
+    _say(call, installing.uninstall(_places(call, scope), installing.Wish(host, scope), dry_run=dry_run))
 
 
 @declare("hooks status", "hooks status --json")
@@ -93,15 +94,20 @@ def status(call: Call) -> None:
     """Say where the hooks are installed, what was heard from them when, and what is doubtful."""
     from gaia_sessions.wiring.status import standing
 
-    found = standing(_places(call).root, os.environ)
+    root = call.folder()
+    check_ours(root)
+    found = standing(root, os.environ)
     if call.as_json:
         output.say_json(_expressible(found))
     else:
         output.say_all(wired.stands(found, utc_now()))
 
 
-def _places(call: Call) -> Places:
-    return Places(call.folder(), os.environ)
+def _places(call: Call, scope: str) -> Places:
+    places = Places(call.folder(), os.environ)
+    if scope != USER:
+        check_ours(os.path.join(places.project, SESSIONS))
+    return places
 
 
 def _say(call: Call, answer: Answer) -> None:
