@@ -1,0 +1,191 @@
+"""Sessions are private to a user: a second one is told whose they are, and neither reads nor changes anything."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.users.conftest import Ended, tree
+from tests.users.test_search import DELEGATES, STARTS, create, repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from tests.users.conftest import User
+
+HINT = 'sessions are private to a user; keep yours elsewhere: export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
+SILENT = Ended(0, "", "")
+COMMANDS = [
+    ["create"],
+    ["get", "agent-1"],
+    ["update", "agent-1"],
+    ["should-resume", "agent-1"],
+    ["list"],
+    ["finalize", "agent-1", "completed"],
+    ["cleanup"],
+    ["show", "agent-1"],
+    ["events", "agent-1"],
+    ["reconcile"],
+    ["hooks", "install"],
+    ["hooks", "uninstall", "--local"],
+    ["hooks", "status"],
+]
+STOPS: dict[str, Any] = {"hook_event_name": "SubagentStop", "session_id": "s", "agent_id": "a"}
+
+
+def refusal(path: Path, owner: User, user: User) -> Ended:
+    said = (
+        f"Error: {path}: cannot use the sessions: it belongs to {owner.name}, and you are {user.name}\nHint: {HINT}\n"
+    )
+    return Ended(8, "", said)
+
+
+@pytest.fixture(params=["with sessions", "with a .claude", "a repository", "a folder"])
+def project(request: pytest.FixtureRequest, world: Path, alice: User) -> Path:
+    """A project of alice's, in which everybody may make files."""
+    folder = repository(alice, world / "project") if request.param == "a repository" else alice.make(world / "project")
+    if request.param == "with sessions":
+        create(alice, folder)
+    elif request.param == "with a .claude":
+        alice.make(folder / ".claude").chmod(0o777)
+    folder.chmod(0o777)
+    return folder
+
+
+def blamed(project: Path) -> Path:
+    """What says whose ``project`` is."""
+    return next(path for path in (project / ".claude", project / ".git", project) if path.exists())
+
+
+def test_every_command_of_a_second_user_says_whose_the_sessions_are_and_makes_nothing(
+    world: Path, alice: User, bob: User
+) -> None:
+    project = alice.make(world / "project")
+    create(alice, project)
+    before, own = tree(project), tree(bob.home)
+
+    ended = [bob.gaia(project, *command) for command in COMMANDS]
+
+    assert ended == [refusal(project / ".claude", alice, bob)] * len(COMMANDS)
+    assert (tree(project), tree(bob.home)) == (before, own)
+
+
+@pytest.mark.parametrize("named", [None, "CLAUDE_PROJECT_DIR", "--root"])
+def test_a_second_user_makes_nothing_in_a_project_however_it_is_named(
+    alice: User, bob: User, project: Path, named: str | None
+) -> None:
+    here = project if named is None else bob.home
+    words = ["--root", f"{project}/.claude/session"] if named == "--root" else []
+    environment = {named: str(project)} if named == "CLAUDE_PROJECT_DIR" else {}
+    before = tree(project)
+
+    assert bob.gaia(here, *words, "create", **environment) == refusal(blamed(project), alice, bob)
+
+    assert tree(project) == before
+    assert create(alice, project)[1] == ""
+
+
+def test_hooks_of_a_second_user_do_nothing(alice: User, bob: User, project: Path) -> None:
+    before, own = tree(project), tree(bob.home)
+
+    ended = [bob.hook(project, told) for told in (STARTS, DELEGATES, STOPS)]
+    ended += [bob.hook(bob.home, told, CLAUDE_PROJECT_DIR=str(project)) for told in (STARTS, DELEGATES, STOPS)]
+
+    assert ended == [SILENT] * 6
+    assert (tree(project), tree(bob.home)) == (before, own)
+    assert alice.hook(project, DELEGATES).code == 0
+    assert [*(project / ".claude" / "logs").glob("*.log")], "the first user's log is still writable"
+
+
+def test_the_direct_form_answers_a_second_user_that_nothing_was_done(alice: User, bob: User, project: Path) -> None:
+    before = tree(project)
+    asked = {"agent_id": "agent-1", "agent_name": "x", "create": True}
+
+    answer = bob.ask(project, "pre_delegate", asked)
+
+    assert answer == {
+        "should_resume": False,
+        "reason": "error",
+        "agent_id": "agent-1",
+        "error": f"{blamed(project)}: cannot use the sessions: it belongs to {alice.name}, and you are {bob.name}",
+        "original_context": asked,
+    }
+    assert tree(project) == before
+
+
+def test_the_settings_of_another_user_are_not_read(world: Path, alice: User, bob: User) -> None:
+    folder = alice.make(world / "project", world / "project" / ".claude")
+    (folder / "gaia-sessions.toml").write_text("this = is no setting", encoding="utf-8")
+
+    assert bob.gaia(world / "project", "list") == refusal(folder, alice, bob)
+
+
+def test_what_is_said_to_be_done_helps(bob: User, project: Path) -> None:
+    elsewhere = {"GAIA_SESSIONS_ROOT": f"{bob.home}/gaia-sessions"}
+    before = tree(project)
+
+    agent_id, said = create(bob, project, **elsewhere)
+    delegated = bob.hook(project, DELEGATES, **elsewhere)
+
+    assert said == ""
+    assert delegated.code == 0
+    assert tree(project) == before
+    assert (bob.home / "gaia-sessions" / agent_id).is_dir()
+    assert len([*(bob.home / "gaia-sessions").glob("*/state.json")]) == 2
+
+
+def test_the_hooks_of_a_users_own_settings_are_installed_from_anywhere(bob: User, project: Path) -> None:
+    before = tree(project)
+
+    ended = bob.gaia(project, "hooks", "uninstall", "--user")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert tree(project) == before
+
+
+@pytest.mark.parametrize("name", ["session", "elsewhere"])
+def test_a_store_of_somebody_else_is_neither_read_nor_written_wherever_it_is(
+    world: Path, alice: User, bob: User, name: str
+) -> None:
+    create(alice, alice.home, GAIA_SESSIONS_ROOT=f"{world}/{name}")
+    (world / name).chmod(0o777)
+    before = tree(world / name)
+
+    ended = [bob.gaia(bob.home, *command[:2], "--root", f"{world}/{name}") for command in (["list"], ["create"])]
+
+    assert ended == [refusal(world / name, alice, bob)] * 2
+    assert tree(world / name) == before
+
+
+def test_a_link_that_somebody_else_put_where_we_stand_is_not_followed_into_what_is_ours(
+    world: Path, alice: User, bob: User
+) -> None:
+    ours, here = bob.make(world / "ours"), alice.make(world / "here", mode=0o777)
+    create(bob, ours)
+    (here / ".claude").symlink_to(ours / ".claude")
+    os.chown(here / ".claude", alice.uid, alice.gid, follow_symlinks=False)
+    before = tree(ours)
+
+    assert bob.gaia(here, "create") == refusal(here / ".claude", alice, bob)
+    assert bob.hook(here, DELEGATES) == SILENT
+    assert tree(ours) == before
+
+
+def test_a_link_of_root_to_a_store_of_ours_may_be_named(world: Path, bob: User) -> None:
+    create(bob, bob.home, GAIA_SESSIONS_ROOT=f"{bob.home}/sessions")
+    (world / "link").symlink_to(bob.home / "sessions")
+
+    assert bob.gaia(bob.home, "list", "--root", f"{world}/link").code == 0
+
+
+def test_a_project_may_begin_in_a_folder_of_root_that_everybody_may_write_to(
+    world: Path, alice: User, bob: User
+) -> None:
+    agent_id, said = create(bob, world)
+
+    assert said == ""
+    assert (world / ".claude" / "session" / agent_id).is_dir()
+    assert alice.gaia(world, "create") == refusal(world / ".claude", bob, alice)
