@@ -74,6 +74,14 @@ def check_ours(root: str) -> None:
             raise owned_by_another(path, uid)
 
 
+def roots_from(cwd: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """The ``.claude/session`` of ours in ``cwd`` and in every folder above it that a search looks at."""
+    for folder in _upwards(os.path.realpath(cwd), home(environ)) if cwd else ():
+        root = os.path.join(folder, SESSIONS)
+        if [*_owners(folder, os.path.dirname(root), root).values()] == [os.geteuid()] * 3:
+            yield root
+
+
 def owned_by_another(path: str, uid: int) -> OwnedByAnother:
     """The error that says so."""
     from .errors import OwnedByAnother

@@ -10,6 +10,8 @@ from functools import wraps
 
 import click
 
+from gaia_sessions.errors import SessionNotFound
+
 from . import output
 
 TYPE_CHECKING = False
@@ -58,6 +60,18 @@ class Call:
         return Sessions(self.folder(), self._flags)
 
 
+def further_up(agent_id: str) -> str | None:
+    """What to type for a session that is not where it was looked for, but in a store of ours here or further up."""
+    import shlex
+
+    from gaia_sessions.ids import is_agent_id
+    from gaia_sessions.project import roots_from, working_directory
+
+    roots = roots_from(working_directory(), os.environ) if is_agent_id(agent_id) else ()
+    found = next((root for root in roots if os.path.isfile(os.path.join(root, agent_id, "state.json"))), None)
+    return f"it is in another store: --root {shlex.quote(found)}" if found else None
+
+
 def declare(*examples: str) -> Callable[[Callable[..., int | None]], click.Command]:
     """Declares a command: its function gets a ``Call`` first and returns its exit code, None for 0.
 
@@ -99,7 +113,11 @@ def _called(function: Callable[..., int | None]) -> Callable[..., int]:
     @wraps(function)
     def run(root: str | None, lock_timeout: float | None, *, as_json: bool, **options: object) -> int:  # noqa: ARG001
         call = Call(_nearest("root"), _nearest("lock_timeout"), as_json=bool(_nearest("as_json")))
-        return function(call, **options) or 0
+        try:
+            return function(call, **options) or 0
+        except SessionNotFound as missing:
+            missing.hint = further_up(missing.agent_id) or missing.hint
+            raise
 
     for option in (JSON, LOCK_TIMEOUT, ROOT):
         run = option(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,3 +60,60 @@ def test_a_hook_that_is_told_a_url_does_nothing(program: Gaia, away_from_home: P
 
     assert ended.all == (0, "", "")
     assert everything(away_from_home) == before
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch, away_from_home: Path) -> Path:
+    """A repository below a folder with sessions of its own, from which the root is searched."""
+    monkeypatch.delenv("GAIA_SESSIONS_ROOT")
+    repository = away_from_home / "work" / "repository"
+    repository.joinpath(".git").mkdir(parents=True)
+    monkeypatch.chdir(repository)
+    return repository
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["get"], ["update"], ["finalize", "completed"], ["show"], ["events"]],
+    ids=lambda words: words[0],
+)
+def test_an_id_in_a_store_further_up_is_answered_with_the_root_to_use(
+    gaia: Gaia, searched: Path, words: list[str]
+) -> None:
+    above = str(searched.parent / ".claude" / "session")
+    gaia("create", "--id", "a", "--root", above)
+
+    missing = gaia(words[0], "a", *words[1:])
+    found = gaia(words[0], "a", *words[1:], "--root", above)
+
+    hint = f"it is in another store: --root {above}"
+    assert missing.all == (3, "", f"Error: no session 'a'\nHint: {hint}\n")
+    assert gaia(words[0], "a", *words[1:], "--json").error["hint"] == hint
+    assert found.code == 0
+    assert gaia(words[0], "b", *words[1:]).err.endswith(b"Hint: `gaia-sessions list` shows those that exist\n")
+
+
+def test_whether_to_resume_what_is_in_a_store_further_up_is_answered_with_the_root_to_use(
+    gaia: Gaia, searched: Path
+) -> None:
+    above = str(searched.parent / ".claude" / "session")
+    gaia("create", "--id", "a", "--root", above)
+
+    ended = gaia("should-resume", "a", "--json")
+
+    assert (ended.code, ended.err) == (3, b"")
+    decision = json.loads(ended.out)
+    assert (decision["reason"], decision["advice"]) == ("not_found", f"it is in another store: --root {above}")
+    assert gaia("should-resume", "b").out.endswith(b"start new work: there is nothing to resume\n")
+
+
+def test_an_impossible_id_is_looked_for_nowhere(gaia: Gaia, searched: Path) -> None:
+    searched.parent.joinpath(".claude", "session").mkdir(parents=True)
+    assert gaia("get", "../../x").code == 7
+
+
+def test_an_id_is_looked_for_nowhere_else_where_the_working_directory_is_gone(gaia: Gaia, searched: Path) -> None:
+    gaia("create", "--id", "a", "--root", f"{searched.parent}/sessions")
+    searched.joinpath(".git").rmdir()
+    searched.rmdir()
+    assert gaia("get", "b", "--root", f"{searched.parent}/sessions").code == 3

@@ -74,7 +74,7 @@ def test_a_store_planted_in_a_world_writable_folder_takes_in_nobody_elses_sessio
         f"Hint: to keep them there without this notice: export GAIA_SESSIONS_ROOT={below}/.claude/session\n"
     )
     assert [session["agent_id"] for session in listed] == [agent_id]
-    assert (looked_up.code, looked_up.out) == (3, "")
+    assert (looked_up.code, looked_up.out, "--root" in looked_up.err) == (3, "", False)
     assert (started.code, started.err, planted in started.out) == (0, "", False)
     assert (delegated.code, delegated.err) == (0, "")
     assert tree(world / "x" / ".claude") == before

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.call import declare, further_up
 from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, EXIT_NO, CorruptSession, InvalidId, SessionNotFound
 from gaia_sessions.views import plain
 
@@ -28,6 +28,8 @@ def command(call: Call, agent_id: str) -> int:
     except InvalidId as error:
         output.say_json(_impossible(agent_id, error)) if call.as_json else output.say(f"no: {error.code}")
         raise
+    if decision["reason"] == "not_found":
+        decision["advice"] = further_up(agent_id) or decision["advice"]
     if call.as_json:
         output.say_json(decision)
     else:
