@@ -13,7 +13,7 @@ from .errors import InvalidInput, StoreFailure
 from .project import claude_folder
 from .stores import atomic
 from .stores import root as roots
-from .stores.directory import Directory
+from .stores.directory import Directory, make_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _opened(root: str) -> Directory:
     if above == root:
         with roots.make(root, durable=False) as made:
             return made.make(name)
-    os.makedirs(above, exist_ok=True)
+    make_folders(above)
     with Directory.at(above) as settings:
         if not settings.has(name):
             roots.make_ignored(settings, name)

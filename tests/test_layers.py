@@ -223,6 +223,7 @@ BESIDE_ATOMIC = {
     "stores/arrival.py": {"os.rename"},
     "stores/directory.py": {"os.fsync"},
     "stores/locks.py": {"os.O_CREAT"},
+    "stores/ownership.py": {"os.O_CREAT"},
     "stores/removal.py": {"os.rename"},
     "stores/root.py": {"os.rename"},
 }

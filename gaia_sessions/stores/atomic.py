@@ -12,7 +12,7 @@ import os
 
 from gaia_sessions.errors import DurabilityUnknown
 
-from .directory import make_private, translating
+from .directory import make_private, open_or_create, owner_to_keep, translating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,6 +77,10 @@ def write_new(
     """A file that was not there, private whatever the umask, its content synced; raises ``OSError``."""
     fd = os.open(name, _NEW, mode, dir_fd=folder.fd)
     try:
+        if owner_to_keep(folder.fd):
+            from . import ownership
+
+            ownership.give(folder.fd, fd)
         dress(fd)
         _write_all(fd, data)
         if durable:
@@ -108,7 +112,7 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None
     spoil no line but its own.
     """
     with translating("append to", f"{folder.path}/{name}"):
-        fd = os.open(name, _JOURNAL, _PRIVATE, dir_fd=folder.fd)
+        fd = open_or_create(folder.fd, name, _JOURNAL)
         try:
             _append_lines(fd, lines, durable=durable)
         except BaseException:
@@ -165,7 +169,7 @@ def _rotated(folder: Directory, name: str, fd: int) -> bool:
 
 
 def _open_log(folder: Directory, name: str) -> int:
-    fd = os.open(name, _JOURNAL, _PRIVATE, dir_fd=folder.fd)
+    fd = open_or_create(folder.fd, name, _JOURNAL)
     try:
         make_private(fd)
     except OSError:

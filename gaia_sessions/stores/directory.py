@@ -1,6 +1,7 @@
 """A directory held open: everything below it is reached by name from its descriptor, never through a link.
 
-Owns looking and reading. What writes a file is in ``atomic``; what the names mean is known above.
+Owns looking, reading, and whose the files and folders are that we make: those of root in somebody's folder are theirs.
+What writes a file is in ``atomic``; what the names mean is known above.
 Errors of the system pass through as ``OSError``; ``translating`` turns them into ours, with the path.
 """
 
@@ -21,6 +22,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PRIVATE = 0o700
 _PRIVATE_FILE = 0o600
+_ANYBODYS = 0o777
 
 
 class NotAFile(OSError):
@@ -68,9 +70,7 @@ class Directory:
 
     def add(self, name: str) -> None:
         """Makes ``name``, private whatever the umask; nothing if somebody else just did."""
-        try:
-            os.mkdir(name, _PRIVATE, dir_fd=self.fd)
-        except FileExistsError:
+        if not _make(self.fd, name, _PRIVATE):
             return
         if stat.S_IMODE(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode) != _PRIVATE:
             _make_folder_private(self.fd, name)
@@ -128,6 +128,49 @@ def _open_or_make(folder: Directory, name: str) -> Directory:
     except FileNotFoundError:
         folder.add(name)
         return _open(folder, name)
+
+
+def make_folders(path: str) -> None:
+    """``path`` and what is missing above it, with the mode that the umask says; raises ``OSError``."""
+    if os.path.isdir(path):
+        return
+    if os.geteuid():
+        os.makedirs(path, exist_ok=True)
+        return
+    above, name = os.path.split(path)
+    make_folders(above or os.curdir)
+    with Directory.at(above or os.curdir) as parent:
+        _make(parent.fd, name, _ANYBODYS)
+
+
+def _make(folder: int, name: str, mode: int) -> bool:
+    """Whether the folder ``name`` is of our making: False if somebody else just made it."""
+    try:
+        os.mkdir(name, mode, dir_fd=folder)
+    except FileExistsError:
+        return False
+    if owner_to_keep(folder):
+        from . import ownership
+
+        ownership.give_new(folder, name)
+    return True
+
+
+def owner_to_keep(folder: int) -> tuple[int, int] | None:
+    """User and group that get what we make in the open ``folder``: its owner, where root works in somebody else's."""
+    if os.geteuid():
+        return None
+    found = os.fstat(folder)
+    return (found.st_uid, found.st_gid) if found.st_uid else None
+
+
+def open_or_create(folder: int, name: str, flags: int) -> int:
+    """The file ``name`` in the open ``folder``, by ``flags`` that create a private one if it was not there."""
+    if owner_to_keep(folder) is None:
+        return os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
+    from . import ownership
+
+    return ownership.open_or_create(folder, name, flags, _PRIVATE_FILE)
 
 
 def _make_folder_private(folder: int, name: str) -> None:

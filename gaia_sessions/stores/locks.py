@@ -18,7 +18,7 @@ import time
 
 from gaia_sessions.errors import LockTimeout, LockUnsupported
 
-from .directory import make_private, translating
+from .directory import make_private, open_or_create, owner_to_keep, translating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,6 +103,10 @@ def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release 
     except Timeout:
         return None
     if folder.inode(name) == _inode_at(path):
+        if owner_to_keep(folder.fd):  # the file may have been removed, and made again by the package
+            from . import ownership
+
+            ownership.give_new(folder.fd, name)
         return lock.release
     lock.release()  # it locks by path, and the path leads elsewhere by now: not to the lock that was asked for
     return None
@@ -144,7 +148,7 @@ def _holders() -> dict[int, int]:
 def _try(folder: Directory, name: str) -> Release | None:
     """One try, without waiting; None if somebody else has it."""
     while True:
-        fd = os.open(name, _OPEN, _PRIVATE, dir_fd=folder.fd)
+        fd = open_or_create(folder.fd, name, _OPEN)
         try:
             locked = lock_open_file(fd)
             if locked and folder.inode(name) == inode_of(fd):

@@ -12,7 +12,7 @@ from gaia_sessions.ids import is_agent_id
 from gaia_sessions.project import claude_folder, owned_by_another
 
 from . import atomic
-from .directory import Directory, translating
+from .directory import Directory, make_folders, translating
 
 LOCKS = ".locks"
 STAGE = ".stage"
@@ -39,7 +39,7 @@ def make(path: str, *, durable: bool) -> Directory:
     killed before they were on the disk. A folder outside of projects that holds what is not ours gets none.
     """
     above, name = os.path.split(path)
-    os.makedirs(above or os.curdir, exist_ok=True)  # the project's own folders, with the mode its umask says
+    make_folders(above or os.curdir)  # the project's own folders, with the mode its umask says
     with Directory.at(above or os.curdir) as parent:
         if name:
             parent.add(name)

@@ -9,7 +9,7 @@ import os
 
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.stores import foreign
-from gaia_sessions.stores.directory import translating
+from gaia_sessions.stores.directory import make_folders, translating
 
 from . import receipts
 
@@ -104,7 +104,7 @@ def _carry_out(change: Change) -> None:
         _remove(change)
         return
     with translating("make the folder of", change.path):
-        os.makedirs(os.path.dirname(os.path.realpath(change.path)), exist_ok=True)
+        make_folders(os.path.dirname(os.path.realpath(change.path)))
     foreign.write(change.path, change.before, change.after)
 
 

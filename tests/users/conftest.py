@@ -33,6 +33,9 @@ class Ended(NamedTuple):
     err: str
 
 
+SILENT = Ended(0, "", "")
+
+
 class Machine(NamedTuple):
     """What every user may read. python: an interpreter; folder: the package, what it needs, and the scripts."""
 
@@ -186,3 +189,9 @@ def tree(folder: Path) -> dict[str, tuple[int, int, int, int, bytes]]:
         content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
         found[str(path)] = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, content)
     return found
+
+
+def findings(user: User, cwd: Path, **environment: str) -> dict[str, Any]:
+    """What ``doctor`` finds, by name; that some packages are missing is the tests' own doing."""
+    report = json.loads(user.gaia(cwd, "doctor", "--json", **environment).out)
+    return {found["name"]: found for found in report["checks"] if not found["ok"] and found["name"] != "packages"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.users.conftest import Ended, tree
+from tests.users.conftest import SILENT, Ended, tree
 from tests.users.test_search import DELEGATES, STARTS, create, repository
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tests.users.conftest import User
 
 HINT = 'sessions are private to a user; keep yours elsewhere: export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
-SILENT = Ended(0, "", "")
 COMMANDS = [
     ["create"],
     ["get", "agent-1"],

@@ -1,0 +1,176 @@
+"""Root in the project of a user, by sudo or in a container: what it makes there is the user's, who goes on with it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.stores import locks
+from gaia_sessions.stores.directory import Directory
+from tests.users.conftest import SILENT, findings, tree
+from tests.users.test_search import DELEGATES, STARTS, create
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from tests.users.conftest import User
+
+STOPS: dict[str, Any] = {
+    "hook_event_name": "SubagentStop",
+    "session_id": "s",
+    "agent_id": "a1",
+    "agent_type": "Explore",
+    "last_assistant_message": "done",
+}
+BEGINS: dict[str, Any] = {
+    "hook_event_name": "SubagentStart",
+    "session_id": "s",
+    "agent_id": "a1",
+    "agent_type": "Explore",
+}
+RETURNS: dict[str, Any] = {
+    **DELEGATES,
+    "hook_event_name": "PostToolUse",
+    "tool_response": {"status": "completed", "agentId": "a1", "content": [{"type": "text", "text": "done"}]},
+}
+
+
+def owners(folder: Path) -> set[tuple[int, int]]:
+    return {(uid, gid) for _, uid, gid, _, _ in tree(folder).values()}
+
+
+@pytest.fixture(params=["where it stands", "CLAUDE_PROJECT_DIR"])
+def place(
+    request: pytest.FixtureRequest, world: Path, alice: User, root_user: User
+) -> tuple[Path, Path, dict[str, str]]:
+    """A project of alice's without a ``.claude``, where root is, and the environment that leads from there."""
+    project = alice.make(world / "project")
+    if request.param == "where it stands":
+        return project, project, {}
+    return project, root_user.home, {"CLAUDE_PROJECT_DIR": str(project)}
+
+
+def test_all_that_commands_and_hooks_of_root_make_belongs_to_whose_project_it_is(
+    alice: User, root_user: User, place: tuple[Path, Path, dict[str, str]]
+) -> None:
+    project, here, environment = place
+
+    agent_id, said = create(root_user, here, **environment)
+    other, _ = create(root_user, here, **environment)
+    done = [
+        root_user.gaia(here, *words, **environment)
+        for words in (
+            ["update", agent_id, "--phase", "approval"],
+            ["finalize", other, "completed"],
+            ["hooks", "install"],
+        )
+    ]
+    hooks = [root_user.hook(here, told, **environment) for told in (STARTS, DELEGATES, BEGINS, STOPS, RETURNS)]
+    root_user.gaia(here, "cleanup", "--hours", "0", **environment)
+
+    assert said == ""
+    assert [ended.code for ended in done + hooks] == [0] * 8
+    assert owners(project) == {(alice.uid, alice.gid)}
+    assert [*(project / ".claude" / "logs").glob("*.log")]
+    assert (project / ".claude" / "session" / ".index").is_dir()
+    phases = {
+        session["agent_id"]: session["phase"] for session in json.loads(alice.gaia(project, "list", "--json").out)
+    }
+    assert (len(phases), phases[agent_id]) == (2, "approval"), "cleanup removed the one that had ended"
+    assert alice.gaia(project, "finalize", agent_id, "completed").code == 0
+    assert findings(alice, project) == {}
+
+
+def test_what_root_adds_to_a_store_belongs_to_whose_store_it_is(world: Path, alice: User, root_user: User) -> None:
+    project = alice.make(world / "project")
+    agent_id, _ = create(alice, project)
+
+    assert root_user.gaia(project, "update", agent_id, "--phase", "planning").code == 0
+    assert root_user.hook(project, DELEGATES).code == 0
+
+    assert owners(project) == {(alice.uid, alice.gid)}
+    assert alice.gaia(project, "update", agent_id, "--phase", "approval").code == 0
+
+
+def test_a_root_below_the_home_of_a_user_is_made_for_that_user(alice: User, root_user: User) -> None:
+    create(root_user, root_user.home, GAIA_SESSIONS_ROOT=f"{alice.home}/deep/down/sessions")
+
+    assert owners(alice.home / "deep") == {(alice.uid, alice.gid)}
+
+
+def test_in_a_folder_of_its_own_root_keeps_what_it_makes(world: Path, root_user: User) -> None:
+    create(root_user, world)
+
+    assert owners(world / ".claude") == {(0, 0)}
+
+
+def test_a_lock_that_the_package_makes_again_belongs_to_the_owner_of_the_folder(world: Path, alice: User) -> None:
+    folder = alice.make(world / "locks")
+
+    with Directory.at(str(folder)) as opened:
+        release = locks.wait_with_filelock(opened, "a.lock", 1)
+    assert release is not None
+    release()
+
+    assert owners(folder) == {(alice.uid, alice.gid)}
+
+
+@pytest.mark.parametrize("name", [".locks/agent-1.lock", "agent-1/events.jsonl"])
+def test_a_file_of_root_that_a_user_puts_into_the_store_is_not_given_away(
+    world: Path, alice: User, root_user: User, name: str
+) -> None:
+    project = alice.make(world / "project")
+    alice.gaia(project, "create", "--id", "agent-1")
+    secret = project / ".claude" / "session" / name
+    secret.unlink(missing_ok=True)
+    secret.write_text("secret\n", encoding="utf-8")
+    secret.chmod(0o600)
+
+    root_user.gaia(project, "update", "agent-1", "--phase", "planning")
+    root_user.hook(project, DELEGATES)
+
+    assert (secret.stat().st_uid, secret.stat().st_mode & 0o777) == (0, 0o600)
+    assert secret.read_text(encoding="utf-8").startswith("secret\n")
+
+
+def test_a_folder_of_root_that_a_user_puts_into_the_store_is_not_given_away(
+    world: Path, alice: User, root_user: User
+) -> None:
+    project = alice.make(world / "project")
+    create(alice, project)
+    planted = project / ".claude" / "session" / ".stage"
+    planted.rmdir()
+    planted.mkdir(mode=0o700)
+    (planted / "secret").write_text("secret", encoding="utf-8")
+
+    create(root_user, project)
+
+    assert planted.stat().st_uid == (planted / "secret").stat().st_uid == 0
+
+
+def test_root_follows_no_link_of_a_user_into_what_is_not_that_users(world: Path, alice: User, root_user: User) -> None:
+    project, target = alice.make(world / "project"), root_user.make(world / "target")
+    (project / ".claude").symlink_to(target)
+    os.chown(project / ".claude", alice.uid, alice.gid, follow_symlinks=False)
+
+    ended = root_user.gaia(project, "create")
+
+    assert (ended.code, ended.out) == (8, "")
+    assert f"{project}/.claude: cannot use the sessions: it belongs to {alice.name}, and you are root" in ended.err
+    assert root_user.hook(project, DELEGATES) == SILENT
+    assert [*target.iterdir()] == []
+
+
+def test_root_follows_a_link_of_a_user_into_what_is_that_users(world: Path, alice: User, root_user: User) -> None:
+    project, target = alice.make(world / "project"), alice.make(world / "target")
+    (project / ".claude").symlink_to(target)
+    os.chown(project / ".claude", alice.uid, alice.gid, follow_symlinks=False)
+
+    agent_id, _ = create(root_user, project)
+
+    assert (target / "session" / agent_id).is_dir()
+    assert owners(target) == {(alice.uid, alice.gid)}
