@@ -18,16 +18,19 @@ def user_name(uid: int) -> str:
         return f"user {uid}"
 
 
-def passed_over(project: str, path: str, uid: int, root: str) -> tuple[str, str]:
-    """The message and the hint about a ``project`` whose ``path`` belongs to ``uid``; the search ended at ``root``."""
+def passed_over(project: str, path: str, uid: int, root: str) -> tuple[str, str, str]:
+    """What is said of a ``project`` whose ``path`` belongs to ``uid``, where the search ended at ``root``.
+
+    The message, what may be wanted, and the command for that.
+    """
     me = os.geteuid()
     message = (
         f"the project {project} was passed over: {path} belongs to {user_name(uid)}, and you are {user_name(me)};"
         f" the sessions are in {root}"
     )
     if me:
-        return message, f"to keep them there without this notice: {use_root(root)}"
-    return message, f"to use those of {user_name(uid)}: {use_root(os.path.join(project, '.claude', 'session'))}"
+        return message, "to keep them there without this notice", use_root(root)
+    return message, f"to use those of {user_name(uid)}", use_root(os.path.join(project, ".claude", "session"))
 
 
 def use_root(root: str) -> str:

@@ -49,8 +49,8 @@ class Call:
         if passed_over:
             from gaia_sessions import owners
 
-            message, hint = owners.passed_over(*passed_over[0], root)
-            output.notice("passed_over", message, hint, as_json=self.as_json)
+            message, wanted, command = owners.passed_over(*passed_over[0], root)
+            output.notice("passed_over", message, f"{wanted}: {command}", as_json=self.as_json)
         return root
 
     def sessions(self) -> Sessions:

@@ -7,6 +7,7 @@ import os
 from gaia_sessions import log as logs
 from gaia_sessions import processes
 from gaia_sessions.config import PREFIX
+from gaia_sessions.owners import user_name
 from gaia_sessions.stores import locks as locking
 from gaia_sessions.stores import root as roots
 
@@ -48,7 +49,8 @@ def locks(case: Case) -> Finding:
     stopped = sorted({pid for pid in held.values() if _is_stopped(pid)})
     if not stopped:
         return fine("locks", f"held: {told}" if held else "none held")
-    return ailing("locks", f"held by what stands still: {told}", shell("kill", "-CONT", *map(str, stopped)))
+    mend = shell("kill", "-CONT", *map(str, stopped)) if all(map(_may_signal, stopped)) else None
+    return ailing("locks", f"held by what stands still: {told}", mend)
 
 
 def _held(case: Case) -> dict[str, int]:
@@ -67,6 +69,14 @@ def _program(pid: int) -> str:
     return seen[0] if seen else "gone by now"
 
 
+def _may_signal(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
 def _is_stopped(pid: int) -> bool:
     seen = processes.seen(pid)
     return seen is not None and seen[1] in _STOPPED
@@ -78,11 +88,22 @@ def log(case: Case) -> Finding:
     if not os.path.isdir(folder):
         return fine("log", "no hook was called yet")
     if not os.access(folder, os.W_OK | os.X_OK):
-        return ailing("log", f"{folder} may not be written to", shell("chmod", "u+rwx", folder))
+        return _unwritable(folder)
     sizes = {path: os.path.getsize(path) for path in _files(folder)}
     told = f"{counted(sum(sizes.values()), 'byte')} in {folder}{_last_failure(case)}"
     huge = [path for path, size in sizes.items() if size > _MOST_BYTES]
     return ailing("log", f"{told}; too large: {some(huge)}", shell("rm", "--", *huge)) if huge else fine("log", told)
+
+
+def _unwritable(folder: str) -> Finding:
+    """What belongs to somebody else is put aside, where that is allowed: the next hook makes another."""
+    owner = os.stat(folder).st_uid
+    if owner == os.geteuid():
+        return ailing("log", f"{folder} may not be written to", shell("chmod", "u+rwx", folder))
+    told = f"{folder} may not be written to: it belongs to {user_name(owner)}"
+    above = os.path.dirname(folder)
+    is_ours = os.stat(above).st_uid == os.geteuid() and os.access(above, os.W_OK)
+    return ailing("log", told, shell("mv", "--", folder, f"{folder}.old") if is_ours else None)
 
 
 def _files(folder: str) -> list[str]:

@@ -23,7 +23,7 @@ from .findings import shell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from gaia_sessions.errors import BadSetting
@@ -49,15 +49,25 @@ class Records:
 
 
 class Case:
-    """What every check is handed. tried: the names of the checks whose mends were tried just now."""
+    """What every check is handed.
+
+    tried: the names of the checks whose mends were tried just now. passed_over: the projects of others that the search
+    for the root did not take, each with the path that is not ours, and whose it is.
+    """
 
     def __init__(
-        self, root: str, environ: Mapping[str, str], now: datetime, tried: frozenset[str] = frozenset()
+        self,
+        root: str,
+        environ: Mapping[str, str],
+        now: datetime,
+        tried: frozenset[str] = frozenset(),
+        passed_over: Sequence[tuple[str, str, int]] = (),
     ) -> None:
         self.root = root
         self.environ = environ
         self.now = now
         self.tried = tried
+        self.passed_over = passed_over
         self.faults: list[BadSetting] = []
         self.config = config.load(root, environ, on_fault=self.faults.append)
         self.store = FileStore(root, durable=self.config.durability == "full", lock_timeout=self.config.lock_timeout)
@@ -84,6 +94,18 @@ class Case:
             return tree.walk(self.root)
         except FileNotFoundError:
             return []
+
+    @cached_property
+    def strange(self) -> list[tree.Entry]:
+        """Those that do not belong to whom the root belongs to."""
+        return [entry for entry in self.entries if entry.owner != self.entries[0].owner]
+
+    @cached_property
+    def open_to_others(self) -> list[tree.Entry]:
+        """Those that do, but have not the mode that they should have."""
+        owner = self.entries[0].owner if self.entries else None
+        wrong = (entry for entry in self.entries if entry.mode != entry.wanted and entry.owner == owner)
+        return [entry for entry in wrong if not tree.is_the_users(self.root, entry.path)]
 
     @cached_property
     def records(self) -> Records:

@@ -18,6 +18,8 @@ from .machine import SET_THE_CLOCK, clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gaia_sessions.stores.directory import Directory
     from gaia_sessions.strictjson import Json
 
@@ -38,12 +40,18 @@ def corrupt(case: Case) -> Finding:
 
 
 def readable(case: Case) -> Finding:
-    found = case.records.refused
+    """What the system refuses to read, unless the owner of a file or its mode says why."""
+    told_of = {entry.path for entry in (*case.strange, *case.open_to_others)}
+    refused = case.records.refused.items()
+    found = {agent_id: why for agent_id, why in refused if not _is_in(os.path.join(case.root, agent_id), told_of)}
     if not found:
         newer = case.records.newer
         return fine("readable", f"all, but {len(newer)} of a later version, for showing only" if newer else "all")
-    me = str(os.geteuid())
-    return ailing("readable", some(found.values()), shell("sudo", "chown", "-R", me, os.path.realpath(case.root)))
+    return ailing("readable", some(found.values()), None)
+
+
+def _is_in(folder: str, paths: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(folder + os.sep) for path in paths)
 
 
 def times(case: Case) -> Finding:
@@ -76,6 +84,8 @@ def hints(case: Case) -> Finding:
     if root is None:
         return fine("hints", "none yet")
     with root:
+        if _is_in(os.path.join(case.root, index.FOLDER), {entry.path for entry in case.strange}):
+            return fine("hints", "not looked at, for the reason that owner gives")
         if case.records.total and not index.is_complete(root):
             told = "not vouched for since the system started: every look-up reads all sessions"
             return ailing("hints", told, case.command("doctor", "--fix"), fixable=True)
@@ -110,7 +120,8 @@ def _is_wrong(case: Case, agent_id: str, marked: set[str], named: set[str]) -> b
 
 def leftovers(case: Case) -> Finding:
     """What killed processes left: temporary files, sessions half made, sessions half removed; by the names we give."""
-    found = [entry.path for entry in case.entries if _is_left(case, entry)]
+    ours = (entry for entry in case.entries if entry.owner == case.entries[0].owner)
+    found = [entry.path for entry in ours if _is_left(case, entry)]
     if not found:
         return fine("leftovers", "none")
     by_hand = shell("rm", "-r", "--", *found)

@@ -7,28 +7,31 @@ or by a command that we name.
 
 from __future__ import annotations
 
+import os
+import stat
 from typing import TypedDict
 
 from gaia_sessions import __version__
 from gaia_sessions.clock import utc_now
-from gaia_sessions.errors import well_formed
+from gaia_sessions.errors import KEEP_ELSEWHERE, well_formed
 from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.stores import root as roots
 
 from . import activity, contents, machine, place, tree, wired
 from .case import Case
-from .findings import ailing, counted
+from .findings import ailing, counted, fine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from gaia_sessions.errors import BadSetting
+    from gaia_sessions.errors import BadSetting, OwnedByAnother
 
     from .findings import Finding
 
     Check = Callable[[Case], Finding]
     Mend = Callable[[Case], str]
+    PassedOver = Sequence[tuple[str, str, int]]
 
 
 class Mended(TypedDict):
@@ -51,6 +54,7 @@ CHECKS: dict[str, Check] = {
     "version": machine.version,
     "packages": machine.packages,
     "settings": activity.settings,
+    "project": place.project,
     "root": place.root,
     "file_system": place.file_system,
     "space": place.space,
@@ -72,17 +76,18 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def examine(root: str, environ: Mapping[str, str]) -> Examined:
+def examine(root: str, environ: Mapping[str, str], passed_over: PassedOver = ()) -> Examined:
     """What every check finds of the sessions at ``root``. Takes no lock and writes nothing."""
-    return _told(root, _findings(Case(root, environ, utc_now())), [])
+    return _told(root, _findings(Case(root, environ, utc_now(), passed_over=passed_over)), [])
 
 
-def treat(root: str, environ: Mapping[str, str]) -> Examined:
+def treat(root: str, environ: Mapping[str, str], passed_over: PassedOver = ()) -> Examined:
     """The same after what is safe to mend was mended; ``fixed`` says what was done."""
-    case = Case(root, environ, utc_now())
+    case = Case(root, environ, utc_now(), passed_over=passed_over)
     ailing_now = [finding["name"] for finding in _findings(case) if finding["fixable"]]
     fixed: list[Mended] = [{"name": name, "done": _mended(name, case)} for name in ailing_now]
-    return _told(root, _findings(Case(root, environ, utc_now(), frozenset(ailing_now))), fixed)
+    again = Case(root, environ, utc_now(), frozenset(ailing_now), passed_over)
+    return _told(root, _findings(again), fixed)
 
 
 def unfound(fault: BadSetting) -> Examined:
@@ -91,8 +96,19 @@ def unfound(fault: BadSetting) -> Examined:
     return _told(None, [ailing("root", f"{fault} ({fault.hint})", mend)], [])
 
 
+def refused(root: str, fault: OwnedByAnother) -> Examined:
+    """What can be said of sessions that are another user's: whose they are, and what to do."""
+    return _told(root, [ailing("root", f"{fault}; sessions are private to a user", KEEP_ELSEWHERE)], [])
+
+
 def _findings(case: Case) -> list[Finding]:
-    return [_checked(name, check, case) for name, check in CHECKS.items()]
+    """Of a root that cannot be used the other checks would only say the same in other words."""
+    found = []
+    for name, check in CHECKS.items():
+        found.append(_checked(name, check, case))
+        if name == "root" and not found[-1]["ok"]:
+            break
+    return found
 
 
 def _checked(name: str, check: Check, case: Case) -> Finding:
@@ -100,7 +116,13 @@ def _checked(name: str, check: Check, case: Case) -> Finding:
         found = check(case)
         return found if found["ok"] or name not in OF_THE_WHOLE_ROOT or case.is_ours else _left_alone(found)
     except Exception as error:  # noqa: BLE001  # whatever is wrong here, the other checks may say why
+        if _is_refusal(error) and case.strange:
+            return fine(name, f"not looked at, for the reason that owner gives: {error}")
         return ailing(name, f"could not be checked: {type(error).__name__}: {error}", None)
+
+
+def _is_refusal(error: Exception) -> bool:
+    return isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError)
 
 
 def _left_alone(found: Finding) -> Finding:
@@ -118,6 +140,11 @@ def _make_private(case: Case) -> str:
     return f"{tree.make_private(case.root, case.entries[0].owner)} made private"
 
 
+def _open_root(case: Case) -> str:
+    os.chmod(case.root, stat.S_IMODE(os.stat(case.root).st_mode) | stat.S_IRWXU)
+    return "may be read and written to by its owner"
+
+
 def _ignore(case: Case) -> str:
     with roots.make(case.root, durable=case.store.durable):
         return "kept out of version control"
@@ -133,13 +160,14 @@ def _apply(case: Case) -> str:
 
 
 MENDS: dict[str, Mend] = {
+    "root": _open_root,
     "modes": _make_private,
     "ignored": _ignore,
     "hints": _tend,
     "leftovers": _tend,
     "inbox": _apply,
 }
-OF_THE_WHOLE_ROOT = frozenset([*MENDS, "owner", "readable", "corrupt"])
+OF_THE_WHOLE_ROOT = frozenset([*MENDS, "owner", "readable", "corrupt"]) - {"root"}
 """The checks whose mends, made by us or by hand, would touch what others have in the root."""
 
 

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
+import stat
 
+from gaia_sessions import owners
+from gaia_sessions.owners import user_name
 from gaia_sessions.stores.mounts import NETWORK, kind_at
 
 from .findings import ailing, counted, fine, shell, some
-from .tree import OF_THE_USER, is_the_users
+from .tree import OF_THE_USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .case import Case
     from .findings import Finding
+    from .tree import Entry
 
 _MOVE = "keep them elsewhere: GAIA_SESSIONS_ROOT names the place, to the host as well, for its hooks know no other"
 _LEAST_SPACE = 16 << 20
 _IGNORE = ".gitignore"
+
+
+def project(case: Case) -> Finding:
+    """Whether the search for the root passed over a project of somebody else, as commands say each time."""
+    if not case.passed_over:
+        return fine("project", "no project of another user was passed over")
+    message, wanted, command = owners.passed_over(*case.passed_over[0], case.root)
+    return ailing("project", f"{message}; {wanted}:", command)
 
 
 def root(case: Case) -> Finding:
@@ -32,7 +45,16 @@ def root(case: Case) -> Finding:
         return ailing("root", f"{case.root}: not a directory; {_MOVE}", None)
     if os.access(case.root, os.R_OK | os.W_OK | os.X_OK):
         return fine("root", f"{case.root}: {counted(case.records.total, 'session')}")
-    return ailing("root", f"{case.root}: may not be read or written to", _give_to(_me(), case.root))
+    return _unusable(case)
+
+
+def _unusable(case: Case) -> Finding:
+    """By its mode, which its owner may change; else by whatever the system has against it, a read-only disk say."""
+    found = os.stat(case.root)
+    if found.st_uid == os.geteuid() and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+        told = f"{case.root}: its mode keeps its owner out ({stat.S_IMODE(found.st_mode):o})"
+        return ailing("root", told, shell("chmod", "u+rwx", os.path.realpath(case.root)), fixable=True)
+    return ailing("root", f"{case.root}: may not be read and written to; {_MOVE}", None)
 
 
 def space(case: Case) -> Finding:
@@ -54,31 +76,38 @@ def file_system(case: Case) -> Finding:
 
 
 def owner(case: Case) -> Finding:
-    """A command run once as another user leaves what ours cannot write."""
-    strange = [entry for entry in case.entries if entry.owner != case.entries[0].owner]
-    if not strange:
-        return fine("owner", _name_of(case.entries[0].owner) if case.entries else "nobody yet")
-    told = f"{_entries(len(strange))} not of {_name_of(case.entries[0].owner)}: {some(entry.path for entry in strange)}"
-    return ailing("owner", told, _give_to(_name_of(case.entries[0].owner), case.root))
+    """A command run once as another user leaves what ours cannot write. What is root's only root can give away."""
+    if not case.strange:
+        return fine("owner", user_name(case.entries[0].owner) if case.entries else "nobody yet")
+    paths = [entry.path for entry in case.strange]
+    told = f"{_entries(len(paths))} not of {user_name(case.entries[0].owner)}: {some(paths)}"
+    if any(entry.owner for entry in case.strange):
+        return ailing("owner", f"{told}; they belong to {_names(case.strange)}: look at them first", None)
+    if os.geteuid():
+        return ailing("owner", f"{told}; they belong to root: doctor tells root how to give them back", None)
+    return ailing("owner", told, shell("chown", "-h", _like(case.root), "--", *paths))
 
 
 def modes(case: Case) -> Finding:
     """Every directory 0700 and every file 0600, but for what the user writes there."""
-    stray = [entry for entry in case.entries if entry.mode != entry.wanted and not is_the_users(case.root, entry.path)]
+    stray = case.open_to_others
     if not stray:
         return fine("modes", f"{_entries(len(case.entries))}, all private")
     told = some(f"{entry.path} ({entry.mode:o})" for entry in stray)
     mine = all(os.geteuid() in (entry.owner, 0) for entry in stray)
-    return ailing("modes", f"{_entries(len(stray))} not private: {told}", _privately(case.root), fixable=mine)
+    mend = _privately(case.root, stray[0].owner)
+    return ailing("modes", f"{_entries(len(stray))} not private: {told}", mend, fixable=mine)
 
 
-def _privately(root: str) -> str:
+def _privately(root: str, owner: int) -> str:
     """The command for what ``--fix`` does; ``find`` would not look behind a link, and reads a path as a pattern."""
     real = os.path.realpath(root)
     spared = re.sub(r"([][*?\\])", r"\\\1", os.path.join(real, OF_THE_USER))
     spare = ("-path", spared, "-prune", "-o")
-    parts = ("-type", "d", "-exec", "chmod", "700", "{}", "+", "-o", "-type", "f", "-exec", "chmod", "600", "{}", "+")
-    return shell("find", real, *spare, *parts)
+    theirs = ("-user", str(owner), "-type")
+    folders = (*theirs, "d", "-exec", "chmod", "700", "{}", "+")
+    files = (*theirs, "f", "-exec", "chmod", "600", "{}", "+")
+    return shell("find", real, *spare, *folders, "-o", *files)
 
 
 def ignored(case: Case) -> Finding:
@@ -100,16 +129,11 @@ def _nearest(path: str) -> str:
     return path
 
 
-def _give_to(user: str, path: str) -> str:
-    return shell("sudo", "chown", "-R", user, os.path.realpath(path))
+def _like(path: str) -> str:
+    """User and group of ``path``, as ``chown`` takes them."""
+    found = os.stat(path)
+    return f"{found.st_uid}:{found.st_gid}"
 
 
-def _me() -> str:
-    return _name_of(os.geteuid())
-
-
-def _name_of(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
+def _names(entries: Iterable[Entry]) -> str:
+    return ", ".join(dict.fromkeys(user_name(entry.owner) for entry in entries))

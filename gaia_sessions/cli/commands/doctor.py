@@ -9,7 +9,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.errors import EXIT_DONE, EXIT_NO, BadSetting
+from gaia_sessions.errors import EXIT_DONE, EXIT_NO, BadSetting, OwnedByAnother
 from gaia_sessions.views import health
 
 if TYPE_CHECKING:
@@ -31,12 +31,17 @@ def command(call: Call, *, fix: bool) -> int:
 
 def _examined(call: Call, *, fix: bool) -> Examined:
     from gaia_sessions.doctor import examination
-    from gaia_sessions.project import find_root, working_directory
+    from gaia_sessions.project import check_ours, find_root, working_directory
 
+    passed_over: list[tuple[str, str, int]] = []
     try:
-        root = find_root(call.root, os.environ, working_directory())
+        root = find_root(call.root, os.environ, working_directory(), lambda *told: passed_over.append(told))
+        check_ours(root)
+    except OwnedByAnother as theirs:
+        return examination.refused(root, theirs)
     except BadSetting as fault:
         if call.root is not None:  # what was just typed is for whoever typed it to correct
             raise
         return examination.unfound(fault)
-    return examination.treat(root, os.environ) if fix else examination.examine(root, os.environ)
+    look = examination.treat if fix else examination.examine
+    return look(root, os.environ, passed_over)

@@ -1,0 +1,154 @@
+"""``doctor`` among several users: one finding for one cause, and no command that the user may not run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.users.conftest import findings, tree
+from tests.users.test_search import DELEGATES, create
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.users.conftest import User
+
+
+def run(user: User, cwd: Path, command: str) -> None:
+    """What doctor names, run by that user."""
+    subprocess.run(["sh", "-euc", command], check=True, cwd=cwd, user=user.uid, group=user.gid, extra_groups=[])
+
+
+@pytest.fixture
+def project(world: Path, alice: User) -> Path:
+    """A project of alice's with one session, in which hooks were called."""
+    folder = alice.make(world / "project")
+    alice.gaia(folder, "create", "--id", "agent-1")
+    alice.hook(folder, DELEGATES)
+    return folder
+
+
+@pytest.mark.parametrize("fix", [[], ["--fix"]], ids=["doctor", "doctor --fix"])
+def test_a_second_user_gets_one_finding_that_says_whose_the_sessions_are(
+    project: Path, alice: User, bob: User, fix: list[str]
+) -> None:
+    project.chmod(0o777)
+    before = tree(project)
+
+    ended = bob.gaia(project, "doctor", "--json", *fix)
+
+    found = (
+        f"{project}/.claude: cannot use the sessions: it belongs to {alice.name}, and you are {bob.name};"
+        " sessions are private to a user"
+    )
+    command = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
+    report = json.loads(ended.out)
+    assert (ended.code, ended.err, report["fixed"]) == (1, "", [])
+    assert report["checks"] == [{"name": "root", "ok": False, "found": found, "mend": command, "fixable": False}]
+    assert tree(project) == before
+    assert findings(bob, project, GAIA_SESSIONS_ROOT=f"{bob.home}/gaia-sessions") == {}
+
+
+def test_a_project_that_was_passed_over_is_one_finding_with_the_command_that_settles_it(
+    project: Path, alice: User, bob: User, root_user: User
+) -> None:
+    below = bob.make(project / "below")
+    of_root = root_user.make(project / "of-root")
+
+    for user, cwd, root in ((bob, below, below), (root_user, of_root, project)):
+        found = findings(user, cwd)
+        assert list(found) == ["project"]
+        assert f"the project {project} was passed over: {project} belongs to {alice.name}" in found["project"]["found"]
+        assert found["project"]["mend"] == f"export GAIA_SESSIONS_ROOT={root}/.claude/session"
+        assert user.gaia(cwd, "doctor").err == ""
+        assert findings(user, cwd, GAIA_SESSIONS_ROOT=f"{root}/.claude/session") == {}
+
+
+@pytest.mark.parametrize("name", ["agent-1", "agent-1/state.json", ".locks", ".index", ".inbox", ".index/active"])
+def test_what_root_left_in_a_store_is_one_finding_whose_command_only_root_is_told(
+    project: Path, alice: User, root_user: User, name: str
+) -> None:
+    path = project / ".claude" / "session" / name
+    if name == ".inbox":
+        alice.make(path, mode=0o700)
+    os.chown(path, 0, 0)
+
+    told = findings(alice, project)
+    told_root = findings(root_user, project)
+
+    assert list(told) == list(told_root) == ["owner"]
+    assert told["owner"]["mend"] is None
+    assert told["owner"]["found"].startswith(f"1 entry not of {alice.name}: {path}; they belong to root")
+    assert told_root["owner"]["mend"] == f"chown -h {alice.uid}:{alice.gid} -- {path}"
+    run(root_user, project, told_root["owner"]["mend"])
+    assert findings(alice, project) == findings(root_user, project) == {}
+
+
+def test_what_another_user_has_in_a_store_is_taken_from_nobody(
+    project: Path, alice: User, bob: User, root_user: User
+) -> None:
+    path = project / ".claude" / "session" / "agent-1" / "state.json"
+    os.chown(path, bob.uid, bob.gid)
+
+    for user in (alice, root_user):
+        found = findings(user, project)
+        assert list(found) == ["owner"]
+        assert (found["owner"]["mend"], found["owner"]["fixable"]) == (None, False)
+        assert f"they belong to {bob.name}" in found["owner"]["found"]
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o500, 0o300])
+@pytest.mark.parametrize("by_hand", [True, False], ids=["the command", "--fix"])
+def test_a_root_whose_mode_keeps_its_owner_out_is_one_finding(
+    project: Path, alice: User, mode: int, *, by_hand: bool
+) -> None:
+    root = project / ".claude" / "session"
+    root.chmod(mode)
+
+    found = findings(alice, project)
+
+    assert list(found) == ["root"]
+    if by_hand:
+        run(alice, project, found["root"]["mend"])
+    else:
+        alice.gaia(project, "doctor", "--fix")
+    assert findings(alice, project) == {}
+
+
+def test_a_record_whose_mode_keeps_its_owner_out_is_one_finding(project: Path, alice: User) -> None:
+    (project / ".claude" / "session" / "agent-1" / "state.json").chmod(0o000)
+
+    found = findings(alice, project)
+
+    assert list(found) == ["modes"]
+    run(alice, project, found["modes"]["mend"])
+    assert findings(alice, project) == {}
+
+
+def test_logs_of_somebody_else_are_put_aside_by_the_command(project: Path, alice: User) -> None:
+    logs = project / ".claude" / "logs"
+    os.chown(logs, 0, 0)
+
+    found = findings(alice, project)
+
+    assert list(found) == ["log"]
+    assert found["log"]["found"] == f"{logs} may not be written to: it belongs to root"
+    run(alice, project, found["log"]["mend"])
+    alice.hook(project, DELEGATES)
+    assert findings(alice, project) == {}
+    assert (logs.stat().st_uid, (project / ".claude" / "logs.old").stat().st_uid) == (alice.uid, 0)
+
+
+def test_a_folder_in_which_no_project_can_begin_is_one_finding_without_a_command(world: Path, alice: User) -> None:
+    here = world / "here"
+    here.mkdir(mode=0o755)
+
+    found = findings(alice, here)
+
+    assert list(found) == ["root"]
+    assert found["root"]["mend"] is None
+    assert create(alice, here, GAIA_SESSIONS_ROOT=f"{alice.home}/sessions")[1] == ""
