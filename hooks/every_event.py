@@ -10,6 +10,8 @@ gc.disable()  # the process ends before any garbage could matter
 _checkout = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 if os.path.isdir(os.path.join(_checkout, "gaia_sessions")):
     sys.path[0] = _checkout
+elif not sys.flags.safe_path:
+    del sys.path[0]  # installed, this stands among other people's programs, which are no modules of ours
 
 if __name__ == "__main__":
     try:

@@ -16,8 +16,9 @@ from gaia_sessions.hooks.hosts import CLAUDE_CODE
 from gaia_sessions.stores import foreign
 
 from .entries import entries, is_gone
+from .executable import interpreter_of
 from .hosts import HOSTS, USER
-from .ours import is_careful, is_ours, mentions_us, scripts_of, words_of
+from .ours import is_our_script, is_ours, mentions_us, scripts_of, starts_by_itself, words_of
 from .receipts import LIMIT
 
 TYPE_CHECKING = False
@@ -75,8 +76,10 @@ def of_files(installed: list[Installed]) -> Iterator[Warned]:
         path, words = found["file"], found["command"]
         if found["problem"]:
             yield _warned(UNREADABLE_SETTINGS, f"{found['problem']}; the host passes over all of it", path)
-        if words and os.path.isabs(words[0]) and not os.access(words[0], os.X_OK):
-            yield _warned(MISSING_INTERPRETER, f"{words[0]} is named there and cannot be started", path)
+        program = words[0] if words else ""
+        interpreter = interpreter_of(program) if is_our_script(program) else program
+        if interpreter and os.path.isabs(interpreter) and not os.access(interpreter, os.X_OK):
+            yield _warned(MISSING_INTERPRETER, f"{interpreter} is named there and cannot be started", path)
 
 
 def of_entries(read: list[Read]) -> Iterator[Warned]:
@@ -85,8 +88,8 @@ def of_entries(read: list[Read]) -> Iterator[Warned]:
         known = entries(settings.text)
         whole = [entry.handler for entry in known if is_ours(entry.handler)]
         mixed = [entry.handler for entry in known if mentions_us(entry.handler)]
-        for careful, then in ((False, _REFUSES), (True, _PEACE)):
-            for path in _gone([handler for handler in whole if is_careful(handler) is careful]):
+        for harmless, then in ((False, _REFUSES), (True, _PEACE)):
+            for path in _gone([handler for handler in whole if starts_by_itself(handler) is harmless]):
                 yield _warned(MISSING_SCRIPT, f"{path} is named there and is gone; {then}", settings.path)
         for path in _gone(mixed):
             told = f"{path} is named beside something else and is gone; {_REFUSES}"

@@ -1,22 +1,23 @@
 """Our command in a host's settings: how it is written, and how it is known again.
 
-Owns both sides of one thing. A command is ours only as a whole: an interpreter, our script, our options. One that
-does something else as well is its owner's, who alone knows what is to become of the rest. People have scripts called
-``subagent_stop.py`` of their own, so that name says nothing by itself; ``hooks/every_event.py`` is ours wherever it
-is, or was: a checkout that moved away is still to be found.
+Owns both sides of one thing. A command is ours only as a whole: our program, or an interpreter and our script, and
+our options. One that does something else as well is its owner's, who alone knows what is to become of the rest. People
+have scripts called ``subagent_stop.py`` of their own, so that name says nothing by itself; ``gaia-sessions-hook`` and
+``hooks/every_event.py`` are ours wherever they are, or were: a checkout that moved away is still to be found.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from functools import lru_cache
-from site import getuserbase
 
 from gaia_sessions.errors import StoreFailure, well_formed
 from gaia_sessions.hooks.hosts import CLAUDE_CODE
 
+from .executable import NAME, hook_program
 from .hosts import SECONDS
 
 TYPE_CHECKING = False
@@ -27,52 +28,21 @@ if TYPE_CHECKING:
 
 TRACK_TOOLS = "--track-tools"
 
-STARTER = (
-    "import os,sys;sys.argv.pop(0);f=__file__=sys.argv[0];sys.path.insert(0,os.path.dirname(f));"
-    'os.path.isfile(f)and exec(open(f,encoding="utf-8").read())'
-)
-"""Runs the script named behind it as Python itself would, and does nothing, in peace, where that is gone.
-
-Python ends with 2 there, which hosts take for a refusal: removed without ``hooks uninstall``, we would block them.
-"""
-
 _SCRIPT = "every_event.py"
 _SCRIPTS = (_SCRIPT, "pre_delegate.py", "subagent_stop.py")
 _NAMES = ("gaia_sessions", "gaia-sessions")
 _NAMED = os.path.join("hooks", _SCRIPT)
-_SHARED = os.path.join("share", "gaia-sessions")
+_PROGRAM = re.compile(rf"(?<![\w.-]){NAME}(?![\w.-])")
 _INTERPRETERS = ("python", "pypy", "graalpy")
 _FLAGS = frozenset("-BEIOPSsu")
-_CAREFULLY = ["-P", "-c", STARTER]
 _VALUED = ("--host", "--root")
 _SUBSTITUTES = ("`", "$(", "\n")
 
 
-def script() -> str:
-    """The script that hosts start: that of the checkout this package is in, else the installed one.
-
-    Raises ``StoreFailure`` if there is neither.
-    """
-    checkout = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    folders = (checkout, os.path.join(sys.prefix, _SHARED), os.path.join(getuserbase(), _SHARED))
-    places = [os.path.join(folder, "hooks", _SCRIPT) for folder in folders]
-    found = next((place for place in places if os.path.isfile(place)), None)
-    if found is None:
-        raise StoreFailure("find the hook script", places[1], "it is not there", "install gaia-sessions again")
-    return found
-
-
 def command_for(host: Host, *, tools: bool) -> list[str]:
-    """The words that ``host`` is to start us with; a virtual environment's own interpreter stays itself.
-
-    They do nothing once the script is gone, and find no module in whatever folder the host stands in.
-    """
-    if not sys.executable:
-        raise StoreFailure(
-            "name the interpreter", "sys.executable", "it is not known", "run it with a Python of its own"
-        )
-    interpreter, named = os.path.abspath(sys.executable), [] if host.name == CLAUDE_CODE else ["--host", host.name]
-    words = [interpreter, *_CAREFULLY, script(), *named, *([TRACK_TOOLS] if tools else [])]
+    """The words that ``host`` is to start us with. They do nothing once our program is gone."""
+    named = [] if host.name == CLAUDE_CODE else ["--host", host.name]
+    words = [*hook_program(), *named, *([TRACK_TOOLS] if tools else [])]
     for word in words:
         if well_formed(word) != word:
             raise StoreFailure("name", well_formed(word), "its path is no UTF-8, which settings are", "move it")
@@ -121,23 +91,25 @@ def is_ours(entry: Json) -> bool:
 def mentions_us(entry: Json) -> bool:
     """Whether an entry starts one of our hooks among other things, or in a way that only its owner understands."""
     words = words_of(entry)
-    named = any(_NAMED in word for word in words)
+    named = any(_NAMED in word or _PROGRAM.search(word) for word in words)
     return not is_ours(entry) and (named or any(_after_hook(words[at:]) is not None for at in range(len(words))))
 
 
 def scripts_of(entry: Json) -> list[str]:
-    """The scripts of ours that an entry names."""
+    """The scripts of ours that an entry names, the program among them."""
     return [word for word in words_of(entry) if is_our_script(word)]
 
 
-def is_careful(entry: Json) -> bool:
-    """Whether an entry of ours is in peace once its script is gone."""
-    return STARTER in words_of(entry)
+def starts_by_itself(entry: Json) -> bool:
+    """Whether an entry names a script of ours as the program, which does no harm once it is gone."""
+    return any(is_our_script(word) for word in words_of(entry)[:1])
 
 
 def is_our_script(word: str) -> bool:
     """Whether ``word`` is the path of one of our scripts, be it there or gone."""
     folder, name = os.path.split(word)
+    if name == NAME:
+        return True
     above, hooks = os.path.split(folder)
     if name not in _SCRIPTS or hooks != "hooks":
         return False
@@ -166,7 +138,7 @@ def _past_interpreter(words: list[str]) -> list[str]:
     rest = rest[1:]
     while rest and rest[0].startswith("-") and _FLAGS.issuperset(rest[0]):
         rest = rest[1:]
-    return rest[2:] if rest[:2] == _CAREFULLY[1:] else rest
+    return rest
 
 
 def _is_interpreter(word: str) -> bool:

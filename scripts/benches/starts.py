@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from gaia_sessions.clock import utc_now, write_time
+from gaia_sessions.wiring.executable import hook_program
 
 from . import samples
 from .findings import Finding
@@ -51,6 +52,7 @@ def hooks(folder: str) -> Iterator[Finding]:
             host.start("pre_delegate, a tool that is not ours", "not_ours", host.other_tool),
             host.start("subagent_stop, direct, finalized", "finalized", lambda: _ended(sessions(utc_now()))),
             host.start("subagent_stop, stop, finalized", "finalized", host.stop),
+            host.wired("as installed, a tool that is not ours", "not_ours", host.other_tool),
         ),
     )
 
@@ -177,6 +179,10 @@ class Host:
         script = CHECKOUT / "hooks" / f"{what.partition(',')[0]}.py"
         command = (sys.executable, str(script), *wired)
         return Start(what, command, str(self.project), feed, lambda _: self._check(script.stem, decision))
+
+    def wired(self, what: str, decision: str, feed: Callable[[], bytes]) -> Start:
+        """The same of the command that ``hooks install`` writes."""
+        return Start(what, tuple(hook_program()), str(self.project), feed, lambda _: self._check("hook", decision))
 
     def new_delegation(self) -> bytes:
         """One that was never told of before."""

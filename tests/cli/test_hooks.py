@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import gaia_sessions
 from gaia_sessions.cli.commands.hooks import command
 from gaia_sessions.hooks import hosts as heard
 from gaia_sessions.views import wired
 from gaia_sessions.wiring import installing
 from gaia_sessions.wiring import status as states
+from gaia_sessions.wiring.executable import hook_program
 from gaia_sessions.wiring.hosts import HOSTS
-from gaia_sessions.wiring.ours import STARTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Gaia = Callable[..., Any]
 
-SCRIPT = str(Path(gaia_sessions.__file__).parents[1] / "hooks" / "every_event.py")
+PROGRAM = hook_program()[0]
 OLD = b'{\r\n\t"model": "opus",\r\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}\r\n}'
 
 
@@ -50,7 +49,7 @@ def test_installing_says_what_it_wrote_where(gaia: Gaia, settings: Path) -> None
     assert (code, err) == (0, "")
     first, starts, events, remark = out.splitlines()
     assert first == f"claude-code: installed in {settings}"
-    assert (starts.startswith("  starts: /"), starts.endswith(SCRIPT)) == (True, True)
+    assert starts == f"  starts: {PROGRAM}"
     assert events == f"  events: {', '.join(HOSTS['claude-code'].events)}"
     assert "--user" in remark
     assert gaia("hooks", "install").all == (
@@ -94,7 +93,7 @@ def test_a_copy_of_what_was_there_is_named_and_is_one(gaia: Gaia, settings: Path
 
 def test_json_tells_all_of_it(gaia: Gaia, settings: Path) -> None:
     answer = gaia("hooks", "install", "--json", "--track-tools").json
-    assert {**answer, "command": answer["command"][1:]} == {
+    assert answer == {
         "action": "install",
         "host": "claude-code",
         "scope": "project",
@@ -102,7 +101,7 @@ def test_json_tells_all_of_it(gaia: Gaia, settings: Path) -> None:
         "file": str(settings),
         "changed": [str(settings)],
         "dry_run": False,
-        "command": ["-P", "-c", STARTER, SCRIPT, "--track-tools"],
+        "command": [PROGRAM, "--track-tools"],
         "events": [*HOSTS["claude-code"].events, "PermissionRequest"],
         "rules": [],
         "withdrawn": [],

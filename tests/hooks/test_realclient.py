@@ -93,8 +93,9 @@ class Client:
         return file
 
     def install(self) -> None:
-        """The hooks as the command installs them."""
-        command = [sys.executable, "-m", "gaia_sessions", "hooks", "install", "--root", str(self.host.root)]
+        """The hooks as the command installs them; the harness itself writes to the settings that are not shared."""
+        words = ["hooks", "install", "--project", "--root", str(self.host.root)]
+        command = [sys.executable, "-m", "gaia_sessions", *words]
         subprocess.run(command, check=True, capture_output=True, env=self.at_home())
         self.errors.write_bytes(b"")
 

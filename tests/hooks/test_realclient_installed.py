@@ -15,9 +15,10 @@ import pytest
 
 from gaia_sessions.hooks.reporting import program
 from gaia_sessions.wiring import installing
+from gaia_sessions.wiring.executable import hook_program
 from gaia_sessions.wiring.hosts import HOSTS, Places
 from gaia_sessions.wiring.status import standing
-from tests.hooks.test_realclient import SCRIPT, client, delegation, script
+from tests.hooks.test_realclient import client, delegation, script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,17 +100,24 @@ def test_the_tools_of_a_sub_agent_are_counted_and_say_where_its_work_stands(inst
     assert (record["runs"][0]["inferred"], "reported" in record["runs"][0]) == ("executing", False)
 
 
-def test_once_the_script_is_gone_the_conversation_goes_on(installed: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    install = installed.configure
+@pytest.mark.parametrize("gone", ["program", "interpreter"])
+def test_once_the_program_is_gone_the_conversation_goes_on(
+    installed: Client, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    install, moved = installed.configure, installed.host.folder / "gone" / "gaia-sessions-hook"
 
-    def install_and_remove_the_script() -> None:
+    def install_and_remove_the_program() -> None:
         install()
         settings = installed.host.project / ".claude" / "settings.json"
-        moved = settings.read_bytes().replace(str(SCRIPT).encode(), b"/gone/hooks/every_event.py")
-        assert moved.count(b"/gone/hooks/every_event.py") == len(HOSTS["claude-code"].heard(tools=True))
-        settings.write_bytes(moved)
+        changed = settings.read_bytes().replace(hook_program()[0].encode(), str(moved).encode())
+        assert changed.count(str(moved).encode()) == len(HOSTS["claude-code"].heard(tools=True))
+        settings.write_bytes(changed)
+        if gone == "interpreter":
+            moved.parent.mkdir()
+            moved.write_bytes(b"#!/gone/bin/python3\n")
+            moved.chmod(0o755)
 
-    monkeypatch.setattr(installed, "configure", install_and_remove_the_script)
+    monkeypatch.setattr(installed, "configure", install_and_remove_the_program)
     scenario = {
         "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
         "subs": {"alpha": [bash("echo it went on"), {"text": "Report."}]},
@@ -121,6 +129,7 @@ def test_once_the_script_is_gone_the_conversation_goes_on(installed: Client, mon
     [answer] = tool_results(installed.requests("sub:alpha")[-1])
     assert "it went on" in answer
     assert "Report." in tool_results(installed.requests("main")[-1])[0]
+    assert [request for request in installed.requests("main") if str(moved) in request] == [], "the model is not told"
     assert not installed.host.root.exists()
 
 

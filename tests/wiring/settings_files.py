@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import gaia_sessions
+from gaia_sessions.wiring.executable import hook_program
 
 SCRIPT = str(Path(gaia_sessions.__file__).parents[1] / "hooks" / "every_event.py")
+PROGRAM = hook_program()[0]
 SAME = object()
 
 

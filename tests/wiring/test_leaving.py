@@ -10,7 +10,7 @@ import pytest
 
 from gaia_sessions.stores import foreign
 from gaia_sessions.wiring import receipts
-from tests.wiring.settings_files import BY_HAND, MIXED, OTHER, SCRIPT, WIRED_BY_HAND, told
+from tests.wiring.settings_files import BY_HAND, MIXED, OTHER, PROGRAM, WIRED_BY_HAND, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +104,7 @@ def test_the_entry_of_a_checkout_that_moved_away_goes(setup: Setup, ask: str) ->
     setup.put(told({"hooks": {"Stop": [{"hooks": [gone]}]}}))
     getattr(setup, ask)()
     assert b"/home/me/src" not in (setup.held() or b"")
-    assert (setup.held() or b"").count(SCRIPT.encode()) == (ask == "install") * 11
+    assert (setup.held() or b"").count(PROGRAM.encode()) == (ask == "install") * 11
 
 
 @pytest.mark.parametrize("commented", ["handlers", "group", "groups"])
@@ -120,4 +120,4 @@ def test_comments_beside_what_was_ours_stay(setup: Setup, commented: str) -> Non
     assert b"/* mine */" in (setup.held() or b"")
     setup.uninstall()
     assert b"/* mine */" in (setup.held() or b"")
-    assert SCRIPT.encode() not in (setup.held() or b"")
+    assert PROGRAM.encode() not in (setup.held() or b"")

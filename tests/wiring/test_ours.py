@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
-import shlex
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +20,7 @@ from gaia_sessions.wiring import ours
 from gaia_sessions.wiring.doubts import matches
 from gaia_sessions.wiring.hosts import HOSTS, Places
 from tests.wiring.conftest import NOW, Setup
-from tests.wiring.settings_files import SCRIPT
+from tests.wiring.settings_files import PROGRAM, SCRIPT
 
 if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
@@ -45,11 +42,11 @@ EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--tr
         {"command": "gaia-sessions hook --host codex"},
         {"command": "/opt/bin/gaia-sessions", "args": ["hook"]},
         {"command": "python3 -m gaia_sessions hook"},
-        {
-            "command": "/usr/bin/python3",
-            "args": ["-P", "-c", ours.STARTER, "/gone/hooks/every_event.py", "--track-tools"],
-        },
-        {"command": shlex.join(["python3", "-c", ours.STARTER, SCRIPT, "--host", "codex"])},
+        {"command": "/gone/bin/gaia-sessions-hook", "args": []},
+        {"command": "gaia-sessions-hook", "args": ["--track-tools"]},
+        {"command": "'/opt/with blank/gaia-sessions-hook' --host codex"},
+        {"command": "/usr/bin/python3 /opt/bin/gaia-sessions-hook"},
+        {"command": "/opt/python", "args": ["-P", "-m", "gaia_sessions", "hook", "--host", "codex"]},
     ],
 )
 def test_it_is_ours(entry: Json) -> None:
@@ -74,6 +71,7 @@ def test_it_is_ours(entry: Json) -> None:
         {"command": "python3 /gone/whatever/hooks/subagent_stop.py"},
         {"command": "echo gaia-sessions; hook"},
         {"command": "echo 'it is gaia-sessions hook"},
+        {"command": "gaia-sessions-hooks"},
         {"type": "http", "url": "http://localhost/gaia-sessions hook"},
     ],
 )
@@ -103,7 +101,9 @@ def test_it_is_not_ours(entry: Json) -> None:
         {"command": "python3", "args": [SCRIPT, "&&", "beep"]},
         {"command": "gaia-sessions hook || true"},
         {"command": "python3", "args": ["-c", "beep()", SCRIPT]},
-        {"command": f"{shlex.join(['python3', '-c', ours.STARTER, SCRIPT])} && beep"},
+        {"command": "/opt/bin/gaia-sessions-hook && beep"},
+        {"command": "/opt/bin/gaia-sessions-hook", "args": ["--mine"]},
+        {"command": "sh -c 'gaia-sessions-hook; beep'"},
         {"command": "tee log | gaia-sessions hook"},
     ],
 )
@@ -126,7 +126,7 @@ def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, too
     words = ours.command_for(HOSTS[host], tools=tools)
     entry = ours.handler(HOSTS[host], words)
     assert (ours.is_ours(entry), ours.words_of(entry)) == (True, words)
-    assert [os.path.isabs(words[0]), SCRIPT in words] == [True, True]
+    assert [os.path.isabs(words[0]), words[0]] == [True, PROGRAM]
     assert entry["timeout"] == 5 * HOSTS[host].per_second
 
     shell = "args" not in entry
@@ -141,100 +141,11 @@ def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, too
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def run(host: str, words: list[str], place: Path, told: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """What ``host`` would start, as it would, from ``place``."""
-    entry = ours.handler(HOSTS[host], words)
-    shell = "args" not in entry
-    command = str(entry["command"]) if shell else ours.words_of(entry)
-    return subprocess.run(command, shell=shell, cwd=place, input=told, capture_output=True, check=False)
-
-
-@pytest.mark.parametrize("host", HOSTS)
-def test_once_the_script_is_gone_nothing_happens(tmp_path: Path, host: str) -> None:
-    words = [str(tmp_path / "every_event.py") if word == SCRIPT else word for word in wanted(host)]
-    done = run(host, words, tmp_path, b'{"hook_event_name": "UserPromptSubmit", "session_id": "s"}')
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-
-
-def wanted(host: str) -> list[str]:
-    return ours.command_for(HOSTS[host], tools=True)
-
-
-@pytest.mark.parametrize("host", ["claude-code", "codex"])
-def test_the_script_is_started_as_python_would_start_it(tmp_path: Path, host: str) -> None:
-    script, place = tmp_path / "it's here" / "every_event.py", tmp_path / "project"
-    tells = "import json, sys; print(json.dumps([__name__, __file__, sys.argv, sys.path[0], '' in sys.path]))"
-    for folder in (script.parent, place):
-        folder.mkdir()
-    script.write_text(tells, encoding="utf-8")
-    place.joinpath("json.py").write_text("raise SystemExit(2)", encoding="utf-8")
-    words = [str(script) if word == SCRIPT else word for word in wanted(host)]
-    options = words[words.index(str(script)) + 1 :]
-    done = run(host, words, place)
-    assert json.loads(done.stdout) == ["__main__", str(script), [str(script), *options], str(script.parent), False]
-
-
-@pytest.mark.parametrize("installed", [False, True])
-def test_it_runs_from_a_checkout_and_from_where_a_wheel_puts_it(tmp_path: Path, *, installed: bool) -> None:
-    checkout = Path(SCRIPT).parents[1]
-    script = tmp_path / "share" / "gaia-sessions" / "hooks" / "every_event.py"
-    script.parent.mkdir(parents=True)
-    shutil.copy(SCRIPT, script)
-    words = [str(script) if installed and word == SCRIPT else word for word in wanted("claude-code")]
-    done = subprocess.run(
-        [*words, "--test"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(checkout) if installed else ""},
-        capture_output=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_a_virtual_environments_interpreter_stays_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    link = tmp_path / "bin" / "python"
-    link.parent.mkdir()
-    link.symlink_to(sys.executable)
-    monkeypatch.setattr(sys, "executable", str(link))
-    assert ours.command_for(HOSTS["claude-code"], tools=False) == [str(link), "-P", "-c", ours.STARTER, SCRIPT]
-
-
-def test_a_path_with_blanks_and_quotes_is_one_word_to_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    link = tmp_path / "it's my; $(env)" / "python"
-    link.parent.mkdir()
-    link.symlink_to(sys.executable)
-    monkeypatch.setattr(sys, "executable", str(link))
-    host = HOSTS["codex"]
-    entry = ours.handler(host, ours.command_for(host, tools=False))
-    assert shlex.split(str(entry["command"]))[0] == str(link)
-    assert ours.is_ours(entry)
-
-
 def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
-    monkeypatch.setattr(sys, "executable", os.fsdecode(b"/opt/\xff/python"))
+    monkeypatch.setattr(ours, "hook_program", lambda: [os.fsdecode(b"/opt/\xff/gaia-sessions-hook")])
     with pytest.raises(StoreFailure, match="no UTF-8"):
         setup.install()
     assert not setup.file.exists()
-
-
-def test_without_a_checkout_the_installed_script_is_named(tmp_path: Path) -> None:
-    site, prefix = tmp_path / "site", tmp_path / "prefix"
-    shutil.copytree(Path(SCRIPT).parents[1] / "gaia_sessions", site / "gaia_sessions")
-    told = (
-        f"import sys; sys.path.insert(0, {str(site)!r}); sys.prefix = {str(prefix)!r}\n"
-        "from gaia_sessions.errors import StoreFailure\nfrom gaia_sessions.wiring import ours\n"
-        "try:\n    print(ours.script())\nexcept StoreFailure as error:\n    print(error)\n"
-    )
-    place = prefix / "share" / "gaia-sessions" / "hooks" / "every_event.py"
-
-    def ask() -> str:
-        done = subprocess.run([sys.executable, "-I", "-c", told], capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
-    assert ask() == f"{place}: cannot find the hook script: it is not there"
-    place.parent.mkdir(parents=True)
-    place.write_bytes(b"")
-    assert ask() == str(place)
 
 
 @pytest.mark.parametrize("host", HOSTS)

@@ -18,7 +18,7 @@ from gaia_sessions.wiring import doubts
 from gaia_sessions.wiring.hosts import HOSTS
 from gaia_sessions.wiring.status import standing
 from tests.wiring.conftest import Setup
-from tests.wiring.settings_files import SCRIPT
+from tests.wiring.settings_files import PROGRAM, SCRIPT
 
 if TYPE_CHECKING:
     from gaia_sessions.wiring.status import Installed, Standing
@@ -218,12 +218,23 @@ def test_every_script_that_is_gone_is_named_once_whatever_its_checkout_was_calle
 def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_told(setup: Setup) -> None:
     setup.install()
     hear(setup)
-    setup.put((setup.held() or b"").replace(SCRIPT.encode(), b"/gone/hooks/every_event.py"))
+    setup.put((setup.held() or b"").replace(PROGRAM.encode(), b"/gone/bin/gaia-sessions-hook"))
     [warned] = look(setup)["warnings"]
     assert (warned["code"], row(setup)["state"]) == (doubts.MISSING_SCRIPT, "elsewhere")
     assert "the hooks do nothing then" in warned["message"]
     setup.uninstall()
     assert codes(setup) == []
+
+
+def test_a_program_whose_interpreter_is_gone_is_told(setup: Setup, tmp_path: Path) -> None:
+    program = tmp_path / "gaia-sessions-hook"
+    program.write_bytes(b"#!/gone/bin/python3 -P\n")
+    program.chmod(0o755)
+    setup.install()
+    hear(setup)
+    setup.put((setup.held() or b"").replace(PROGRAM.encode(), str(program).encode()))
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], "/gone/bin/python3" in warned["message"]) == (doubts.MISSING_INTERPRETER, True)
 
 
 def test_a_path_that_only_a_shell_can_tell_is_not_called_gone(setup: Setup) -> None:

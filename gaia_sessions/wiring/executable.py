@@ -1,0 +1,75 @@
+"""The program that hosts start for every event: where it is, and that it starts.
+
+Owns the order in which it is looked for. An installer puts ``gaia-sessions-hook`` beside the environment's other
+programs and writes the interpreter into its first line; a checkout that was never installed has the same script as
+``hooks/every_event.py``. Each of them is started once, with ``--help``, before it is named anywhere: pip writes a first
+line that no system can start where the path of the environment has a blank in it. ``python -m`` works there too, at
+1.2 times the instructions.
+
+A program that is gone does no harm. Claude Code 2.1.197 and 2.1.330 (tried with every event that we hear) tell the user
+and go on, as they do where its interpreter is gone; a shell ends with 127, which no host takes for a refusal. Python
+itself would end with 2 for a script that is gone, which hosts take for one: so no script is given to an interpreter.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from functools import lru_cache
+
+from gaia_sessions.errors import StoreFailure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAME = "gaia-sessions-hook"
+
+_SCRIPT = os.path.join("hooks", "every_event.py")
+_SECONDS = 10
+
+
+def hook_program() -> list[str]:
+    """The words that start our hook. Raises ``StoreFailure`` if none of them does."""
+    for words in _candidates():
+        if _starts(words):
+            return list(words)
+    raise StoreFailure("start the hook", NAME, "it is not installed, or does not start", "install gaia-sessions again")
+
+
+def interpreter_of(program: str) -> str | None:
+    """The interpreter in the first line of the script ``program``; None if it has none, or cannot be read."""
+    try:
+        with open(program, "rb") as file:
+            first = file.readline(4096)
+    except OSError:
+        return None
+    words = os.fsdecode(first.removeprefix(b"#!")).split() if first.startswith(b"#!") else []
+    return words[0] if words else None
+
+
+def _candidates() -> Iterator[tuple[str, ...]]:
+    user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
+    beside = os.path.dirname(os.path.abspath(sys.executable)) if sys.executable else user
+    for folder in dict.fromkeys([beside, sysconfig.get_path("scripts"), user]):
+        yield (os.path.join(folder, NAME),)
+    checkout = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    yield (os.path.join(checkout, _SCRIPT),)
+    if sys.executable:
+        yield (os.path.abspath(sys.executable), "-P", "-m", "gaia_sessions", "hook")
+
+
+@lru_cache
+def _starts(words: tuple[str, ...]) -> bool:
+    """Whether ``words`` start our hook: its help is printed by nobody else, and by it only if it found the package."""
+    if not os.access(words[0], os.X_OK):
+        return False
+    try:
+        done = subprocess.run(  # noqa: S603  # our own program
+            [*words, "--help"], cwd=os.sep, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0 and b"JSON" in done.stdout

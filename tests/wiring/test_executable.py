@@ -1,0 +1,163 @@
+"""The program in hosts' settings: found wherever we are installed, tried before it is named, harmless once gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+import gaia_sessions
+from gaia_sessions.wiring import executable, ours
+from gaia_sessions.wiring.hosts import HOSTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+CHECKOUT = Path(gaia_sessions.__file__).parents[1]
+ASK = "import json; from gaia_sessions.wiring import executable; print(json.dumps(executable.hook_program()))"
+PROMPT = b'{"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Go on."}'
+
+
+@pytest.fixture(autouse=True)
+def unremembered() -> Iterator[None]:
+    """What was tried by another test is tried again."""
+    executable._starts.cache_clear()
+    yield
+    executable._starts.cache_clear()
+
+
+class Environment:
+    """A virtual environment with our program as an installer leaves it; the package is that of the checkout."""
+
+    def __init__(self, folder: Path, *, with_package: bool = True) -> None:
+        venv.create(folder)
+        self.python = folder / "bin" / "python"
+        self.program = folder / "bin" / "gaia-sessions-hook"
+        self.package = next(folder.glob("lib/*/site-packages"))
+        if with_package:
+            (self.package / "checkout.pth").write_text(f"{CHECKOUT}\n", encoding="utf-8")
+        body = (CHECKOUT / "hooks" / "every_event.py").read_bytes().partition(b"\n")[2]
+        self.program.write_bytes(b"#!" + os.fsencode(self.python) + b"\n" + body)  # as pip does it
+        self.program.chmod(0o755)
+
+    def finds(self) -> list[str]:
+        """What is to be started, asked of this environment's own interpreter."""
+        ask = [str(self.python), "-c", ASK]
+        done = subprocess.run(ask, capture_output=True, text=True, check=True, cwd=self.package)
+        return [str(word) for word in json.loads(done.stdout)]
+
+
+class Project:
+    """Where a host is started; what the hooks keep stays in there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir()
+
+    def start(self, words: Sequence[str], told: bytes = PROMPT, *, shell: bool = False) -> tuple[int, bytes, bytes]:
+        command = " ".join(words) if shell else words
+        environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(self.folder)}
+        done = subprocess.run(
+            command, shell=shell, input=told, capture_output=True, check=False, cwd=self.folder, env=environment
+        )
+        return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
+
+
+def test_what_this_environment_has_is_found_and_starts(project: Project) -> None:
+    words = executable.hook_program()
+    assert words == [str(Path(sys.executable).with_name("gaia-sessions-hook"))], "installed anew since pyproject.toml?"
+    assert project.start(words) == (0, b"", b"")
+
+
+def test_an_installed_program_is_the_whole_command(tmp_path: Path, project: Project) -> None:
+    environment = Environment(tmp_path / "env")
+    assert environment.finds() == [str(environment.program)]
+    assert project.start(environment.finds()) == (0, b"", b"")
+
+
+def test_where_a_blank_in_the_path_breaks_the_first_line_the_interpreter_runs_the_package(
+    tmp_path: Path, project: Project
+) -> None:
+    environment = Environment(tmp_path / "my environment", with_package=False)
+    for package in (gaia_sessions, click):
+        folder = Path(str(package.__file__)).parent
+        shutil.copytree(folder, environment.package / folder.name)
+    words = environment.finds()
+    assert words == [str(environment.python), "-P", "-m", "gaia_sessions", "hook"]
+    assert ours.is_ours({"command": words[0], "args": [*words[1:]]})
+    assert project.start(words) == (0, b"", b"")
+
+
+def test_a_checkout_without_an_installation_names_its_own_script(tmp_path: Path, project: Project) -> None:
+    environment = Environment(tmp_path / "env")
+    environment.program.unlink()
+    words = environment.finds()
+    assert words == [str(CHECKOUT / "hooks" / "every_event.py")]
+    assert project.start(words) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("broken", ["no package", "no interpreter", "not executable"])
+def test_a_program_that_does_not_start_is_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    environment = Environment(tmp_path / "env", with_package=broken != "no package")
+    if broken == "no interpreter":
+        environment.program.write_bytes(b"#!/gone/python\n")
+    if broken == "not executable":
+        environment.program.chmod(0o644)
+    monkeypatch.setattr(sys, "executable", str(environment.python))
+    assert str(environment.program) not in executable.hook_program()
+
+
+def test_a_module_of_somebody_else_beside_the_program_is_never_imported(tmp_path: Path, project: Project) -> None:
+    environment = Environment(tmp_path / "env")
+    for folder in (environment.program.parent, project.folder):
+        (folder / "json.py").write_text("raise SystemExit(2)", encoding="utf-8")
+    delegation = b'{"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}'
+    assert project.start([str(environment.program)], delegation) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("gone", ["program", "interpreter", "package"])
+def test_once_it_is_gone_no_host_takes_that_for_a_refusal(
+    tmp_path: Path, project: Project, host: str, gone: str
+) -> None:
+    environment = Environment(tmp_path / "env", with_package=gone != "package")
+    if gone == "program":
+        environment.program.unlink()
+    if gone == "interpreter":
+        environment.python.unlink()
+    words = [str(environment.program), "--host", host]
+    if HOSTS[host].exec_form and gone != "package":
+        with pytest.raises(FileNotFoundError):
+            project.start(words)
+        return
+    code, out, _ = project.start(words, shell=not HOSTS[host].exec_form)
+    assert (code, out) == (0 if gone == "package" else 127, b"")
+
+
+def test_the_interpreter_of_a_script_is_told_by_its_first_line(tmp_path: Path) -> None:
+    file = tmp_path / "script"
+    for first, interpreter in [
+        (b"#!/usr/bin/python3 -P\n", "/usr/bin/python3"),
+        (b"#! /usr/bin/env python3\n", "/usr/bin/env"),
+        (b"\x7fELF", None),
+        (b"#!\n", None),
+        (b"", None),
+    ]:
+        file.write_bytes(first)
+        assert (first, executable.interpreter_of(str(file))) == (first, interpreter)
+    assert executable.interpreter_of(str(tmp_path / "gone")) is None
