@@ -18,7 +18,8 @@ says in ``hint`` what to do next. Longer than a room should be, because the tree
     │   ├── ResumeNotAllowed
     │   ├── NothingToDeny
     │   ├── RevisionChanged
-    │   └── NewerSchema
+    │   ├── NewerSchema
+    │   └── HooksElsewhere
     ├── LockTimeout             5
     ├── CorruptSession          6
     ├── InvalidInput            7   the text or value handed in is not acceptable
@@ -204,6 +205,21 @@ class NewerSchema(Conflict):
         super().__init__(
             f"session {agent_id!r} has schema {schema}; this version writes {known} and only shows newer ones",
             "update gaia-sessions",
+        )
+
+
+class HooksElsewhere(Conflict):
+    """Another settings file of the project has the hooks: in two, they would be told of each event twice."""
+
+    code = "hooks_elsewhere"
+
+    def __init__(self, host: str, path: str, scope: str) -> None:
+        self.host = host
+        self.path = path
+        self.scope = scope
+        super().__init__(
+            f"{path}: has the hooks of {host} already",
+            f"update them there with --{scope}, or take them out first: gaia-sessions hooks uninstall --{scope}",
         )
 
 

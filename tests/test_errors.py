@@ -17,6 +17,7 @@ from gaia_sessions.errors import (
     Conflict,
     CorruptSession,
     DurabilityUnknown,
+    HooksElsewhere,
     IllegalMove,
     InvalidId,
     InvalidInput,
@@ -147,6 +148,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "session 'agent-1' has schema 2; this version writes 1 and only shows newer ones",
         "update gaia-sessions",
         {"agent_id": "agent-1", "schema": 2},
+    ),
+    (
+        HooksElsewhere("claude-code", "/p/.claude/settings.json", "project"),
+        "hooks_elsewhere",
+        4,
+        "/p/.claude/settings.json: has the hooks of claude-code already",
+        "update them there with --project, or take them out first: gaia-sessions hooks uninstall --project",
+        {"host": "claude-code", "path": "/p/.claude/settings.json", "scope": "project"},
     ),
     (
         LockTimeout("session/.locks/a.lock", 10.0, 4711),

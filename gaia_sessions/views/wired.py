@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 
 from gaia_sessions.hooks.hosts import CLAUDE_CODE
-from gaia_sessions.wiring import installing, status
+from gaia_sessions.wiring import installing, remarks, status
 
 from .words import ago, safe
 
@@ -25,17 +25,22 @@ _LONGEST = 1000
 _NAME = 60
 
 _REMARKS = {
-    installing.TRUST_HOOKS: "Codex skips these hooks until you trust them there: type /hooks.",
-    installing.TRUST_FOLDER: (
+    remarks.TRUST_HOOKS: "Codex skips these hooks until you trust them there: type /hooks.",
+    remarks.TRUST_FOLDER: (
         "Claude Code passes over a project's permissions until you trust its folder: start it there once."
     ),
-    installing.MACHINE_PATHS: ("The entries name paths of this machine; --user keeps them out of what is shared."),
-    installing.ROOT_ELSEWHERE: (
+    remarks.MACHINE_PATHS: "The entries name paths of this machine; --user keeps them out of what is shared.",
+    remarks.ROOT_ELSEWHERE: (
         "Hooks keep their sessions in {root} only where the host is started with GAIA_SESSIONS_ROOT set to it."
     ),
-    installing.MIXED_ENTRY: "An entry that starts our hook and does more than that was left alone: see hooks status.",
-    installing.ENTRIES_BACK: "What was wired by hand before stands there again; uninstall again to take that out.",
-    installing.RULE_STAYS: (
+    remarks.START_THERE: (
+        "Start the client in {start_in} to have this file read; for one that is started here, install with --here."
+    ),
+    remarks.NOT_IGNORED: "Git does not ignore this file: add the line {line} to {file}",
+    remarks.TRACKED: "Git tracks this file: whatever stands there is shared with the next commit.",
+    remarks.MIXED_ENTRY: "An entry that starts our hook and does more than that was left alone: see hooks status.",
+    remarks.ENTRIES_BACK: "What was wired by hand before stands there again; uninstall again to take that out.",
+    remarks.RULE_STAYS: (
         "Our reporting command stays allowed, since nothing says that --allow-report did it: see permissions.allow."
     ),
 }
@@ -57,11 +62,7 @@ def changed(answer: Answer) -> Iterator[str]:
     if not answer["changed"]:
         state = "installed already" if answer["action"] == installing.INSTALL else "not installed"
         yield f"{answer['host']}: {state}, nothing changed: {_path(answer['file'])}"
-        host = "" if answer["host"] == CLAUDE_CODE else f" --host {answer['host']}"
-        yield from (
-            f"  installed elsewhere: gaia-sessions hooks uninstall{host} --{scope}" for scope in answer["elsewhere"]
-        )
-        yield from _remarked(answer) if answer["action"] == installing.UNINSTALL else ()
+        yield from _remarked(answer)
         return
     done = "installed in" if answer["action"] == installing.INSTALL else "removed from"
     yield f"{answer['host']}: {done} {_path(answer['file'])}"
@@ -82,8 +83,16 @@ def _particulars(answer: Answer) -> Iterator[str]:
 
 
 def _remarked(answer: Answer) -> Iterator[str]:
-    root = _path(answer["root"])
-    yield from (f"  {_REMARKS[remark].replace('{root}', root)}" for remark in answer["remarks"])
+    host = "" if answer["host"] == CLAUDE_CODE else f" --host {answer['host']}"
+    yield from (
+        f"  installed elsewhere: gaia-sessions hooks uninstall{host} --{scope}" for scope in answer["elsewhere"]
+    )
+    named = {"root": answer["root"], "start_in": answer["start_in"] or "", **(answer["exclude"] or {})}
+    for remark in answer["remarks"]:
+        told = _REMARKS[remark]
+        for name, path in named.items():
+            told = told.replace(f"{{{name}}}", _path(str(path)))
+        yield f"  {told}"
 
 
 def stands(standing: Standing, now: datetime) -> Iterator[str]:

@@ -105,7 +105,7 @@ _CODEX_EVENTS: Matchers = dict.fromkeys(
     ]
 )
 
-# Its news of the agents themselves has an id that nothing else has, so that none of it could be joined.
+# Its news of the agents themselves has an id that nothing else has: none of it could be joined.
 _QWEN_EVENTS: Matchers = {
     "SessionStart": None,
     "PreToolUse": "agent",
@@ -174,16 +174,17 @@ HOSTS = {
 class Places:
     """Where settings and our own files are, for one user and one project.
 
-    root: where the project's sessions are. project: the folder that has the project's settings. state: ours.
-    Raises ``BadSetting`` where nobody knows a home: what is relative would be written to wherever we happen to be.
+    root: where the sessions are. project: the folder with the settings, ``beside`` if given. here: where a client
+    would be started now. state: ours. Raises ``BadSetting`` where nobody knows a home: nothing relative will do.
     """
 
-    __slots__ = ("home", "project", "root", "state", "variables")
+    __slots__ = ("here", "home", "project", "root", "state", "variables")
 
-    def __init__(self, root: str, variables: Mapping[str, str]) -> None:
+    def __init__(self, root: str, variables: Mapping[str, str], beside: str | None = None) -> None:
         self.variables = variables
         self.root = root
-        self.project = _project_of(root, variables)
+        self.here = beside or _started_in(variables)
+        self.project = beside or _project_of(root, variables, self.here)
         self.home = home(variables)
         if not self.home:
             raise BadSetting("HOME", "is not set, and the system knows no home of yours", "set it to your folder")
@@ -214,11 +215,10 @@ class Places:
         return os.path.join(self.folder_of(host, scope), host.files[scope])
 
     def files_of(self, host: Host) -> list[str]:
-        """All of them."""
         return [self.file_of(host, scope) for scope in host.files]
 
 
-def _project_of(root: str, variables: Mapping[str, str]) -> str:
+def _project_of(root: str, variables: Mapping[str, str], here: str) -> str:
     """The project whose sessions are at ``root``; of a root elsewhere, the one around the working directory.
 
     Of a project with linked worktrees it is the one we stand in: a client started there reads the settings there.
@@ -227,19 +227,22 @@ def _project_of(root: str, variables: Mapping[str, str]) -> str:
     if folder is None:
         elsewhere = {name: value for name, value in variables.items() if name != "GAIA_SESSIONS_ROOT"}
         folder = os.path.dirname(find_root(None, elsewhere, working_directory()))
-    return _worktree_of(os.path.dirname(folder), variables) or os.path.dirname(folder)
+    return _worktree_of(os.path.dirname(folder), here) or os.path.dirname(folder)
 
 
-def _worktree_of(project: str, variables: Mapping[str, str]) -> str | None:
-    """The linked worktree of ``project`` around the place where we are, if we are in one."""
-    named = variables.get("CLAUDE_PROJECT_DIR", "")
-    here = os.path.normpath(named) if os.path.isabs(named) else working_directory()
+def _worktree_of(project: str, here: str) -> str | None:
+    """The linked worktree of ``project`` around ``here``, if that is in one."""
     sessions = os.path.realpath(os.path.join(project, SESSIONS))
     while here not in (project, os.path.dirname(here)):
         if os.path.isfile(os.path.join(here, ".git")):
             return here if os.path.realpath(_sessions_of(here)) == sessions else None
         here = os.path.dirname(here)
     return None
+
+
+def _started_in(variables: Mapping[str, str]) -> str:
+    named = variables.get("CLAUDE_PROJECT_DIR", "")
+    return os.path.normpath(named) if os.path.isabs(named) else working_directory()
 
 
 def _sessions_of(project: str) -> str:

@@ -11,16 +11,16 @@ from functools import partial
 
 from gaia_sessions.clock import write_time
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, UsageError
-from gaia_sessions.hooks.hosts import CLAUDE_CODE, CODEX
+from gaia_sessions.hooks.hosts import CLAUDE_CODE
 
-from . import consent, own_setting, receipts
+from . import consent, own_setting, receipts, remarks
 from .changes import MADE, Change, apply, difference, folders_made
-from .entries import allowed, disallowed, entries, grants, of_ours, wired
+from .entries import allowed, disallowed, wired
 from .exclusive import Exclusive
-from .hosts import HOSTS, PROJECT, USER
+from .hosts import HOSTS, USER
 from .jsontext import parse
 from .leaving import installed_beside, left_by, originals
-from .ours import command_for, mentions_us
+from .ours import command_for
 from .own_setting import RULES, SETTING
 from .receipts import Receipt
 from .settings import load
@@ -36,12 +36,17 @@ if TYPE_CHECKING:
     from .hosts import Places
     from .jsontext import Text
     from .settings import Settings
+    from .versioned import Exclusion
+
+    Announce = Callable[[list[str]], None]
+    """Told of the files that are about to be written."""
 
     class Answer(TypedDict):
         """What was done, or would be. rules: permissions that are granted by us now, or were until an uninstall.
 
-        withdrawn: those that an installation took back. remarks: what to know, as codes. elsewhere: the scopes in
-        which the host has hooks of ours, if an uninstall found none to take out.
+        withdrawn: those that an installation took back. remarks: what to know, as codes. elsewhere: the other scopes
+        in which the host has hooks of ours. start_in: the folder that a client must be started in to read the file,
+        none for a user's own. exclude: the line that git lacks to ignore the file, and where it belongs.
         """
 
         action: str
@@ -58,20 +63,12 @@ if TYPE_CHECKING:
         backup: str | None
         remarks: list[str]
         elsewhere: list[str]
+        start_in: str | None
+        exclude: Exclusion | None
         diff: str
 
 
 INSTALL, UNINSTALL = "install", "uninstall"
-
-TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS, ROOT_ELSEWHERE, MIXED_ENTRY, ENTRIES_BACK, RULE_STAYS = REMARKS = (
-    "trust_hooks",
-    "trust_folder",
-    "machine_paths",
-    "root_elsewhere",
-    "mixed_entry",
-    "entries_back",
-    "rule_stays",
-)
 
 SINCE = "installed_at"
 
@@ -107,18 +104,21 @@ class Plan:
         return [change for change in self.changes if change.is_one]
 
 
-def install(places: Places, wish: Wish, now: datetime, *, dry_run: bool = False) -> Answer:
+def install(
+    places: Places, wish: Wish, now: datetime, *, dry_run: bool = False, announce: Announce | None = None
+) -> Answer:
     """Our hooks are in the settings, once, for every event, and nothing else there is different.
 
+    ``announce`` is told of what will be written just before it is.
     Raises ``SettingsUnreadable`` and ``BadSetting`` for a file that does not parse, which is left untouched, and
     ``StoreFailure`` for what the system refuses.
     """
-    return _carried_out(partial(_planned_install, places, wish, now), places, dry_run=dry_run)
+    return _carried_out(partial(_planned_install, places, wish, now), places, announce, dry_run=dry_run)
 
 
 def uninstall(places: Places, wish: Wish, *, dry_run: bool = False) -> Answer:
     """Nothing of ours is in the settings, and nothing else there is different. Raises what ``install`` raises."""
-    return _carried_out(partial(_planned_uninstall, places, wish), places, dry_run=dry_run)
+    return _carried_out(partial(_planned_uninstall, places, wish), places, None, dry_run=dry_run)
 
 
 def _planned_install(places: Places, wish: Wish, now: datetime) -> Plan:
@@ -137,7 +137,9 @@ def _planned_install(places: Places, wish: Wish, now: datetime) -> Plan:
     change = Change(path, settings.data, after, Receipt.of(*originals(settings, kept), after or b"", note))
     answer = _answer(INSTALL, places, wish, words, rules)
     answer["withdrawn"] = withdrawn
-    answer["remarks"] = _remarks(places, wish, text)
+    due = remarks.on_installing(places, wish.host, wish.scope, text, report=wish.report)
+    answer["remarks"], answer["exclude"] = due
+    answer["start_in"] = None if wish.scope == USER else places.project
     return Plan(answer, [change, *more])
 
 
@@ -173,12 +175,12 @@ def _planned_uninstall(places: Places, wish: Wish) -> Plan:
     change = Change(path, settings.data, left, made=kept.texts(MADE) if kept else [])
     more = own_setting.turned_off(places, wish.host, wish.scope, kept.text(SETTING) if kept else None)
     answer = _answer(UNINSTALL, places, wish, [], kept.texts(RULES) if kept else [])
-    answer["remarks"] = _remarks_on_leaving(parse(left or b"", comments=wish.host.comments))
-    answer["elsewhere"] = [] if change.is_one else installed_beside(places, wish.host, wish.scope)
+    answer["remarks"] = remarks.on_leaving(parse(left or b"", comments=wish.host.comments))
+    answer["elsewhere"] = installed_beside(places, wish.host, wish.scope)
     return Plan(answer, [change, *more])
 
 
-def _carried_out(planned: Callable[[], Plan], places: Places, *, dry_run: bool) -> Answer:
+def _carried_out(planned: Callable[[], Plan], places: Places, announce: Announce | None, *, dry_run: bool) -> Answer:
     """What the whole plan is made of was checked before the first file is written, with nobody else of us at it."""
     if dry_run:
         plan = planned()
@@ -186,6 +188,8 @@ def _carried_out(planned: Callable[[], Plan], places: Places, *, dry_run: bool) 
     else:
         with Exclusive(places.state):
             plan = planned()
+            if announce and plan.real:
+                announce([change.path for change in plan.real])
             _apply(plan, places.state)
     plan.answer["changed"] = [change.path for change in plan.real]
     plan.answer["dry_run"] = dry_run
@@ -216,29 +220,7 @@ def _answer(action: str, places: Places, wish: Wish, words: list[str], rules: li
         "backup": None,
         "remarks": [],
         "elsewhere": [],
+        "start_in": None,
+        "exclude": None,
         "diff": "",
     }
-
-
-def _remarks(places: Places, wish: Wish, text: Text) -> list[str]:
-    due = {
-        TRUST_HOOKS: wish.host.name == CODEX,
-        TRUST_FOLDER: wish.report and wish.scope != USER,
-        MACHINE_PATHS: wish.scope == PROJECT,
-        ROOT_ELSEWHERE: not places.is_hooks_root,
-        MIXED_ENTRY: _has_mixed(text),
-    }
-    return [remark for remark, is_due in due.items() if is_due]
-
-
-def _remarks_on_leaving(text: Text) -> list[str]:
-    due = {
-        ENTRIES_BACK: bool(of_ours(text)),
-        MIXED_ENTRY: _has_mixed(text),
-        RULE_STAYS: any(consent.is_like_ours(rule) for rule in grants(text)),
-    }
-    return [remark for remark, is_due in due.items() if is_due]
-
-
-def _has_mixed(text: Text) -> bool:
-    return any(mentions_us(entry.handler) for entry in entries(text))

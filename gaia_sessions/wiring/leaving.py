@@ -33,10 +33,11 @@ def originals(settings: Settings, kept: Receipt | None) -> tuple[bytes | None, b
 
 def installed_beside(places: Places, host: Host, scope: str) -> list[str]:
     """The other scopes of ``host`` that have hooks of ours, as far as their files can be read."""
-    return [other for other in host.files if other != scope and _has_ours(places.file_of(host, other), host)]
+    return [other for other in host.files if other != scope and has_ours(places.file_of(host, other), host)]
 
 
-def _has_ours(path: str, host: Host) -> bool:
+def has_ours(path: str, host: Host) -> bool:
+    """Whether the settings file ``path`` has hooks of ours, as far as it can be read."""
     try:
         return bool(of_ours(load(path, host).text))
     except SessionsError:

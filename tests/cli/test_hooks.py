@@ -15,7 +15,7 @@ import pytest
 from gaia_sessions.cli.commands.hooks import command
 from gaia_sessions.hooks import hosts as heard
 from gaia_sessions.views import wired
-from gaia_sessions.wiring import installing
+from gaia_sessions.wiring import remarks
 from gaia_sessions.wiring import status as states
 from gaia_sessions.wiring.executable import hook_program
 from gaia_sessions.wiring.hosts import HOSTS
@@ -41,17 +41,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def settings(project: Path) -> Path:
-    return project / ".claude" / "settings.json"
+    return project / ".claude" / "settings.local.json"
 
 
 def test_installing_says_what_it_wrote_where(gaia: Gaia, settings: Path) -> None:
     code, out, err = gaia("hooks", "install").all
-    assert (code, err) == (0, "")
-    first, starts, events, remark = out.splitlines()
+    assert (code, err) == (0, f"claude-code: writing {settings}\n")
+    first, starts, events = out.splitlines()
     assert first == f"claude-code: installed in {settings}"
     assert starts == f"  starts: {PROGRAM}"
     assert events == f"  events: {', '.join(HOSTS['claude-code'].events)}"
-    assert "--user" in remark
     assert gaia("hooks", "install").all == (
         0,
         f"claude-code: installed already, nothing changed: {settings}\n",
@@ -69,15 +68,19 @@ def test_uninstalling_says_so_and_a_second_time_that_there_is_nothing(gaia: Gaia
 
 
 def test_where_else_it_is_installed_is_named_with_the_command_that_takes_it_out(gaia: Gaia, settings: Path) -> None:
-    gaia("hooks", "install", "--local")
+    gaia("hooks", "install", "--user")
     told = gaia("hooks", "uninstall").out.decode().splitlines()
     assert told == [
         f"claude-code: not installed, nothing changed: {settings}",
-        "  installed elsewhere: gaia-sessions hooks uninstall --local",
+        "  installed elsewhere: gaia-sessions hooks uninstall --user",
     ]
-    assert gaia("hooks", "uninstall", "--json").json["elsewhere"] == ["local"]
+    assert gaia("hooks", "uninstall", "--json").json["elsewhere"] == ["user"]
+    gaia("hooks", "install")
+    assert gaia("hooks", "uninstall").out.decode().splitlines() == [
+        f"claude-code: removed from {settings}",
+        "  installed elsewhere: gaia-sessions hooks uninstall --user",
+    ]
     assert gaia(*shlex.split(told[1].partition(": ")[2])[1:]).code == 0
-    assert not settings.with_name("settings.local.json").exists()
     gaia("hooks", "install", "--host", "codex", "--user")
     told = gaia("hooks", "uninstall", "--host", "codex").out.decode().splitlines()
     assert told[1] == "  installed elsewhere: gaia-sessions hooks uninstall --host codex --user"
@@ -96,7 +99,7 @@ def test_json_tells_all_of_it(gaia: Gaia, settings: Path) -> None:
     assert answer == {
         "action": "install",
         "host": "claude-code",
-        "scope": "project",
+        "scope": "local",
         "root": str(settings.parent / "session"),
         "file": str(settings),
         "changed": [str(settings)],
@@ -106,8 +109,10 @@ def test_json_tells_all_of_it(gaia: Gaia, settings: Path) -> None:
         "rules": [],
         "withdrawn": [],
         "backup": None,
-        "remarks": ["machine_paths"],
+        "remarks": [],
         "elsewhere": [],
+        "start_in": str(settings.parent.parent),
+        "exclude": None,
         "diff": "",
     }
 
@@ -118,6 +123,7 @@ def test_json_tells_all_of_it(gaia: Gaia, settings: Path) -> None:
         (["--user"], "~/.claude/settings.json"),
         (["--project"], ".claude/settings.json"),
         (["--local"], ".claude/settings.local.json"),
+        ([], ".claude/settings.local.json"),
         (["--host", "codex", "--user"], "~/.codex/hooks.json"),
         (["--host", "codex"], ".codex/hooks.json"),
         (["--host", "qwen-code", "--user"], "~/.qwen/settings.json"),
@@ -253,7 +259,7 @@ def test_status_tells_what_stands_and_what_was_heard(gaia: Gaia, project: Path, 
     assert gaia("hooks", "status").all == (0, "not installed: gaia-sessions hooks install\n", "")
     gaia("hooks", "install")
     told = gaia("hooks", "status").out.decode().splitlines()
-    assert told[0] == f"claude-code, project: installed: {settings}"
+    assert told[0] == f"claude-code, local: installed: {settings}"
     assert told[-1].startswith("warning: never_fired: ")
     subprocess.run(
         shlex.split(told[1].removeprefix("  starts: ")),
@@ -293,7 +299,7 @@ def test_from_a_linked_worktree_its_own_settings_are_written(
 
     answer = gaia("hooks", "install", "--json").json
 
-    assert (answer["file"], answer["root"]) == (f"{tree}/.claude/settings.json", f"{project}/.claude/session")
+    assert (answer["file"], answer["root"]) == (f"{tree}/.claude/settings.local.json", f"{project}/.claude/session")
     assert "root_elsewhere" not in answer["remarks"]
     found = [row["file"] for row in gaia("hooks", "status", "--json").json["installed"] if row["state"] == "complete"]
     assert found == [answer["file"]]
@@ -302,7 +308,7 @@ def test_from_a_linked_worktree_its_own_settings_are_written(
     assert gaia("hooks", "uninstall", "--json").json["changed"] == [answer["file"]]
     monkeypatch.delenv("CLAUDE_PROJECT_DIR")
     monkeypatch.chdir(project)
-    assert gaia("hooks", "install", "--json").json["file"] == f"{project}/.claude/settings.json"
+    assert gaia("hooks", "install", "--json").json["file"] == f"{project}/.claude/settings.local.json"
 
 
 @pytest.mark.parametrize("host", sorted({*heard.HOSTS} - {*HOSTS}))
@@ -340,7 +346,7 @@ def test_what_was_allowed_and_is_no_longer_is_said(gaia: Gaia, settings: Path) -
 
 def test_every_state_and_every_remark_has_words() -> None:
     assert set(wired._STATES) == set(states.STATES)
-    assert set(wired._REMARKS) == set(installing.REMARKS)
+    assert set(wired._REMARKS) == set(remarks.REMARKS)
 
 
 def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> None:
@@ -377,3 +383,142 @@ def test_a_name_that_would_steer_a_terminal_is_shown_tamed(gaia: Gaia, settings:
     evil = {"type": "command", "command": "\x1b[2J /opt/gaia_sessions/hooks/every_event.py"}
     settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [evil]}]}}), encoding="utf-8")
     assert b"\x1b" not in gaia("hooks", "status").out
+
+
+def repository(project: Path) -> None:
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", "-C", project, "-c", "user.name=me", "-c", "user.email=me@here", *words], check=True)
+
+
+def listed(project: Path) -> list[str]:
+    """What git would take into the next commit with everything."""
+    command = ["git", "-C", str(project), "ls-files", "--others", "--exclude-standard"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def test_the_file_is_named_before_it_is_written(gaia: Gaia, settings: Path) -> None:
+    settings.write_bytes(b"{}")
+    settings.chmod(0o444)
+    ended = gaia("hooks", "install")
+    assert ended.code == 8
+    assert ended.err.decode().splitlines()[0] == f"claude-code: writing {settings}"
+    assert gaia("hooks", "install", "--json").error["code"] == "io_error", "no line before what a program reads"
+
+
+@pytest.mark.parametrize("known", ["not a repository", "ignored", "ignored for every project"])
+def test_nothing_is_said_of_git_where_it_would_not_take_the_file_in(
+    gaia: Gaia, project: Path, away_from_home: Path, known: str
+) -> None:
+    if known != "not a repository":
+        repository(project)
+    if known == "ignored":
+        (project / ".gitignore").write_text("settings.local.json\n", encoding="utf-8")
+    if known == "ignored for every project":
+        (away_from_home / ".config" / "git").mkdir(parents=True)
+        (away_from_home / ".config" / "git" / "ignore").write_text("**/.claude/settings.local.json\n", encoding="utf-8")
+    answer = gaia("hooks", "install", "--json").json
+    assert (answer["scope"], answer["remarks"], answer["exclude"]) == ("local", [], None)
+
+
+@pytest.mark.parametrize("folder", ["", "sub [dir]*?", "sub/deep"])
+def test_the_line_that_git_lacks_makes_it_ignore_the_file_and_no_other(
+    gaia: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    repository(project)
+    place = project / folder
+    place.mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(place)
+    words = ["--here"] if folder else []
+    told = gaia("hooks", "install", *words).out.decode()
+    answer = gaia("hooks", "install", "--json", *words).json
+    file = f"{folder}/.claude/settings.local.json".removeprefix("/")
+    assert answer["exclude"]["file"] == str(project / ".git" / "info" / "exclude")
+    assert f"  Git does not ignore this file: add the line {answer['exclude']['line']} to {project}/.git/info" in told
+    assert listed(project) == [file]
+    (project / "other" / ".claude").mkdir(parents=True)
+    (project / "other" / ".claude" / "settings.local.json").write_bytes(b"{}")
+    with Path(answer["exclude"]["file"]).open("a", encoding="utf-8") as exclude:
+        exclude.write(answer["exclude"]["line"] + "\n")
+    assert listed(project) == ["other/.claude/settings.local.json"]
+    assert gaia("hooks", "install", "--json", *words).json["exclude"] is None
+
+
+def test_a_file_that_git_tracks_is_said_to_be_shared(gaia: Gaia, project: Path, settings: Path) -> None:
+    repository(project)
+    settings.write_bytes(b"{}")
+    subprocess.run(["git", "-C", project, "add", "-f", settings], check=True)
+    answer = gaia("hooks", "install", "--json").json
+    assert (answer["remarks"], answer["exclude"]) == (["tracked"], None)
+    assert "  Git tracks this file" in gaia("hooks", "install").out.decode()
+
+
+@pytest.mark.parametrize("words", [["--project"], ["--user"], ["--host", "codex"]])
+def test_of_a_file_that_is_shared_or_in_no_project_git_is_not_asked(
+    gaia: Gaia, project: Path, words: list[str]
+) -> None:
+    repository(project)
+    answer = gaia("hooks", "install", "--json", *words).json
+    assert (answer["exclude"], {"not_ignored", "tracked"} & {*answer["remarks"]}) == (None, set())
+
+
+def test_entries_in_the_shared_file_are_updated_there_and_not_doubled(
+    gaia: Gaia, project: Path, settings: Path
+) -> None:
+    shared = settings.with_name("settings.json")
+    gaia("hooks", "install", "--project")
+    answer = gaia("hooks", "install", "--json", "--track-tools").json
+    assert (answer["scope"], answer["changed"]) == ("project", [str(shared)])
+    assert b"--track-tools" in shared.read_bytes()
+    assert not settings.exists()
+    ended = gaia("hooks", "install", "--local", "--json")
+    assert (ended.code, ended.error["message"]) == (4, f"{shared}: has the hooks of claude-code already")
+    assert "hooks uninstall --project" in ended.error["hint"]
+    assert not settings.exists()
+    assert gaia("hooks", "uninstall", "--json").json["changed"] == [str(shared)]
+    assert list(project.rglob("*.json")) == []
+
+
+def test_what_was_asked_for_by_name_is_not_written_beside_what_is_there(gaia: Gaia, settings: Path) -> None:
+    gaia("hooks", "install")
+    before = settings.read_bytes()
+    assert gaia("hooks", "install", "--project", "--json").error["code"] == "hooks_elsewhere"
+    assert (settings.read_bytes(), settings.with_name("settings.json").exists()) == (before, False)
+    assert gaia("hooks", "uninstall").code == 0
+    assert gaia("hooks", "install", "--project", "--json").json["file"] == str(settings.with_name("settings.json"))
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_from_a_subfolder_the_folder_to_start_a_client_in_is_named(
+    gaia: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    repository(project)
+    deep = project / "modules" / "deep"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    answer = gaia("hooks", "install", "--json", "--host", host).json
+    assert (Path(answer["file"]).parent.parent, answer["start_in"]) == (project, str(project))
+    assert ("start_there" in answer["remarks"]) == (host != "codex"), "Codex reads it from below"
+    assert (f"  Start the client in {project} " in gaia("hooks", "install", "--host", host).out.decode()) == (
+        host != "codex"
+    )
+    monkeypatch.chdir(project)
+    assert "start_there" not in gaia("hooks", "install", "--json", "--host", host).json["remarks"]
+
+
+def test_here_writes_beside_the_subfolder_for_the_sessions_of_clients_started_there(
+    gaia: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository(project)
+    deep = project / "modules"
+    deep.mkdir()
+    monkeypatch.chdir(deep)
+    answer = gaia("hooks", "install", "--here", "--json").json
+    assert (answer["file"], answer["root"], answer["start_in"]) == (
+        f"{deep}/.claude/settings.local.json",
+        f"{deep}/.claude/session",
+        str(deep),
+    )
+    assert {"start_there", "root_elsewhere"} & {*answer["remarks"]} == set()
+    assert gaia("hooks", "uninstall", "--here", "--json").json["changed"] == [answer["file"]]
+    assert not (deep / ".claude").exists()
+    assert gaia("hooks", "install", "--user", "--here", "--json").error["message"] == "--user and --here at once"

@@ -136,7 +136,8 @@ def test_every_example_in_the_help_works_as_it_stands(put: Gaia, root: str, tmp_
     ended = subprocess.run(
         ["sh", "-c", example], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
-    assert (ended.returncode, ended.stderr) == (0, "")
+    named = [line for line in ended.stderr.splitlines() if " install" not in example or ": writing /" not in line]
+    assert (ended.returncode, named) == (0, [])
     assert os.path.isdir(root) or "schema" in example or "cleanup" in example
 
 

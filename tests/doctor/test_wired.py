@@ -29,7 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def settings(project: Path) -> Path:
-    return project / ".claude" / "settings.json"
+    return project / ".claude" / "settings.local.json"
 
 
 def shell(command: str) -> None:
@@ -54,7 +54,7 @@ def test_hooks_that_are_not_installed_are_a_remark(tmp_path: Path) -> None:
 def test_installed_and_not_heard_yet_is_a_remark(project: Path) -> None:
     finding = look(project)
     assert (finding["ok"], finding["mend"]) == (True, None)
-    assert finding["found"].startswith("claude-code (project): complete; no event of claude-code was heard")
+    assert finding["found"].startswith("claude-code (local): complete; no event of claude-code was heard")
 
 
 def test_an_event_that_is_missing_is_mended_by_installing_again(project: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,9 +13,9 @@ from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.clock import utc_now
 from gaia_sessions.errors import UsageError, well_formed
 from gaia_sessions.hooks import hosts as heard
-from gaia_sessions.project import SESSIONS, check_ours
+from gaia_sessions.project import SESSIONS, check_ours, find_root, working_directory
 from gaia_sessions.views import wired
-from gaia_sessions.wiring import installing
+from gaia_sessions.wiring import installing, scopes
 from gaia_sessions.wiring.hosts import HOSTS, LOCAL, PROJECT, SCOPES, USER, Places
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _WHOSE = {
     USER: "In your own settings, for every project.",
-    PROJECT: "In the project's settings, which the team shares.  [default]",
-    LOCAL: "In the project's settings that are yours alone.",
+    PROJECT: "In the project's settings, which the team shares.",
+    LOCAL: "In the project's settings that are yours alone.  [default, if the host has such]",
 }
 
 
@@ -41,18 +41,28 @@ class _Host(click.Choice[str]):
 
 
 def _where(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options by which a settings file is named: ``function`` gets one ``scope``."""
+    """The options by which a settings file is named: ``function`` gets one ``scope``, and the ``places`` it is in."""
 
     @wraps(function)
     def of_one(call: Call, **options: Any) -> object:  # noqa: ANN401  # as click gives them
         named = [scope for scope in SCOPES if options.pop(scope)]
         if len(named) > 1:
             raise UsageError("--" + " and --".join(named) + " at once", "name one; install in the other after it")
-        return function(call, scope=named[0] if named else PROJECT, **options)
+        if (here := options.pop("here")) and named == [USER]:
+            raise UsageError(
+                "--user and --here at once", "your own settings are read in every folder; leave out --here"
+            )
+        places = _places(call, here=here)
+        if named != [USER]:
+            check_ours(os.path.join(places.project, SESSIONS))
+        scope = named[0] if named else scopes.where(places, HOSTS[options["host"]])
+        return function(call, places=places, scope=scope, **options)
 
     taken: Callable[..., Any] = of_one
     for scope in reversed(SCOPES):
         taken = click.option(f"--{scope}", scope, is_flag=True, help=_WHOSE[scope])(taken)
+    told = "In this folder, instead of the project's around it: a client reads those of the folder it is started in."
+    taken = click.option("--here", is_flag=True, help=told)(taken)
     told = "Whose settings.  [default: claude-code]"
     return click.option(
         "--host", type=_Host(list(HOSTS)), default=heard.CLAUDE_CODE, metavar="|".join(HOSTS), help=told
@@ -67,26 +77,31 @@ def command(call: Call) -> None:
     """Install, remove or check the hooks in a host's settings."""
 
 
-@declare("hooks install", "hooks install --local --allow-report", "hooks install --host codex --user --dry-run")
+@declare("hooks install", "hooks install --allow-report", "hooks install --host codex --user --dry-run")
 @_where
 @click.option("--track-tools", is_flag=True, help="Also follow what sub-agents do with their tools.")
 @click.option("--allow-report", is_flag=True, help="Allow sub-agents to report with our command, and tell them of it.")
 @_DRY_RUN
-def install(call: Call, scope: str, host: str, *, track_tools: bool, allow_report: bool, dry_run: bool) -> None:
+def install(
+    call: Call, places: Places, scope: str, host: str, *, track_tools: bool, allow_report: bool, dry_run: bool
+) -> None:
     """Put the hooks into the settings; nothing else in there changes.
 
-    Installing again with other options replaces our entries and nobody else's, and takes back what is not asked for.
+    Installing again with other options replaces our entries, in the file of the project that has them, and nobody
+    else's, and takes back what is not asked for.
     """
     wish = installing.Wish(host, scope, tools=track_tools, report=allow_report)
-    _say(call, installing.install(_places(call, scope), wish, utc_now(), dry_run=dry_run))
+    scopes.refuse_second(places, wish.host, scope)
+    announce = None if call.as_json else partial(_announce, host)
+    _say(call, installing.install(places, wish, utc_now(), dry_run=dry_run, announce=announce))
 
 
 @declare("hooks uninstall", "hooks uninstall --host codex --user --dry-run")
 @_where
 @_DRY_RUN
-def uninstall(call: Call, scope: str, host: str, *, dry_run: bool) -> None:
+def uninstall(call: Call, places: Places, scope: str, host: str, *, dry_run: bool) -> None:
     """Take the hooks out of the settings; what nobody changed since is as it was to the last byte."""
-    _say(call, installing.uninstall(_places(call, scope), installing.Wish(host, scope), dry_run=dry_run))
+    _say(call, installing.uninstall(places, installing.Wish(host, scope), dry_run=dry_run))
 
 
 @declare("hooks status", "hooks status --json")
@@ -103,11 +118,16 @@ def status(call: Call) -> None:
         output.say_all(wired.stands(found, utc_now()))
 
 
-def _places(call: Call, scope: str) -> Places:
-    places = Places(call.folder(), os.environ)
-    if scope != USER:
-        check_ours(os.path.join(places.project, SESSIONS))
-    return places
+def _places(call: Call, *, here: bool = False) -> Places:
+    """Where everything is; with ``here``, for clients that are started in the working directory."""
+    if not here:
+        return Places(call.folder(), os.environ)
+    folder = working_directory()
+    return Places(find_root(call.root, {**os.environ, "CLAUDE_PROJECT_DIR": folder}, folder), os.environ, folder)
+
+
+def _announce(host: str, paths: list[str]) -> None:
+    output.complain(f"{host}: writing {', '.join(well_formed(path) for path in paths)}")
 
 
 def _say(call: Call, answer: Answer) -> None:
