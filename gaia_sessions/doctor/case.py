@@ -74,9 +74,13 @@ class Case:
 
     def command(self, *words: str) -> str:
         """``gaia-sessions`` for this root, as a shell here can run it."""
+        return self.command_anywhere("--root", self.root, *words)
+
+    def command_anywhere(self, *words: str) -> str:
+        """The same, for the root that it finds itself."""
         installed = shutil.which("gaia-sessions", path=self.environ.get("PATH"))
         ours = ["gaia-sessions"] if installed else [sys.executable, "-m", "gaia_sessions"]
-        return shell(*ours, "--root", self.root, *words)
+        return shell(*ours, *words)
 
     @cached_property
     def is_ours(self) -> bool:

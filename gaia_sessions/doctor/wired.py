@@ -1,14 +1,21 @@
 """The check of the hooks: whether hosts call them, once, all of them, and what else stands in the way.
 
 Owns which of the doubts of ``wiring`` a command can mend. The others are said and leave all well: between
-installing and the first conversation nothing was heard yet, and hooks of others are not ours to judge. What our own
-settings say that means nothing is the matter of a check of its own.
+installing and the first conversation nothing was heard yet, and hooks of others are not ours to judge. Hooks of this
+project that were never heard are a finding after a day, or once another host was heard; a user's own may well be heard
+in other projects. What our own settings say that means nothing is the matter of a check of its own.
 """
 
 from __future__ import annotations
 
+import os
+from datetime import timedelta
+
+from gaia_sessions.clock import read_time
 from gaia_sessions.config import PREFIX, project_file, said_in
+from gaia_sessions.hooks.hosts import CODEX
 from gaia_sessions.wiring import doubts
+from gaia_sessions.wiring.hosts import USER
 from gaia_sessions.wiring.status import ABSENT, standing
 
 from .findings import ailing, edit, fine, shell
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from .findings import Finding
 
 _REMARKS = frozenset([doubts.NEVER_FIRED, doubts.REWRITER, doubts.MIXED_ENTRY, doubts.ROOT_ELSEWHERE])
+_LONG = timedelta(days=1)
 _INSTALLED_ANEW = frozenset([doubts.MISSING_SCRIPT, doubts.MISSING_INTERPRETER])
 
 
@@ -32,8 +40,11 @@ def hooks(case: Case) -> Finding:
     found = standing(case.root, case.environ)
     found["warnings"] = [warned for warned in found["warnings"] if warned["code"] != doubts.BAD_SETTING]
     told = "; ".join([*_places(found), *(warned["message"] for warned in found["warnings"])])
+    silent = [_hint(installed) for installed in found["installed"] if _is_silent_too_long(case, found, installed)]
     mends = list(dict.fromkeys(_mends(case, found)))
-    return ailing("hooks", told, " && ".join(mends)) if mends else fine("hooks", told)
+    if not mends and not silent:
+        return fine("hooks", told)
+    return ailing("hooks", "; ".join([told, *silent]), " && ".join(mends) or None)
 
 
 def _places(found: Standing) -> Iterator[str]:
@@ -47,6 +58,23 @@ def _places(found: Standing) -> Iterator[str]:
         yield "not installed, which `gaia-sessions hooks install` does"
 
 
+def _is_silent_too_long(case: Case, found: Standing, installed: Installed) -> bool:
+    """Whether a project's hooks were never heard since they were installed, over a day or while another host was."""
+    codes = {warned["code"] for warned in found["warnings"] if warned["file"] in (None, installed["file"])}
+    since = installed["installed_at"]
+    if doubts.NEVER_FIRED not in codes or doubts.ROOT_ELSEWHERE in codes or installed["scope"] == USER or not since:
+        return False
+    others = [at for host, events in found["heard_from"].items() if host != installed["host"] for at in events.values()]
+    return max(others, default="") >= since or case.now - read_time(since) > _LONG
+
+
+def _hint(installed: Installed) -> str:
+    """What a person has to do that no command can."""
+    trusted = ", and trust the hooks there with /hooks" if installed["host"] == CODEX else ", and trust its folder"
+    folder = os.path.dirname(os.path.dirname(installed["file"]))
+    return f"the hooks of {installed['host']} never ran: start it in {folder}{trusted}"
+
+
 def _mends(case: Case, found: Standing) -> Iterator[str]:
     by_file = {installed["file"]: installed for installed in found["installed"]}
     for installed in found["installed"]:
@@ -58,6 +86,8 @@ def _mends(case: Case, found: Standing) -> Iterator[str]:
 
 
 def _mend(case: Case, found: Standing, warned: Warned, installed: Installed | None) -> str:
+    if installed and warned["code"] == doubts.NOT_READ_HERE:
+        return case.command_anywhere("hooks", "install", "--here", *_as_before(installed))
     if warned["code"] == doubts.HOOKS_OFF:
         return _undone(said_in("hooks", case.root, case.environ) or project_file(case.root))
     if installed and warned["code"] in _INSTALLED_ANEW:
@@ -78,9 +108,13 @@ def _is_elsewhere_too(found: Standing, installed: Installed) -> bool:
 
 
 def _install(case: Case, installed: Installed) -> str:
-    as_before = {"--track-tools": installed["track_tools"], "--allow-report": installed["allow_report"]}
-    options = [f"--{installed['scope']}", *(option for option, given in as_before.items() if given)]
-    return case.command("hooks", "install", "--host", installed["host"], *options)
+    return case.command("hooks", "install", *_as_before(installed))
+
+
+def _as_before(installed: Installed) -> list[str]:
+    given = {"--track-tools": installed["track_tools"], "--allow-report": installed["allow_report"]}
+    options = [option for option, is_given in given.items() if is_given]
+    return ["--host", installed["host"], f"--{installed['scope']}", *options]
 
 
 def _uninstall(case: Case, installed: Installed) -> str:

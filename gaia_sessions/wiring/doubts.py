@@ -1,8 +1,8 @@
 """What is doubtful about how things stand, each doubt under a code that stays the same.
 
-Owns when a warning is due and what it says: the hooks are there and were never heard, they are there twice, they
-cannot start, they are part of a command of somebody's own, they are switched off, or somebody else rewrites
-delegations too. Reads what was read; decides no exit.
+Owns when a warning is due and what it says: the hooks are there and were never heard, a client started here would not
+read them, they are there twice, they cannot start, they are part of a command of somebody's own, they are switched off,
+or somebody else rewrites delegations too. Reads what was read; decides no exit.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from gaia_sessions.stores import foreign
 
 from .entries import entries, is_gone
 from .executable import interpreter_of
-from .hosts import HOSTS, USER
+from .hosts import HOSTS, USER, Places
 from .ours import is_our_script, is_ours, mentions_us, scripts_of, starts_by_itself, words_of
 from .receipts import LIMIT
+from .scopes import is_out_of_sight, with_ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.strictjson import Json
 
-    from .hosts import Host, Places
+    from .hosts import Host
     from .settings import Settings
     from .status import Installed
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 
 NEVER_FIRED = "never_fired"
+NOT_READ_HERE = "not_read_here"
 INSTALLED_TWICE = "installed_twice"
 ALL_HOOKS_DISABLED = "all_hooks_disabled"
 HOOKS_OFF = "hooks_off"
@@ -108,6 +110,18 @@ def of_root(installed: list[Installed], places: Places) -> Iterator[Warned]:
     if any(found["command"] for found in installed) and not places.is_hooks_root:
         told = f"hooks started here keep their sessions in {places.hooks_root}; {elsewhere(places.root)}"
         yield _warned(ROOT_ELSEWHERE, told, None)
+
+
+def of_sight(installed: list[Installed], places: Places, *, plugin: bool) -> Iterator[Warned]:
+    """Whether a client that is started here reads what is installed; one of several files that it reads is enough."""
+    for host in HOSTS.values():
+        there = [found for found in installed if found["host"] == host.name and found["command"]]
+        everywhere = any(found["scope"] == USER for found in there) or (plugin and host.name == CLAUDE_CODE)
+        if not there or everywhere or not is_out_of_sight(places, host):
+            continue
+        if not with_ours(Places(places.root, places.variables, places.here), host):
+            told = f"{host.name} is not sure to read it when it is started in {places.here}; start it in"
+            yield _warned(NOT_READ_HERE, f"{told} {places.project}, or install with --here", there[0]["file"])
 
 
 def of_own_settings(faults: list[BadSetting]) -> Iterator[Warned]:

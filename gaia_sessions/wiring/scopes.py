@@ -33,12 +33,12 @@ def usual(host: Host) -> str:
 
 def where(places: Places, host: Host) -> str:
     """The scope of this project that has our hooks, else the usual one."""
-    return next(iter(_with_ours(places, host)), usual(host))
+    return next(iter(with_ours(places, host)), usual(host))
 
 
 def refuse_second(places: Places, host: Host, scope: str) -> None:
     """Raises ``HooksElsewhere`` if this project has our hooks in a file other than that of ``scope``, and not in it."""
-    there = _with_ours(places, host)
+    there = with_ours(places, host)
     if scope in _OF_A_PROJECT and there and scope not in there:
         raise HooksElsewhere(host.name, places.file_of(host, there[0]), there[0])
 
@@ -51,6 +51,7 @@ def is_out_of_sight(places: Places, host: Host) -> bool:
     return bool(places.here) and here.startswith(project.rstrip(os.sep) + os.sep)
 
 
-def _with_ours(places: Places, host: Host) -> list[str]:
+def with_ours(places: Places, host: Host) -> list[str]:
+    """The scopes of this project that have our hooks, the usual one first."""
     known = [scope for scope in _OF_A_PROJECT if scope in host.files]
     return [scope for scope in known if has_ours(places.file_of(host, scope), host)]

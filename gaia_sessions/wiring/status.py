@@ -92,6 +92,7 @@ def standing(root: str, variables: Mapping[str, str]) -> Standing:
         *doubts.of_files(installed),
         *doubts.of_entries(settings),
         *doubts.of_root(installed, places),
+        *doubts.of_sight(installed, places, plugin=plugin),
         *doubts.of_use(installed, heard, enabled=enabled),
         *doubts.of_settings(settings, installed, plugin=plugin),
     ]

@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.clock import utc_now
+from gaia_sessions import log
+from gaia_sessions.clock import utc_now, write_time
 from gaia_sessions.doctor import wired
 from gaia_sessions.doctor.case import Case
 
@@ -166,3 +168,85 @@ def test_what_only_the_user_may_change_is_opened_for_them(project: Path) -> None
     settings(project).write_text("{", encoding="utf-8")
     finding = look(project)
     assert (finding["ok"], finding["mend"]) == (False, f'"${{EDITOR:-vi}}" {settings(project)}')
+
+
+def installed_at(project: Path, at: str) -> None:
+    """What was installed in ``project`` was so at ``at``, as far as we know."""
+    for receipt in Path(os.environ["HOME"], ".local", "state", "gaia-sessions", "settings").glob("*/receipt.json"):
+        document: Any = json.loads(receipt.read_bytes())
+        assert "installed_at" in document
+        document["installed_at"] = at
+        receipt.write_text(json.dumps(document), encoding="utf-8")
+    assert project.is_dir()
+
+
+def hear(project: Path, host: str, at: str) -> None:
+    log.write(str(project / ".claude" / "session"), "hook", {"at": at, "event": "Stop", "host": host})
+
+
+def ago(**time: float) -> str:
+    return write_time(utc_now() - timedelta(**time))
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_hooks_that_were_never_heard_are_a_finding_after_a_day(project: Path, *, long: bool) -> None:
+    installed_at(project, ago(hours=25) if long else ago(hours=23))
+    finding = look(project)
+    assert (finding["ok"], finding["mend"]) == (not long, None)
+    told = f"the hooks of claude-code never ran: start it in {project}, and trust its folder"
+    assert (told in finding["found"]) == long
+    hear(project, "claude-code", ago(minutes=1))
+    assert look(project)["ok"]
+
+
+def test_hooks_that_were_never_heard_are_a_finding_once_another_host_was_heard(project: Path) -> None:
+    shell(f"gaia-sessions --root {project}/.claude/session hooks install --host codex")
+    installed_at(project, ago(minutes=10))
+    hear(project, "claude-code", ago(minutes=20))
+    assert look(project)["ok"], "that was before"
+    hear(project, "claude-code", ago(minutes=1))
+    finding = look(project)
+    assert (finding["ok"], "of codex never ran" in finding["found"], "/hooks" in finding["found"]) == (
+        False,
+        True,
+        True,
+    )
+    assert "of claude-code never ran" not in finding["found"]
+    hear(project, "codex", ago(minutes=1))
+    assert look(project)["ok"]
+
+
+def test_a_users_own_hooks_may_be_heard_in_other_projects(project: Path) -> None:
+    shell(f"gaia-sessions --root {project}/.claude/session hooks uninstall")
+    shell(f"gaia-sessions --root {project}/.claude/session hooks install --user --host codex")
+    installed_at(project, ago(days=9))
+    hear(project, "claude-code", ago(minutes=1))
+    assert look(project)["ok"]
+
+
+def test_settings_that_a_client_started_here_would_not_read_are_a_finding(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = project / "modules" / "deep"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(project)
+    assert look(project)["ok"]
+    monkeypatch.chdir(deep)
+    finding = look(project)
+    assert not finding["ok"]
+    assert f"is not sure to read it when it is started in {deep}; start it in {project}" in finding["found"]
+    assert finding["mend"] == "gaia-sessions hooks install --here --host claude-code --local"
+    assert look(project, CLAUDE_PROJECT_DIR=str(project))["ok"], "the client was started there"
+    shell(finding["mend"] or "")
+    assert (deep / ".claude" / "settings.local.json").read_bytes() == settings(project).read_bytes()
+    assert look(project)["ok"]
+
+
+@pytest.mark.parametrize("words", ["--user", "--host codex"])
+def test_settings_that_are_read_from_below_are_none(project: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    shell(f"gaia-sessions --root {project}/.claude/session hooks uninstall")
+    shell(f"gaia-sessions --root {project}/.claude/session hooks install {words}")
+    deep = project / "modules"
+    deep.mkdir()
+    monkeypatch.chdir(deep)
+    assert look(project)["ok"]
