@@ -29,7 +29,7 @@ from . import root as roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
@@ -121,16 +121,34 @@ def by_alias(alias: Alias) -> Mark:
     return HOST_KEY, kind, *parts
 
 
-def add(root: Directory, agent_id: str, marks: Iterable[Mark]) -> None:
+def add(root: Directory, agent_id: str, marks: Collection[Mark]) -> None:
     """The session is about to have, or has, each of ``marks``."""
-    for mark in marks:
-        put(root, folders_of(mark), agent_id)
+    for attempt in range(_ATTEMPTS if marks else 0):
+        try:
+            return _put(root, agent_id, marks)
+        except FileNotFoundError:  # somebody removed a folder with its last mark at the same moment
+            if attempt == _ATTEMPTS - 1:
+                raise
+    return None
 
 
 def remove(root: Directory, agent_id: str, marks: Collection[Mark]) -> None:
     """The session has none of ``marks`` any more, in the order of ``marks_of``."""
     for mark in reversed([*marks]):
         take(root, folders_of(mark), agent_id)
+
+
+def take(root: Directory, folders: Folders, agent_id: str) -> None:
+    """The session is marked in ``folders`` no more, which go with the last mark where there is no end of such."""
+    *above, name = folders
+    try:
+        with root.below(FOLDER, *above) as parent:
+            with parent.below(name) as folder:
+                os.unlink(agent_id, dir_fd=folder.fd)
+            if folders[0] in SHORT_LIVED:
+                os.rmdir(name, dir_fd=parent.fd)
+    except OSError:  # a mark too many costs a reader one look, a folder nothing, and the next cleanup tries again
+        return
 
 
 def marked(root: Directory, mark: Mark) -> list[str]:
@@ -166,33 +184,11 @@ def names_in(root: Directory, *folders: str) -> list[str]:
         return []
 
 
-def put(root: Directory, folders: Folders, agent_id: str) -> None:
-    for attempt in range(_ATTEMPTS):
-        try:
-            with root.make(FOLDER, *folders) as folder:
-                return atomic.touch(folder, agent_id)
-        except FileNotFoundError:  # somebody removed the folder with its last mark at the same moment
-            if attempt == _ATTEMPTS - 1:
-                raise
-    return None
-
-
-def take(root: Directory, folders: Folders, agent_id: str) -> None:
-    try:
-        with root.below(FOLDER, *folders) as folder:
-            os.unlink(agent_id, dir_fd=folder.fd)
-    except OSError:  # a mark too many costs a reader one look, and the next cleanup tries again
-        return
-    if folders[0] in SHORT_LIVED:
-        remove_folder(root, folders)
-
-
-def remove_folder(root: Directory, folders: Folders) -> None:
-    try:
-        with root.below(FOLDER, *folders[:-1]) as above:
-            os.rmdir(folders[-1], dir_fd=above.fd)
-    except OSError:  # others are marked in it, or somebody else just removed it
-        return
+def _put(root: Directory, agent_id: str, marks: Collection[Mark]) -> None:
+    with root.make(FOLDER) as index:
+        for mark in marks:
+            with index.make(*folders_of(mark)) as folder:
+                atomic.touch(folder, agent_id)
 
 
 def _this_boot() -> bytes:

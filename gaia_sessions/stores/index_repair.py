@@ -5,20 +5,25 @@ Owns what only deletions of unreadable sessions, cleanup and ``doctor`` need. Wh
 
 from __future__ import annotations
 
+import os
+
 from . import index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from .directory import Directory
     from .index import Folders, Mark
 
 
 def every_mark(root: Directory) -> Iterator[tuple[Folders, str]]:
-    """The folders that each mark is in, and the id it leads to."""
-    for folders in _all_folders(root):
-        yield from ((folders, agent_id) for agent_id in index.names_in(root, *folders))
+    """The folders that each mark is in, those of active sessions first, and the id it leads to."""
+    yield from ((index.ACTIVE, agent_id) for agent_id in index.names_in(root, *index.ACTIVE))
+    for above in _with_folders(root):
+        with root.below(index.FOLDER, *above) as parent:
+            for name in parent.names():
+                yield from (((*above, name), agent_id) for agent_id in _names(parent, name))
 
 
 def named(root: Directory) -> set[str]:
@@ -26,11 +31,10 @@ def named(root: Directory) -> set[str]:
     return {agent_id for _, agent_id in every_mark(root)}
 
 
-def correct(root: Directory, agent_id: str, marks: Iterable[Mark], present: Iterable[Folders]) -> None:
+def correct(root: Directory, agent_id: str, marks: Collection[Mark], present: Iterable[Folders]) -> None:
     """The session has ``marks`` and no others; under its lock. ``present`` are its folders as ``every_mark`` says."""
-    right = [index.folders_of(mark) for mark in marks]
-    for folders in right:
-        index.put(root, folders, agent_id)
+    index.add(root, agent_id, marks)
+    right = {index.folders_of(mark) for mark in marks}
     for folders in reversed(
         [*present]
     ):  # the folder of active ones last: as long as it is marked there it is looked at
@@ -45,14 +49,29 @@ def forget(root: Directory, agent_id: str) -> None:
 
 def remove_empty_folders(root: Directory) -> None:
     """Those that a killed writer made or left; whoever is about to put a mark into one makes it again."""
-    for folders in _all_folders(root):
-        if folders[0] in index.SHORT_LIVED:
-            index.remove_folder(root, folders)
+    for above in _with_folders(root):
+        if above[0] in index.SHORT_LIVED:
+            with root.below(index.FOLDER, *above) as parent:
+                for name in parent.names():
+                    _remove_if_empty(parent, name)
 
 
-def _all_folders(root: Directory) -> Iterator[Folders]:
-    yield index.ACTIVE
-    for group in (index.NAME, index.CONVERSATION):
-        yield from ((group, name) for name in index.names_in(root, group))
-    for kind in index.names_in(root, index.HOST_KEY):
-        yield from ((index.HOST_KEY, kind, name) for name in index.names_in(root, index.HOST_KEY, kind))
+def _with_folders(root: Directory) -> Iterator[Folders]:
+    """The folders whose folders hold marks."""
+    yield from ((group,) for group in (index.NAME, index.CONVERSATION) if index.names_in(root, group))
+    yield from ((index.HOST_KEY, kind) for kind in index.names_in(root, index.HOST_KEY))
+
+
+def _names(parent: Directory, name: str) -> list[str]:
+    try:
+        with parent.below(name) as folder:
+            return folder.names()
+    except FileNotFoundError:  # removed with its last mark meanwhile
+        return []
+
+
+def _remove_if_empty(parent: Directory, name: str) -> None:
+    try:
+        os.rmdir(name, dir_fd=parent.fd)
+    except OSError:  # somebody is marked in it
+        return
