@@ -58,6 +58,7 @@ class Store(Protocol):
 
     def create(self, record: Record, aliases: Iterable[Alias] = (), entry: Entry | None = None, spare: int = 0) -> None:
         """Keeps a new record, durably, findable by ``aliases_of`` it. Of many at once for one id exactly one wins.
+        ``aliases``, here and in ``change``, adds nothing to what the record itself says.
 
         With ``entry`` its journal ``events.jsonl`` begins with it. ``spare`` is as in ``change``.
 
