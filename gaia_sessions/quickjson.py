@@ -2,7 +2,8 @@
 
 Owns two short cuts, each of which either does exactly what ``json`` would do or leaves it to ``json``. Decides
 nothing: what is refused, and in which words, is ``strictjson``. The parts are those that ``json`` itself is made
-of (``_json``); an interpreter without them takes the long way every time.
+of (``_json``), which promise nothing to anybody but ``json``: where they are missing, or want what they are not given,
+every text takes the long way.
 """
 
 from __future__ import annotations
@@ -20,9 +21,16 @@ try:
 except ImportError:  # not CPython
     pass
 else:
-    _make_scanner, _quoted = _json.make_scanner, _json.encode_basestring
+    _make_scanner = getattr(_json, "make_scanner", None)
+    _quoted = getattr(_json, "encode_basestring", None)
 
 BLANKS = " \t\n\r"
+
+_REFUSED = (TypeError, AttributeError)
+"""How an interpreter to come may say that it wants more than it is given."""
+
+# No JSON, whose own error is in the package that was not loaded; or refused.
+_NOT_READ = (StopIteration, SystemError, ImportError, *_REFUSED)
 
 UNKNOWN = object()
 """The answer where a short cut leads nowhere."""
@@ -33,6 +41,8 @@ class Scanner:
 
     strict = True
     object_hook = None
+    array_hook = None
+    """Asked for from CPython 3.15 on."""
 
     def __init__(
         self,
@@ -45,7 +55,13 @@ class Scanner:
         self.parse_int = parse_int
         self.parse_float = parse_float
         self.parse_constant = parse_constant
-        self._scan = _make_scanner(self) if _make_scanner else None
+        self._scan = self._made()
+
+    def _made(self) -> Scan | None:
+        try:
+            return _make_scanner(self) if _make_scanner else None
+        except Exception:  # noqa: BLE001  # whatever an interpreter to come wants of us that we do not have
+            return None
 
     def read(self, text: str) -> object:
         """The value of ``text``, or ``UNKNOWN`` if it is no JSON, which only ``json`` can explain."""
@@ -53,7 +69,7 @@ class Scanner:
             return UNKNOWN
         try:
             value, end = self._scan(text, len(text) - len(text.lstrip(BLANKS)))
-        except (StopIteration, SystemError, ImportError):  # its own error is in the package that was not loaded
+        except _NOT_READ:
             return UNKNOWN
         except ValueError as error:
             if type(error).__module__ != "json.decoder":
@@ -70,7 +86,7 @@ def written(value: object, indent: int | None) -> str | None:
     writing = _Writing(parts.append, _quoted, " " * (indent or 0))
     try:
         writing.put(value, None if indent is None else "\n")
-    except (_UnusualError, RecursionError):
+    except (_UnusualError, RecursionError, *_REFUSED):
         return None
     return "".join(parts)
 

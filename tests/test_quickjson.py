@@ -137,6 +137,47 @@ def test_an_interpreter_without_those_parts_takes_the_long_way() -> None:
     assert ran("sys.modules['_json'] = None") == "True\n"
 
 
+# Stands in for the parts of another interpreter; the package keeps the real ones, as it would have its own there.
+FAKE = """
+import json, types, _json as real
+fake = types.ModuleType("_json")
+fake.make_scanner, fake.encode_basestring = real.make_scanner, real.encode_basestring
+def scanner_of(context):
+    {wants}
+    return real.make_scanner(context)
+def raising(*_):
+    raise {error}
+{change}
+sys.modules["_json"] = fake
+"""
+
+OTHERS = {
+    "as 3.15 wants it": ("assert context.array_hook is None", "", "fake.make_scanner = scanner_of"),
+    "wants what nobody knows yet": ("context.tuple_hook", "", "fake.make_scanner = scanner_of"),
+    "wants another argument": ("", "", "fake.make_scanner = lambda context, more: None"),
+    "refuses to be made": ("", "RuntimeError('no')", "fake.make_scanner = raising"),
+    "refuses to read": ("", "AttributeError('array_hook')", "fake.make_scanner = lambda context: raising"),
+    "wants more to read": ("", "TypeError('memo')", "fake.make_scanner = lambda context: raising"),
+    "has no scanner": ("", "", "del fake.make_scanner"),
+    "has no quoting": ("", "", "del fake.encode_basestring"),
+    "quotes otherwise": ("", "TypeError('two arguments')", "fake.encode_basestring = raising"),
+    "has nothing": ("", "", "del fake.make_scanner, fake.encode_basestring"),
+}
+
+
+@pytest.mark.parametrize(("wants", "error", "change"), OTHERS.values(), ids=OTHERS)
+def test_whatever_another_interpreter_refuses_is_left_to_json(wants: str, error: str, change: str) -> None:
+    assert ran(FAKE.format(wants=wants or "pass", error=error or "SystemExit", change=change)) == "True\n"
+
+
+def test_the_parts_of_3_15_are_used_when_they_get_what_they_want() -> None:
+    wants, _, change = OTHERS["as 3.15 wants it"]
+    prepare = FAKE.format(wants=wants, error="SystemExit", change=change)
+    program = "import sys\n" + prepare + "from gaia_sessions import quickjson, strictjson\n"
+    program += "strictjson._explained = None\nassert strictjson.loads(b'[{}]') == [{}]\n"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_nothing_that_is_in_order_loads_the_package() -> None:
     program = (
         "import sys; from gaia_sessions import strictjson as s; s.dumps(s.loads(b'[{}]')); print('json' in sys.modules)"
