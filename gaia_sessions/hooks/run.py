@@ -172,11 +172,8 @@ class Call:
         from gaia_sessions.lifecycle import news
 
         store = self._store(config)
+        self._note_deferred(news.apply_deferred(store, self.now, config, self._is_late, before=events))
         answers, failed = [], []
-        try:
-            self._note_deferred(news.apply_deferred(store, self.now, config, self._is_late, before=events))
-        except Exception as error:  # noqa: BLE001  # nor is it to blame for what waits
-            failed.append(error)
         for event in events:
             try:
                 answers.append(self._apply(payload, event, store, config))

@@ -93,7 +93,7 @@ def apply_deferred(
             if enough():
                 break
             done.append(f"{name} {_apply_one(store, name, event, now, config)}")  # kept if the next one fails
-    except StoreFailure as error:
+    except SessionsError as error:
         done.append(f"unread: {error}")
     return done
 
