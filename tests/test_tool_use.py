@@ -173,7 +173,7 @@ def test_an_approval_that_was_inferred_gives_way_to_a_report() -> None:
 
 
 def test_an_approval_of_an_earlier_run_is_not_answered_by_a_tool() -> None:
-    earlier = {**WORKING, "inferred": APPROVAL, "ended_at": WHEN}
+    earlier = {**WORKING, "inferred": APPROVAL, "ended_at": WHEN, "end": "stopped"}
     told = tell(record_with(earlier, {**WORKING, "run": 2}, phase=APPROVAL), writes=True)
     assert told["phase"] == APPROVAL
 
@@ -181,7 +181,7 @@ def test_an_approval_of_an_earlier_run_is_not_answered_by_a_tool() -> None:
 @pytest.mark.parametrize(
     ("runs", "phase"),
     [
-        pytest.param([{**WORKING, "ended_at": WHEN}], INVESTIGATING, id="it ended"),
+        pytest.param([{**WORKING, "ended_at": WHEN, "end": "stopped"}], INVESTIGATING, id="it ended"),
         pytest.param([{"run": 1, "claimed_at": WHEN}], INVESTIGATING, id="it did not begin"),
         *(pytest.param([WORKING], phase, id=phase) for phase in PHASES if is_final(phase)),
     ],

@@ -38,9 +38,10 @@ class Host:
         monkeypatch.setattr(streams, "read_input", lambda _limit, _seconds: json.dumps(self.told).encode())
         monkeypatch.setattr(streams, "write_output", self.hear)
 
-    def hear(self, data: bytes) -> None:
+    def hear(self, data: bytes, _seconds: float) -> bool:
         told = json.loads(data)["hookSpecificOutput"]
         self.words.append(told.get("additionalContext") or told["updatedInput"]["prompt"])
+        return True
 
     def tell(self, event: str, **told: object) -> str:
         """What was done with it."""

@@ -115,6 +115,8 @@ class Replay:
             return {self.sessions[key]}
         if event == "SubagentStop" and isinstance(meta, dict):
             return self._ended(payload, (payload["session_id"], meta["toolUseId"]))
+        if event == "SubagentStop" and payload["agent_type"]:  # nothing tells in this conversation what it worked on
+            self.early.add((payload["session_id"], payload["agent_id"]))
         return set()
 
     def _ended(self, payload: Any, key: tuple[str, str]) -> set[str]:
@@ -148,7 +150,7 @@ class Replay:
 
     def waiting(self) -> set[tuple[str, str]]:
         events = [json.loads(file.read_bytes()) for file in self.root.glob(".inbox/*.json")]
-        return {(event["host_session_id"], event["tool_use_id"]) for event in events}
+        return {(event["host_session_id"], event.get("tool_use_id", event["host_agent_id"])) for event in events}
 
     def runs(self) -> Iterator[Run]:
         for agent_id, record in self._records().items():
