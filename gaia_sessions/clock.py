@@ -38,6 +38,26 @@ def read_time(text: object) -> datetime:
         raise ValueError("not a time") from None
 
 
+def are_written_times(texts: list[str]) -> bool:
+    """Whether each is a time in just the form that we write; asked of hundreds at once, so all is done in C.
+
+    Raises ``TypeError`` if one is no text.
+    """
+    together, number = "\n".join(texts), len(texts)
+    if not texts or set(map(len, texts)) != {_WRITTEN} or not together.isascii():
+        return not texts
+    if any(together[place :: _WRITTEN + 1] != mark * number for place, mark in _MARKS):
+        return False
+    try:
+        return all(map(datetime.fromisoformat, texts))
+    except ValueError:
+        return False
+
+
+_WRITTEN = len("2026-01-08T18:05:30.123456Z")
+_MARKS = ((4, "-"), (7, "-"), (10, "T"), (26, "Z"))
+
+
 def stamp_of(moment: datetime) -> str:
     """The time as generated ids carry it: ``20260108-180530``, UTC."""
     return moment.astimezone(UTC).strftime("%Y%m%d-%H%M%S")

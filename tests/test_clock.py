@@ -1,12 +1,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gaia_sessions.clock import FUTURE_TOLERANCE, read_time, seconds_between, stamp_of, utc_now, write_time
+from gaia_sessions.clock import (
+    FUTURE_TOLERANCE,
+    are_written_times,
+    read_time,
+    seconds_between,
+    stamp_of,
+    utc_now,
+    write_time,
+)
 
 MOMENT = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 
@@ -142,6 +151,41 @@ def test_reading_a_time_never_fails_otherwise(text: str) -> None:
         assert str(error) == "not a time"  # noqa: PT017  # most texts are none, and that is fine too
     else:
         assert moment.tzinfo is UTC
+
+
+WRITTEN = "2026-01-08T18:05:30.123456Z"
+NEARLY = st.builds(
+    lambda place, mark: WRITTEN[:place] + mark + WRITTEN[place + 1 :],
+    st.integers(0, len(WRITTEN) - 1),
+    st.sampled_from([*"0129TtWZ -:+.,", "", "00", "\u0663", "\n"]),
+)
+NOT_AS_WRITTEN = ["2026-01-08T18:05:30Z", "2026-W02-4T10:00:00.123456Z", "2026-01-08x18:05:30.123456Z", "", "yesterday"]
+
+
+@given(st.lists(st.one_of(NEARLY, NEARLY, st.just(WRITTEN), st.sampled_from(NOT_AS_WRITTEN)), max_size=5))
+@example([])
+@example([WRITTEN, "2026-02-30T18:05:30.123456Z"])
+@example([f"{WRITTEN}\n", WRITTEN[1:]])
+@example([WRITTEN[:-1], f"Z{WRITTEN}"])
+def test_all_are_times_as_we_write_them_or_not(texts: list[str]) -> None:
+    def is_written(text: str) -> bool:
+        try:
+            return write_time(read_time(text)) == text
+        except ValueError:
+            return False
+
+    assert are_written_times(texts) == all(map(is_written, texts))
+
+
+@given(st.lists(st.datetimes(timezones=st.just(UTC)), max_size=300))
+def test_whatever_times_we_wrote_are_seen_to_be_ours(moments: list[datetime]) -> None:
+    assert are_written_times([write_time(moment) for moment in moments])
+
+
+@pytest.mark.parametrize("text", [None, 1, b"2026-01-08T18:05:30.123456Z", ["x"]])
+def test_what_is_no_text_is_no_written_time(text: Any) -> None:
+    with pytest.raises(TypeError):
+        are_written_times([WRITTEN, text])
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,32 @@ def test_a_record_lacks_no_documented_key(key: str) -> None:
     assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == ("missing", key)
 
 
+MOVE = {"from_phase": "planning", "to_phase": "approval", "timestamp": "2026-01-08T18:05:30.123456Z"}
+
+
+@pytest.mark.parametrize("at", [0, 100, 199])
+@pytest.mark.parametrize(
+    ("changed", "key"),
+    [
+        pytest.param({"from_phase": "sleeping"}, "from_phase", id="from nowhere"),
+        pytest.param({"to_phase": None}, "to_phase", id="to nothing"),
+        pytest.param({"to_phase": ["planning"]}, "to_phase", id="to several"),
+        pytest.param({"timestamp": "2026-02-30T18:05:30.123456Z"}, "timestamp", id="on no day"),
+        pytest.param({"timestamp": "2026-W02-4T18:05:30.123456Z"}, "timestamp", id="in a week"),
+        pytest.param({"timestamp": 1767895530}, "timestamp", id="a number of seconds"),
+    ],
+)
+def test_one_bad_move_among_hundreds_is_named(at: int, changed: dict[str, Any], key: str) -> None:
+    moves = [MOVE] * at + [{**MOVE, **changed}] + [MOVE] * (199 - at)
+    assert refusal(lambda: decode(json.dumps(sample(history=moves)).encode(), AGENT))[1] == f"history[{at}].{key}"
+
+
+@pytest.mark.parametrize("time", ["2026-01-08T18:05:30+02:00", "2026-01-08 18:05", "20260108T180530Z"])
+def test_moves_that_others_wrote_are_read_among_ours(time: str) -> None:
+    document = sample(history=[MOVE, {"why": 1, **MOVE, "timestamp": time}, MOVE])
+    assert decode(json.dumps(document).encode(), AGENT)["history"] == document["history"]
+
+
 _ANY_PHASE = "one of " + ", ".join(PHASES) + " is wanted"
 
 FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
