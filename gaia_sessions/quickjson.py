@@ -78,14 +78,18 @@ class Scanner:
         return UNKNOWN if text[end:].strip(BLANKS) else value
 
 
-def written(value: object, indent: int | None) -> str | None:
-    """What ``json.dumps(value, indent=indent, ensure_ascii=False)`` makes; None for what it would have to convert."""
+def written(value: object, indent: int | None, deepest: int, largest: int) -> str | None:
+    """What ``json.dumps(value, indent=indent, ensure_ascii=False)`` makes; None for what it would have to convert.
+
+    None also for what is nested deeper than ``deepest``, and for a whole number that is not from ``-largest`` to
+    ``largest - 1``.
+    """
     if _quoted is None:
         return None
     parts: list[str] = []
-    writing = _Writing(parts.append, _quoted, " " * (indent or 0))
+    writing = _Writing(parts.append, _quoted, " " * (indent or 0), largest)
     try:
-        writing.put(value, None if indent is None else "\n")
+        writing.put(value, None if indent is None else "\n", deepest)
     except (_UnusualError, RecursionError, *_REFUSED):
         return None
     return "".join(parts)
@@ -96,53 +100,68 @@ class _UnusualError(Exception):
 
 
 class _Writing:
-    """One text on its way to ``out``. A line break has the indentation of its line behind it; None: all on one line."""
+    """One text on its way to ``out``. A line break has the indentation of its line behind it; None: all on one line.
 
-    __slots__ = ("out", "quoted", "step")
+    left: so many containers may be inside one another from here on.
+    """
 
-    def __init__(self, out: Callable[[str], None], quoted: Callable[[str], str], step: str) -> None:
+    __slots__ = ("largest", "names", "out", "quoted", "step")
+
+    def __init__(self, out: Callable[[str], None], quoted: Callable[[str], str], step: str, largest: int) -> None:
         self.out = out
         self.quoted = quoted
         self.step = step
+        self.largest = largest
+        self.names: dict[str, str] = {}
 
-    def put(self, value: object, line: str | None) -> None:
+    def put(self, value: object, line: str | None, left: int) -> None:
         kind = type(value)
         if kind is str:
             self.out(self.quoted(value))  # type: ignore[arg-type]  # just checked
         elif kind is dict:
-            self.put_object(value, line)  # type: ignore[arg-type]  # just checked
+            self.put_object(value, line, left)  # type: ignore[arg-type]  # just checked
         elif kind is list:
-            self.put_array(value, line)  # type: ignore[arg-type]  # just checked
+            self.put_array(value, line, left)  # type: ignore[arg-type]  # just checked
+        elif kind is int:
+            self.put_integer(value)  # type: ignore[arg-type]  # just checked
         elif kind in _SIMPLE:
             self.out(_SIMPLE[kind](value))
         else:
             raise _UnusualError
 
-    def put_object(self, members: dict[object, object], line: str | None) -> None:
-        if not members:
-            self.out("{}")
-            return
+    def put_integer(self, value: int) -> None:
+        if not -self.largest <= value < self.largest:
+            raise _UnusualError
+        self.out(int.__repr__(value))
+
+    def put_object(self, members: dict[object, object], line: str | None, left: int) -> None:
+        if not left:
+            raise _UnusualError
         inner = None if line is None else line + self.step
         before, between = ("{", ", ") if inner is None else (f"{{{inner}", f",{inner}")
+        out, quoted, names = self.out, self.quoted, self.names
         for key, member in members.items():
             if type(key) is not str:
                 raise _UnusualError
-            self.out(f"{before}{self.quoted(key)}: ")
+            name = names.get(key) or names.setdefault(key, f"{quoted(key)}: ")
+            if type(member) is str:  # most are
+                out(f"{before}{name}{quoted(member)}")
+            else:
+                out(before + name)
+                self.put(member, inner, left - 1)
             before = between
-            self.put(member, inner)
-        self.out("}" if line is None else f"{line}}}")
+        out("{}" if not members else "}" if line is None else f"{line}}}")
 
-    def put_array(self, elements: list[object], line: str | None) -> None:
-        if not elements:
-            self.out("[]")
-            return
+    def put_array(self, elements: list[object], line: str | None, left: int) -> None:
+        if not left:
+            raise _UnusualError
         inner = None if line is None else line + self.step
         before, between = ("[", ", ") if inner is None else (f"[{inner}", f",{inner}")
         for element in elements:
             self.out(before)
             before = between
-            self.put(element, inner)
-        self.out("]" if line is None else f"{line}]")
+            self.put(element, inner, left - 1)
+        self.out("[]" if not elements else "]" if line is None else f"{line}]")
 
 
 def _number(value: float) -> str:
@@ -152,7 +171,6 @@ def _number(value: float) -> str:
 
 
 _SIMPLE: dict[type, Callable[..., str]] = {
-    int: int.__repr__,
     float: _number,
     bool: lambda value: "true" if value else "false",
     type(None): lambda _: "null",

@@ -115,15 +115,22 @@ def _explained(text: str) -> Json:
 
 
 def _encode(value: object, indent: int | None) -> str:
-    """The text, read back once: what Python would write and we would not read never leaves here."""
+    """The text: what Python would write and we would not read never leaves here.
+
+    What the short cut wrote is read back only if there is an escape in it that may stand for a NUL.
+    """
     try:
-        text = quickjson.written(value, indent) or _converted(value, indent)
+        text = quickjson.written(value, indent, DEEPEST, _LARGEST)
+        sure = text is not None and "\\u" not in text
+        if text is None:
+            text = _converted(value, indent)
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidInput("not text in UTF-8: half of a surrogate pair") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"not expressible as JSON: {error}") from None
-    _parse(text)
+    if not sure:
+        _parse(text)
     return text if text.isascii() and "\x7f" not in text else text.translate(_TERMINAL_CONTROLS)
 
 
@@ -135,18 +142,23 @@ def _converted(value: object, indent: int | None) -> str:
 
 def _check(value: object, text: str) -> None:
     """Looks at every text of ``value`` only if an escape shows that there may be one to refuse."""
-    may_be_deep = text.count("[") + text.count("{") > DEEPEST  # fewer brackets cannot nest deeper
-    if "\\u" in text or (may_be_deep and _depth(value) > DEEPEST):
+    may_offend = "\\" in text and "\\u" in text  # looking for one character is much faster than for two
+    if may_offend or _depth(value) > DEEPEST:
         for problem, where in _offences(value):
             raise InvalidInput(problem, where)
 
 
+_CONTAINERS = frozenset([list, dict])
+
+
 def _depth(value: object) -> int:
-    depth, level = 0, [value] if isinstance(value, list | dict) else []
+    """How deep the containers in ``value`` are nested; in a record few have any inside, so that is asked in C."""
+    depth, level = 0, [value] if type(value) in _CONTAINERS else []
     while level and depth <= DEEPEST:
         depth += 1
-        members = (item.values() if isinstance(item, dict) else item for item in level)
-        level = [member for some in members for member in some if isinstance(member, list | dict)]
+        members = [member for item in level for member in (item.values() if type(item) is dict else item)]  # type: ignore[attr-defined]
+        flat = _CONTAINERS.isdisjoint(map(type, members))
+        level = [] if flat else [member for member in members if type(member) in _CONTAINERS]
     return depth
 
 

@@ -117,6 +117,16 @@ def test_a_direct_stop_that_finalizes(project: Project) -> None:
     assert project.phases() == ["completed", "completed"]
 
 
+def test_a_session_with_as_many_moves_as_are_kept_costs_little_more_than_one_with_few(project: Project) -> None:
+    warm, few, many = (project.session("executing") for _ in range(3))
+    for number in range(300):
+        gaia_sessions.update_state(many, "planning" if number % 2 else "executing", root=project.root)
+    costs = [project.cost("subagent_stop", {"agent_id": warm}, {"agent_id": agent_id}) for agent_id in (few, many)]
+
+    assert costs[1] <= 1.15 * costs[0]
+    assert project.phases() == ["completed"] * 3
+
+
 def test_a_delegation_that_creates_a_session(project: Project) -> None:
     warm, told = ({**DELEGATION, "tool_use_id": f"toolu_{number}"} for number in range(2))
 

@@ -22,15 +22,28 @@ VALUES = st.recursive(
 )
 
 
+LIMITS = (64, 1 << 63)
+
+
+def too_large(value: object) -> bool:
+    """Whether a whole number in ``value`` takes more than 64 bits."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(map(too_large, inside)) or (isinstance(value, int) and not -LIMITS[1] <= value < LIMITS[1])
+
+
 @given(VALUES, st.sampled_from([None, 2, 4]))
 @example({}, 2)
+@example([-(1 << 63), (1 << 63) - 1], None)
+@example([1 << 63], None)
+@example({"a": {"b": -(1 << 63) - 1}}, 2)
 @example([], None)
 @example({"a": [], "b": {}}, 2)
 @example([[[]], {"": {"x": [1]}}], 2)
 @example("\ud7ff\u2028\x7f\x00/", None)
 @example([1e16, -0.0, 5e-324, 1e22, 123456789012345680.0], None)
 def test_what_is_written_is_what_json_writes(value: object, indent: int | None) -> None:
-    assert quickjson.written(value, indent) == json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    expected = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    assert quickjson.written(value, indent, *LIMITS) == (None if too_large(value) else expected)
 
 
 class Text(str):
@@ -43,14 +56,24 @@ class Text(str):
     ids=repr,
 )
 def test_what_json_would_have_to_convert_or_refuse_is_left_to_it(value: object) -> None:
-    assert quickjson.written(value, None) is None
+    assert quickjson.written(value, None, *LIMITS) is None
 
 
 def test_what_is_nested_too_deep_to_be_written_is_left_to_json() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    assert quickjson.written(deep, 2) is None
+    assert quickjson.written(deep, 2, *LIMITS) is None
+
+
+@pytest.mark.parametrize("innermost", [[], {}, [1], {"a": 1}])
+def test_what_is_nested_as_deep_as_allowed_is_written_and_no_deeper(innermost: object) -> None:
+    deep: Any = innermost
+    for depth in range(1, LIMITS[0]):
+        deep = [deep] if depth % 2 else {"a": deep}
+    assert quickjson.written(deep, 2, *LIMITS) == json.dumps(deep, indent=2)
+    assert quickjson.written([deep], None, *LIMITS) is None
+    assert quickjson.written({"a": deep}, 2, *LIMITS) is None
 
 
 def scanner() -> quickjson.Scanner:

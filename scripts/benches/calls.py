@@ -15,7 +15,7 @@ import time
 from functools import partial
 from statistics import median
 
-from gaia_sessions import should_resume
+from gaia_sessions import changes, get_session, should_resume
 from gaia_sessions.api import Sessions
 from gaia_sessions.clock import utc_now
 
@@ -31,6 +31,7 @@ _BATCHES = 20
 _CALLS = 200
 _ROUNDS = 81
 _UPDATES = 5
+_READS = 20
 
 
 def resume(folder: str) -> Iterator[Finding]:
@@ -76,6 +77,25 @@ def update(folder: str) -> Iterator[Finding]:
     ratio = compared(_ROUNDS, lambda number: (partial(ours, number), partial(bare, number)))
     yield Finding("durable update: time of a bare one", ratio.wall, 2.0)
     yield Finding("durable update: CPU of a bare one", ratio.cpu, 1.4)
+
+
+def long_history(folder: str) -> Iterator[Finding]:
+    """What a record with as many moves as are kept costs, in records without one; syncing would hide it."""
+    _, store = samples.project(folder)
+    sessions = Sessions(store.root, {"durability": "fast"})
+    long, short = (samples.moved(store, utc_now(), moves) for moves in (changes.LONGEST_HISTORY, 0))
+
+    def read(agent_id: str) -> None:
+        for _ in range(_READS):
+            get_session(agent_id, root=store.root)
+
+    def write(agent_id: str) -> None:
+        for step in range(_READS):
+            sessions.update(agent_id, metadata={"step": step})
+
+    for what, act, limit in (("read", read, 6.0), ("update without fsync", write, 3.0)):
+        ratio = compared(_ROUNDS, lambda _, act=act: (partial(act, long), partial(act, short)))  # type: ignore[misc]
+        yield Finding(f"{what}, 200 moves: CPU of one without", ratio.cpu, limit)
 
 
 def _bare_update(folder: str, metadata: dict[str, object]) -> None:

@@ -70,6 +70,15 @@ def resting(store: FileStore, now: datetime) -> str:
     return made["agent_id"]
 
 
+def moved(store: FileStore, now: datetime, moves: int) -> str:
+    """The id of a new session without metadata that has moved to and fro so many times."""
+    made = record.new_record(new_agent_id(now, os.urandom(4)), AGENT, "approval_workflow", {}, now)
+    for number in range(moves):
+        made = changes.in_phase(made, "planning" if number % 2 else "executing", now + timedelta(milliseconds=number))
+    store.create(made)
+    return made["agent_id"]
+
+
 def ended(store: FileStore, now: datetime) -> str:
     """The id of a new session that ended at ``now``."""
     agent_id = resting(store, now)
