@@ -8,8 +8,8 @@ reads the environment for a setting. Where the sessions live is found by ``proje
 from __future__ import annotations
 
 import os
-from datetime import timedelta
 
+from .clock import timedelta
 from .errors import BadSetting
 from .options import OPTIONS, shown
 from .project import claude_folder, home

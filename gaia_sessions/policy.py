@@ -6,9 +6,7 @@ Must never touch a file, a clock or a process.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-from .clock import FUTURE_TOLERANCE, read_time, seconds_between
+from .clock import FUTURE_TOLERANCE, read_time, seconds_between, timedelta
 from .phases import RESUMABLE, is_resumable
 from .runs import is_claimed, is_live
 
@@ -42,12 +40,15 @@ if TYPE_CHECKING:
 RESUMABLE_REASON = "session_resumable"
 
 
+_IDLE = timedelta(minutes=30)
+
+
 class Limits:
     """How long work may rest and how often it may fail and still be resumed: strictly under both."""
 
     __slots__ = ("idle", "max_errors")
 
-    def __init__(self, idle: timedelta = timedelta(minutes=30), max_errors: int = 3) -> None:
+    def __init__(self, idle: timedelta = _IDLE, max_errors: int = 3) -> None:
         self.idle = idle
         self.max_errors = max_errors
 

@@ -6,10 +6,8 @@ do not. How runs end is in ``endings``. Pure, like ``changes``; knows hosts only
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from .changes import active_at, in_phase
-from .clock import FUTURE_TOLERANCE, read_time, write_time
+from .clock import FUTURE_TOLERANCE, read_time, timedelta, write_time
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, is_final
 from .record import has_newer_schema, is_open
 

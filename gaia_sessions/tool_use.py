@@ -7,10 +7,8 @@ the agent reports, nothing is inferred in that run any more. Pure, like ``runs``
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from .changes import active_at, in_phase
-from .clock import FUTURE_TOLERANCE, read_time
+from .clock import FUTURE_TOLERANCE, read_time, timedelta
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, PLANNING, VALIDATING, is_final
 from .runs import is_latest, is_live, with_run
 

@@ -7,10 +7,8 @@ refused here: what may not be resumed is begun anew.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from gaia_sessions import runs
-from gaia_sessions.clock import read_time
+from gaia_sessions.clock import read_time, timedelta
 from gaia_sessions.errors import CorruptSession, LockTimeout, NewerSchema, SessionNotFound, TooLarge
 from gaia_sessions.ids import is_agent_id, new_agent_id
 from gaia_sessions.phases import is_final

@@ -8,9 +8,8 @@ many. Applied twice it changes nothing, so an event is dismissed only after it i
 from __future__ import annotations
 
 import os
-from datetime import timedelta
 
-from gaia_sessions.clock import read_time
+from gaia_sessions.clock import read_time, timedelta
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure, TooLarge
 from gaia_sessions.events import (
     CALL,

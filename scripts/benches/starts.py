@@ -32,7 +32,7 @@ CAPTURE = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / "singl
 COMMAND = Path(sys.executable).with_name("gaia-sessions")
 
 _LOGS = {"every_event": "hook"}
-HOOK_LIMIT = 2.5
+HOOK_LIMIT = 2.0
 _COMMAND_LIMIT = 5.5
 _OPEN = 10
 _WAITING, _WAITING_LIMIT = 100, 2.0
@@ -70,11 +70,14 @@ def waiting(folder: str) -> Iterator[Finding]:
     project, store = samples.project(os.path.join(folder, "events"))
     host = _with_waiting(project, store)
     for what, decision, feed in _every_event(host, store):
-        yield found(host.start(f"every_event, {what}, {_WAITING} waiting", decision, feed), _WAITING_LIMIT)
+        yield found(host.start(f"every_event, {what}, {_WAITING} waiting", decision, feed), HOOK_LIMIT)
     sessions = partial(samples.resting, store)
-    for hook, decision in (("pre_delegate", "session_resumable"), ("subagent_stop", "finalized")):
-        start = host.start(f"{hook}, direct, {_WAITING} waiting", decision, lambda: _direct(sessions(utc_now())))
-        yield found(start, _WAITING_LIMIT)
+    for hook, decision, told in (
+        ("pre_delegate", "session_resumable", _direct),
+        ("subagent_stop", "finalized", _ended),
+    ):
+        start = host.start(f"{hook}, direct, {_WAITING} waiting", decision, lambda told=told: told(sessions(utc_now())))
+        yield found(start, HOOK_LIMIT)
     project, store = samples.project(os.path.join(folder, "turns"))
     host = _with_waiting(project, store)
     _leave_open(host, store)
@@ -84,7 +87,7 @@ def waiting(folder: str) -> Iterator[Finding]:
         ("the end of a conversation", "known", lambda: host.twice("SessionEnd")),
     ):
         start = host.start(f"every_event, {what}, {_OPEN} open, {_WAITING} waiting", decision, feed)
-        yield found(start, _WAITING_LIMIT)
+        yield found(start, HOOK_LIMIT)
 
 
 def _with_waiting(project: str, store: FileStore) -> Host:

@@ -31,7 +31,7 @@ def words(text: str) -> frozenset[str]:
 
 
 STANDARD = words("""
-    __future__ _datetime _json _operator datetime encodings.ascii errno fcntl gc itertools math operator select
+    __future__ _datetime _json encodings.ascii errno fcntl gc itertools select
 """)
 
 LADDER = words("clock config errors hooks hooks.run log options project streams strictjson quickjson") | {""}
