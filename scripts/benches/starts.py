@@ -23,6 +23,7 @@ from .timing import Start, times_bare
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     from gaia_sessions.events import Event
     from gaia_sessions.stores.files import FileStore
@@ -35,7 +36,7 @@ _LOGS = {"every_event": "hook"}
 HOOK_LIMIT = 2.0
 _COMMAND_LIMIT = 5.5
 _OPEN = 10
-_WAITING, _WAITING_LIMIT = 100, 2.0
+_WAITING = 100
 
 
 def hooks(folder: str) -> Iterator[Finding]:
@@ -76,7 +77,7 @@ def waiting(folder: str) -> Iterator[Finding]:
         ("pre_delegate", "session_resumable", _direct),
         ("subagent_stop", "finalized", _ended),
     ):
-        start = host.start(f"{hook}, direct, {_WAITING} waiting", decision, lambda told=told: told(sessions(utc_now())))
+        start = host.start(f"{hook}, direct, {_WAITING} waiting", decision, partial(_fresh, told, sessions))
         yield found(start, HOOK_LIMIT)
     project, store = samples.project(os.path.join(folder, "turns"))
     host = _with_waiting(project, store)
@@ -155,6 +156,11 @@ def found(start: Start, limit: float) -> Finding:
 def _begins_with(expected: str, printed: bytes) -> None:
     if not printed.startswith(expected.encode()):
         raise RuntimeError(f"{expected} was expected, not {printed!r}")
+
+
+def _fresh(told: Callable[[str], bytes], sessions: Callable[[datetime], str]) -> bytes:
+    """What is ``told`` of a session that was made just now."""
+    return told(sessions(utc_now()))
 
 
 def _direct(agent_id: str) -> bytes:
