@@ -36,10 +36,10 @@ EVERYTHING_THAT_WRITES = """
 import sys
 from datetime import UTC, datetime
 from gaia_sessions.record import new_record
-from gaia_sessions.runs import delegation_alias
 from gaia_sessions.stores.files import FileStore
 store, now = FileStore(sys.argv[1], durable=sys.argv[2] == "durable"), datetime.now(UTC)
-store.create(new_record("one", "Explore", "-", {}, now), [delegation_alias("host", "tool")])
+run_of_host = {"run": 1, "host_session_id": "host", "tool_use_id": "tool"}
+store.create({**new_record("one", "Explore", "-", {}, now), "runs": [run_of_host]})
 store.create(new_record("two", "Explore", "-", {}, now))
 store.create(new_record("three", "Explore", "-", {}, now))
 store.change("one", lambda record: {**record, "phase": "planning"})
@@ -223,7 +223,7 @@ def test_reading_waits_for_no_lock_and_changes_nothing(
     name: str,
     complete: bool,  # noqa: FBT001  # given by name
 ) -> None:
-    store.create(record_for_host("one", now), [ALIAS])
+    store.create(record_for_host("one", now))
     store.append("one", "events.jsonl", [{"number": 1}])
     store.defer({"kind": "stop"}, now)
     if not complete:
@@ -391,7 +391,7 @@ def test_the_timeout_of_a_call_replaces_that_of_the_store(store: FileStore, now:
 
 
 def test_a_deleted_session_leaves_nothing_of_its_own_behind(root: str, store: FileStore, now: datetime) -> None:
-    store.create(record_for_host("one", now), [ALIAS])
+    store.create(record_for_host("one", now))
     store.append("one", "events.jsonl", [1])
 
     store.delete("one", agree)

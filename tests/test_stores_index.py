@@ -65,13 +65,13 @@ MARKS = {"active/one", f"name/{encode_key('Explore')}/one"}
 def test_a_new_session_is_marked_active_and_by_name_and_its_alias_leads_to_it(
     root: str, store: FileStore, now: datetime
 ) -> None:
-    store.create(for_host("one", now), [ALIAS])
+    store.create(for_host("one", now))
 
     assert hints(root) == {"complete", *MARKS, OF_CONVERSATION, OF_ALIAS}
 
 
 def test_a_final_session_is_marked_no_more_and_its_alias_stays(root: str, store: FileStore, now: datetime) -> None:
-    store.create(for_host("one", now), [ALIAS])
+    store.create(for_host("one", now))
 
     store.change("one", finished)
 
@@ -88,7 +88,7 @@ def test_a_reopened_session_is_marked_again(root: str, store: FileStore, now: da
 
 
 def test_a_deleted_session_leaves_no_hint(root: str, store: FileStore, now: datetime) -> None:
-    store.create(for_host("one", now), [ALIAS])
+    store.create(for_host("one", now))
 
     store.delete("one", agree)
 
@@ -96,7 +96,7 @@ def test_a_deleted_session_leaves_no_hint(root: str, store: FileStore, now: date
 
 
 def test_a_deleted_unreadable_session_leaves_no_hint(root: str, store: FileStore, now: datetime) -> None:
-    store.create(for_host("one", now), [ALIAS])
+    store.create(for_host("one", now))
     Path(root, "one", "state.json").write_bytes(b"unreadable")
 
     store.delete("one", agree)
@@ -155,7 +155,7 @@ def test_a_session_is_unmarked_only_after_its_final_write(
 def test_whoever_is_killed_giving_a_session_another_key_leaves_it_findable_by_those_it_has(
     root: str, store: FileStore, now: datetime, fault: str
 ) -> None:
-    store.create(for_host("one", now), [ALIAS])
+    store.create(for_host("one", now))
 
     run_with(f"{fault}:signal=SIGKILL:when=1", ADDS_KEY, root)
 
@@ -177,7 +177,7 @@ def test_a_mark_too_many_leads_to_nothing_that_is_not_there(root: str, store: Fi
 def test_without_a_vouched_index_of_this_boot_readers_scan_and_write_nothing(
     root: str, store: FileStore, now: datetime, complete: bytes | None
 ) -> None:
-    store.create(for_host("one", now), [ALIAS])
+    store.create(for_host("one", now))
     shutil.rmtree(f"{root}/.index")
     Path(root, ".index").mkdir()
     if complete is not None:
@@ -190,7 +190,7 @@ def test_without_a_vouched_index_of_this_boot_readers_scan_and_write_nothing(
 
 
 def test_without_any_index_readers_scan_and_make_none(root: str, store: FileStore, now: datetime) -> None:
-    store.create(for_host("one", now), [ALIAS])
+    store.create(for_host("one", now))
     shutil.rmtree(f"{root}/.index")
 
     assert dict(store.scan(active_only=True)) == {"one": for_host("one", now)}
@@ -361,19 +361,11 @@ class Pausing(FileStore):
             yield found
 
 
-CREATES_NEWER = """
-import json, sys
-from gaia_sessions.runs import delegation_alias
-from gaia_sessions.stores.files import FileStore
-FileStore(sys.argv[1]).create(json.loads(sys.argv[2]), [delegation_alias("host", "tool/1")])
-"""
-
-
 def test_a_key_taken_over_while_the_index_is_rebuilt_leads_to_the_newer_session(
     root: str, store: FileStore, now: datetime
 ) -> None:
     """The rebuild has read the older session; another process begins a newer one with its key; the rebuild goes on."""
-    store.create(for_host("one", now), [ALIAS])
+    store.create(for_host("one", now))
     shutil.rmtree(f"{root}/.index")
     rebuilding = Pausing(root)
     rebuild = threading.Thread(target=rebuilding.mend_hints)
@@ -381,7 +373,7 @@ def test_a_key_taken_over_while_the_index_is_rebuilt_leads_to_the_newer_session(
     assert rebuilding.has_read.wait(30)
 
     newer = json.dumps(for_host("two", now + timedelta(hours=1)))
-    subprocess.run([sys.executable, "-c", CREATES_NEWER, root, newer], check=True)
+    subprocess.run([sys.executable, "-c", CREATES, root, newer], check=True)
     rebuilding.may_go_on.set()
     rebuild.join()
 
@@ -447,7 +439,7 @@ def test_tending_rebuilds_the_index_whole(
     now: datetime,
     lost: bool,  # noqa: FBT001  # given by name
 ) -> None:
-    store.create(for_host("one", now), [ALIAS])
+    store.create(for_host("one", now))
     store.create(new_record("two", "plan er", "-", {}, now))
     store.create(new_record("three", "Explore", "-", {}, now))
     store.change("three", finished)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
     from gaia_sessions.stores.port import Entry, Store
 
@@ -26,14 +25,13 @@ def create_under_new_id(
     record: Record,
     now: datetime,
     chance: Chance,
-    aliases: tuple[Alias, ...] = (),
     entry: Entry | None = None,
     spare: int = 0,
 ) -> Record:
     """Keeps ``record``, under another made id should its own be taken by chance."""
     while True:
         try:
-            store.create(record, aliases, entry, spare=spare)
+            store.create(record, entry, spare=spare)
         except SessionExists:
             record = {**record, "agent_id": new_agent_id(now, chance(4))}
         else:

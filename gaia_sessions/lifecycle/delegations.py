@@ -98,9 +98,8 @@ def _resumed(
     store: Store, event: Event, now: datetime, chance: Chance, limits: Limits, timeout: float, asked: str
 ) -> Done:
     claim = _Claim(event, now, limits)
-    aliases = (runs.delegation_alias(event["host_session_id"], event["tool_use_id"]),)
     try:
-        record = store.change(asked, claim.rule, timeout=timeout, aliases=aliases, entry=entry_of(event, LATEST))
+        record = store.change(asked, claim.rule, timeout=timeout, entry=entry_of(event, LATEST))
     except (SessionNotFound, CorruptSession, NewerSchema, LockTimeout, TooLarge) as error:  # it starts now, or never
         return _begun(store, event, now, chance, None, refused=error.code)
     if claim.refused is None:
@@ -159,9 +158,8 @@ def _begun(
     fresh = new_record(new_agent_id(now, chance(4)), event["agent_name"], event["purpose"], {}, now)
     if earlier:
         fresh["continues"] = earlier["agent_id"]
-    aliases = (runs.delegation_alias(event["host_session_id"], event["tool_use_id"]),)
     record = runs.delegated(fresh, {**keys_of_run(event), **({} if earlier else _named(store, event))}, now)
-    kept = create_under_new_id(store, record, now, chance, aliases, entry_of(event, 1))
+    kept = create_under_new_id(store, record, now, chance, entry_of(event, 1))
     word = "continued" if earlier else "created"
     return Done(word, record=kept, resumed=earlier, reason=refused if earlier else None, refused=refused)
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gaia_sessions.events import Event
-    from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record, Run
     from gaia_sessions.stores.port import Store
     from gaia_sessions.strictjson import Json
@@ -53,9 +52,7 @@ def change_joined(store: Store, event: Event, timeout: float, rule: Rule, word: 
         return found
     agent_id, number = found
     change = _Change(event, number, rule)
-    record = store.change(
-        agent_id, change.apply, timeout=timeout, aliases=aliases_of(event), entry=entry_of(event, number)
-    )
+    record = store.change(agent_id, change.apply, timeout=timeout, entry=entry_of(event, number))
     return Done(change.word or word(record), record=record)
 
 
@@ -131,13 +128,6 @@ def readable(store: Store, agent_id: str) -> Record | None:
     except (SessionNotFound, CorruptSession):
         return None
     return None if has_newer_schema(record) else record
-
-
-def aliases_of(event: Event) -> tuple[Alias, ...]:
-    """The keys by which the agent's next news finds the session, in whichever conversation it comes."""
-    if "host_agent_id" not in event:
-        return ()
-    return runs.agent_aliases(event["host_session_id"], event["host_agent_id"])
 
 
 def entry_of(event: Event, number: int) -> Telling:

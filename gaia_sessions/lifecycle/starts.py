@@ -16,7 +16,7 @@ from gaia_sessions.shape import DENIED, ENDED_WITH_HOST, LOST
 
 from .beginning import create_under_new_id
 from .done import Done
-from .joins import aliases_of, change_joined, entry_of, find_run
+from .joins import change_joined, entry_of, find_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,8 +110,7 @@ def _continued(store: Store, event: Event, earlier: Record, now: datetime, chanc
     run: Run = {**_keys(event), "run": 1, "started_at": write_time(now)}
     begun: Record = {**fresh, "continues": earlier["agent_id"], "runs": [run]}
     record = runs.begun(begun, {"run": 1}, run, now)
-    aliases = aliases_of(event)
-    return Done("continued", record=create_under_new_id(store, record, now, chance, aliases, entry_of(event, 1)))
+    return Done("continued", record=create_under_new_id(store, record, now, chance, entry_of(event, 1)))
 
 
 def _keys(event: Event) -> Run:

@@ -14,7 +14,7 @@ from gaia_sessions.retention import SPARE
 from gaia_sessions.runs import run_now, run_of_agent
 
 from .done import KNOWN, NO_KEY, Done
-from .joins import aliases_of, find_agent, is_of_host
+from .joins import find_agent, is_of_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ def follow(store: Store, event: Event, now: datetime, timeout: float) -> Done:
         return Done(NO_KEY)
     change = _Change(event, now)
     try:
-        record = store.change(
-            agent_id, change.apply, timeout=timeout, aliases=aliases_of(event), entry=change.entry, spare=SPARE
-        )
+        record = store.change(agent_id, change.apply, timeout=timeout, entry=change.entry, spare=SPARE)
     except (SessionNotFound, CorruptSession, NewerSchema):  # the hint led to nothing that can be followed
         return Done(NO_KEY)
     except TooLarge:  # what is left is for the end

@@ -13,7 +13,7 @@ from gaia_sessions.record import has_newer_schema
 from gaia_sessions.shape import DENIED, ENDED_WITH_HOST
 
 from .done import BUSY, KNOWN, Done
-from .joins import aliases_of, entry_of, find_agent, is_of_host, readable
+from .joins import entry_of, find_agent, is_of_host, readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,9 +113,7 @@ def _settle(store: Store, event: Event, timeout: float, rule: Rule, agent_id: st
     run = runs.run_numbered(before, number)
     if run is None or rule(before, run) is before:
         return KNOWN
-    keys = {**event, "host_agent_id": run["host_agent_id"]} if "host_agent_id" in run else event
-    aliases = aliases_of(keys)
-    store.change(agent_id, under_lock, timeout=timeout, aliases=aliases, entry=entry_of(event, number))
+    store.change(agent_id, under_lock, timeout=timeout, entry=entry_of(event, number))
     return "settled"
 
 

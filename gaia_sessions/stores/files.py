@@ -79,13 +79,7 @@ class FileStore:
                 if not isinstance(found, SessionNotFound):
                     yield name, found
 
-    def create(
-        self,
-        record: Record,
-        aliases: Iterable[Alias] = (),  # noqa: ARG002
-        entry: Entry | None = None,
-        spare: int = 0,
-    ) -> None:
+    def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
         from . import arrival
 
         agent_id = check_agent_id(record["agent_id"])
@@ -108,7 +102,6 @@ class FileStore:
         rule: Rule,
         *,
         timeout: float | None = None,
-        aliases: Iterable[Alias] = (),  # noqa: ARG002
         entry: Entry | None = None,
         spare: int = 0,
     ) -> Record:

@@ -60,13 +60,7 @@ class MemoryStore:
             if not active_only or (named and concerned and is_open(record)):
                 yield agent_id, record
 
-    def create(
-        self,
-        record: Record,
-        aliases: Iterable[Alias] = (),  # noqa: ARG002  # found by the record itself
-        entry: Entry | None = None,
-        spare: int = 0,
-    ) -> None:
+    def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
         agent_id = check_agent_id(record["agent_id"])
         _, data = fitted(record, spare)
         if agent_id in self._records:
@@ -81,7 +75,6 @@ class MemoryStore:
         rule: Rule,
         *,
         timeout: float | None = None,  # noqa: ARG002  # nobody else is here
-        aliases: Iterable[Alias] = (),  # noqa: ARG002
         entry: Entry | None = None,
         spare: int = 0,
     ) -> Record:

@@ -56,9 +56,8 @@ class Store(Protocol):
         A session that comes or goes meanwhile may be in or out. Takes no lock, creates nothing.
         """
 
-    def create(self, record: Record, aliases: Iterable[Alias] = (), entry: Entry | None = None, spare: int = 0) -> None:
+    def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
         """Keeps a new record, durably, findable by ``aliases_of`` it. Of many at once for one id exactly one wins.
-        ``aliases``, here and in ``change``, adds nothing to what the record itself says.
 
         With ``entry`` its journal ``events.jsonl`` begins with it. ``spare`` is as in ``change``.
 
@@ -71,7 +70,6 @@ class Store(Protocol):
         rule: Rule,
         *,
         timeout: float | None = None,
-        aliases: Iterable[Alias] = (),
         entry: Entry | None = None,
         spare: int = 0,
     ) -> Record:

@@ -168,14 +168,14 @@ def test_a_deleted_session_takes_its_entries_with_it(store: Store, new: New) -> 
     assert journal(store) == [{"number": 2, "revision": 1}]
 
 
-def test_a_session_is_found_by_its_aliases_with_an_entry_as_without(store: Store, new_with_run: New) -> None:
+def test_a_session_is_found_by_its_keys_with_an_entry_as_without(store: Store, new_with_run: New) -> None:
     delegation, agent = delegation_alias("host", "tool"), agent_alias("host", "child")
-    store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"), [delegation], numbered(1))
+    store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"), entry=numbered(1))
 
     def join(record: Record) -> Record:
         return {**record, "runs": [{**record["runs"][0], "host_agent_id": "child"}]}
 
-    store.change("agent-1", join, aliases=[agent], entry=numbered(2))
+    store.change("agent-1", join, entry=numbered(2))
 
     assert [store.find(delegation), store.find(agent)] == ["agent-1", "agent-1"]
     assert journal(store) == [{"number": 1, "revision": 1}, {"number": 2, "revision": 2}]

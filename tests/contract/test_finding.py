@@ -116,9 +116,7 @@ def test_a_scan_holds_one_record_at_a_time(store: Store, new: New) -> None:
 def test_nothing_is_found_by_a_key_nobody_has(store: Store, new_with_run: New) -> None:
     assert store.find(delegation_alias("host", "tool")) is None
 
-    store.create(
-        new_with_run("agent-1", host_session_id="host", tool_use_id="tool"), [delegation_alias("host", "tool")]
-    )
+    store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"))
 
     assert store.find(delegation_alias("host", "other")) is None
     assert store.find(delegation_alias("other", "tool")) is None
@@ -129,19 +127,19 @@ def test_nothing_is_found_by_a_key_nobody_has(store: Store, new_with_run: New) -
 def test_a_session_is_found_by_the_key_it_was_created_with(store: Store, new_with_run: New) -> None:
     alias = delegation_alias("host", "tool")
 
-    store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"), [alias])
+    store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"))
 
     assert store.find(alias) == "agent-1"
 
 
 def test_a_session_is_found_by_a_key_it_was_given_by_a_change(store: Store, new_with_run: New) -> None:
     created = new_with_run("agent-1", host_session_id="host", tool_use_id="tool")
-    store.create(created, [delegation_alias("host", "tool")])
+    store.create(created)
 
     def join(record: Record) -> Record:
         return {**record, "runs": [{**record["runs"][0], "host_agent_id": "child"}]}
 
-    store.change("agent-1", join, aliases=[agent_alias("host", "child")])
+    store.change("agent-1", join)
 
     assert store.find(agent_alias("host", "child")) == "agent-1"
     assert store.find(delegation_alias("host", "tool")) == "agent-1"
@@ -149,7 +147,7 @@ def test_a_session_is_found_by_a_key_it_was_given_by_a_change(store: Store, new_
 
 def test_a_final_session_is_found_by_its_keys(store: Store, new_with_run: New) -> None:
     created = new_with_run("agent-1", host_session_id="host", tool_use_id="tool")
-    store.create(created, [delegation_alias("host", "tool")])
+    store.create(created)
 
     store.change("agent-1", finished)
 
@@ -159,7 +157,7 @@ def test_a_final_session_is_found_by_its_keys(store: Store, new_with_run: New) -
 def test_a_deleted_session_is_found_no_more(store: Store, new_with_run: New) -> None:
     created = new_with_run("agent-1", host_session_id="host", tool_use_id="tool", host_agent_id="child")
     aliases = [delegation_alias("host", "tool"), agent_alias("host", "child")]
-    store.create(created, aliases)
+    store.create(created)
 
     store.delete("agent-1", agree)
 
@@ -169,16 +167,11 @@ def test_a_deleted_session_is_found_no_more(store: Store, new_with_run: New) -> 
 def test_a_session_is_found_no_more_by_the_keys_of_runs_that_were_dropped(store: Store, new: New) -> None:
     over = {"ended_at": "2026-01-08T18:05:30.123456Z", "end": "stopped", "host_session_id": "h"}
     runs = [{"run": number, "tool_use_id": f"t{number}", "host_agent_id": "a", **over} for number in range(1, 51)]
-    keys = [delegation_alias("h", f"t{number}") for number in range(1, 51)]
-    store.create(new(runs=runs), [*keys, agent_alias("h", "a")])
-    store.create(new("agent-2", runs=[{"run": 1, "tool_use_id": "t1", **over}]), [delegation_alias("h", "t1")])
+    store.create(new(runs=runs))
+    store.create(new("agent-2", runs=[{"run": 1, "tool_use_id": "t1", **over}]))
     last: Any = {"run": 51, "tool_use_id": "t51", **over}
 
-    kept = store.change(
-        "agent-1",
-        lambda record: {**record, "runs": [*record["runs"], last]},
-        aliases=[delegation_alias("h", "t51")],
-    )
+    kept = store.change("agent-1", lambda record: {**record, "runs": [*record["runs"], last]})
 
     assert (len(kept["runs"]), kept["runs_dropped"]) == (50, 1)
     assert store.read("agent-1") == kept
@@ -194,7 +187,7 @@ def test_keys_are_told_apart_exactly_whatever_is_in_them(store: Store, new_with_
     keys = [(one, other) for one in STRANGE for other in STRANGE[:5]]
     for number, (one, other) in enumerate(keys):
         record = new_with_run(f"agent-{number}", host_session_id=one, tool_use_id=other)
-        store.create(record, [delegation_alias(one, other)])
+        store.create(record)
 
     found = [store.find(delegation_alias(one, other)) for one, other in keys]
 
@@ -210,8 +203,8 @@ def test_of_several_sessions_with_one_key_the_newest_is_found_whichever_was_writ
     newer = {**older, "agent_id": "newer", "created_at": "2026-01-08T19:00:00.000000Z"}
     oldest = {**older, "agent_id": "oldest", "created_at": "2026-01-08T20:00:00+03:00"}
     for record in (older, newer, oldest):
-        store.create(cast("Record", record), [alias])
-    store.change("older", finished, aliases=[alias])
+        store.create(cast("Record", record))
+    store.change("older", finished)
 
     put_to_the_test(store)
 
@@ -229,7 +222,7 @@ def test_of_sessions_with_one_key_made_in_one_moment_the_same_one_is_found_alway
 ) -> None:
     alias = agent_alias("host", "child")
     for agent_id in ("b", "c", "a"):
-        store.create(new_with_run(agent_id, host_session_id="host", host_agent_id="child"), [alias])
+        store.create(new_with_run(agent_id, host_session_id="host", host_agent_id="child"))
 
     put_to_the_test(store)
 
@@ -242,7 +235,7 @@ def test_a_key_that_was_given_to_another_session_is_found_there(
     alias = agent_alias("host", "child")
     for agent_id, created in (("first", "2026-01-08T18:00:00.000000Z"), ("later", "2026-01-08T19:00:00.000000Z")):
         record = new_with_run(agent_id, host_session_id="host", host_agent_id="child")
-        store.create(cast("Record", {**record, "created_at": created}), [alias])
+        store.create(cast("Record", {**record, "created_at": created}))
 
     store.change("later", lambda record: {**record, "runs": [{"run": 1, "host_session_id": "host"}]})
     put_to_the_test(store)

@@ -25,7 +25,7 @@ from gaia_sessions.lifecycle import cleanup, sessions
 from gaia_sessions.phases import PHASES
 from gaia_sessions.policy import Limits
 from gaia_sessions.record import is_open, new_record
-from gaia_sessions.runs import agent_alias, delegation_alias
+from gaia_sessions.runs import delegation_alias
 from gaia_sessions.stores.files import FileStore
 from gaia_sessions.stores.memory import MemoryStore
 
@@ -194,20 +194,19 @@ class Twins(RuleBasedStateMachine):
 
     @rule(chosen=IDS, host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), name=st.sampled_from(NAMES))
     def create_for_a_delegation(self, chosen: str, host: str, tool: str, name: str) -> None:
-        alias = delegation_alias(host, tool)
         run: Run = {"run": 1, "host_session_id": host, "tool_use_id": tool}
         record: Record = {**new_record(chosen, name, "told by a host", {}, self.now), "runs": [run]}
-        self.both(lambda store: store.create(record, [alias], entry_of))
+        self.both(lambda store: store.create(record, entry_of))
 
     @rule(host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), child=st.sampled_from(CHILDREN))
     def join_an_agent(self, host: str, tool: str, child: str) -> None:
-        agent_id, alias = self.memory.find(delegation_alias(host, tool)), agent_alias(host, child)
+        agent_id = self.memory.find(delegation_alias(host, tool))
 
         def join(record: Record) -> Record:
             return {**record, "runs": [{**record["runs"][0], "host_agent_id": child}]}
 
         if agent_id is not None:
-            self.both(lambda store: store.change(agent_id, join, aliases=[alias], entry=entry_of))
+            self.both(lambda store: store.change(agent_id, join, entry=entry_of))
 
     @rule(chosen=IDS, number=st.integers(0, 20), host=st.sampled_from(HOSTS), ended=st.booleans())
     def take_up(self, chosen: str, number: int, host: str, ended: bool) -> None:  # noqa: FBT001  # drawn by name

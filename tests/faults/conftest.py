@@ -169,7 +169,7 @@ def _populate_and_delegate(root: str) -> None:
     now = datetime.now(UTC)
     keys: RunOfHost = {"host": "claude-code", "host_session_id": "s-1", "tool_use_id": "toolu_1"}
     record = new_record("delegated", "Explore", "look around", {}, now)
-    FileStore(root).create(runs.delegated(record, keys, now), (runs.delegation_alias("s-1", "toolu_1"),))
+    FileStore(root).create(runs.delegated(record, keys, now))
 
 
 def _populate_and_pause(root: str) -> None:
