@@ -18,7 +18,7 @@ import pytest
 from gaia_sessions.errors import CorruptSession, StoreFailure
 from gaia_sessions.ids import encode_key
 from gaia_sessions.record import new_record
-from gaia_sessions.runs import delegation_alias
+from gaia_sessions.runs import agent_aliases, delegation_alias
 from gaia_sessions.stores import index
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore
@@ -76,6 +76,19 @@ def test_a_final_session_is_marked_no_more_and_its_alias_stays(root: str, store:
     store.change("one", finished)
 
     assert hints(root) == {"complete", OF_ALIAS}
+
+
+def test_a_session_whose_runs_share_a_key_lists_its_mark_once(now: datetime) -> None:
+    runs: list[Run] = [{"run": number, "host_session_id": "host", "host_agent_id": "child"} for number in range(1, 51)]
+
+    marks = index.marks_of({**for_host("one", now), "runs": runs})
+
+    assert marks == [
+        index.ACTIVE,
+        index.by_name("Explore"),
+        index.by_conversation("host"),
+        *map(index.by_alias, agent_aliases("host", "child")),
+    ]
 
 
 def test_a_reopened_session_is_marked_again(root: str, store: FileStore, now: datetime) -> None:

@@ -91,14 +91,14 @@ def vouch(root: Directory) -> None:
 
 
 def marks_of(record: Record) -> list[Mark]:
-    """Every mark that a session with ``record`` must have. ``ACTIVE`` is first: to be added first, removed last."""
+    """Every mark that a session with ``record`` must have, each once. ``ACTIVE`` is added first, removed last."""
     marks = []
     if is_open(record):
         name: object = record.get("agent_name")  # a later version's record may have none, or no text
         marks = [ACTIVE, *([by_name(name)] if isinstance(name, str) else [])]
     marks += map(by_conversation, conversations_of(record))
     marks += map(by_alias, aliases_of(record))
-    return marks
+    return list(dict.fromkeys(marks))  # the runs of one agent share its keys
 
 
 def of_open(agent_name: str | None, host_session_id: str | None) -> Mark:
