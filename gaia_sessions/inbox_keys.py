@@ -28,7 +28,7 @@ _LENGTH, _PRIME = 8, (1 << 32) - 5
 """Hexadecimal digits of a key, and the largest prime number that fits into them."""
 
 _SESSION, _AGENT, _DELEGATION, _CONVERSATION, _KEYED_LATER = "satcl"
-_OF_A_CONVERSATION = (MAIN_STOP, SESSION_END, SESSION_LEFT)
+OF_A_CONVERSATION = (MAIN_STOP, SESSION_END, SESSION_LEFT)
 
 
 def keys_of_event(event: Mapping[str, object]) -> str:
@@ -60,7 +60,7 @@ def sessions_named_in(event: Mapping[str, object]) -> Iterator[str]:
 
 def is_of_others(event: Mapping[str, object]) -> bool:
     """Whether only records can say whom ``event`` concerns besides the agent and the delegation that it names."""
-    return event.get("kind") in _OF_A_CONVERSATION or any(sessions_named_in(event))
+    return event.get("kind") in OF_A_CONVERSATION or any(sessions_named_in(event))
 
 
 def keys_of_record(record: Record) -> set[str]:
@@ -113,7 +113,7 @@ def _of_conversation(event: Mapping[str, object]) -> list[str]:
     session = event.get("host_session_id")
     if not isinstance(session, str):
         return []
-    keys = [_key(_CONVERSATION, session)] if event.get("kind") in _OF_A_CONVERSATION else []
+    keys = [_key(_CONVERSATION, session)] if event.get("kind") in OF_A_CONVERSATION else []
     keyed_later = "tool_use_id" not in event and ("key_file" in event or "unkeyed" in event)
     return [*keys, _key(_KEYED_LATER, session)] if keyed_later else keys
 

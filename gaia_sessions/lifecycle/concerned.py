@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from gaia_sessions import inbox_keys
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.events import MAIN_STOP, SESSION_END
 from gaia_sessions.ids import is_agent_id
 from gaia_sessions.record import has_newer_schema
+from gaia_sessions.runs import conversation_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def keys_in_records(store: Store, events: list[Event]) -> set[str]:
 
 
 def _records(store: Store, event: Event) -> Iterator[Record]:
-    if event["kind"] in (MAIN_STOP, SESSION_END):
+    if event["kind"] in inbox_keys.OF_A_CONVERSATION:
         yield from _of_conversation(store, event["host_session_id"])
     for agent_id in dict.fromkeys(inbox_keys.sessions_named_in(event)):
         try:
@@ -39,8 +39,8 @@ def _records(store: Store, event: Event) -> Iterator[Record]:
 
 
 def _of_conversation(store: Store, host_session_id: str) -> Iterator[Record]:
-    for _, record in store.scan(active_only=True):
+    for _, record in store.scan(active_only=True, host_session_id=host_session_id):
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
-        if any(run.get("host_session_id") == host_session_id for run in record.get("runs", ())):
+        if any(conversation_of(run) == host_session_id for run in record.get("runs", ())):
             yield record
