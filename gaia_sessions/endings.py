@@ -122,11 +122,11 @@ def heard_in(record: Record, run: Run, host_session_id: str, now: datetime) -> R
     An agent in the background works on when its conversation ends (seen with ``/clear``, ``/resume`` and "Move to
     background" of Claude Code), and its news comes in the next one. A run that ended in any other way stays so.
     """
-    if conversation_of(run) in (None, host_session_id):
-        return record
     if has_ended(run) and (run["end"] != ENDED_WITH_HOST or now < read_time(run["ended_at"])):
         return record
     record = reopened(record, run, now)
+    if conversation_of(run) in (None, host_session_id):
+        return record
     return with_current_conversation(record, run_now(record, run), host_session_id)
 
 

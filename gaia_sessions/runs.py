@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 CLAIM_LAPSES = timedelta(minutes=10)
 """A claim without a start holds the session for so long."""
 
+HOSTS_WITH_UNIQUE_AGENTS = frozenset(["claude-code"])
+"""Hosts that make an id by chance for each agent and keep it when the conversation's id changes, as seen in captures.
+Elsewhere an agent's id means nothing outside of its conversation: Codex has paths, made of the name of a task."""
+
 _BEGUN = frozenset(["started_at", "host_agent_id", "reported"])
 
 
@@ -98,11 +102,11 @@ def conversation_of(run: Run) -> str | None:
 def run_of_agent(record: Record, host_session_id: str, host_agent_id: str) -> Run | None:
     """The latest run of exactly this agent, ended or not: one of this conversation first, else of another.
 
-    A conversation's id may change while an agent works on (``/clear``); the agent's own id holds.
+    A conversation's id may change while an agent works on (``/clear``); the agent's own id holds, if it is unique.
     """
     found = [run for run in reversed(record.get("runs", [])) if run.get("host_agent_id") == host_agent_id]
     here = (run for run in found if host_session_id in (run.get("host_session_id"), conversation_of(run)))
-    return next(here, found[0] if found else None)
+    return next(here, next((run for run in found if run.get("host") in HOSTS_WITH_UNIQUE_AGENTS), None))
 
 
 def unended_run_of_host(record: Record, host_session_id: str) -> Run | None:
@@ -129,9 +133,10 @@ def agent_alias(host_session_id: str, host_agent_id: str) -> Alias:
     return "agent", (host_session_id, host_agent_id)
 
 
-def agent_aliases(host_session_id: str, host_agent_id: str) -> tuple[Alias, Alias]:
-    """Both keys of this agent, the exact one first: in this conversation, and in whichever."""
-    return agent_alias(host_session_id, host_agent_id), ("agent_anywhere", (host_agent_id,))
+def agent_aliases(host: str | None, host_session_id: str, host_agent_id: str) -> list[Alias]:
+    """The keys of this agent, the exact one first: in this conversation, and where its id is unique in whichever."""
+    exact = agent_alias(host_session_id, host_agent_id)
+    return [exact, ("agent_anywhere", (host, host_agent_id))] if host in HOSTS_WITH_UNIQUE_AGENTS else [exact]
 
 
 def aliases_of(record: Record) -> list[Alias]:
@@ -144,7 +149,8 @@ def aliases_of(record: Record) -> list[Alias]:
             aliases.append(delegation_alias(run["host_session_id"], run["tool_use_id"]))
         if "host_session_id" in run and "host_agent_id" in run:
             heard_in = dict.fromkeys((run["host_session_id"], str(conversation_of(run))))
-            aliases += [alias for where in heard_in for alias in agent_aliases(where, run["host_agent_id"])]
+            agent = run["host_agent_id"]
+            aliases += [alias for where in heard_in for alias in agent_aliases(run.get("host"), where, agent)]
     return aliases
 
 

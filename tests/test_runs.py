@@ -174,7 +174,7 @@ def test_a_run_is_found_by_its_exact_delegation(host_session_id: str, tool_use_i
     ("host_session_id", "host_agent_id", "number"),
     [
         pytest.param("h", "a", 2, id="the latest of one agent"),
-        pytest.param("g", "a", 2, id="known from another conversation"),
+        pytest.param("g", "a", None, id="not of another conversation, where nothing says that its id is unique"),
         pytest.param("h", "b", None, id="not of another agent"),
     ],
 )
@@ -197,21 +197,30 @@ def test_the_unended_run_of_a_main_session_is_found(host_session_id: str, number
 
 
 def test_an_agent_is_looked_for_in_its_own_conversation_first() -> None:
-    here = {"run": 1, "host_session_id": "h", "host_agent_id": "a"}
-    moved = {"run": 2, "host_session_id": "x", "current_host_session_id": "g", "host_agent_id": "a"}
-    there = {"run": 3, "host_session_id": "y", "host_agent_id": "a"}
+    agent = {"host": "claude-code", "host_agent_id": "a"}
+    here = {**agent, "run": 1, "host_session_id": "h"}
+    moved = {**agent, "run": 2, "host_session_id": "x", "current_host_session_id": "g"}
+    there = {**agent, "run": 3, "host_session_id": "y"}
     record = record_with(here, moved, there)
     found = {where: run_of_agent(record, where, "a") for where in ("h", "g", "x", "y", "z")}
     assert found == {"h": here, "g": moved, "x": moved, "y": there, "z": there}
 
 
 def test_a_run_is_found_by_the_keys_of_the_conversation_that_took_its_agent_over() -> None:
-    run = {"run": 1, "host_session_id": "h", "current_host_session_id": "g", "host_agent_id": "a", "tool_use_id": "t"}
-    assert aliases_of(record_with(run)) == [
+    keys = {"host_session_id": "h", "current_host_session_id": "g", "host_agent_id": "a", "tool_use_id": "t"}
+    assert aliases_of(record_with({**keys, "run": 1, "host": "claude-code"})) == [
         ("delegation", ("h", "t")),
-        *agent_aliases("h", "a"),
-        *agent_aliases("g", "a"),
+        *agent_aliases("claude-code", "h", "a"),
+        *agent_aliases("claude-code", "g", "a"),
     ]
+
+
+@pytest.mark.parametrize("host", ["codex", "copilot", "cursor"])
+def test_the_ids_of_agents_that_come_again_lead_nowhere_in_another_conversation(host: str) -> None:
+    run = {"run": 1, "host": host, "host_session_id": "h", "host_agent_id": "/root/alpha"}
+    record = record_with(run)
+    assert aliases_of(record) == [agent_alias("h", "/root/alpha")]
+    assert run_of_agent(record, "g", "/root/alpha") is None
 
 
 def test_an_unended_run_is_found_behind_one_that_has_ended() -> None:
@@ -242,7 +251,10 @@ def test_a_record_without_runs_has_none_to_find() -> None:
 
 def test_an_alias_is_a_kind_and_its_exact_strings() -> None:
     assert delegation_alias("h", "t") == ("delegation", ("h", "t"))
-    assert agent_aliases("h", "a") == (agent_alias("h", "a"), ("agent_anywhere", ("a",)))
+    assert agent_aliases("claude-code", "h", "a") == [
+        agent_alias("h", "a"),
+        ("agent_anywhere", ("claude-code", "a")),
+    ]
     assert agent_alias("h", "a") == ("agent", ("h", "a"))
 
 
@@ -250,10 +262,8 @@ def test_a_record_is_found_by_every_whole_key_of_its_runs() -> None:
     assert aliases_of(MANY) == [
         ("delegation", ("h", "t")),
         ("agent", ("h", "a")),
-        ("agent_anywhere", ("a",)),
         ("delegation", ("h", "u")),
         ("agent", ("h", "a")),
-        ("agent_anywhere", ("a",)),
         ("delegation", ("g", "t")),
     ]
 

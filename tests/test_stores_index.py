@@ -79,7 +79,8 @@ def test_a_final_session_is_marked_no_more_and_its_alias_stays(root: str, store:
 
 
 def test_a_session_whose_runs_share_a_key_lists_its_mark_once(now: datetime) -> None:
-    runs: list[Run] = [{"run": number, "host_session_id": "host", "host_agent_id": "child"} for number in range(1, 51)]
+    agent: Run = {"host": "claude-code", "host_session_id": "host", "host_agent_id": "child"}
+    runs: list[Run] = [{**agent, "run": number} for number in range(1, 51)]
 
     marks = index.marks_of({**for_host("one", now), "runs": runs})
 
@@ -87,7 +88,7 @@ def test_a_session_whose_runs_share_a_key_lists_its_mark_once(now: datetime) -> 
         index.ACTIVE,
         index.by_name("Explore"),
         index.by_conversation("host"),
-        *map(index.by_alias, agent_aliases("host", "child")),
+        *map(index.by_alias, agent_aliases("claude-code", "host", "child")),
     ]
 
 

@@ -89,7 +89,7 @@ def message(store: Store, event: Event, now: datetime, timeout: float) -> Done: 
     if isinstance(found, Done):
         return found
     agent_id, number = found
-    with store.exclusive(("message", event["host_session_id"], event["host_agent_id"]), timeout):
+    with store.exclusive(("message", event["host_agent_id"]), timeout):
         record = store.read(agent_id)
         told = entry_of(event, number)(record)
         if told is None:

@@ -76,8 +76,12 @@ class _Change:
         return changed
 
     def _heard(self, record: Record, run: Run) -> tuple[Record, Run]:
-        """Where the agent is heard of now; a start judges that for itself, since it may be that of another run."""
-        if "host_agent_id" not in self.event or self.event["kind"] == START:
+        """Where the agent is heard of now; a start judges that for itself, since it may be that of another run.
+
+        In its own conversation the news itself says what becomes of an end that was only that of the conversation.
+        """
+        at_home = runs.conversation_of(run) == self.event["host_session_id"]
+        if at_home or "host_agent_id" not in self.event or self.event["kind"] == START:
             return record, run
         record = heard_in(record, run, self.event["host_session_id"], read_time(self.event["at"]))
         return record, runs.run_now(record, run)
@@ -104,15 +108,17 @@ def not_joined(event: Event) -> Done:
     return Done(NOT_JOINED if "tool_use_id" in event else NO_KEY)
 
 
-def find_agent(store: Store, host_session_id: str, host_agent_id: str) -> str | None:
+def find_agent(store: Store, host: str | None, host_session_id: str, host_agent_id: str) -> str | None:
     """The id of the session that this agent is known by: a hint, the record decides."""
-    found = (store.find(alias) for alias in runs.agent_aliases(host_session_id, host_agent_id))
+    found = (store.find(alias) for alias in runs.agent_aliases(host, host_session_id, host_agent_id))
     return next((agent_id for agent_id in found if agent_id is not None), None)
 
 
 def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> Record:
     """The session that exactly this agent of a host works on, or worked on last. Raises ``SessionNotFound``."""
-    agent_id = find_agent(store, host_session_id, host_agent_id)
+    hosts = (None, *runs.HOSTS_WITH_UNIQUE_AGENTS)
+    hints = (find_agent(store, host, host_session_id, host_agent_id) for host in hosts)
+    agent_id = next((hint for hint in hints if hint), None)
     record = store.read(agent_id) if agent_id and is_agent_id(agent_id) else None
     if record is None or not runs.run_of_agent(record, host_session_id, host_agent_id):
         raise SessionNotFound(f"of agent {host_agent_id}")
@@ -204,7 +210,7 @@ def _sessions_at_hand(store: Store, event: Event) -> Iterator[tuple[str, Record]
 
 def _hints(store: Store, event: Event) -> Iterator[str | None]:
     if "host_agent_id" in event:
-        yield find_agent(store, event["host_session_id"], event["host_agent_id"])
+        yield find_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
     if "tool_use_id" in event:
         yield store.find(runs.delegation_alias(event["host_session_id"], event["tool_use_id"]))
     yield event.get("marked_id")

@@ -36,7 +36,7 @@ _OF_THE_AGENT = (
 
 def start(store: Store, event: Event, now: datetime, chance: Chance, timeout: float) -> Done:
     """``started``; ``woken`` for a new run, ``continued`` for a new session; else as ``change_joined`` says."""
-    key = ("agent", event["host_session_id"], event["host_agent_id"])
+    key = ("agent", event["host_agent_id"])
     with store.exclusive(key, timeout):
         found = find_run(store, event)
         if isinstance(found, Done):

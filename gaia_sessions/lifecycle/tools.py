@@ -36,7 +36,7 @@ def follow(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     ``full`` if only the room for the end of the work is left in the record.
     Only an inferred phase is worth a line of the journal, written with it. Raises ``LockTimeout``.
     """
-    agent_id = find_agent(store, event["host_session_id"], event["host_agent_id"])
+    agent_id = find_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
     if agent_id is None:
         return Done(NO_KEY)
     change = _Change(event, now)

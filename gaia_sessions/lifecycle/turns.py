@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from gaia_sessions import events, runs
 from gaia_sessions.endings import ended, heard_in, settled
-from gaia_sessions.errors import DurabilityUnknown, LockTimeout, SessionsError, StoreFailure
+from gaia_sessions.errors import (
+    CorruptSession,
+    DurabilityUnknown,
+    LockTimeout,
+    NewerSchema,
+    SessionNotFound,
+    SessionsError,
+    StoreFailure,
+)
 from gaia_sessions.record import has_newer_schema
 from gaia_sessions.shape import DENIED, ENDED_WITH_HOST
 
@@ -60,7 +68,7 @@ def main_stop(store: Store, event: Event, now: datetime, timeout: float) -> Done
 def _has_unknown(store: Store, event: Event) -> bool:
     """Whether an agent is alive whose start we have not joined yet: it may be that of any delegation."""
     running = event.get("running", ())
-    return any(find_agent(store, event["host_session_id"], agent) is None for agent in running)
+    return any(find_agent(store, event.get("host"), event["host_session_id"], agent) is None for agent in running)
 
 
 def session_end(store: Store, event: Event, now: datetime, timeout: float) -> Done:
@@ -74,12 +82,28 @@ def session_end(store: Store, event: Event, now: datetime, timeout: float) -> Do
 
 def session_left(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     """The conversation is over, and its process goes on with another one, and so do the agents in the background."""
+    going_on = _agents_in_background(store, event, now)
 
     def rule(record: Record, run: Run) -> Record:
-        goes_on = run.get("background") or "parent_host_agent_id" in run
+        goes_on = run.get("background") or run.get("parent_host_agent_id") in going_on
         return record if goes_on else _over(record, run, now)
 
     return _each_run(store, event, timeout, rule, _of_conversation(store, event, now))
+
+
+def _agents_in_background(store: Store, event: Event, now: datetime) -> set[str]:
+    """The agents of this conversation that work in the background, and all that those delegated to."""
+    parents: dict[str, str | None] = {}
+    found: set[str] = set()
+    for agent_id, number in _of_conversation(store, event, now):
+        run = runs.run_numbered(store.read(agent_id), number)
+        if run and "host_agent_id" in run and not runs.has_ended(run):
+            parents[run["host_agent_id"]] = run.get("parent_host_agent_id")
+            if run.get("background"):
+                found.add(run["host_agent_id"])
+    while more := {agent for agent, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
 
 
 def _over(record: Record, run: Run, now: datetime) -> Record:
@@ -94,13 +118,22 @@ def _over(record: Record, run: Run, now: datetime) -> Record:
 def _each_run(store: Store, event: Event, timeout: float, rule: Rule, concerned: Iterable[RunOf]) -> Done:
     """``settled`` if any session changed, ``busy`` if one that should could not be written, else ``known``."""
     words = {KNOWN}
+    failed: SessionsError | None = None
     for agent_id, number in list(concerned):
         try:
             words.add(_settle(store, event, timeout, rule, agent_id, number))
-        except (LockTimeout, StoreFailure, DurabilityUnknown):  # told again, the others know it already
+        except (
+            LockTimeout,
+            StoreFailure,
+            DurabilityUnknown,
+        ):  # it is deferred, and applied twice it changes nothing
             words.add(BUSY)
-        except SessionsError:  # gone, unreadable or of a later version: there is nothing to settle
+        except (SessionNotFound, CorruptSession, NewerSchema):  # there is nothing to settle
             continue
+        except SessionsError as error:
+            failed = failed or error
+    if failed:
+        raise failed
     return Done(next(word for word in (BUSY, "settled", KNOWN) if word in words))
 
 
@@ -133,7 +166,7 @@ def _of_conversation(store: Store, event: Event, now: datetime) -> Iterator[RunO
 def _named(store: Store, event: Event) -> Iterator[RunOf]:
     """The runs of the agents that the host says are alive, in whichever conversation they were heard of last."""
     for agent in event.get("running", ()):
-        agent_id = find_agent(store, event["host_session_id"], agent)
+        agent_id = find_agent(store, event.get("host"), event["host_session_id"], agent)
         record = readable(store, agent_id) if agent_id else None
         run = runs.run_of_agent(record, event["host_session_id"], agent) if record else None
         if agent_id and run and is_of_host(run, event):

@@ -5,11 +5,20 @@ What a host tells then is that of real captures, whose agents were made to pause
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gaia_sessions
+from gaia_sessions.clock import utc_now, write_time
+from gaia_sessions.config import Config
+from gaia_sessions.lifecycle.news import take_in
+from gaia_sessions.stores.files import FileStore
+from tests.hooks.conftest import SCRIPTS
 from tests.hooks.test_lives import CAPTURES, IDS, lives
 
 if TYPE_CHECKING:
@@ -244,3 +253,85 @@ def test_reconcile_does_not_take_a_conversation_that_was_left_for_one_that_ended
 
     assert [verdict["verdict"] for verdict in told["verdicts"]] == ["running"]
     assert latest(host.record())[:3] == ("investigating", 1, None)
+
+
+def codex(host: Host, kind: str, conversation: str, **keys: object) -> str:
+    """What is done with news of Codex, whose agents are called after their tasks in every conversation."""
+    now = utc_now()
+    event: Any = {"kind": kind, "at": write_time(now), "host": "codex", "host_session_id": conversation, **keys}
+    return take_in(FileStore(str(host.root)), event, now, Config({}), 1).word
+
+
+def test_an_agent_of_another_conversation_that_is_called_the_same_is_another_agent(host: Host) -> None:
+    alpha = {"host_agent_id": "/root/alpha"}
+    codex(host, "delegate", "A", tool_use_id="t1", agent_name="alpha", purpose="one")
+    codex(host, "start", "A", tool_use_id="t1", launch=True, **alpha)
+    codex(host, "stop", "A", spoke=True, marked="approval", last_message=ASKS, **alpha)
+    [first] = host.records()
+    before = host.records()
+    codex(host, "delegate", "B", tool_use_id="t2", agent_name="alpha", purpose="two")
+    [second] = set(host.records()) - {first}
+
+    codex(host, "start", "B", **alpha)
+    codex(host, "stop", "B", spoke=True, last_message="Done B.", **alpha)
+    codex(host, "fail", "B", interrupted=True, error="closed by the main agent", **alpha)
+    codex(host, "start", "B", tool_use_id="t2", launch=True, **alpha)
+
+    records = host.records()
+    assert {first: records[first]} == before
+    assert records[second]["runs"][0]["host_agent_id"] == "/root/alpha"
+
+
+def test_the_agent_of_an_agent_goes_on_with_the_one_that_delegated_to_it(host: Host) -> None:
+    with host.client():
+        background = host.work("toolu_1", "a1")
+        host.hear(host.launching("toolu_1", "a1"))
+        foreground = host.work("toolu_2", "a2")
+        ids = {}
+        for number, parent in enumerate(["a1", "a2"], 3):
+            before = set(host.records())
+            host.hear(host.delegation(f"toolu_{number}", agent_id=parent))
+            host.hear(host.starting(f"a{number}"))
+            host.knows(f"a{number}", f"toolu_{number}")
+            host.hear(host.starting(f"a{number}"))
+            [ids[parent]] = set(host.records()) - before
+
+        leave(host)
+
+        ends = {agent_id: record["runs"][0].get("end") for agent_id, record in host.records().items()}
+    assert ends == {
+        background: None,
+        ids["a1"]: None,
+        foreground: "ended_with_host",
+        ids["a2"]: "ended_with_host",
+    }
+
+
+@pytest.mark.parametrize("news", ["a turn's end that names it", "a tool it used"])
+def test_the_end_of_a_conversation_gives_way_to_life_in_the_same_conversation(host: Host, news: str) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.launching())
+    host.hear(host.news("SessionEnd", reason="other"))
+    assert latest(host.record())[:3] == ("investigating", 1, "ended_with_host")
+    used = host.news("PostToolUse", tool_name="Read", tool_use_id="toolu_r", tool_input={}, agent_id="a1")
+
+    if news == "a tool it used":
+        data = json.dumps({**used, "agent_type": "Explore"}).encode()
+        command = [sys.executable, str(SCRIPTS / "every_event.py"), "--track-tools"]
+        subprocess.run(command, input=data, check=True, cwd=host.project, env=host.environment())
+    else:
+        host.hear(host.pausing("a1"))
+
+    assert latest(host.record()) == ("investigating", 1, None, "a1", host.SESSION, None)
+
+
+def test_two_starts_of_one_finished_agent_in_two_conversations_are_one_session(host: Host) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.ending())
+    [first] = host.records()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(host.hear, [host.starting("a1"), in_next(host.starting("a1"))]))
+
+    assert len(host.records()) == 2
+    assert [record.get("continues") for record in host.records().values() if "continues" in record] == [first]
