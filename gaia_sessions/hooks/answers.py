@@ -112,7 +112,7 @@ def _paused(asked: Answering) -> Answer | None:
     only_of = asked.event["host_session_id"] if asked.event.get("source") in _GOES_ON else None
     scanned = asked.store.scan(active_only=True, host_session_id=only_of)
     found = (record for _, record in scanned if not isinstance(record, SessionsError))
-    paused = [record for record in found if _is_of_interest(record, asked.event) and _may_be_resumed(record, asked)]
+    paused = [record for record in found if _may_be_resumed(record, asked) and _is_of_interest(record, asked.event)]
     if not paused:
         return None
     from .speech import paused as told

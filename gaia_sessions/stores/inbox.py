@@ -79,13 +79,13 @@ def keys_in(name: str) -> str:
 
 
 def names(root: Directory) -> list[str]:
-    """What may be the names of events, the oldest first; whether they are is asked of those that are read."""
+    """The names of all events, the oldest first; what else stands there is not of our making."""
     try:
         inbox = root.below(INBOX)
     except FileNotFoundError:
         return []
     with inbox:
-        found = sorted([name for name in inbox.names() if name.endswith(_SUFFIX)])
+        found = sorted(filter(is_our_name, inbox.names()))
     return found if found and roots.owns(root, INBOX) else []
 
 

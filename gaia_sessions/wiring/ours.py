@@ -35,6 +35,12 @@ _NAMED = os.path.join("hooks", _SCRIPT)
 _PROGRAM = re.compile(rf"(?<![\w.-]){NAME}(?![\w.-])")
 _INTERPRETERS = ("python", "pypy", "graalpy")
 _FLAGS = frozenset("-BEIOPSsu")
+_EARLIER = (
+    "import os,sys;sys.argv.pop(0);f=__file__=sys.argv[0];sys.path.insert(0,os.path.dirname(f));"
+    'os.path.isfile(f)and exec(open(f,encoding="utf-8").read())'
+)
+"""What stood before our script in the settings that an earlier version wrote."""
+
 _VALUED = ("--host", "--root")
 _SUBSTITUTES = ("`", "$(", "\n")
 
@@ -138,7 +144,7 @@ def _past_interpreter(words: list[str]) -> list[str]:
     rest = rest[1:]
     while rest and rest[0].startswith("-") and _FLAGS.issuperset(rest[0]):
         rest = rest[1:]
-    return rest
+    return rest[2:] if rest[:2] == ["-c", _EARLIER] else rest
 
 
 def _is_interpreter(word: str) -> bool:
