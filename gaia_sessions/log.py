@@ -13,7 +13,7 @@ from .errors import InvalidInput, StoreFailure
 from .project import claude_folder
 from .stores import atomic
 from .stores import root as roots
-from .stores.directory import Directory, make_folders
+from .stores.directory import Directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ def _opened(root: str) -> Directory:
     if above == root:
         with roots.make(root, durable=False) as made:
             return made.make(name)
-    make_folders(above)
-    with Directory.at(above) as settings:
+    with Directory.at(above) as settings:  # a line is no reason to make a project of a folder that is none
         if not settings.has(name):
             roots.make_ignored(settings, name)
         return settings.below(name)

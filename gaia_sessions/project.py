@@ -69,9 +69,18 @@ def check_ours(root: str) -> None:
     owners = _owners(claude, root) if claude else _owners(root)
     if claude and not owners:
         owners = _owners_of_project(os.path.dirname(claude))
+    elif claude and os.geteuid() == _SUPERUSER:
+        _check_not_planted(claude, owners)
     for path, uid in owners.items():
         if not _may_use(path, uid):
             raise owned_by_another(path, uid)
+
+
+def _check_not_planted(claude: str, owners: dict[str, int]) -> None:
+    """Raises ``OwnedByAnother`` for a ``.claude`` that a user put into a folder which is not his: root is no guest."""
+    uid = owners.get(claude, _SUPERUSER)
+    if uid not in (_SUPERUSER, _owner(os.path.dirname(claude))):
+        raise owned_by_another(claude, uid)
 
 
 def roots_from(cwd: str, environ: Mapping[str, str]) -> Iterator[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SCRIPTS = Path(__file__).parents[1] / "hooks"
 
-MOST = 2.5
+MOST = 2.0
 
 COUNTED = re.compile(rb"Collected : (\d+)")
 CALLGRIND = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]

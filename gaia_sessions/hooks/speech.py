@@ -117,7 +117,8 @@ def _paused_line(record: Record, idle: timedelta) -> str:
 
 def _standing(record: Record, idle: timedelta) -> str:
     what = f"{one_line(record['agent_name'], 60)}: {one_line(record['purpose'], 80)}"
-    return f"{what} ({record['phase']}, until {_until(record, idle)})"
+    denied = f", denied: {one_line(record['denial']['message'], 80)}" if "denial" in record else ""
+    return f"{what} ({record['phase']}{denied}, until {_until(record, idle)})"
 
 
 def _until(record: Record, idle: timedelta) -> str:

@@ -22,14 +22,23 @@ PLACES = {
 def test_a_project_keeps_its_logs_beside_its_sessions_and_any_other_root_keeps_its_own(
     tmp_path: Path, root: str, folder: str
 ) -> None:
+    (tmp_path / ".claude").mkdir()
+
     log.write(str(tmp_path / root), "pre_delegate", {"decision": "created"})
 
     assert log.folder_of(str(tmp_path / root)) == str(tmp_path / folder)
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.log")] == [f"{folder}/pre_delegate.log"]
 
 
+def test_a_line_makes_no_project_of_a_folder_that_is_none(tmp_path: Path) -> None:
+    log.write(str(tmp_path / ".claude" / "session"), "hook", {"decision": "not_ours"})
+
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
+    (tmp_path / ".claude").mkdir()
     return tmp_path / ".claude" / "logs"
 
 
@@ -62,7 +71,7 @@ def test_a_log_folder_that_was_there_is_left_as_it_is(session: str, logs: Path) 
 def test_the_log_can_be_read_by_its_owner_when_the_umask_hides_everything(session: str, logs: Path) -> None:
     before = os.umask(0o077)
     try:
-        logs.parent.mkdir(parents=True)
+        logs.parent.mkdir(parents=True, exist_ok=True)
         os.umask(0o777)
         log.write(session, "pre_delegate", {"decision": "created"})
     finally:
@@ -101,7 +110,7 @@ def test_a_full_log_becomes_the_one_old_file(session: str, logs: Path) -> None:
 
 
 def test_a_line_that_cannot_be_written_is_lost_without_an_error(session: str, logs: Path) -> None:
-    logs.parent.mkdir(parents=True)
+    logs.parent.mkdir(parents=True, exist_ok=True)
     logs.write_text("in the way", encoding="utf-8")
 
     log.write(session, "pre_delegate", {"decision": "created"})

@@ -35,9 +35,12 @@ COMMANDS = [
 STOPS: dict[str, Any] = {"hook_event_name": "SubagentStop", "session_id": "s", "agent_id": "a"}
 
 
-def refusal(path: Path, owner: User, user: User) -> Ended:
+OWN_SETTINGS = "use your own settings, which count in every project: gaia-sessions hooks install --user"
+
+
+def refusal(path: Path, owner: User, user: User, hint: str = HINT) -> Ended:
     said = (
-        f"Error: {path}: cannot use the sessions: it belongs to {owner.name}, and you are {user.name}\nHint: {HINT}\n"
+        f"Error: {path}: cannot use the sessions: it belongs to {owner.name}, and you are {user.name}\nHint: {hint}\n"
     )
     return Ended(8, "", said)
 
@@ -68,7 +71,9 @@ def test_every_command_of_a_second_user_says_whose_the_sessions_are_and_makes_no
 
     ended = [bob.gaia(project, *command) for command in COMMANDS]
 
-    assert ended == [refusal(project / ".claude", alice, bob)] * len(COMMANDS)
+    settings = [words[:2] in (["hooks", "install"], ["hooks", "uninstall"]) for words in COMMANDS]
+    hints = [OWN_SETTINGS if of_settings else HINT for of_settings in settings]
+    assert ended == [refusal(project / ".claude", alice, bob, hint) for hint in hints]
     assert (tree(project), tree(bob.home)) == (before, own)
 
 

@@ -174,3 +174,18 @@ def test_root_follows_a_link_of_a_user_into_what_is_that_users(world: Path, alic
 
     assert (target / "session" / agent_id).is_dir()
     assert owners(target) == {(alice.uid, alice.gid)}
+
+
+def test_root_uses_no_store_that_a_user_planted_in_a_folder_of_somebody_else(
+    world: Path, bob: User, root_user: User
+) -> None:
+    common = root_user.make(world / "common", mode=0o1777)
+    create(bob, common)
+    before = tree(common)
+
+    refused = [root_user.gaia(common, *words) for words in (["list"], ["create"], ["hooks", "install"])]
+    heard = root_user.hook(common, {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"})
+
+    assert [ended.code for ended in refused] == [8, 8, 8]
+    assert heard == SILENT
+    assert tree(common) == before

@@ -11,7 +11,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.clock import utc_now
-from gaia_sessions.errors import UsageError, well_formed
+from gaia_sessions.errors import OwnedByAnother, UsageError, well_formed
 from gaia_sessions.hooks import hosts as heard
 from gaia_sessions.project import SESSIONS, check_ours, find_root, working_directory
 from gaia_sessions.views import wired
@@ -54,7 +54,7 @@ def _where(function: Callable[..., Any]) -> Callable[..., Any]:
             )
         places = _places(call, here=here)
         if named != [USER]:
-            check_ours(os.path.join(places.project, SESSIONS))
+            _check_own(places.project)
         scope = named[0] if named else scopes.where(places, HOSTS[options["host"]])
         return function(call, places=places, scope=scope, **options)
 
@@ -124,6 +124,15 @@ def _places(call: Call, *, here: bool = False) -> Places:
         return Places(call.folder(), os.environ)
     folder = working_directory()
     return Places(find_root(call.root, {**os.environ, "CLAUDE_PROJECT_DIR": folder}, folder), os.environ, folder)
+
+
+def _check_own(project: str) -> None:
+    """Raises ``OwnedByAnother``, with what can be done about hooks, for a project of another user."""
+    try:
+        check_ours(os.path.join(project, SESSIONS))
+    except OwnedByAnother as error:
+        error.hint = "use your own settings, which count in every project: gaia-sessions hooks install --user"
+        raise
 
 
 def _announce(host: str, paths: list[str]) -> None:
