@@ -113,6 +113,11 @@ def finalized(record: Record, outcome: str, summary: str | None, now: datetime) 
     return _with_ending(in_phase(record, outcome, now), summary, now)
 
 
+def confirmed(record: Record, summary: str | None, now: datetime) -> Record:
+    """An end that was only concluded, said by somebody: it is no longer provisional."""
+    return _with_ending(record, summary, now)
+
+
 def rejudged(record: Record, phase: str, now: datetime) -> Record:
     """The one way out of a final phase, for a provisional end: its ending is taken away, the move appended."""
     reopened = _without(record, *_ENDING)

@@ -124,6 +124,8 @@ def heard_in(record: Record, run: Run, host_session_id: str, now: datetime) -> R
     """
     if has_ended(run) and (run["end"] != ENDED_WITH_HOST or now < read_time(run["ended_at"])):
         return record
+    if has_ended(run) and is_final(record["phase"]) and not _abandoned_it(record, run):
+        return record  # somebody said how the work ended
     record = reopened(record, run, now)
     if conversation_of(run) in (None, host_session_id):
         return record
@@ -135,6 +137,11 @@ def _unended(record: Record, run: Run, phase: str, now: datetime) -> Record:
     abandoned = _abandoned_it(record, run)
     record = with_run(record, _without(run, "ended_at", "end", "detail"))
     return rejudged(record, phase, now) if abandoned else record
+
+
+def is_concluded(record: Record) -> bool:
+    """Whether the session is final only because the conversation of its latest run ended: nobody has said so."""
+    return any(run.get("end") == ENDED_WITH_HOST and _abandoned_it(record, run) for run in record.get("runs", [])[-1:])
 
 
 def _abandoned_it(record: Record, run: Run) -> bool:

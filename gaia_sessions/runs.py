@@ -100,13 +100,14 @@ def conversation_of(run: Run) -> str | None:
 
 
 def run_of_agent(record: Record, host_session_id: str, host_agent_id: str) -> Run | None:
-    """The latest run of exactly this agent, ended or not: one of this conversation first, else of another.
+    """The latest run of exactly this agent: an unended one first, and of those alike one of this conversation.
 
     A conversation's id may change while an agent works on (``/clear``); the agent's own id holds, if it is unique.
     """
     found = [run for run in reversed(record.get("runs", [])) if run.get("host_agent_id") == host_agent_id]
-    here = (run for run in found if host_session_id in (run.get("host_session_id"), conversation_of(run)))
-    return next(here, next((run for run in found if run.get("host") in HOSTS_WITH_UNIQUE_AGENTS), None))
+    here = [run for run in found if host_session_id in (run.get("host_session_id"), conversation_of(run))]
+    known = here + [run for run in found if run not in here and run.get("host") in HOSTS_WITH_UNIQUE_AGENTS]
+    return next((run for run in known if not has_ended(run)), known[0] if known else None)
 
 
 def unended_run_of_host(record: Record, host_session_id: str) -> Run | None:
@@ -128,15 +129,11 @@ def delegation_alias(host_session_id: str, tool_use_id: str) -> Alias:
     return "delegation", (host_session_id, tool_use_id)
 
 
-def agent_alias(host_session_id: str, host_agent_id: str) -> Alias:
-    """The key by which a store finds the session of this agent of a host, as long as its conversation is this one."""
+def agent_alias(host_session_id: str, host_agent_id: str, host: str | None = None) -> Alias:
+    """The key by which a store finds the session of this agent: in this conversation, or in all of its host's."""
+    if host in HOSTS_WITH_UNIQUE_AGENTS:
+        return "agent_of_host", (host, host_agent_id)
     return "agent", (host_session_id, host_agent_id)
-
-
-def agent_aliases(host: str | None, host_session_id: str, host_agent_id: str) -> list[Alias]:
-    """The keys of this agent, the exact one first: in this conversation, and where its id is unique in whichever."""
-    exact = agent_alias(host_session_id, host_agent_id)
-    return [exact, ("agent_anywhere", (host, host_agent_id))] if host in HOSTS_WITH_UNIQUE_AGENTS else [exact]
 
 
 def aliases_of(record: Record) -> list[Alias]:
@@ -148,9 +145,7 @@ def aliases_of(record: Record) -> list[Alias]:
         if "host_session_id" in run and "tool_use_id" in run:
             aliases.append(delegation_alias(run["host_session_id"], run["tool_use_id"]))
         if "host_session_id" in run and "host_agent_id" in run:
-            heard_in = dict.fromkeys((run["host_session_id"], str(conversation_of(run))))
-            agent = run["host_agent_id"]
-            aliases += [alias for where in heard_in for alias in agent_aliases(run.get("host"), where, agent)]
+            aliases.append(agent_alias(run["host_session_id"], run["host_agent_id"], run.get("host")))
     return aliases
 
 

@@ -9,7 +9,6 @@ from gaia_sessions.phases import OUTCOMES, PHASES
 from gaia_sessions.runs import (
     CLAIM_LAPSES,
     agent_alias,
-    agent_aliases,
     aliases_of,
     began_at,
     begun,
@@ -206,12 +205,11 @@ def test_an_agent_is_looked_for_in_its_own_conversation_first() -> None:
     assert found == {"h": here, "g": moved, "x": moved, "y": there, "z": there}
 
 
-def test_a_run_is_found_by_the_keys_of_the_conversation_that_took_its_agent_over() -> None:
+def test_a_unique_agent_is_found_by_its_id_whatever_its_conversation() -> None:
     keys = {"host_session_id": "h", "current_host_session_id": "g", "host_agent_id": "a", "tool_use_id": "t"}
     assert aliases_of(record_with({**keys, "run": 1, "host": "claude-code"})) == [
         ("delegation", ("h", "t")),
-        *agent_aliases("claude-code", "h", "a"),
-        *agent_aliases("claude-code", "g", "a"),
+        agent_alias("g", "a", "claude-code"),
     ]
 
 
@@ -251,10 +249,7 @@ def test_a_record_without_runs_has_none_to_find() -> None:
 
 def test_an_alias_is_a_kind_and_its_exact_strings() -> None:
     assert delegation_alias("h", "t") == ("delegation", ("h", "t"))
-    assert agent_aliases("claude-code", "h", "a") == [
-        agent_alias("h", "a"),
-        ("agent_anywhere", ("claude-code", "a")),
-    ]
+    assert agent_alias("h", "a", "claude-code") == ("agent_of_host", ("claude-code", "a"))
     assert agent_alias("h", "a") == ("agent", ("h", "a"))
 
 

@@ -18,7 +18,7 @@ import pytest
 from gaia_sessions.errors import CorruptSession, StoreFailure
 from gaia_sessions.ids import encode_key
 from gaia_sessions.record import new_record
-from gaia_sessions.runs import agent_aliases, delegation_alias
+from gaia_sessions.runs import agent_alias, delegation_alias
 from gaia_sessions.stores import index
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore
@@ -88,7 +88,7 @@ def test_a_session_whose_runs_share_a_key_lists_its_mark_once(now: datetime) -> 
         index.ACTIVE,
         index.by_name("Explore"),
         index.by_conversation("host"),
-        *map(index.by_alias, agent_aliases("claude-code", "host", "child")),
+        index.by_alias(agent_alias("host", "child", "claude-code")),
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gaia_sessions import events
 from gaia_sessions.runs import conversation_of
-from gaia_sessions.shape import ENDED_WITH_HOST
+from gaia_sessions.shape import DENIED, ENDED_WITH_HOST
 
 from .hosts import module_of
 
@@ -143,7 +143,8 @@ def _may_be_resumed(record: Record, asked: Answering) -> bool:
     from gaia_sessions.policy import decide
     from gaia_sessions.processes import host_outlives_conversation, runs_gone
 
-    if any(host_outlives_conversation(run) for run in record.get("runs", [])[-1:]):
+    begun = [run for run in record.get("runs", ()) if run.get("end") != DENIED]
+    if any(host_outlives_conversation(run) for run in begun[-1:]):
         return False
     decision = decide(record["agent_id"], record, asked.now, asked.config.limits, gone=runs_gone(record))
     return decision["should_resume"]

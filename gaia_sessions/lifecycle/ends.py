@@ -25,7 +25,16 @@ from gaia_sessions.shape import FAILED as RUN_FAILED
 from gaia_sessions.stores.journal import EVENTS
 
 from .done import KEYS_DISAGREE, KNOWN, Done
-from .joins import change_joined, entry_of, find_run, is_of_agent, is_of_dropped_run, not_joined
+from .joins import (
+    change_joined,
+    change_run,
+    entry_of,
+    find_run,
+    find_stretch,
+    is_of_agent,
+    is_of_dropped_run,
+    not_joined,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,6 +78,9 @@ def notify(store: Store, event: Event, now: datetime, timeout: float) -> Done:
     by_delegation, by_agent = _without(event, "host_agent_id"), _without(event, "tool_use_id")
     found = find_run(store, by_delegation)
     if isinstance(found, Done):
+        stretch = find_stretch(store, event)
+        if stretch:
+            return change_run(store, event, stretch, timeout, _News(event, now).notified, _standing)
         if _is_of_dropped_run(store, event, by_agent):
             return Done(KNOWN)
         return change_joined(store, by_agent, timeout, _News(event, now).notified, _standing)

@@ -21,6 +21,7 @@ from .done import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, Done
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     from gaia_sessions.events import Event
     from gaia_sessions.shape import Record, Run
@@ -48,8 +49,13 @@ def change_joined(store: Store, event: Event, timeout: float, rule: Rule, word: 
     ``not_joined``, ``no_key`` and ``keys_disagree`` if there is no such run. Raises ``LockTimeout``.
     """
     found = find_run(store, event)
-    if isinstance(found, Done):
-        return found
+    return found if isinstance(found, Done) else change_run(store, event, found, timeout, rule, word)
+
+
+def change_run(
+    store: Store, event: Event, found: tuple[str, int], timeout: float, rule: Rule, word: Callable[[Record], str]
+) -> Done:
+    """The same for the run that was ``found``: its session, and its number."""
     agent_id, number = found
     change = _Change(event, number, rule)
     record = store.change(agent_id, change.apply, timeout=timeout, entry=entry_of(event, number))
@@ -83,21 +89,33 @@ class _Change:
         at_home = runs.conversation_of(run) == self.event["host_session_id"]
         if at_home or "host_agent_id" not in self.event or self.event["kind"] == START:
             return record, run
-        record = heard_in(record, run, self.event["host_session_id"], read_time(self.event["at"]))
-        return record, runs.run_now(record, run)
+        return heard(record, run, self.event["host_session_id"], read_time(self.event["at"]))
+
+
+def heard(record: Record, run: Run, host_session_id: str, now: datetime) -> tuple[Record, Run]:
+    """The record and the run with the agent alive in that conversation; without a process that is seen to be gone.
+
+    After "Move to background" another process goes on with the agent, and its start there may be told later.
+    """
+    moved = heard_in(record, run, host_session_id, now)
+    found = runs.run_now(moved, run)
+    if moved is record or "host_process" not in found:
+        return moved, found
+    from gaia_sessions.processes import is_gone  # few agents outlive their conversation
+
+    if not is_gone(found["host_process"]):
+        return moved, found
+    found = {key: value for key, value in found.items() if key != "host_process"}  # type: ignore[assignment]
+    return runs.with_run(moved, found), found
 
 
 def find_run(store: Store, event: Event) -> tuple[str, int] | Done:
-    """The session and the number of its run, or why there is none.
-
-    What a key leads to in this conversation comes before an agent that is known from another one.
-    """
+    """The session and the number of its run, or why there is none."""
     found = list(dict.fromkeys(_by_each_key(store, event)))
     if not found:
         return not_joined(event)
-    found = [lead for lead in found if lead[-1]] or found
-    alike = len(found) == 1 or all(of_agent for _, _, of_agent, *_ in found)
-    if not alike or any(contradicts for *_, contradicts, _ in found):
+    alike = len(found) == 1 or all(of_agent for _, _, of_agent, _ in found)
+    if not alike or any(contradicts for *_, contradicts in found):
         return Done(KEYS_DISAGREE)
     agent_id, number, *_ = found[0]
     return agent_id, number
@@ -109,9 +127,21 @@ def not_joined(event: Event) -> Done:
 
 
 def find_agent(store: Store, host: str | None, host_session_id: str, host_agent_id: str) -> str | None:
-    """The id of the session that this agent is known by: a hint, the record decides."""
-    found = (store.find(alias) for alias in runs.agent_aliases(host, host_session_id, host_agent_id))
-    return next((agent_id for agent_id in found if agent_id is not None), None)
+    """The id of the newest session of this agent, since one that is woken after its end begins another."""
+    return store.find(runs.agent_alias(host_session_id, host_agent_id, host))
+
+
+def find_stretch(store: Store, event: Event) -> tuple[str, int] | None:
+    """The run of exactly this agent for exactly this delegation, in whichever conversation it was delegated."""
+    if "host_agent_id" not in event or "tool_use_id" not in event:
+        return None
+    agent_id = find_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
+    record = readable(store, agent_id) if agent_id else None
+    if not agent_id or not record:
+        return None
+    keys = {"host_agent_id": event["host_agent_id"], "tool_use_id": event["tool_use_id"]}
+    found = [run["run"] for run in record.get("runs", ()) if keys.items() <= run.items()]
+    return (agent_id, found[-1]) if found else None
 
 
 def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> Record:
@@ -152,8 +182,8 @@ def entry_of(event: Event, number: int) -> Telling:
     return written  # type: ignore[return-value]  # all of it is JSON
 
 
-def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, bool, bool]]:
-    """What each key leads to; whether that run is known to be of this very agent, whether of no such, and whether here.
+def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, bool]]:
+    """The session and run that each key leads to, whether it is known to be this agent's, and whether another's.
 
     A message wakes an agent for a new session while its delegation still leads to the first one: that
     is no contradiction, since both are of the same agent, and the agent's own id comes first.
@@ -162,8 +192,7 @@ def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, b
         run = _run_in(store, record, event)
         if run and is_of_host(run, event):
             of_agent = "host_agent_id" in event and run.get("host_agent_id") == event["host_agent_id"]
-            here = event["host_session_id"] in (run.get("host_session_id"), runs.conversation_of(run))
-            yield agent_id, run["run"], of_agent, not of_agent and _contradicts(run, event), here
+            yield agent_id, run["run"], of_agent, not of_agent and _contradicts(run, event)
 
 
 def _run_in(store: Store, record: Record, event: Event) -> Run | None:

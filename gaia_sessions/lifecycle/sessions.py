@@ -10,7 +10,7 @@ from gaia_sessions.checks import count_from, flag, text
 from gaia_sessions.clock import write_time
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.ids import check_agent_id, new_agent_id
-from gaia_sessions.phases import APPROVAL, check_outcome, check_phase, is_final
+from gaia_sessions.phases import ABANDONED, APPROVAL, check_outcome, check_phase, is_final
 from gaia_sessions.record import new_record
 from gaia_sessions.retention import SPARE
 from gaia_sessions.runs import reported
@@ -165,7 +165,17 @@ def _ending(outcome: str, summary: str | None, error: str | None, now: datetime)
     check_outcome(outcome)
     asked = Update(outcome, error=error)
     told = _checked_text(summary, "summary")
-    return lambda record: record if record["phase"] == outcome else _finalized(record, asked, told, now)
+
+    def rule(record: Record) -> Record:
+        if record["phase"] != outcome:
+            return _finalized(record, asked, told, now)
+        if outcome != ABANDONED or "runs" not in record:
+            return record
+        from gaia_sessions.endings import is_concluded  # only for what a host may have abandoned
+
+        return changes.confirmed(record, told, now) if is_concluded(record) else record
+
+    return rule
 
 
 def _spare_for(*texts: str | None) -> int:

@@ -8,13 +8,12 @@ agent that no session knows, is let go.
 from __future__ import annotations
 
 from gaia_sessions import events, tool_use
-from gaia_sessions.endings import heard_in
 from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound, TooLarge
 from gaia_sessions.retention import SPARE
-from gaia_sessions.runs import run_now, run_of_agent
+from gaia_sessions.runs import run_of_agent
 
 from .done import KNOWN, NO_KEY, Done
-from .joins import find_agent, is_of_host
+from .joins import find_agent, heard, is_of_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,8 +58,9 @@ class _Change:
         run = run_of_agent(record, self.event["host_session_id"], self.event["host_agent_id"])
         if run is None or not is_of_host(run, self.event):
             return record
-        heard = heard_in(record, run, self.event["host_session_id"], self.now)
-        changed = _RULES[self.event["kind"]](heard, run_now(heard, run), self.event, self.now)
+        changed = _RULES[self.event["kind"]](
+            *heard(record, run, self.event["host_session_id"], self.now), self.event, self.now
+        )
         self.word = KNOWN if changed is record else _INFERRED if changed["phase"] != record["phase"] else "noted"
         return changed
 

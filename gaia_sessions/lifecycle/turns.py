@@ -7,7 +7,7 @@ itself: one that cannot be written now keeps no other from it.
 from __future__ import annotations
 
 from gaia_sessions import events, runs
-from gaia_sessions.endings import ended, heard_in, settled
+from gaia_sessions.endings import ended, settled
 from gaia_sessions.errors import (
     CorruptSession,
     DurabilityUnknown,
@@ -21,7 +21,7 @@ from gaia_sessions.record import has_newer_schema
 from gaia_sessions.shape import DENIED, ENDED_WITH_HOST
 
 from .done import BUSY, KNOWN, Done
-from .joins import entry_of, find_agent, is_of_host, readable
+from .joins import entry_of, find_agent, heard, is_of_host, readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def main_stop(store: Store, event: Event, now: datetime, timeout: float) -> Done
 
     def rule(record: Record, run: Run) -> Record:
         if run.get("host_agent_id") in (alive or ()):
-            return heard_in(record, run, event["host_session_id"], now)
+            return _at_work_beside(*heard(record, run, event["host_session_id"], now))
         if run.get("background") or goes_on(run):
             return record
         if runs.has_begun(run):
@@ -63,6 +63,13 @@ def main_stop(store: Store, event: Event, now: datetime, timeout: float) -> Done
 
     concerned = dict.fromkeys([*_of_conversation(store, event, now), *_named(store, event)])
     return _each_run(store, event, timeout, rule, concerned)
+
+
+def _at_work_beside(record: Record, run: Run) -> Record:
+    """An agent that is alive when the main agent's turn ends works in the background, however it was started."""
+    if runs.has_ended(run) or run.get("background"):
+        return record
+    return runs.with_run(record, {**run, "background": True})
 
 
 def _has_unknown(store: Store, event: Event) -> bool:

@@ -202,18 +202,78 @@ def test_an_agent_that_was_at_rest_and_is_written_to_in_the_next_conversation_be
     assert latest(host.record()) == ("executing", 2, None, "a1", NEXT, None)
 
 
-def test_two_agents_that_have_one_id_in_two_conversations_are_told_apart(host: Host) -> None:
-    first = host.work("toolu_1", "a1")
-    host.hear(in_next(host.delegation("toolu_2")))
-    host.hear(in_next(host.returning("toolu_2", "a1", status="async_launched", isAsync=True)))
-    [second] = set(host.records()) - {first}
-
+def test_an_agent_that_was_woken_in_the_next_conversation_is_the_same_in_the_first(host: Host) -> None:
+    host.work("toolu_1", "a1")
     host.hear(host.ending(message=ASKS))
-    host.hear(in_next(host.ending()))
+    leave(host)
+    host.hear(in_next(host.messaging("a1")))
+    host.hear(in_next(host.starting("a1")))
+    host.hear(in_next(host.pausing("a1")))
 
-    records = host.records()
-    assert latest(records[first])[:3] == ("approval", 1, "stopped")
-    assert latest(records[second])[:3] == ("completed", 1, "stopped")
+    host.hear(in_next(host.news("SessionEnd", reason="resume")))
+    host.hear(host.news("SessionStart", source="resume"))
+    host.hear(host.pausing("a1"))
+    assert latest(host.record()) == ("executing", 2, None, "a1", NEXT, host.SESSION)
+    host.hear(host.ending(message=ASKS))
+
+    record = host.record()
+    assert (record["phase"], [run["end"] for run in record["runs"]]) == ("approval", ["stopped", "stopped"])
+
+
+def test_an_agent_that_was_woken_outlives_its_conversation_as_any_other(host: Host) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.launching())
+    host.hear(host.ending(message=ASKS))
+    host.hear(host.messaging("a1"))
+    host.hear(host.starting("a1"))
+    host.hear(host.pausing("a1"))
+
+    assert leave(host) is None
+
+    assert latest(host.record())[:3] == ("executing", 2, None)
+
+
+def test_a_late_notification_is_about_the_stretch_it_names_in_whichever_conversation_it_comes(host: Host) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.launching())
+    host.hear(host.ending(message=ASKS))
+    leave(host)
+    host.hear(in_next(host.messaging("a1")))
+    host.hear(in_next(host.starting("a1")))
+    before = host.record()
+
+    host.hear(in_next(host.notifying("completed")))
+
+    assert host.record() == before
+
+
+def test_what_a_person_said_of_an_end_is_not_taken_back(host: Host) -> None:
+    agent_id = host.work("toolu_1", "a1")
+    gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
+    host.hear(host.news("SessionEnd", reason="other"))
+    gaia_sessions.finalize_session(agent_id, "abandoned", "by hand", root=str(host.root))
+    before = host.record()
+    assert (before["phase"], before["summary"]) == ("abandoned", "by hand")
+
+    host.hear(in_next(host.pausing("a1")))
+
+    assert host.record() == before
+
+
+def test_an_agent_that_is_heard_of_in_a_fork_before_its_start_is_not_lost_with_the_process_before(host: Host) -> None:
+    with host.client():
+        agent_id = host.work("toolu_1", "a1")
+        host.hear(host.launching())
+        host.hear(host.starting("a1"))
+        host.hear(host.news("SessionEnd", reason="prompt_input_exit"))
+    with host.client() as daemon:
+        host.hear(in_next(host.pausing("a1")))
+        assert not gaia_sessions.should_resume(agent_id, root=str(host.root))
+
+        host.hear(in_next(host.starting("a1")))
+
+    assert latest(host.record()) == ("investigating", 1, None, "a1", host.SESSION, NEXT)
+    assert host.record()["runs"][0]["host_process"]["pid"] == daemon.pid
 
 
 def test_what_ended_with_its_conversation_is_not_offered_while_its_host_is_there(host: Host) -> None:

@@ -121,6 +121,7 @@ ODD = [
 
 @pytest.mark.parametrize("at", ODD, ids=str)
 def test_a_line_of_the_log_that_says_no_time_is_passed_over(setup: Setup, at: object) -> None:
+    Path(setup.root).parent.mkdir(exist_ok=True)
     log.write(setup.root, "hook", {"at": at, "event": "SessionEnd"})
     hear(setup, EARLIER)
     log.write(setup.root, "hook", {"at": at, "event": "Stop"})
@@ -130,6 +131,7 @@ def test_a_line_of_the_log_that_says_no_time_is_passed_over(setup: Setup, at: ob
 
 
 def test_times_in_another_form_are_ordered_as_the_times_they_are(setup: Setup) -> None:
+    Path(setup.root).parent.mkdir(exist_ok=True)
     for at in ("2026-01-08T23:00:00+12:00", "2026-01-08T12:00:00Z"):
         log.write(setup.root, "hook", {"at": at, "event": "Stop"})
 
