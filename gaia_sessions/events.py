@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         running: the host's agents that are alive. source: what a conversation begins with, in the host's
         word. transcript_path: the agent's own. call: the host's key for the very use of a tool that is told
         of; tool_name: which tool an agent uses; writes: it edited something, or ran a command that does not
-        only read. assumed: nobody said how the work ended, and ``outcome`` is what that counts as.
+        only read. outcome_assumed: nobody said how the work ended, and ``outcome`` is what that counts as.
         """
 
         kind: str
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         running: list[str]
         source: str
         outcome: str
-        assumed: bool
+        outcome_assumed: bool
         summary: str
         error: str
         tool_name: str
@@ -137,7 +137,7 @@ check_event = members(
     {"kind": one_of(KINDS), "at": time},
     dict.fromkeys(_texts, text)
     | dict.fromkeys(("background", "spoke", "again", "launch", "interrupted", "writes"), flag)
-    | dict.fromkeys(("worked", "unkeyed", "recurring", "unannounced", "assumed"), flag)
+    | dict.fromkeys(("worked", "unkeyed", "recurring", "unannounced", "outcome_assumed"), flag)
     | dict.fromkeys(("resume", "mentioned", "running"), each(text))
     | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_process},
 )

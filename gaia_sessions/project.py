@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
     from .errors import OwnedByAnother
 
+    PassedOver = tuple[str, str, int]
+    """A project that does not count: its folder, the path that is somebody else's, and whose that is."""
+
     PassOver = Callable[[str, str, int], None]
-    """Told of a project that does not count: its folder, the path that is somebody else's, and whose that is."""
+    """Told of each ``PassedOver``."""
 
 SESSIONS = os.path.join(".claude", "session")
 
@@ -165,8 +168,9 @@ def _project_above(cwd: str, stop: str, on_passed_over: PassOver) -> str:
 
 
 def _pass_over(project: str, owners: Mapping[str, int], on_passed_over: PassOver) -> None:
-    strange = ((path, uid) for path, uid in owners.items() if uid != os.geteuid())
-    on_passed_over(project, *next(strange))
+    strange = next(((path, uid) for path, uid in owners.items() if uid != os.geteuid()), None)
+    if strange is not None:  # a project that was removed between two looks at it is nobody's
+        on_passed_over(project, *strange)
 
 
 def _owners(*paths: str) -> dict[str, int]:

@@ -50,7 +50,7 @@ STOP: dict[str, Any] = {
     "unkeyed": True,
     "recurring": True,
     "unannounced": True,
-    "assumed": True,
+    "outcome_assumed": True,
 }
 
 TEXTS = [
@@ -78,7 +78,7 @@ TEXTS = [
 
 FLAGS = [
     *("background", "spoke", "again", "launch", "interrupted", "writes"),
-    *("worked", "unkeyed", "recurring", "unannounced", "assumed"),
+    *("worked", "unkeyed", "recurring", "unannounced", "outcome_assumed"),
 ]
 LISTS = ["resume", "mentioned", "running"]
 KINDS_IN_WORDS = (

@@ -268,7 +268,7 @@ KEYS_OF_HOST = {
     "interrupted": st.booleans(),
     "running": st.lists(st.sampled_from(["a1", "a2"]), max_size=2),
     "outcome": st.sampled_from(OUTCOMES),
-    "assumed": st.booleans(),
+    "outcome_assumed": st.booleans(),
     "summary": st.just("s"),
     "error": st.sampled_from(["", "boom"]),
     "tool_name": st.sampled_from(["Bash", "Read"]),

@@ -143,6 +143,25 @@ def test_the_search_goes_upwards(home: Path, there: list[str], cwd: str, project
     assert found(home / cwd, home) == root_of(home / project)
 
 
+def test_a_folder_that_is_removed_during_the_search_is_nothing_to_pass_over(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = folders(home / "a", ".git", "b/c/.claude", "b/c/sub")
+    going, looked, lstat = project / "b" / "c", [], os.lstat
+
+    def lstat_and_remove(path: str) -> os.stat_result:
+        seen = lstat(path)
+        if str(path) == str(going / ".claude"):
+            looked.append(path)
+            going.rename(home / "gone")
+        return seen
+
+    monkeypatch.setattr(os, "lstat", lstat_and_remove)
+
+    assert found(going / "sub", home) == root_of(project)
+    assert looked == [str(going / ".claude")]
+
+
 def test_a_pipe_in_the_place_of_a_git_file_makes_nobody_wait(home: Path) -> None:
     project = folders(home / "p", "sub")
     os.mkfifo(project / ".git")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gaia_sessions.api import Sessions
+    from gaia_sessions.project import PassedOver
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -42,16 +43,21 @@ class Call:
 
     def folder(self) -> str:
         """The root of the sessions it is about; says which project was passed over on the way to it."""
-        from gaia_sessions.project import find_root, working_directory
-
-        passed_over: list[tuple[str, str, int]] = []
-        root = find_root(self.root, os.environ, working_directory(), lambda *told: passed_over.append(told))
+        root, passed_over = self.search()
         if passed_over:
             from gaia_sessions import owners
 
             message, wanted, command = owners.passed_over(*passed_over[0], root)
             output.notice("passed_over", message, f"{wanted}: {command}", as_json=self.as_json)
         return root
+
+    def search(self) -> tuple[str, list[PassedOver]]:
+        """The root of the sessions it is about, and the projects of others that were passed over on the way to it."""
+        from gaia_sessions.project import find_root, working_directory
+
+        passed_over: list[PassedOver] = []
+        root = find_root(self.root, os.environ, working_directory(), lambda *told: passed_over.append(told))
+        return root, passed_over
 
     def sessions(self) -> Sessions:
         """The sessions it is about."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.lifecycle.reconciling import Verdict
+    from gaia_sessions.project import PassedOver
     from gaia_sessions.shape import Record
     from gaia_sessions.strictjson import Json
 
@@ -61,7 +62,7 @@ class Case:
         environ: Mapping[str, str],
         now: datetime,
         tried: frozenset[str] = frozenset(),
-        passed_over: Sequence[tuple[str, str, int]] = (),
+        passed_over: Sequence[PassedOver] = (),
     ) -> None:
         self.root = root
         self.environ = environ

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gaia_sessions.errors import BadSetting, OwnedByAnother
+    from gaia_sessions.project import PassedOver
 
     from .findings import Finding
 
     Check = Callable[[Case], Finding]
     Mend = Callable[[Case], str]
-    PassedOver = Sequence[tuple[str, str, int]]
 
 
 class Mended(TypedDict):
@@ -76,12 +76,12 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def examine(root: str, environ: Mapping[str, str], passed_over: PassedOver = ()) -> Examined:
+def examine(root: str, environ: Mapping[str, str], passed_over: Sequence[PassedOver] = ()) -> Examined:
     """What every check finds of the sessions at ``root``. Takes no lock and writes nothing."""
     return _told(root, _findings(Case(root, environ, utc_now(), passed_over=passed_over)), [])
 
 
-def treat(root: str, environ: Mapping[str, str], passed_over: PassedOver = ()) -> Examined:
+def treat(root: str, environ: Mapping[str, str], passed_over: Sequence[PassedOver] = ()) -> Examined:
     """The same after what is safe to mend was mended; ``fixed`` says what was done."""
     case = Case(root, environ, utc_now(), passed_over=passed_over)
     ailing_now = [finding["name"] for finding in _findings(case) if finding["fixable"]]

@@ -89,7 +89,7 @@ def subagent_stop(asked: Asked, desk: Desk) -> Answer:
         done = news.take_in(desk.store, event, desk.now, desk.config, desk.timeout).word
     except SessionNotFound as missing:
         return {"finalized": False, "agent_id": agent_id, "outcome": None, "reason": missing.code}
-    holds = done == "finalized" or "assumed" not in event  # an assumed one may still be set aside
+    holds = done == "finalized" or "outcome_assumed" not in event  # an assumed one may still be set aside
     return {
         "finalized": done == "finalized",
         "agent_id": agent_id,
@@ -168,7 +168,7 @@ def _create(desk: Desk, agent_name: str | None, metadata: Json, agent_id: str | 
 def _ending(agent_id: str, told: Asked, now: datetime) -> Event:
     event: Event = {"kind": "finalize", "at": write_time(now), "agent_id": agent_id, "outcome": _outcome(told)}
     if told.get("outcome") is None and event["outcome"] == COMPLETED:
-        event["assumed"] = True
+        event["outcome_assumed"] = True
     for key in _ENDING_TEXTS:
         value = _optional_text(told, key)
         if value is not None:

@@ -222,7 +222,7 @@ def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> Done
 
     from . import sessions
 
-    finalize = sessions.finalize_unless_waiting if event.get("assumed") else sessions.finalize
+    finalize = sessions.finalize_unless_waiting if event.get("outcome_assumed") else sessions.finalize
 
     def finalized(longest: int | None) -> Done:
         told = (event.get("summary"), event.get("error"))

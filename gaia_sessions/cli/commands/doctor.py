@@ -31,11 +31,10 @@ def command(call: Call, *, fix: bool) -> int:
 
 def _examined(call: Call, *, fix: bool) -> Examined:
     from gaia_sessions.doctor import examination
-    from gaia_sessions.project import check_ours, find_root, working_directory
+    from gaia_sessions.project import check_ours
 
-    passed_over: list[tuple[str, str, int]] = []
     try:
-        root = find_root(call.root, os.environ, working_directory(), lambda *told: passed_over.append(told))
+        root, passed_over = call.search()
         check_ours(root)
     except OwnedByAnother as theirs:
         return examination.refused(root, theirs)
