@@ -26,9 +26,9 @@ says in ``hint`` what to do next. Longer than a room should be, because the tree
     │   ├── InvalidId
     │   ├── SettingsUnreadable
     │   └── TooLarge
-    ├── StoreFailure            8   the system refused; the old state stands
+    ├── StoreFailure            8   the system refused the operation; nothing was changed
     │   ├── LockUnsupported
-    │   └── OwnedByAnother          the sessions are another user's
+    │   └── OwnedByAnother          the sessions belong to another user
     └── DurabilityUnknown       9   applied, but the disk did not confirm it
 """
 
@@ -218,7 +218,7 @@ class HooksElsewhere(Conflict):
         self.path = path
         self.scope = scope
         super().__init__(
-            f"{path}: has the hooks of {host} already",
+            f"{path} already has the hooks for {host}",
             f"update them there with --{scope}, or take them out first: gaia-sessions hooks uninstall --{scope}",
         )
 

@@ -30,7 +30,11 @@ def passed_over(project: str, path: str, uid: int, root: str) -> tuple[str, str,
     )
     if me:
         return message, "to keep them there without this notice", use_root(root)
-    return message, f"to use those of {user_name(uid)}", use_root(os.path.join(project, ".claude", "session"))
+    return (
+        message,
+        f"as root you may use {user_name(uid)}'s sessions instead",
+        use_root(os.path.join(project, ".claude", "session")),
+    )
 
 
 def use_root(root: str) -> str:

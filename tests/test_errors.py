@@ -153,7 +153,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         HooksElsewhere("claude-code", "/p/.claude/settings.json", "project"),
         "hooks_elsewhere",
         4,
-        "/p/.claude/settings.json: has the hooks of claude-code already",
+        "/p/.claude/settings.json already has the hooks for claude-code",
         "update them there with --project, or take them out first: gaia-sessions hooks uninstall --project",
         {"host": "claude-code", "path": "/p/.claude/settings.json", "scope": "project"},
     ),

@@ -75,7 +75,7 @@ def further_up(agent_id: str) -> str | None:
 
     roots = roots_from(working_directory(), os.environ) if is_agent_id(agent_id) else ()
     found = next((root for root in roots if os.path.isfile(os.path.join(root, agent_id, "state.json"))), None)
-    return f"it is in another store: --root {shlex.quote(found)}" if found else None
+    return f"it is in another store; add --root {shlex.quote(found)}" if found else None
 
 
 def declare(*examples: str) -> Callable[[Callable[..., int | None]], click.Command]:

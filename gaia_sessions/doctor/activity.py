@@ -50,7 +50,7 @@ def locks(case: Case) -> Finding:
     if not stopped:
         return fine("locks", f"held: {told}" if held else "none held")
     mend = shell("kill", "-CONT", *map(str, stopped)) if all(map(_may_signal, stopped)) else None
-    return ailing("locks", f"held by what stands still: {told}", mend)
+    return ailing("locks", f"held by a stopped process: {told}", mend)
 
 
 def _held(case: Case) -> dict[str, int]:

@@ -85,7 +85,7 @@ def hints(case: Case) -> Finding:
         return fine("hints", "none yet")
     with root:
         if _is_in(os.path.join(case.root, index.FOLDER), {entry.path for entry in case.strange}):
-            return fine("hints", "not looked at, for the reason that owner gives")
+            return fine("hints", "not checked: see the finding `owner`")
         if case.records.total and not index.is_complete(root):
             told = "not vouched for since the system started: every look-up reads all sessions"
             return ailing("hints", told, case.command("doctor", "--fix"), fixable=True)

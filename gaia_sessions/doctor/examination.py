@@ -117,7 +117,7 @@ def _checked(name: str, check: Check, case: Case) -> Finding:
         return found if found["ok"] or name not in OF_THE_WHOLE_ROOT or case.is_ours else _left_alone(found)
     except Exception as error:  # noqa: BLE001  # whatever is wrong here, the other checks may say why
         if _is_refusal(error) and case.strange:
-            return fine(name, f"not looked at, for the reason that owner gives: {error}")
+            return fine(name, f"not checked: see the finding `owner` ({error})")
         return ailing(name, f"could not be checked: {type(error).__name__}: {error}", None)
 
 

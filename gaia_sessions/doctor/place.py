@@ -52,7 +52,7 @@ def _unusable(case: Case) -> Finding:
     """By its mode, which its owner may change; else by whatever the system has against it, a read-only disk say."""
     found = os.stat(case.root)
     if found.st_uid == os.geteuid() and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
-        told = f"{case.root}: its mode keeps its owner out ({stat.S_IMODE(found.st_mode):o})"
+        told = f"{case.root}: its mode ({stat.S_IMODE(found.st_mode):03o}) denies its owner access"
         return ailing("root", told, shell("chmod", "u+rwx", os.path.realpath(case.root)), fixable=True)
     return ailing("root", f"{case.root}: may not be read and written to; {_MOVE}", None)
 
@@ -82,9 +82,11 @@ def owner(case: Case) -> Finding:
     paths = [entry.path for entry in case.strange]
     told = f"{_entries(len(paths))} not of {user_name(case.entries[0].owner)}: {some(paths)}"
     if any(entry.owner for entry in case.strange):
-        return ailing("owner", f"{told}; they belong to {_names(case.strange)}: look at them first", None)
+        keep = f"they belong to {_names(case.strange)}: decide whether to keep them"
+        return ailing("owner", f"{told}; {keep}; doctor does not change another user's files", None)
     if os.geteuid():
-        return ailing("owner", f"{told}; they belong to root: doctor tells root how to give them back", None)
+        command = f"sudo {case.command('doctor')}"
+        return ailing("owner", f"{told}; they belong to root; run `{command}` for the command", None)
     return ailing("owner", told, shell("chown", "-h", _like(case.root), "--", *paths))
 
 

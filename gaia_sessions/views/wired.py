@@ -37,7 +37,7 @@ _REMARKS = {
         "Start the client in {start_in} to have this file read; for one that is started here, install with --here."
     ),
     remarks.NOT_IGNORED: "Git does not ignore this file: add the line {line} to {file}",
-    remarks.TRACKED: "Git tracks this file: whatever stands there is shared with the next commit.",
+    remarks.TRACKED: "Git tracks this file: the next commit will include your entries.",
     remarks.MIXED_ENTRY: "An entry that starts our hook and does more than that was left alone: see hooks status.",
     remarks.ENTRIES_BACK: "What was wired by hand before stands there again; uninstall again to take that out.",
     remarks.RULE_STAYS: (

@@ -120,7 +120,7 @@ def of_sight(installed: list[Installed], places: Places, *, plugin: bool) -> Ite
         if not there or everywhere or not is_out_of_sight(places, host):
             continue
         if not with_ours(Places(places.root, places.variables, places.here), host):
-            told = f"{host.name} is not sure to read it when it is started in {places.here}; start it in"
+            told = f"a {host.name} started in {places.here} may not read this file; start it in"
             yield _warned(NOT_READ_HERE, f"{told} {places.project}, or install with --here", there[0]["file"])
 
 

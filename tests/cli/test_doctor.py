@@ -306,7 +306,9 @@ def test_a_held_lock_is_named_with_its_holder(gaia: Gaia, found: Gaia, holder: s
     assert finding["found"] == f"held: a.lock by process {holder.pid} ({program})"
     holder.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, holder.pid, os.WSTOPPED | os.WNOWAIT)
-    assert found()["locks"]["mend"] == f"kill -CONT {holder.pid}"
+    stopped = found()["locks"]
+    assert stopped["found"] == f"held by a stopped process: a.lock by process {holder.pid} ({program})"
+    assert stopped["mend"] == f"kill -CONT {holder.pid}"
     shell(found()["locks"]["mend"])
     assert found() == {}
 

@@ -471,7 +471,7 @@ def test_entries_in_the_shared_file_are_updated_there_and_not_doubled(
     assert b"--track-tools" in shared.read_bytes()
     assert not settings.exists()
     ended = gaia("hooks", "install", "--local", "--json")
-    assert (ended.code, ended.error["message"]) == (4, f"{shared}: has the hooks of claude-code already")
+    assert (ended.code, ended.error["message"]) == (4, f"{shared} already has the hooks for claude-code")
     assert "hooks uninstall --project" in ended.error["hint"]
     assert not settings.exists()
     assert gaia("hooks", "uninstall", "--json").json["changed"] == [str(shared)]

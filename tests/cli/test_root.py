@@ -86,7 +86,7 @@ def test_an_id_in_a_store_further_up_is_answered_with_the_root_to_use(
     missing = gaia(words[0], "a", *words[1:])
     found = gaia(words[0], "a", *words[1:], "--root", above)
 
-    hint = f"it is in another store: --root {above}"
+    hint = f"it is in another store; add --root {above}"
     assert missing.all == (3, "", f"Error: no session 'a'\nHint: {hint}\n")
     assert gaia(words[0], "a", *words[1:], "--json").error["hint"] == hint
     assert found.code == 0
@@ -103,7 +103,7 @@ def test_whether_to_resume_what_is_in_a_store_further_up_is_answered_with_the_ro
 
     assert (ended.code, ended.err) == (3, b"")
     decision = json.loads(ended.out)
-    assert (decision["reason"], decision["advice"]) == ("not_found", f"it is in another store: --root {above}")
+    assert (decision["reason"], decision["advice"]) == ("not_found", f"it is in another store; add --root {above}")
     assert gaia("should-resume", "b").out.endswith(b"start new work: there is nothing to resume\n")
 
 

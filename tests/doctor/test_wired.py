@@ -234,7 +234,7 @@ def test_settings_that_a_client_started_here_would_not_read_are_a_finding(
     monkeypatch.chdir(deep)
     finding = look(project)
     assert not finding["ok"]
-    assert f"is not sure to read it when it is started in {deep}; start it in {project}" in finding["found"]
+    assert f"a claude-code started in {deep} may not read this file; start it in {project}" in finding["found"]
     assert finding["mend"] == "gaia-sessions hooks install --here --host claude-code --local"
     assert look(project, CLAUDE_PROJECT_DIR=str(project))["ok"], "the client was started there"
     shell(finding["mend"] or "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,7 @@ def test_a_project_that_was_passed_over_is_one_finding_with_the_command_that_set
 
 @pytest.mark.parametrize("name", ["agent-1", "agent-1/state.json", ".locks", ".index", ".inbox", ".index/active"])
 def test_what_root_left_in_a_store_is_one_finding_whose_command_only_root_is_told(
-    project: Path, alice: User, root_user: User, name: str
+    world: Path, project: Path, alice: User, root_user: User, name: str
 ) -> None:
     path = project / ".claude" / "session" / name
     if name == ".inbox":
@@ -82,7 +83,11 @@ def test_what_root_left_in_a_store_is_one_finding_whose_command_only_root_is_tol
 
     assert list(told) == list(told_root) == ["owner"]
     assert told["owner"]["mend"] is None
-    assert told["owner"]["found"].startswith(f"1 entry not of {alice.name}: {path}; they belong to root")
+    words, command, rest = told["owner"]["found"].split("`")
+    assert words == f"1 entry not of {alice.name}: {path}; they belong to root; run "
+    sudo, *typed = shlex.split(command)
+    assert (sudo, rest) == ("sudo", " for the command")
+    assert told_root["owner"]["mend"] in root_user.gaia(world, *typed[typed.index("--root") :]).out
     assert told_root["owner"]["mend"] == f"chown -h {alice.uid}:{alice.gid} -- {path}"
     run(root_user, project, told_root["owner"]["mend"])
     assert findings(alice, project) == findings(root_user, project) == {}
@@ -98,7 +103,8 @@ def test_what_another_user_has_in_a_store_is_taken_from_nobody(
         found = findings(user, project)
         assert list(found) == ["owner"]
         assert (found["owner"]["mend"], found["owner"]["fixable"]) == (None, False)
-        assert f"they belong to {bob.name}" in found["owner"]["found"]
+        what = f"they belong to {bob.name}: decide whether to keep them"
+        assert f"; {what}; doctor does not change another user's files" in found["owner"]["found"]
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o500, 0o300])
@@ -112,6 +118,7 @@ def test_a_root_whose_mode_keeps_its_owner_out_is_one_finding(
     found = findings(alice, project)
 
     assert list(found) == ["root"]
+    assert found["root"]["found"] == f"{root}: its mode ({mode:03o}) denies its owner access"
     if by_hand:
         run(alice, project, found["root"]["mend"])
     else:

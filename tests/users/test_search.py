@@ -184,7 +184,8 @@ def test_root_passes_over_the_project_of_a_user_and_is_told_how_to_use_it(
     said = (
         f"Note: the project {project} was passed over: {project} belongs to {alice.name}, and you are root;"
         f" the sessions are in {below}/.claude/session\n"
-        f"Hint: to use those of {alice.name}: export GAIA_SESSIONS_ROOT={project}/.claude/session\n"
+        f"Hint: as root you may use {alice.name}'s sessions instead:"
+        f" export GAIA_SESSIONS_ROOT={project}/.claude/session\n"
     )
     assert ended == (0, "No sessions found\n", said)
     assert named == (0, "No sessions found\n", "")

@@ -61,7 +61,9 @@ def _where(function: Callable[..., Any]) -> Callable[..., Any]:
     taken: Callable[..., Any] = of_one
     for scope in reversed(SCOPES):
         taken = click.option(f"--{scope}", scope, is_flag=True, help=_WHOSE[scope])(taken)
-    told = "In this folder, instead of the project's around it: a client reads those of the folder it is started in."
+    told = (
+        "Use this folder's settings instead of the project's: a client reads the settings of the folder it starts in."
+    )
     taken = click.option("--here", is_flag=True, help=told)(taken)
     told = "Whose settings.  [default: claude-code]"
     return click.option(
