@@ -19,7 +19,7 @@ _KEYS = ("tool_use_id", "host_agent_id")
 
 
 def mentioned(store: Store, record: Record, event: Event) -> tuple[list[Record], list[str]]:
-    """Those that the delegation named whose report ``event`` tells of, and the ids among them that no session has."""
+    """Records of the sessions that the delegation reported by ``event`` named, and the named ids that do not exist."""
     records: list[Record] = []
     missing: list[str] = []
     for agent_id in filter(is_agent_id, _ids(record, event)):

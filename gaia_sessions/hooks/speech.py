@@ -23,7 +23,7 @@ LONGEST_BRIEFING = 6000
 LONGEST_NOTE = 1000
 MOST_LINES = 5
 
-_ALONE = "once, alone on its line, outside quotes and code"
+_ALONE = "in the prompt, once, on its own line, not quoted and not in a code block:"
 _LONGEST_METADATA = 1500
 _LATEST_MOVES = 10
 _FENCE = "=== gaia-sessions"
@@ -63,7 +63,7 @@ def way_back(record: Record, idle: timedelta) -> str:
     """How, and until when, the work of a paused session can be gone on with."""
     return (
         f"The sub-agent's work is paused ({record['phase']}). To go on with it, delegate to "
-        f"{one_line(record['agent_name'])} again with this line, {_ALONE}, in the prompt:\n"
+        f"{one_line(record['agent_name'])} again. Put this line {_ALONE}\n"
         f"{request(record)}\nThis is possible until {_until(record, idle)}."
     )
 
@@ -71,17 +71,17 @@ def way_back(record: Record, idle: timedelta) -> str:
 def named(records: list[Record], idle: timedelta) -> str:
     """That a delegation named these paused sessions and resumed none, and how to do that."""
     heading = (
-        "This delegation named paused work but did not resume it: new work was begun instead. To go on with the "
-        f"paused work, delegate to its type with its line, {_ALONE}, in the prompt. To resume work in the phase "
-        "approval is to approve it."
+        "This delegation named paused work but did not resume it: new work was begun instead. To resume work in the "
+        "phase approval is to approve it. To go on with paused work, delegate to the agent type named below its line. "
+        f"Put that line {_ALONE}"
     )
     return "\n".join([heading, *(f"{request(record)}\n{_standing(record, idle)}" for record in records)])
 
 
 def missing(agent_ids: list[str]) -> str:
-    """That a delegation asked for sessions that do not exist."""
-    ids = ", ".join(agent_ids)
-    return f"This delegation asked to resume {ids}, which does not exist: new work was begun instead."
+    """That a delegation named sessions that do not exist, whether it asked for them or not."""
+    what = "a session that does not exist" if len(agent_ids) == 1 else "sessions that do not exist"
+    return f"This delegation named {what}: {', '.join(agent_ids)}. It resumed nothing: new work was begun."
 
 
 def paused(records: list[Record], idle: timedelta) -> str:
@@ -90,8 +90,11 @@ def paused(records: list[Record], idle: timedelta) -> str:
         return ""
     room = MOST_LINES - 1
     shown = records if len(records) <= room else records[: room - 1]
-    lines = [f"Paused sub-agents. To go on with one, delegate to its type with its [...], {_ALONE}, in the prompt:"]
-    lines += [_paused_line(record, idle) for record in shown]
+    heading = (
+        "Paused sub-agents. To go on with one, delegate to the agent type named after its [...]. "
+        f"Put that [...] {_ALONE}"
+    )
+    lines = [heading, *(_paused_line(record, idle) for record in shown)]
     if len(shown) < len(records):
         lines.append(f"and {len(records) - len(shown)} more: gaia-sessions list --active-only")
     return "\n".join(lines)

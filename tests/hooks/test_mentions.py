@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 
 UNKNOWN = "agent-20260108-180530-00000000"
 INSTEAD = (
-    "This delegation named paused work but did not resume it: new work was begun instead. To go on with the paused "
-    "work, delegate to its type with its line, once, alone on its line, outside quotes and code, in the prompt. To "
-    "resume work in the phase approval is to approve it."
+    "This delegation named paused work but did not resume it: new work was begun instead. To resume work in the phase "
+    "approval is to approve it. To go on with paused work, delegate to the agent type named below its line. Put that "
+    "line in the prompt, once, on its own line, not quoted and not in a code block:"
 )
 PAUSED = (
-    "Paused sub-agents. To go on with one, delegate to its type with its [...], once, alone on its line, outside "
-    "quotes and code, in the prompt:"
+    "Paused sub-agents. To go on with one, delegate to the agent type named after its [...]. Put that [...] in the "
+    "prompt, once, on its own line, not quoted and not in a code block:"
 )
 
 
@@ -251,7 +252,7 @@ def test_who_asked_for_what_does_not_exist_is_told_so_and_what_there_is(host: Ho
 
     assert fresh["runs"][0]["mentioned"] == ["My.work_1"]
     assert told(host) == (
-        "This delegation asked to resume My.work_1, which does not exist: new work was begun instead.\n\n"
+        "This delegation named a session that does not exist: My.work_1. It resumed nothing: new work was begun.\n\n"
         f"{PAUSED}\n[gaia-sessions: resume ID] Explore: Count quokkas (approval, until TIME)"
     )
 
@@ -259,7 +260,27 @@ def test_who_asked_for_what_does_not_exist_is_told_so_and_what_there_is(host: Ho
 def test_who_asked_for_what_does_not_exist_is_told_so_where_nothing_is_paused(host: Host) -> None:
     named(host, asking(f"{request(UNKNOWN)}\n{request(UNKNOWN)}"))
 
-    assert told(host) == "This delegation asked to resume ID, which does not exist: new work was begun instead."
+    assert told(host) == (
+        "This delegation named a session that does not exist: ID. It resumed nothing: new work was begun."
+    )
+
+
+def test_who_asked_for_several_that_do_not_exist_is_told_of_all(host: Host) -> None:
+    named(host, asking(f"{request('one')}\n{request('other')}"))
+
+    assert told(host) == (
+        "This delegation named sessions that do not exist: one, other. It resumed nothing: new work was begun."
+    )
+
+
+def test_what_was_only_named_and_removed_since_is_not_said_to_have_been_asked_for(host: Host) -> None:
+    agent_id = paused(host)
+    named(host, asking(in_prose(agent_id)))
+    shutil.rmtree(host.root / agent_id)
+
+    assert told(host) == (
+        "This delegation named a session that does not exist: ID. It resumed nothing: new work was begun."
+    )
 
 
 def test_a_delegation_that_waits_since_an_earlier_version_resumes_nothing_it_only_named(host: Host) -> None:
