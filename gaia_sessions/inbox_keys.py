@@ -22,7 +22,7 @@ MOST_KEYS = 12
 """An event with more is one that may concern anybody."""
 
 MOST_CONCERNED = 32
-"""So many events that concern the news at hand are tried before it."""
+"""At most this many events that concern the news at hand are tried before it."""
 
 _LENGTH, _PRIME = 8, (1 << 32) - 5
 """Hexadecimal digits of a key, and the largest prime number that fits into them."""

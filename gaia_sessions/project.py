@@ -64,7 +64,7 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str, on_passed_
 
 
 def check_ours(root: str) -> None:
-    """Raises ``OwnedByAnother`` if the sessions at ``root`` are another user's, or would be made in what is.
+    """Raises ``OwnedByAnother`` if the sessions at ``root`` are another user's, or would be created in their project.
 
     Root may use anybody's, and keeps their owner; but a link of somebody's must not lead it into what is not theirs.
     """
@@ -154,7 +154,7 @@ def _check_no_url(origin: str, given: str) -> None:
 
 
 def _project_above(cwd: str, stop: str, on_passed_over: PassOver) -> str:
-    """The nearest folder with ``.git`` or ``.claude`` that counts; where one stands always does."""
+    """The nearest folder with ``.git`` or ``.claude`` that counts; the working directory itself always counts."""
     here = os.path.realpath(cwd)
     me = os.geteuid()
     for folder in _upwards(here, stop):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Text = Literal["last_message", "detail"]
 
 MOST_RUNS = 50
-"""So many of the newest runs are kept, and of the earlier ones those that have no end yet."""
+"""At most this many of the newest runs are kept, and of the earlier ones those that have no end yet."""
 
 LONGEST_EARLIER_MESSAGE = 200
 """Characters kept of what was said last in a run, once a later run has said something."""
@@ -71,7 +71,7 @@ def _shortened(record: Record, too_much: int) -> Record:
 
 
 def _size_but_for_metadata(record: Record) -> int:
-    """What is never shortened need not be written again and again: all that makes a record large."""
+    """Encoded size without metadata, which is never shortened and usually the bulk."""
     return len(encode({**record, "metadata": {}}))
 
 

@@ -43,7 +43,7 @@ CLAIM_YIELDS = timedelta(seconds=10)
 SEVERAL = "several_requests"
 
 MOST_NAMED = 5
-"""So many of the sessions that a delegation names are kept with its run, to tell the main agent of with its report."""
+"""At most this many of the sessions that a delegation names are kept with its run, to tell of with its report."""
 
 CONTINUED_FOR = frozenset(["phase_not_resumable", "not_ready", "clock_skew", "expired", "too_many_errors"])
 """Reasons for which work is taken up in a new session; for any other the delegation is an ordinary one."""
@@ -66,7 +66,7 @@ def delegate(store: Store, event: Event, now: datetime, chance: Chance, config: 
 
 
 def session_of_delegation(store: Store, event: Event) -> Record | None:
-    """The session that has a run for exactly this delegation: the alias hints, the record decides."""
+    """The session that has a run for exactly this delegation: a mark leads to it, its record decides."""
     key = (event["host_session_id"], event["tool_use_id"])
     agent_id = store.find(runs.delegation_alias(*key))
     record = readable(store, agent_id) if agent_id else None

@@ -51,8 +51,11 @@ WAITS_FOR_KEY = timedelta(minutes=10)
 """So long it waits for a host to note its key, which was seen to take a fifth of a second."""
 
 
-FEW, SOME = 8, 4
-"""So many waiting events are all tried by each call of a hook; of more, those that concern its news and some others."""
+FEW = 8
+"""While at most this many events wait, each call of a hook tries all of them."""
+
+SOME = 4
+"""While more of them wait, it tries those that concern its own news, and at most this many others."""
 
 
 def take_in(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> Done:

@@ -1,7 +1,7 @@
 """Which boot of the machine this is, where the system gives it no id: by the moment at which it began.
 
-Owns the comparison of two such moments. It may only err in one direction: to take one boot for two costs a rebuild of
-the index, to take two for one loses sessions from sight. Every later boot begins after the index of an earlier one was
+Owns the comparison of two such moments. If unsure, it says that this is another boot: that costs a rebuild of the
+index; the opposite mistake hides sessions. Every later boot begins after the index of an earlier one was
 written, so two moments that are nearly the same are one boot, unless the clock was set back meanwhile by exactly the
 time between. That happens where the clock begins anew with every boot, so a clock that was never set tells nothing.
 """

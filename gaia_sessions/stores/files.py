@@ -2,7 +2,7 @@
 
 Owns the order of steps by which the port's promises hold: lock, read, rule, write whole, sync, rename,
 sync, answer. The single steps are next door: ``atomic`` writes, ``locks`` locks, ``reading`` reads,
-``index`` hints, ``renewal`` replaces, ``inbox`` defers, ``sweep`` tidies. Knows records only by the functions
+``index`` marks, ``renewal`` replaces, ``inbox`` defers, ``sweep`` tidies. Knows records only by the functions
 of the domain.
 """
 

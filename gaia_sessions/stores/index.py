@@ -61,7 +61,7 @@ ACTIVE: Mark = (_ACTIVE,)
 """What every session has that is not final, and every one that cannot be read: it may be active."""
 
 SHORT_LIVED = frozenset([CONVERSATION, HOST_KEY])
-"""Groups whose folders are removed with their last mark: there is no end of them."""
+"""Groups whose folders are removed with their last mark: their number is unbounded."""
 
 _LONGEST = 1 << 10
 _ATTEMPTS = 100
@@ -102,7 +102,7 @@ def marks_of(record: Record) -> list[Mark]:
 
 
 def of_open(agent_name: str | None, host_session_id: str | None) -> Mark:
-    """The mark that the fewest sessions have of those which every session has that is not final and as told."""
+    """The narrowest mark that every matching open session has."""
     if host_session_id is not None:
         return by_conversation(host_session_id)
     return ACTIVE if agent_name is None else by_name(agent_name)
@@ -139,7 +139,7 @@ def remove(root: Directory, agent_id: str, marks: Collection[Mark]) -> None:
 
 
 def take(root: Directory, folders: Folders, agent_id: str) -> None:
-    """The session is marked in ``folders`` no more, which go with the last mark where there is no end of such."""
+    """Removes the session's mark; of a group with an unbounded number of folders, also a folder with its last mark."""
     *above, name = folders
     try:
         with root.below(FOLDER, *above) as parent:

@@ -35,9 +35,8 @@ def correct(root: Directory, agent_id: str, marks: Collection[Mark], present: It
     """The session has ``marks`` and no others; under its lock. ``present`` are its folders as ``every_mark`` says."""
     index.add(root, agent_id, marks)
     right = {index.folders_of(mark) for mark in marks}
-    for folders in reversed(
-        [*present]
-    ):  # the folder of active ones last: as long as it is marked there it is looked at
+    # The mark of active sessions is taken last: while a session has it, cleanup finds the session again.
+    for folders in reversed([*present]):
         if folders not in right:
             index.take(root, folders, agent_id)
 

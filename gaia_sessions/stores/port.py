@@ -108,7 +108,7 @@ class Store(Protocol):
         """
 
     def tend(self, now: datetime, active: Iterable[str]) -> list[str]:
-        """Removes what killed processes left behind over an hour before ``now``, and mends the hints.
+        """Removes what killed processes left behind over an hour before ``now``, and corrects the marks of the index.
 
         ``active`` are the sessions that a scan just showed not to be final. Says what it removed.
         """

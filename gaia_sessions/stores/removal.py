@@ -1,4 +1,4 @@
-"""How a session leaves the root: out of sight at once, off the disk later, its hints with it.
+"""How a session leaves the root: out of sight at once, off the disk later, its marks with it.
 
 Owns that order. A directory is moved whole, so no reader ever finds half of one, and it is emptied only
 after its move is on the disk: a power cut leaves it whole or gone.
@@ -38,7 +38,7 @@ def move_to_trash(root: Directory, agent_id: str, *, durable: bool) -> None:
 
 
 def forget(root: Directory, agent_id: str, found: Found) -> None:
-    """No hint leads to the session any more; ``found`` is what it was."""
+    """No mark leads to the session any more; ``found`` is what it was."""
     if isinstance(found, SessionsError):
         from . import index_repair  # of a session that cannot be read nobody knows where it is marked
 

@@ -1,4 +1,4 @@
-"""What a store does for itself when it is cleaned up: leftovers of killed processes, and the hints put right.
+"""What a store does for itself when it is cleaned up: leftovers of killed processes, and the marks corrected.
 
 Owns the rule that nothing younger than an hour is a leftover, that it is taken only under the lock of whoever could
 still be at work on it, and only where we made the folder and gave the name. Runs beside everything else and beside

@@ -122,7 +122,11 @@ def _every_event(host: Host, store: FileStore) -> tuple[tuple[str, str, Callable
 
 
 def turns(folder: str) -> Iterator[Finding]:
-    """What the main agent itself does. The hook looks at every open session then: here at ten, half of them at rest."""
+    """What the main agent itself does, while ten sessions are open, half of them at rest.
+
+    The hook reads all of them at the start of a conversation; at the end of a turn or of a conversation it reads only
+    the sessions of that conversation.
+    """
     project, store = samples.project(folder)
     host = Host(project)
     _leave_open(host, store)
