@@ -123,7 +123,7 @@ def _is_lead_in(lead: str) -> bool:
         return True
     words = [word.strip(_EMPHASIS + ",") for word in told[:-1].casefold().split()]
     known = " ".join(words).replace("go on", "resume").split()
-    return told[-1] == ":" and 0 < len(words) <= _LONGEST_LEAD_IN and _LEAD_INS.issuperset(known)
+    return told[-1] == ":" and known != [] and len(words) <= _LONGEST_LEAD_IN and _LEAD_INS.issuperset(known)
 
 
 def _asked(line: str) -> str | None:

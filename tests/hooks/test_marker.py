@@ -184,6 +184,8 @@ QUOTES: dict[str, str] = {
     "the other half": f"On: {ASKS}",
     "a lead-in without a colon": f"Approved {ASKS}",
     "a colon without a lead-in": f": {ASKS}",
+    "a comma and a colon without a lead-in": f", : {ASKS}",
+    "commas and emphasis without a lead-in": f"- *,* ,: {ASKS}",
     "a lead-in of two": f"Log: continue: {ASKS}",
     "two list markers": f"- - {ASKS}",
     "a letter that only looks like one": f"\u0421ontinue: {ASKS}",
