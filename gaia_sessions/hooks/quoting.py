@@ -19,6 +19,9 @@ CODE = 4
 _BLANKS = " \t"
 _FENCES = ("```", "~~~")
 _BULLETS = ("-", "*", "+")
+_OF_MARKERS = "-*+.)0123456789"
+_DEEPEST = 20
+"""Lists within each other whose markers are read; behind more of them anything counts as one more."""
 
 
 def said_lines(text: str) -> Iterator[str]:
@@ -37,7 +40,7 @@ def said_lines(text: str) -> Iterator[str]:
             quoted = quoted and bool(line.strip(_BLANKS))
         elif ("```" in line or "~~~" in line) and (fence := _opened(line)):
             quoted = False
-        elif line[0] == ">" or (">" in line and without_list_marker(line).startswith(">")):
+        elif line[0] == ">" or (">" in line and _holds_only_markers(line[: line.index(">")])):
             quoted = True
         elif not quoted and _indent(line) < CODE:
             yield line
@@ -51,6 +54,18 @@ def without_list_marker(line: str) -> str:
     return rest.lstrip(_BLANKS) if marker and rest[:1] in (" ", "\t") else bare
 
 
+def _holds_only_markers(lead: str) -> bool:
+    """Whether what follows ``lead`` on its line begins the line, or an item of a list, of a list of a list, ..."""
+    if lead.strip(_BLANKS + _OF_MARKERS) or lead[-1:] not in ("", " ", "\t"):
+        return False
+    words = lead.split(None, _DEEPEST)
+    return all(_is_marker(word) for word in words[:_DEEPEST])
+
+
+def _is_marker(word: str) -> bool:
+    return word in _BULLETS or (word[-1] in ".)" and word[:-1].isdigit())
+
+
 def _number(bare: str) -> str:
     """The number of an item that ``bare`` begins with, and its full stop or bracket."""
     digits = len(bare) - len(bare.lstrip("0123456789"))
@@ -59,9 +74,10 @@ def _number(bare: str) -> str:
 
 def _opened(line: str) -> Fence | None:
     """The fence that ``line`` opens, maybe as an item of a list: then nothing further to the left closes it."""
-    rest = line if line.startswith(_FENCES) else without_list_marker(line)
-    if not rest.startswith(_FENCES):
+    begins = min(begin for begin in map(line.find, _FENCES) if begin >= 0)
+    if not _holds_only_markers(line[:begins]):
         return None
+    rest = line[begins:]
     signs = rest[: len(rest) - len(rest.lstrip(rest[0]))]
     if signs[0] == "`" and "`" in rest[len(signs) :]:  # code within a line
         return None
