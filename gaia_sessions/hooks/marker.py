@@ -22,11 +22,17 @@ QUOTED = "| "
 """How every line of a briefing begins that comes from an earlier run."""
 
 _MOST_MENTIONS = 20
+_MOST_PLACES = 20_000
+"""At which a session may be named that are looked at: a hook has little time, and a text may be all brackets."""
+
 _DECORATION = " \t\r*_>`"
 _EMPHASIS = " \t*_`"
 _FENCE = "~~~"
 _LEAD_INS = frozenset(["continue", "resume", "proceed", "approved", "now", "then", "please", "and"])
 _LONGEST_LEAD_IN = 3
+_MOST_SIGNS = 200
+"""Of a lead-in, so that a line of many MiB is not split into words."""
+
 _GENERATED = "agent-"
 _LENGTHS = (8, 6, 8)
 """Of the parts of a generated id: the day, the time, and what is random."""
@@ -55,11 +61,11 @@ def read_requests(text: str) -> list[str]:
     Such a line holds the request and nothing else but a list marker, emphasis, backticks and a lead-in; any other
     quotes it.
     """
-    if OPENING not in text.casefold():
+    if not _holds_opening(text):
         return []
     from .quoting import said_lines
 
-    requested = (_requested(line) for line in said_lines(text) if "[" in line)
+    requested = (_requested(line) for line in said_lines(text, OPENING))
     return [agent_id for agent_id in requested if agent_id]
 
 
@@ -74,15 +80,21 @@ def read_mentions(text: str) -> list[str]:
 
 
 def _named(text: str) -> Iterator[str]:
-    if OPENING in text.casefold():
-        yield from filter(None, (_asked(f"[{piece}") for piece in text.split("[")[1:] if piece[:1] in ("g", "G")))
-    before, *pieces = text.split(_GENERATED)
+    if _holds_opening(text):
+        pieces = text.split("[", _MOST_PLACES)
+        yield from filter(None, (_asked(f"[{piece}") for piece in pieces[1:_MOST_PLACES] if piece[:1] in ("g", "G")))
+    before, *pieces = text.split(_GENERATED, _MOST_PLACES)
     for piece in pieces:
         if piece[:1].isdigit() and not _is_of_word(before[-1:], "_.-"):
             named = _generated(piece)
             if named and not _is_of_word(piece[len(named) :][:1], "_-"):
                 yield _GENERATED + named
         before = piece or "-"
+
+
+def _holds_opening(text: str) -> bool:
+    """Whether our words begin anywhere in ``text``; of a text of many MiB this takes a few milliseconds."""
+    return OPENING.encode() in text.encode("utf-8", "surrogatepass").lower()
 
 
 def _generated(piece: str) -> str:
@@ -121,6 +133,8 @@ def _is_lead_in(lead: str) -> bool:
     told = without_list_marker(lead).strip(_EMPHASIS)
     if not told:
         return True
+    if len(told) > _MOST_SIGNS:
+        return False
     words = [word.strip(_EMPHASIS + ",") for word in told[:-1].casefold().split()]
     known = " ".join(words).replace("go on", "resume").split()
     return told[-1] == ":" and known != [] and len(words) <= _LONGEST_LEAD_IN and _LEAD_INS.issuperset(known)
@@ -140,7 +154,7 @@ def _last_line(message: str) -> str:
 
 
 def _words(line: str) -> list[str]:
-    """The words in the brackets, if the line begins with them."""
+    """The first two words in the brackets, and what follows them, if the line begins with our words."""
     if line[: len(OPENING)].casefold() != OPENING or "]" not in line:
         return []
-    return line[len(OPENING) :].partition("]")[0].split()
+    return line[len(OPENING) :].partition("]")[0].split(None, 2)

@@ -1,10 +1,13 @@
 """Which lines of a text its author says, and which are quoted or code, as Markdown has it.
 
 Owns the reading of fences, block quotes and indented code. In doubt a line counts as quoted: a request that was
-missed can be made again, and one that nobody made cannot be undone. Takes a time that grows with the text.
+missed can be made again, and one that nobody made cannot be undone. Lines that cannot matter are only searched, not
+read: a hook has little time, and a text may have millions of them.
 """
 
 from __future__ import annotations
+
+from itertools import islice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,32 +21,69 @@ CODE = 4
 
 _BLANKS = " \t"
 _FENCES = ("```", "~~~")
+_QUOTES = ("\n>", " >", "\t>")
+_MOST_LINES = 10_000
+"""That are read of a text: 8 MiB of hostile lines would take longer than a hook has."""
+
 _BULLETS = ("-", "*", "+")
 _OF_MARKERS = "-*+.)0123456789"
 _DEEPEST = 20
 """Lists within each other whose markers are read; behind more of them anything counts as one more."""
 
 
-def said_lines(text: str) -> Iterator[str]:
-    """The lines of ``text`` outside fenced code, indented code and quotes.
+def said_lines(text: str, opening: str) -> list[str]:
+    """The lines of ``text`` that hold ``opening``, in any case, outside fenced code, indented code and quotes.
 
     A fence that is not closed reaches to the end; a quote reaches to the next blank line, since only its first
-    line need be marked.
+    line need be marked. None where more lines than `_MOST_LINES` must be read to know.
     """
+    text = "\n" + text.replace("\r\n", "\n").replace("\r", "\n")
+    places = list(islice(_telling(_in_lower_case(text), opening), _MOST_LINES + 1))
+    return _said(text, places, opening) if len(places) <= _MOST_LINES else []
+
+
+def _telling(text: str, opening: str) -> Iterator[tuple[int, int]]:
+    """Where the lines begin and end that hold ``opening``, or that may change how such a line is read."""
+    last = text.rfind(opening)
+    nearest = dict.fromkeys((opening, *_FENCES, *_QUOTES), -1)
+    end = 0
+    while end <= last:
+        for sign in [sign for sign, place in nearest.items() if place < end]:
+            found = text.find(sign, end)
+            nearest[sign] = len(text) if found < 0 else found + len(sign) - 1
+        place = min(nearest.values())
+        begin, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+        end = len(text) if end < 0 else end
+        yield begin, end
+
+
+def _said(text: str, places: list[tuple[int, int]], opening: str) -> list[str]:
+    said: list[str] = []
     fence: Fence | None = None
-    quoted = False
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    quoted, before = False, 0
+    for begin, end in places:
+        line = text[begin:end]
         if fence:
-            if fence[0] in line and _closes(line, fence):
-                fence = None
-        elif not line or line.isspace():
-            quoted = quoted and bool(line.strip(_BLANKS))
+            fence = None if fence[0] in line and _closes(line, fence) else fence
         elif ("```" in line or "~~~" in line) and (fence := _opened(line)):
             quoted = False
-        elif line[0] == ">" or (">" in line and _holds_only_markers(line[: line.index(">")])):
+        elif ">" in line and _holds_only_markers(line[: line.index(">")]):
             quoted = True
-        elif not quoted and _indent(line) < CODE:
-            yield line
+        else:
+            quoted = quoted and not _holds_blank_line(text[before:begin])
+            if not quoted and opening in _in_lower_case(line) and _indent(line) < CODE:
+                said.append(line)
+        before = end
+    return said
+
+
+def _in_lower_case(text: str) -> str:
+    """``text`` with its ASCII letters in lower case; every sign keeps its place."""
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+
+
+def _holds_blank_line(text: str) -> bool:
+    return "\n\n" in text.replace(" ", "").replace("\t", "")
 
 
 def without_list_marker(line: str) -> str:

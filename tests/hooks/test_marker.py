@@ -257,7 +257,7 @@ def test_of_a_list_of_ids_only_the_first_twenty_count() -> None:
     assert read_mentions("\n".join(ids)) == ids[:20]
 
 
-HUGE = 1 << 20
+HUGE = 8 << 20
 HOSTILE: dict[str, str] = {
     "line ends": "\n",
     "short lines": "x\n",
@@ -276,19 +276,58 @@ HOSTILE: dict[str, str] = {
     "beginnings of ids": "agent-",
     "nearly ids": "agent-20260108-",
     "quoted requests": f"> {ASKS}\n",
+    "lines with a bracket": "a [\n",
+    "lines with brackets and what is no quote": "a [>\n",
+    "lines with a sign of greater than": "a > b\n",
+    "beginnings of lines": "[g",
+    "one of our openings a line": "[gaia-sessions:\n",
+    "numbers of lists": "1. ",
+    "blanks": " ",
+    "lines of blanks": " \n",
+    "words": "a ",
+    "letters of other scripts": "\u00e9\n",
+    "fences of both kinds": "~~~\n```\n",
+    "requests": f"{ASKS}\n",
+    "requests behind quotes": f"> a\n{ASKS}\n\n",
+    "requests in fences": f"```\n{ASKS}\n```\n",
     "continued quotes": f"{ASKS}: no\n",
 }
 
 
+WRAPPED: dict[str, tuple[str, str]] = {
+    "between lines": (f"> a\n{ASKS}\n", f"\n{ASKS}"),
+    "on one line": ("", f":{ASKS}"),
+    "in the brackets": ("[gaia-sessions: resume ", "]"),
+    "in a quote": ("> a\n", f"> {ASKS}"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), WRAPPED.values(), ids=WRAPPED)
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
-def test_reading_takes_a_time_that_grows_with_the_text_and_no_faster(piece: str) -> None:
-    text = f"> {ASKS}\n" + piece * (HUGE // len(piece))
+def test_a_hostile_text_of_eight_mebibytes_is_read_in_far_less_time_than_a_hook_has(
+    piece: str, before: str, after: str
+) -> None:
+    text = before + piece * (HUGE // len(piece)) + after
     begun = time.process_time()
 
     read_requests(text)
     read_mentions(text)
 
-    assert time.process_time() - begun < 5  # seconds; reading every line for every other line would take minutes
+    assert time.process_time() - begun < 0.75  # seconds; a hook has three in all
+
+
+@pytest.mark.parametrize("piece", ["x [\n", "<b>\n", "- a\n", "\n", "[x]: y\n"])
+def test_a_request_is_found_between_millions_of_lines_that_do_not_matter(piece: str) -> None:
+    lines = piece * 1_000_000
+
+    assert read_requests(f"{lines}{ASKS}\n{lines}") == [ONE]
+
+
+@pytest.mark.parametrize("piece", ["> a\n\n", "```\n```\n", "[gaia-sessions:\n", f"{ASKS.replace(ONE, OTHER)}\n"])
+def test_a_text_with_too_many_lines_to_judge_asks_for_nothing(piece: str) -> None:
+    assert read_requests(piece * 1_000 + ASKS)[-1:] == [ONE]
+    assert read_requests(piece * 10_000 + ASKS) == []
+    assert read_requests(ASKS + "\n" + piece * 10_000 + ASKS) == []
 
 
 BRIEFED: dict[str, tuple[str, str | None]] = {
