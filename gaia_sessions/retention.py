@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .errors import TooLarge
 from .record import encode, has_newer_schema
-from .runs import has_ended
+from .runs import has_ended, may_be_at_work
 from .strictjson import DOCUMENT_LIMIT
 
 TYPE_CHECKING = False
@@ -30,6 +30,9 @@ LONGEST_EARLIER_MESSAGE = 200
 
 SPARE = 2 << 10
 """Bytes that whoever stores something of his own must leave free: what it takes to record the end of the work."""
+
+ROOM_FOR_A_RUN = 1280
+"""Bytes that must be left, or can be made by shortening, when a run is claimed: what its start and end take at most."""
 
 _LAST_MOVES = 10
 
@@ -59,6 +62,17 @@ def fitted(record: Record, spare: int = 0, before: Record | None = None) -> tupl
     return record, encode(record, DOCUMENT_LIMIT)
 
 
+def check_room(record: Record) -> Record:
+    """``record`` itself; raises ``TooLarge`` if the start and the end of its latest run could not be kept any more."""
+    limit = DOCUMENT_LIMIT - ROOM_FOR_A_RUN
+    record_as_kept = trimmed(record)
+    try:
+        encode(record_as_kept, limit)
+    except TooLarge as error:
+        encode(_shortened(record_as_kept, error.size - limit), limit)
+    return record
+
+
 def _shortened(record: Record, too_much: int) -> Record:
     """By one step after the other, until it is shorter by ``too_much`` bytes, or nothing is left to shorten."""
     size = _size_but_for_metadata(record)
@@ -78,7 +92,23 @@ def _size_but_for_metadata(record: Record) -> int:
 def _without_ended_runs(record: Record, newest: int) -> Record:
     """With the ``newest`` runs, and of the earlier ones those that have no end yet."""
     runs = record.get("runs", [])
-    kept = [*(run for run in runs[:-newest] if not has_ended(run)), *runs[-newest:]]
+    return _with_runs(record, [*(run for run in runs[:-newest] if not has_ended(run)), *runs[-newest:-1]])
+
+
+def _without_lapsed_claims(record: Record) -> Record:
+    """Without what was only delegated before the latest run: it never began, or nobody told of it."""
+    return _with_runs(record, [run for run in record.get("runs", [])[:-1] if has_ended(run) or may_be_at_work(run)])
+
+
+def _with_latest_run(record: Record) -> Record:
+    """What is known of the work as it is now: agents of earlier runs that are still at work give way to its end."""
+    return _with_runs(record, [])
+
+
+def _with_runs(record: Record, earlier: list[Run]) -> Record:
+    """With those of its ``earlier`` runs and the latest."""
+    runs = record.get("runs", [])
+    kept = [*earlier, *runs[-1:]]
     dropped = len(runs) - len(kept)
     if not dropped:
         return record
@@ -152,5 +182,7 @@ _STEPS: tuple[Shortening, ...] = (
     lambda record: _without_ended_runs(record, 1),
     _with_latest_moves,
     _without_transcripts,
+    _without_lapsed_claims,
+    _with_latest_run,
 )
 """What gives way, the least needed first."""

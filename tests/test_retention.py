@@ -16,7 +16,8 @@ from gaia_sessions.errors import InvalidInput, SessionFinal, TooLarge
 from gaia_sessions.lifecycle import news, sessions
 from gaia_sessions.phases import is_final
 from gaia_sessions.record import decode, encode
-from gaia_sessions.retention import MOST_RUNS, SPARE, fitted, trimmed
+from gaia_sessions.retention import MOST_RUNS, ROOM_FOR_A_RUN, SPARE, fitted, trimmed
+from gaia_sessions.runs import CLAIM_LAPSES
 from gaia_sessions.shape import LONGEST_MESSAGE, SAID_SO
 from gaia_sessions.stores.memory import MemoryStore
 from gaia_sessions.strictjson import DOCUMENT_LIMIT
@@ -124,7 +125,8 @@ def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
     full = record_with(
         ended_run(1, last_message="e" * 200, transcript_path="/t" * 50),
         {"run": 2, "started_at": WHEN, "detail": SAID_SO},
-        ended_run(3, last_message="m" * 4000, detail="d" * 4000, transcript_path="/t" * 50),
+        {"run": 3, "claimed_at": WHEN, "host_session_id": "h" * 36},
+        ended_run(4, last_message="m" * 4000, detail="d" * 4000, transcript_path="/t" * 50),
         history=[moved("planning", "approval")] * 30,
         last_error={"message": "d" * 4000, "timestamp": WHEN},
         error_count=1,
@@ -132,7 +134,7 @@ def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
     )
     seen = []
     fill, over = filled(full, LIMIT)["metadata"]["fill"], 1
-    for _ in range(10):
+    for _ in range(12):
         record: Any = {**full, "metadata": {"fill": fill + "x" * over}}
         kept, data = fitted(record)
         assert (len(data) <= LIMIT, data) == (True, encode(kept))
@@ -143,16 +145,18 @@ def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
         fitted({**full, "metadata": {"fill": fill + "x" * over}})
 
     assert seen == [
-        ((1, 2, 3), 0, 4000, 4000, 4000, 200, 30, True),
-        ((1, 2, 3), 0, 1000, 4000, 4000, 200, 30, True),
-        ((1, 2, 3), 0, 200, 4000, 4000, 200, 30, True),
-        ((1, 2, 3), 0, 0, 4000, 4000, 200, 30, True),
-        ((1, 2, 3), 0, 0, 200, 200, 200, 30, True),
-        ((1, 2, 3), 0, 0, 40, 40, 200, 30, True),
-        ((1, 2, 3), 0, 0, 40, 40, 0, 30, True),
-        ((2, 3), 0, 0, 40, 40, 0, 30, True),
-        ((2, 3), 0, 0, 40, 40, 0, 10, True),
-        ((2, 3), 0, 0, 40, 40, 0, 10, False),
+        ((1, 2, 3, 4), 0, 4000, 4000, 4000, 200, 30, True),
+        ((1, 2, 3, 4), 0, 1000, 4000, 4000, 200, 30, True),
+        ((1, 2, 3, 4), 0, 200, 4000, 4000, 200, 30, True),
+        ((1, 2, 3, 4), 0, 0, 4000, 4000, 200, 30, True),
+        ((1, 2, 3, 4), 0, 0, 200, 200, 200, 30, True),
+        ((1, 2, 3, 4), 0, 0, 40, 40, 200, 30, True),
+        ((1, 2, 3, 4), 0, 0, 40, 40, 0, 30, True),
+        ((2, 3, 4), 0, 0, 40, 40, 0, 30, True),
+        ((2, 3, 4), 0, 0, 40, 40, 0, 10, True),
+        ((2, 3, 4), 0, 0, 40, 40, 0, 10, False),
+        ((2, 4), 0, 0, 40, 40, 0, 10, False),
+        ((4,), 0, 0, 40, 40, 0, 10, False),
     ]
 
 
@@ -161,7 +165,7 @@ def described(record: Record) -> tuple[object, ...]:
     runs: list[Any] = record["runs"]
     last = record["last_error"]
     assert last
-    assert next(run for run in runs if run["run"] == 2)["detail"] == SAID_SO
+    assert all(run["detail"] == SAID_SO for run in runs if run["run"] == 2)
     return (
         tuple(run["run"] for run in runs),
         len(runs[0].get("last_message", "")),
@@ -256,7 +260,18 @@ class Full:
         self.take_in({**told, **agent, **keys})
 
     def take_in(self, event: Any) -> Done:
-        return news.take_in(self.store, event, self.now, Config({}), 0)
+        return news.take_in(self.store, event, self.now, Config({"idle_minutes": 10_000}), 0)
+
+    def of(self, number: int) -> dict[str, Any]:
+        """What news says that comes in the conversation of claim ``number``."""
+        return {"host_session_id": f"{number:036}", **self.process()}
+
+    def claim(self, number: int) -> Done:
+        """A resume asked for in a conversation of its own, ten minutes after the last one."""
+        self.now += CLAIM_LAPSES
+        keys = {"host_session_id": f"{number:036}", "tool_use_id": f"toolu_{number:024}"}
+        told = {"kind": "delegate", "at": write_time(self.now), "host": "claude-code", **keys, **self.process()}
+        return self.take_in({**told, "agent_name": "Explore", "purpose": "p", "resume": [self.agent_id]})
 
     def update(self, asked: sessions.Update) -> None:
         self.now += timedelta(seconds=7)
@@ -310,9 +325,9 @@ def check_events(full: Full, steps: list[tuple[Any, ...]]) -> None:
             return  # it was woken after its end: a new session, which is small
     told: list[Any] = list(full.store.entries(full.agent_id, "events.jsonl"))
     runs = full.record["runs"]
-    assert {entry["run"] for entry in told if "end" in entry} == set(
-        range(1, runs[-1]["run"] + ("ended_at" in runs[-1]))
-    )
+    last = runs[-1]["run"]
+    reopened = set() if "ended_at" in runs[-1] else {last}  # it may have ended with its conversation, and work on
+    assert {entry["run"] for entry in told if "end" in entry} | reopened == set(range(1, last + 1))
 
 
 @pytest.mark.parametrize("free", [0, 1, 500, 2000])
@@ -332,6 +347,68 @@ def test_a_session_full_of_metadata_is_woken_often_and_ends(free: int) -> None:
     told: list[Any] = list(full.store.entries(full.agent_id, "events.jsonl"))
     assert [entry["run"] for entry in told if entry["kind"] in ("stop", "fail")] == list(range(1, 12))
     assert told[-1]["detail"] == "e" * LONGEST_MESSAGE
+
+
+@pytest.mark.parametrize("claims", [1, 2, 3, 4, 5, 6, 40])
+def test_an_end_is_recorded_however_many_claims_before_never_started(claims: int) -> None:
+    full = Full(0)
+    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    for number in range(claims):
+        full.claim(number)
+
+    full.tell("start", host_agent_id="b" * 17, tool_use_id=f"toolu_{claims - 1:024}", **full.of(claims - 1))
+    full.tell("stop", host_agent_id="b" * 17, spoke=True, last_message="x" * 4000, **full.of(claims - 1))
+
+    record = full.record
+    assert (record["phase"], record["runs"][-1]["run"], record["runs"][-1]["end"]) == (
+        "completed",
+        claims + 1,
+        "stopped",
+    )
+    assert (record["metadata"], len(list(full.store.scan()))) == (full.metadata, 1)
+    assert len(encode(record)) <= LIMIT
+
+
+@pytest.mark.parametrize("claims", [1, 2, 3, 4, 5, 6, 40])
+def test_a_command_ends_a_full_session_whose_claims_never_started(claims: int) -> None:
+    full = Full(0)
+    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    for number in range(claims):
+        full.claim(number)
+
+    sessions.finalize(full.store, full.now, full.agent_id, "abandoned", "nobody came", "it never started")
+
+    record = full.record
+    assert (record["phase"], record["summary"], record["metadata"]) == ("abandoned", "nobody came", full.metadata)
+
+
+@pytest.mark.parametrize("late", [2, 3, 5, 10])
+def test_an_end_is_recorded_though_every_lapsed_claim_started_after_all(late: int) -> None:
+    full = Full(0)
+    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    for number in range(late):
+        full.claim(number)
+    for number in range(late):
+        told = {"host_agent_id": f"{number:017}", "tool_use_id": f"toolu_{number:024}", **full.of(number)}
+        full.tell("start", **told)
+    for number in reversed(range(late)):
+        full.tell("stop", host_agent_id=f"{number:017}", spoke=True, last_message="done", **full.of(number))
+
+    record = full.record
+    assert (record["phase"], record["runs"][-1]["run"], record["runs"][-1]["end"]) == ("completed", late + 1, "stopped")
+    assert record["metadata"] == full.metadata
+
+
+def test_a_resume_for_whose_end_there_is_no_room_begins_a_new_session() -> None:
+    full = Full(0)
+    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    room = LIMIT - ROOM_FOR_A_RUN // 2 - len(encode(full.record))
+    full.store.change(full.agent_id, lambda record: {**record, "metadata": {**record["metadata"], "n": "x" * room}})
+    before = full.record
+
+    done = full.claim(1)
+
+    assert (done.word, done.refused, full.record) == ("created", "too_large", before)
 
 
 def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> None:

@@ -13,6 +13,7 @@ from gaia_sessions.errors import CorruptSession, LockTimeout, NewerSchema, Sessi
 from gaia_sessions.ids import is_agent_id, new_agent_id
 from gaia_sessions.phases import is_final
 from gaia_sessions.record import new_record
+from gaia_sessions.retention import check_room
 from gaia_sessions.shape import DENIED, LOST
 
 from .beginning import create_under_new_id
@@ -125,7 +126,7 @@ class _Claim:
         if not decision["should_resume"]:
             self.refused = decision["reason"]
             return record
-        return runs.delegated(freed, keys_of_run(self.event), self.now)
+        return check_room(runs.delegated(freed, keys_of_run(self.event), self.now))
 
     def _freed(self, record: Record) -> Record:
         """Without what no longer stands in the way: runs of a host that is gone, and this main session's old claims."""
