@@ -241,7 +241,7 @@ class Full:
         [(self.agent_id, record)] = self.store.scan()
         assert not isinstance(record, Exception)
         room = limit - SPARE - len(encode({**record, "metadata": {"fill": ""}, "revision": 100})) - free
-        self.update(sessions.Update(metadata={"fill": "x" * room}))
+        self.update(sessions.Update(metadata={"f": "x" * room}))
         self.metadata = self.record["metadata"]
         self.tell("start", tool_use_id="toolu_01ABCDEFGHIJKLMNOPQRSTUV", **self.process())
 
@@ -409,6 +409,22 @@ def test_a_resume_for_whose_end_there_is_no_room_begins_a_new_session() -> None:
     done = full.claim(1)
 
     assert (done.word, done.refused, full.record) == ("created", "too_large", before)
+
+
+def test_an_end_for_which_metadata_leaves_no_room_waits_until_there_is_some() -> None:
+    full = Full(0)
+    full.store.change(full.agent_id, lambda record: {**record, "metadata": {}})
+    room = LIMIT - len(encode(full.record)) - 20
+    full.store.change(full.agent_id, lambda record: {**record, "metadata": {"f": "x" * room}})
+    before = full.record
+
+    full.tell("stop", spoke=True, last_message="done")
+    assert (full.record, len(full.store.waiting())) == (before, 1)
+    assert "waits: too_large" in news.apply_deferred(full.store, full.now, Config({}))[0]
+
+    full.store.change(full.agent_id, lambda record: {**record, "metadata": {}})
+    news.apply_deferred(full.store, full.now, Config({}))
+    assert (full.record["phase"], full.record["runs"][-1]["end"], full.store.waiting()) == ("completed", "stopped", [])
 
 
 def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> None:

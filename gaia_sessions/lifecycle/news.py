@@ -62,13 +62,18 @@ def take_in(store: Store, event: Event, now: datetime, config: Config, timeout: 
     """What was done with ``event``; what cannot be done yet is ``deferred``, durably.
 
     Waits at most ``timeout`` seconds for whoever holds its session; what an agent does with its tools is
-    let go after that, since there is always more of it. Raises what the use cases raise, but
-    never ``LockTimeout``, and ``StoreFailure`` only if not even deferring is possible.
+    let go after that, since there is always more of it. An end that does not fit into its record waits, too.
+    Raises what the use cases raise, but never ``LockTimeout``, and ``StoreFailure`` only if not even deferring is
+    possible.
     """
     try:
         done = _apply(store, event, now, config, timeout)
     except (LockTimeout, StoreFailure):
         done = Done(BUSY, event.get("agent_id"))
+    except TooLarge:  # somebody may make room yet
+        if event["kind"] not in _ENDS:
+            raise
+        done = Done(BUSY)
     if event["kind"] in _OF_TOOLS or (done.word != BUSY and not _may_be_joined(event, done)):
         return done
     store.defer(event, now)
@@ -149,7 +154,7 @@ def _tried(store: Store, event: Event, config: Config) -> tuple[bool, str]:
     """Whether ``event`` was applied, and what was done or what kept it from being applied for the moment."""
     try:
         done = _not_yet_joined(store, event) or _apply(store, event, read_time(event["at"]), config, 0)
-    except (LockTimeout, StoreFailure, DurabilityUnknown) as error:
+    except (LockTimeout, StoreFailure, DurabilityUnknown, TooLarge) as error:
         return False, error.code
     return done.word != BUSY and not _may_be_joined(event, done), done.word
 
@@ -246,6 +251,9 @@ _SHORTER = (None, LONGEST_MESSAGE, 200)
 
 _MAY_COME_EARLY = frozenset([START, STOP, FAIL, RETURNED])
 """News with the key of a delegation that may itself still wait."""
+
+_ENDS = frozenset([STOP, FAIL, RETURNED, OVER, NOTIFICATION, MAIN_STOP, SESSION_END, SESSION_LEFT])
+"""What a host tells only once of how work ended: it waits where its record has no room for it."""
 
 _OF_TOOLS = (CALL, PERMISSION, TOOL)
 
