@@ -14,6 +14,8 @@ _STANDARD = (0, 1, 2)
 _CHUNK = 1 << 16
 _AT_ONCE = select.PIPE_BUF
 """Bytes that a pipe which is ready for writing takes without making the writer wait; of more it may take a part."""
+_AT_LEAST = 0.1
+"""Seconds in which a reader gets what can be written without waiting, even when the time is up before."""
 
 
 def secure() -> None:
@@ -45,21 +47,41 @@ def write_output(data: bytes, seconds: float) -> bool:
     A reader who went away is none of our business. What was written before the time was up stays written: a reader who
     comes later finds the beginning of ``data``, then the end of the output.
     """
-    end = time.monotonic() + seconds
-    rest = memoryview(data)
+    target = _terminal() if os.isatty(1) else 1
     try:
-        while rest:
-            _, ready, _ = select.select([], [1], [], max(0.0, end - time.monotonic()))
-            if not ready:
-                return False
-            rest = rest[_written(rest[:_AT_ONCE]) :]
+        return _write_all(target, data, seconds)
     except OSError:
         return False
-    return True
+    finally:
+        if target != 1:
+            os.close(target)
 
 
-def _written(data: memoryview) -> int:
+def _write_all(target: int, data: bytes, seconds: float) -> bool:
+    began = time.monotonic()
+    end = began + max(seconds, _AT_LEAST)
+    rest = memoryview(data)
+    while rest and time.monotonic() < end:
+        _, ready, _ = select.select([], [target], [], max(0.0, began + seconds - time.monotonic()))
+        if not ready:
+            return False
+        rest = rest[_written(target, rest[:_AT_ONCE]) :]
+    return not rest
+
+
+def _terminal() -> int:
+    """The terminal on standard output, opened anew without blocking if the system lets us; others share the old one.
+
+    A terminal is ready when it has room for one byte, and lets whoever writes more wait until all of it was read.
+    """
     try:
-        return os.write(1, data)
+        return os.open(os.ttyname(1), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return 1
+
+
+def _written(target: int, data: memoryview) -> int:
+    try:
+        return os.write(target, data)
     except BlockingIOError:  # somebody made the pipe non-blocking, and somebody else filled it meanwhile
         return 0

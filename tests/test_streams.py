@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -279,3 +281,26 @@ def test_a_pipe_that_is_full_is_not_waited_for_when_no_time_is_left() -> None:
 def test_what_a_pipe_can_take_at_once_is_written_even_when_no_time_is_left(seconds: int) -> None:
     done = subprocess.run(command(WRITES, 4096, seconds), capture_output=True, timeout=PATIENCE, check=True)
     assert (done.stdout, done.stderr) == (b"0123456789abcdef" * 256, b"True went on")
+
+
+@pytest.mark.parametrize(("size", "pause"), [(100, 0.01), (500, PATIENCE)], ids=["slow", "stopped"])
+def test_a_terminal_whose_reader_falls_behind_is_not_written_to_after_the_time_is_up(size: int, pause: float) -> None:
+    """A terminal counts as ready when it has room for one byte, and then keeps the writer waiting for the rest."""
+    reader, terminal = os.openpty()
+    found = b""
+    with subprocess.Popen(command(WRITES, 1 << 20, 0.5), stdout=terminal, stderr=subprocess.PIPE) as child:
+        os.close(terminal)
+        select.select([reader], [], [], PATIENCE)
+        began = time.monotonic()
+        while child.poll() is None and time.monotonic() < began + 5:
+            found += os.read(reader, size)
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(min(pause, 5))
+        took = time.monotonic() - began
+        child.kill()
+        said = pipe_of(child.stderr).read()
+    os.close(reader)
+
+    assert (child.returncode, said) == (0, b"False went on")
+    assert 0.3 < took < 3
+    assert found == (b"0123456789abcdef" * (1 << 16))[: len(found)]
