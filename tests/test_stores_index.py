@@ -515,3 +515,35 @@ def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, st
     store.tend(now, [])
 
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "pipe", "folder"])
+@pytest.mark.parametrize("folder", ["name", "conversation", "host_key", "host_key/delegation", "."])
+def test_what_is_no_folder_of_the_index_is_passed_over_by_tending_and_stays(
+    root: str, store: FileStore, now: datetime, tmp_path: Path, folder: str, kind: str
+) -> None:
+    store.create(for_host("one", now))
+    before = hints(root)
+    Path(root, ".index/active/dangling").touch()
+    foreign = Path(root, ".index", folder, ".DS_Store")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "dangling").touch()
+    if kind == "file":
+        foreign.touch()
+    elif kind == "link":
+        foreign.symlink_to(tmp_path / "elsewhere")
+    elif kind == "pipe":
+        os.mkfifo(foreign)
+    else:
+        foreign.mkdir()
+        (foreign / "dangling").touch()
+
+    for _ in range(2):
+        store.tend(now, {"one"})
+
+    assert {hint for hint in hints(root) if ".DS_Store" not in hint} == before
+    assert os.path.lexists(foreign)
+    assert kind != "folder" or (foreign / "dangling").exists()
+    assert (tmp_path / "elsewhere" / "dangling").exists()
+    Path(root, "one", "state.json").write_bytes(b"unreadable")
+    assert store.delete("one", agree)

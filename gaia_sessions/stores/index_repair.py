@@ -22,7 +22,7 @@ def every_mark(root: Directory) -> Iterator[tuple[Folders, str]]:
     yield from ((index.ACTIVE, agent_id) for agent_id in index.names_in(root, *index.ACTIVE))
     for above in _with_folders(root):
         with root.below(index.FOLDER, *above) as parent:
-            for name in parent.names():
+            for name in _folders_in(parent):
                 yield from (((*above, name), agent_id) for agent_id in _names(parent, name))
 
 
@@ -51,21 +51,33 @@ def remove_empty_folders(root: Directory) -> None:
     for above in _with_folders(root):
         if above[0] in index.SHORT_LIVED:
             with root.below(index.FOLDER, *above) as parent:
-                for name in parent.names():
+                for name in _folders_in(parent):
                     _remove_if_empty(parent, name)
 
 
 def _with_folders(root: Directory) -> Iterator[Folders]:
     """The folders whose folders hold marks."""
     yield from ((group,) for group in (index.NAME, index.CONVERSATION) if index.names_in(root, group))
-    yield from ((index.HOST_KEY, kind) for kind in index.names_in(root, index.HOST_KEY))
+    try:
+        with root.below(index.FOLDER, index.HOST_KEY) as kinds:
+            yield from [(index.HOST_KEY, kind) for kind in _folders_in(kinds)]
+    except FileNotFoundError:
+        return
+
+
+def _folders_in(parent: Directory) -> list[str]:
+    """Those of ours, whose names never begin with a dot: file managers put files and folders of theirs everywhere."""
+    with os.scandir(parent.fd) as entries:
+        return [
+            entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
+        ]
 
 
 def _names(parent: Directory, name: str) -> list[str]:
     try:
         with parent.below(name) as folder:
             return folder.names()
-    except FileNotFoundError:  # removed with its last mark meanwhile
+    except (FileNotFoundError, NotADirectoryError):  # removed with its last mark, or exchanged, meanwhile
         return []
 
 
