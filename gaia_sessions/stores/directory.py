@@ -50,8 +50,17 @@ class Directory:
 
     @classmethod
     def at(cls, path: str) -> Directory:
-        """The directory at ``path``; a link there is followed: which root to use is the user's choice."""
-        return cls(os.open(path, _FOLDER), path)
+        """The directory at ``path``; a link there is followed: which root to use is the user's choice.
+
+        Root goes through no link of a user to what is not that user's: ``PermissionError``.
+        """
+        fd = os.open(path, _FOLDER)
+        if os.geteuid() or _is_at(fd, path):
+            return cls(fd, path)
+        os.close(fd)
+        from . import ways
+
+        return cls(ways.folder(path) if ways.KNOWN else os.open(path, _FOLDER), path)
 
     def below(self, *names: str) -> Directory:
         """The directory at ``names`` in this one, none of them a link."""
@@ -107,6 +116,14 @@ class Directory:
     def sync(self) -> None:
         """The names in here are on the disk when this returns."""
         os.fsync(self.fd)
+
+
+def _is_at(fd: int, path: str) -> bool:
+    """Whether ``fd`` is sure to have been opened through no link, since the system calls it ``path`` itself."""
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}") == path
+    except OSError:
+        return False
 
 
 def _open(folder: Directory, name: str) -> Directory:

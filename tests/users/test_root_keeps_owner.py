@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -189,3 +191,46 @@ def test_root_uses_no_store_that_a_user_planted_in_a_folder_of_somebody_else(
     assert [ended.code for ended in refused] == [8, 8, 8]
     assert heard == SILENT
     assert tree(common) == before
+
+
+EXCHANGES = """
+import ctypes, sys
+
+libc, names = ctypes.CDLL(None), [name.encode() for name in sys.argv[1:]]
+while libc.renameat2(-100, names[0], -100, names[1], 2) == 0:
+    pass
+"""
+
+
+@pytest.mark.parametrize("exchanged", [".claude/session", ".claude", "."])
+def test_root_is_led_nowhere_by_a_user_who_exchanges_a_folder_with_a_link_meanwhile(
+    world: Path, alice: User, root_user: User, exchanged: str
+) -> None:
+    alice.make(world / "of-alice", project := world / "of-alice" / "project")
+    create(alice, project)
+    (project / ".claude" / "logs").mkdir(exist_ok=True)
+    os.chown(project / ".claude" / "logs", alice.uid, alice.gid)
+    secret = root_user.make(root_user.home / "secret", mode=0o700)
+    shutil.copytree(project, secret / "project")
+    root_user.gaia(secret, "create", "--root", f"{secret}/project/.claude/session")
+    (secret / "project" / ".claude" / "session" / "torn").mkdir()
+    before = tree(secret)
+    folder = os.path.normpath(project / exchanged)
+    aside = world / "of-alice" / "aside"
+    aside.symlink_to(os.path.normpath(secret / "project" / exchanged))
+    os.chown(aside, alice.uid, alice.gid, follow_symlinks=False)
+
+    exchanging = subprocess.Popen(
+        ["/usr/bin/python3", "-c", EXCHANGES, folder, aside], user=alice.uid, group=alice.gid, extra_groups=[]
+    )
+    try:
+        for _ in range(8):
+            for words in (["cleanup", "--corrupt", "--hours", "0"], ["create"]):
+                root_user.gaia(root_user.home, *words, CLAUDE_PROJECT_DIR=str(project))
+            root_user.hook(root_user.home, DELEGATES, CLAUDE_PROJECT_DIR=str(project))
+        assert exchanging.poll() is None
+    finally:
+        exchanging.kill()
+        exchanging.wait()
+
+    assert tree(secret) == before
