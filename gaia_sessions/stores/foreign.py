@@ -1,8 +1,8 @@
 """Files that belong to somebody else, changed as carefully as our own.
 
-Owns how: a link is followed and stays one, mode, owner and attributes stay as they were, whoever reads sees the old
-content or the new, and it is changed only if it still is what the caller had read. What cannot be done so is refused
-with ``StoreFailure``, and the file is what it was.
+Owns how: a link is followed and stays one (root follows that of a user only to what is that user's), mode, owner and
+attributes stay as they were, whoever reads sees the old content or the new, and it is changed only if it still is what
+the caller had read. What cannot be done so is refused with ``StoreFailure``, and the file is what it was.
 
 The system has no renaming that asks what it replaces: what somebody who takes no lock of ours writes between that
 last look and the rename, a matter of microseconds, is lost.
@@ -27,15 +27,15 @@ _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 def read(path: str, limit: int) -> bytes | None:
     """What ``path`` holds, None if there is no file; raises ``TooLarge``, ``StoreFailure``."""
-    real = os.path.realpath(path)
     with translating("read", path):
         try:
-            with Directory.at(os.path.dirname(real)) as folder:
-                return folder.read(os.path.basename(real), limit)
+            folder, name = _opened(path)
+            with folder:
+                return folder.read(name, limit)
         except FileNotFoundError:
             return None
         except TooBig:
-            raise TooLarge(path, os.path.getsize(real), limit) from None
+            raise TooLarge(path, os.path.getsize(path), limit) from None
 
 
 def write(path: str, old: bytes | None, new: bytes) -> None:
@@ -43,9 +43,9 @@ def write(path: str, old: bytes | None, new: bytes) -> None:
 
     Raises ``StoreFailure``; ``DurabilityUnknown`` if it does, but the disk did not confirm it.
     """
-    real = os.path.realpath(path)
-    name = os.path.basename(real)
-    with translating("write", path), Directory.at(os.path.dirname(real)) as folder:
+    with translating("write", path):
+        folder, name = _opened(path)
+    with translating("write", path), folder:
         found = _checked(folder, name, path)
         dress, mode = (
             (partial(_dress_like, folder, name, found), _PRIVATE) if found else (_as_the_umask_says, _ANYBODYS)
@@ -57,12 +57,25 @@ def write(path: str, old: bytes | None, new: bytes) -> None:
 
 def remove(path: str, old: bytes) -> None:
     """``path``, which held ``old``, is gone; durable on return. Raises as ``write`` does."""
-    real = os.path.realpath(path)
-    with translating("remove", path), Directory.at(os.path.dirname(real)) as folder:
-        _checked(folder, os.path.basename(real), path)
-        _check_unchanged(folder, os.path.basename(real), path, old)
-        os.unlink(os.path.basename(real), dir_fd=folder.fd)
+    with translating("remove", path):
+        folder, name = _opened(path)
+    with translating("remove", path), folder:
+        _checked(folder, name, path)
+        _check_unchanged(folder, name, path, old)
+        os.unlink(name, dir_fd=folder.fd)
         atomic.confirm(folder)
+
+
+def _opened(path: str) -> tuple[Directory, str]:
+    """The folder of the file that ``path`` leads to, and its name; root follows no link to what is not the linker's."""
+    if os.geteuid() == 0:
+        from . import ways
+
+        if ways.KNOWN:
+            fd, name = ways.file(path)
+            return Directory(fd, os.path.dirname(path)), name
+    real = os.path.realpath(path)
+    return Directory.at(os.path.dirname(real)), os.path.basename(real)
 
 
 def _checked(folder: Directory, name: str, path: str) -> os.stat_result | None:

@@ -234,3 +234,44 @@ def test_root_is_led_nowhere_by_a_user_who_exchanges_a_folder_with_a_link_meanwh
         exchanging.wait()
 
     assert tree(secret) == before
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_root_installs_no_hooks_through_a_link_of_a_user_into_what_is_not_that_users(
+    world: Path,
+    alice: User,
+    root_user: User,
+    there: bool,  # noqa: FBT001  # given by name
+) -> None:
+    project, secret = alice.make(world / "project"), root_user.make(root_user.home / "secret", mode=0o700)
+    alice.make(project / ".claude")
+    link, target = project / ".claude" / "settings.local.json", secret / "deep" / "settings.json"
+    if there:
+        target.parent.mkdir()
+        target.write_text('{"secret": 1}\n', encoding="utf-8")
+    link.symlink_to(target)
+    os.chown(link, alice.uid, alice.gid, follow_symlinks=False)
+    before = tree(secret)
+
+    ended = root_user.gaia(project, "hooks", "install")
+
+    assert (ended.code, ended.out) == (8, "")
+    assert f"a link of {alice.name} leads to what belongs to root" in ended.err
+    assert tree(secret) == before
+    assert root_user.gaia(project, "hooks", "status").code == 0
+
+
+def test_root_installs_hooks_through_a_link_of_a_user_into_what_is_that_users(
+    world: Path, alice: User, root_user: User
+) -> None:
+    project, target = alice.make(world / "project"), alice.make(world / "target") / "settings.json"
+    alice.make(project / ".claude")
+    link = project / ".claude" / "settings.local.json"
+    link.symlink_to(target)
+    os.chown(link, alice.uid, alice.gid, follow_symlinks=False)
+
+    assert root_user.gaia(project, "hooks", "install").code == 0
+
+    assert link.is_symlink()
+    assert "SessionStart" in json.loads(target.read_text(encoding="utf-8"))["hooks"]
+    assert owners(target.parent) == {(alice.uid, alice.gid)}
