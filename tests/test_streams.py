@@ -304,3 +304,18 @@ def test_a_terminal_whose_reader_falls_behind_is_not_written_to_after_the_time_i
     assert (child.returncode, said) == (0, b"False went on")
     assert 0.3 < took < 3
     assert found == (b"0123456789abcdef" * (1 << 16))[: len(found)]
+
+
+def test_a_terminal_that_is_read_gets_everything() -> None:
+    reader, terminal = os.openpty()
+    found = b""
+    with subprocess.Popen(command(WRITES, 1 << 20, 30), stdout=terminal, stderr=subprocess.PIPE) as child:
+        os.close(terminal)
+        with suppress(OSError):  # so a terminal ends that nobody has open any more
+            while chunk := os.read(reader, 1 << 16):
+                found += chunk
+        said = pipe_of(child.stderr).read()
+    os.close(reader)
+
+    assert (child.returncode, said) == (0, b"True went on")
+    assert found == b"0123456789abcdef" * (1 << 16)
