@@ -11,7 +11,7 @@ import threading
 from datetime import timedelta
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,7 +24,6 @@ from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
 
     from gaia_sessions.shape import Record, Run
@@ -362,17 +361,96 @@ def test_an_index_of_the_first_version_is_not_relied_on_and_made_anew(
 
 
 class Pausing(FileStore):
-    """Its scan stops once, after a record was read and before it is handed out, until it may go on."""
+    """It stops once, after a record was read and before it is handed out, until it may go on."""
 
     def __init__(self, root: str) -> None:
         super().__init__(root, durable=False)
         self.has_read, self.may_go_on = threading.Event(), threading.Event()
 
-    def scan(self, **asked: Any) -> Iterator[tuple[str, Found]]:
-        for found in super().scan(**asked):
-            self.has_read.set()
-            assert self.may_go_on.wait(30)
-            yield found
+    def _found(self, root: Directory, agent_id: str) -> Found:
+        found = super()._found(root, agent_id)
+        self.has_read.set()
+        assert self.may_go_on.wait(30)
+        return found
+
+
+class OfHook(FileStore):
+    """A hook's, whose time is up when it has read so many records."""
+
+    def __init__(self, root: str, reads: int) -> None:
+        super().__init__(root, durable=False, seconds_left=lambda: 10.0 * (len(self.read_ids) < reads))
+        self.read_ids: list[str] = []
+
+    def _found(self, root: Directory, agent_id: str) -> Found:
+        self.read_ids.append(agent_id)
+        return super()._found(root, agent_id)
+
+
+def is_complete(root: str) -> bool:
+    with Directory.at(root) as opened:
+        return index.is_complete(opened)
+
+
+def five_without_an_index(root: str, store: FileStore, now: datetime) -> set[str]:
+    """Makes them; returns the marks they had."""
+    for name in "abcde":
+        run: Run = {"run": 1, "host_session_id": "host", "tool_use_id": name}
+        store.create({**new_record(name, "Explore", "-", {}, now), "runs": [run]})
+    right = hints(root)
+    shutil.rmtree(f"{root}/.index")
+    return right
+
+
+def test_a_rebuild_without_the_time_for_all_sessions_vouches_for_nothing_and_the_next_goes_on(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    right = five_without_an_index(root, store, now)
+    first, second = OfHook(root, 2), OfHook(root, 99)
+
+    first.mend_hints()
+    assert (first.read_ids, is_complete(root)) == (["a", "b"], False)
+    assert set(dict(store.scan(active_only=True))) == set("abcde")
+    assert store.find(delegation_alias("host", "e")) == "e"
+
+    second.mend_hints()
+    assert (second.read_ids, is_complete(root), hints(root)) == (["c", "d", "e"], True, right)
+
+
+def test_what_a_rebuild_noted_in_another_boot_counts_for_nothing(root: str, store: FileStore, now: datetime) -> None:
+    five_without_an_index(root, store, now)
+    OfHook(root, 2).mend_hints()
+    noted = Path(root, ".index", "complete")
+    noted.write_bytes(noted.read_bytes()[:-4] + b"beef")
+
+    again = OfHook(root, 99)
+    again.mend_hints()
+    assert (again.read_ids, is_complete(root)) == (list("abcde"), True)
+
+
+def test_one_look_at_all_sessions_answers_every_key_of_a_hooks_call_and_what_came_since_is_found(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    five_without_an_index(root, store, now)
+    hook = OfHook(root, 99)
+
+    found = [hook.find(delegation_alias("host", key)) for key in ("a", "e", "x", "c")]
+    assert (found, sorted(hook.read_ids)) == (["a", "e", None, "c"], list("abcde"))
+
+    store.create(for_host("new", now))
+    store.delete("c", agree)
+    found = [hook.find(ALIAS), hook.find(delegation_alias("host", "c"))]
+    assert (found, is_complete(root), len(hook.read_ids)) == (["new", None], False, 5)
+
+
+def test_a_hook_that_has_no_time_to_look_through_all_sessions_says_so_and_not_that_there_is_none(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    five_without_an_index(root, store, now)
+
+    with pytest.raises(StoreFailure, match="too many sessions"):
+        OfHook(root, 2).find(delegation_alias("host", "a"))
+    with pytest.raises(StoreFailure, match="too many sessions"):
+        list(OfHook(root, 2).scan(active_only=True))
 
 
 def test_a_key_taken_over_while_the_index_is_rebuilt_leads_to_the_newer_session(

@@ -221,7 +221,9 @@ class Call:
         from gaia_sessions.stores.files import FileStore
 
         durable = config.durability == "full"
-        return FileStore(self.root or "", durable=durable, lock_timeout=LOCK_WAIT, wait=self._wait)
+        return FileStore(
+            self.root or "", durable=durable, lock_timeout=LOCK_WAIT, wait=self._wait, seconds_left=self._left
+        )
 
     def _is_late(self) -> bool:
         """Whether what is left of the time belongs to the news at hand."""

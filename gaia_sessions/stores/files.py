@@ -15,7 +15,7 @@ from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.ids import check_agent_id, fold
 from gaia_sessions.retention import fitted
-from gaia_sessions.runs import newest_with
+from gaia_sessions.runs import aliases_of, newest_with
 
 from . import atomic, inbox, index, locks, reading, renewal
 from . import journal as journals
@@ -37,11 +37,18 @@ if TYPE_CHECKING:
     from .directory import Directory
     from .port import Entry, Found, Rule
 
+_FOR_DEFERRING = 0.4
+_AFTER_REBUILDING = 1.2
+"""Seconds that a hook keeps of its call: to put its news into the inbox, and to answer after the index was rebuilt."""
+
+_INDEX_IT = "run 'gaia-sessions cleanup': it rebuilds the index"
+
 
 class FileStore:
     """The port over files below ``root``.
 
     durable: False leaves syncing to the system. wait: the manner in which a held lock is waited for.
+    seconds_left: of the one call for which a hook makes this store; None where nobody must be quick.
     """
 
     def __init__(
@@ -51,12 +58,15 @@ class FileStore:
         durable: bool = True,
         lock_timeout: float = 10.0,
         wait: locks.Wait = locks.wait_with_filelock,
+        seconds_left: Callable[[], float] | None = None,
     ) -> None:
         self.root = root
         self.durable = durable
         self.lock_timeout = lock_timeout
         self.wait = wait
+        self.seconds_left = seconds_left
         self._reader = reading.Reader()
+        self._ids_by_alias: dict[Alias, list[str]] | None = None
 
     def read(self, agent_id: str) -> Record:
         check_agent_id(agent_id)
@@ -72,9 +82,12 @@ class FileStore:
         with root:
             with translating("list", self.root):
                 names = index.all_marked(root, index.of_open(agent_name, host_session_id)) if active_only else None
+                looked_through = names is None
                 if names is None:
                     names = roots.sessions(root)
             for name in names:
+                if looked_through and self._has_less_than(_FOR_DEFERRING):
+                    raise StoreFailure("look through", self.root, "too many sessions for one call of a hook", _INDEX_IT)
                 found = self._found(root, name)
                 if not isinstance(found, SessionNotFound):
                     yield name, found
@@ -131,10 +144,30 @@ class FileStore:
             return None
         with root:
             marked = index.all_marked(root, index.by_alias(alias))
+            if marked is None and self.seconds_left:
+                return newest_with(alias, self._reader.read_each(root, self._ids_with(root, alias)))
             found = newest_with(alias, self._reader.read_each(root, marked)) if marked else None
         if found or marked == []:
             return found
         return newest_with(alias, (record for _, record in self.scan() if not isinstance(record, SessionsError)))
+
+    def _ids_with(self, root: Directory, alias: Alias) -> list[str]:
+        """Who may have ``alias`` though the index is not complete: one look at all sessions answers each key of a call.
+
+        A session that gets the key after that look is marked for it before it is written.
+        """
+        if self._ids_by_alias is None:
+            ids: dict[Alias, list[str]] = {}
+            for agent_id, record in self.scan():
+                for each in () if isinstance(record, SessionsError) else set(aliases_of(record)):
+                    ids.setdefault(each, []).append(agent_id)
+            self._ids_by_alias = ids
+        with translating("look up", self.root):
+            marked = index.marked(root, index.by_alias(alias))
+        return list(dict.fromkeys([*marked, *self._ids_by_alias.get(alias, ())]))
+
+    def _has_less_than(self, seconds: float) -> bool:
+        return self.seconds_left is not None and self.seconds_left() < seconds
 
     def mend_hints(self) -> None:
         root = roots.opened(self.root)
@@ -144,7 +177,9 @@ class FileStore:
             if not index.is_complete(root):
                 from .sweep import rebuild_index
 
-                rebuild_index(root, self.scan)
+                rebuild_index(
+                    root, lambda agent_id: self._found(root, agent_id), lambda: self._has_less_than(_AFTER_REBUILDING)
+                )
 
     def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
         from . import removal
@@ -186,7 +221,7 @@ class FileStore:
         if root is None:
             return []
         with root, translating("tend", self.root):
-            return tend(root, now, set(active), self.scan)
+            return tend(root, now, set(active), lambda agent_id: self._found(root, agent_id))
 
     def exclusive(self, key: tuple[str, ...], timeout: float) -> Exclusive:
         return Exclusive(lambda: roots.make(self.root, durable=self.durable), key, timeout, self.wait)

@@ -13,7 +13,8 @@ their last, both under the session's lock, so a crash leaves a mark too many, ne
 marks. Nobody replaces another session's mark, so a rebuild may run beside every writer.
 
 ``complete`` says that no mark is missing: by which version of this layout, and in which boot it was written. Marks are
-not synced, so after a power cut nobody may rely on them. Without it readers scan.
+not synced, so after a power cut nobody may rely on them. Without it readers scan. A rebuild that had no more time notes
+there instead up to which id it came.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ FOLDER = ".index"
 LOCK = ".index.lock"
 
 _VERSION = b"2"
+_PARTLY = b"2-partly"
 _COMPLETE = "complete"
 _ACTIVE = "active"
 NAME = "name"
@@ -88,6 +90,24 @@ def vouch(root: Directory) -> None:
     with root.make(FOLDER) as index:
         index.add(_ACTIVE)
         atomic.replace(index, _COMPLETE, _VERSION + b" " + _this_boot(), durable=False)
+
+
+def marked_so_far(root: Directory) -> str:
+    """The last id of a rebuild that stopped half-way: all up to it have their marks. Empty if there is none."""
+    try:
+        with root.below(FOLDER) as index:
+            version, _, rest = index.read(_COMPLETE, _LONGEST).partition(b" ")
+    except OSError:
+        return ""
+    last, _, boot = rest.partition(b" ")
+    known = version == _PARTLY and _is_this_boot(boot)
+    return last.decode("ascii", "replace") if known else ""
+
+
+def note_marked(root: Directory, last: str) -> None:
+    """Every session up to the id ``last`` has its marks; under the lock ``LOCK``. The index is not complete by that."""
+    with root.make(FOLDER) as index:
+        atomic.replace(index, _COMPLETE, b" ".join([_PARTLY, last.encode(), _this_boot()]), durable=False)
 
 
 def marks_of(record: Record) -> list[Mark]:

@@ -99,7 +99,10 @@ class Store(Protocol):
         """
 
     def mend_hints(self) -> None:
-        """Look-ups by alias, and scans for what is active, cost little again after a reboot; nothing if they do."""
+        """Look-ups by alias, and scans for what is active, cost little again after a reboot; nothing if they do.
+
+        A store of a hook stops when the call has little time left, and the next one goes on there.
+        """
 
     def settle(self) -> None:
         """The deletions so far are durable when this returns, and their remains are removed.

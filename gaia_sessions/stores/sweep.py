@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from .index import Folders
     from .port import Found
 
-    Scan = Callable[[], Iterator[tuple[str, Found]]]
+    Read = Callable[[str], Found]
 
 LEFTOVER = timedelta(hours=1)
 
 
-def tend(root: Directory, now: datetime, active: set[str], scan: Scan) -> list[str]:
+def tend(root: Directory, now: datetime, active: set[str], read: Read) -> list[str]:
     """Sweeps and mends; names what was removed. ``active`` are the sessions that are not final."""
     before = (now - LEFTOVER).timestamp()
     if not (roots.is_ours(root) or root.has(roots.LOCKS)):  # nobody ever wrote to a session here
@@ -45,7 +45,7 @@ def tend(root: Directory, now: datetime, active: set[str], scan: Scan) -> list[s
                 removed += _sweep_temporaries(written, before)
         removed += _sweep_locks(root, folder, before)
         if roots.owns(root, index.FOLDER):
-            _mend_index(root, folder, active, scan)
+            _mend_index(root, folder, active, read)
     return removed
 
 
@@ -98,16 +98,16 @@ def _sweep_locks(root: Directory, folder: Directory, before: float) -> Iterator[
             yield f"{folder.path}/{name}"
 
 
-def rebuild_index(root: Directory, scan: Scan) -> None:
-    """The index is complete afterwards, unless somebody else is at it."""
+def rebuild_index(root: Directory, read: Read, enough: Callable[[], bool] = lambda: False) -> None:
+    """The index is complete afterwards, unless somebody else is at it, or it was ``enough`` before the last session."""
     with roots.place(root, roots.LOCKS) as folder:
         if index.claim(root):
-            _alone(folder, index.LOCK, partial(_rebuild, root, scan))
+            _alone(folder, index.LOCK, partial(_rebuild, root, read, enough))
 
 
-def _mend_index(root: Directory, folder: Directory, active: set[str], scan: Scan) -> None:
+def _mend_index(root: Directory, folder: Directory, active: set[str], read: Read) -> None:
     if not index.is_complete(root):
-        rebuild_index(root, scan)
+        rebuild_index(root, read)
     there = set(roots.sessions(root))
     doubtful = set(index.marked(root, index.ACTIVE)) ^ active
     present: dict[str, list[Folders]] = {agent_id: [] for agent_id in doubtful}
@@ -122,13 +122,23 @@ def _mend_index(root: Directory, folder: Directory, active: set[str], scan: Scan
     index_repair.remove_empty_folders(root)
 
 
-def _rebuild(root: Directory, scan: Scan) -> None:
-    """Only adds: what a writer marks or unmarks meanwhile is his, and a mark too many is harmless."""
+def _rebuild(root: Directory, read: Read, enough: Callable[[], bool]) -> None:
+    """Only adds: what a writer marks or unmarks meanwhile is his, and a mark too many is harmless.
+
+    What is created behind it is marked by whoever creates it, so a rebuild goes on where the last one stopped.
+    """
     with root.below(index.FOLDER) as marks:
         if marks.has(index.VERSION_1):
             removal.remove(marks, index.VERSION_1)
-    for agent_id, found in scan():
-        index.add(root, agent_id, [index.ACTIVE] if isinstance(found, SessionsError) else index.marks_of(found))
+    last = index.marked_so_far(root)
+    for agent_id in sorted(name for name in roots.sessions(root) if name > last):
+        if enough():
+            index.note_marked(root, last)
+            return
+        found = read(agent_id)
+        if not isinstance(found, SessionNotFound):
+            index.add(root, agent_id, [index.ACTIVE] if isinstance(found, SessionsError) else index.marks_of(found))
+        last = agent_id
     index.vouch(root)
 
 
