@@ -11,12 +11,15 @@ import threading
 from datetime import timedelta
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.clock import write_time
+from gaia_sessions.config import Config
 from gaia_sessions.errors import CorruptSession, StoreFailure
 from gaia_sessions.ids import encode_key
+from gaia_sessions.lifecycle import news
 from gaia_sessions.record import new_record
 from gaia_sessions.runs import agent_alias, delegation_alias
 from gaia_sessions.stores import index
@@ -358,6 +361,27 @@ def test_an_index_of_the_first_version_is_not_relied_on_and_made_anew(
     assert hints(root) == right
     assert store.find(ALIAS) == "one"
     assert dict(store.scan(active_only=True, host_session_id="host")) == {"one": store.read("one")}
+
+
+def test_news_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_applied_later(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    five_without_an_index(root, store, now)
+    of_host: Any = {"at": write_time(now), "host": "claude-code", "host_session_id": "host"}
+    delegation = {"tool_use_id": "new", "agent_name": "Explore", "purpose": "-"}
+    told: list[Any] = [
+        {**of_host, "kind": "delegate", **delegation},
+        {**of_host, "kind": "stop", "tool_use_id": "a", "host_agent_id": "a1", "spoke": True, "last_message": "done"},
+        {**of_host, "kind": "main_stop", "running": ["x", "y"]},
+    ]
+
+    words = [news.take_in(OfHook(root, 2), event, now, Config({}), 0).word for event in told]
+    assert (words, len(store.waiting()), len(list(store.scan()))) == (["deferred"] * 3, 3, 5)
+
+    news.apply_deferred(store, now, Config({}))
+    ended = store.read("a")
+    assert (ended["phase"], store.waiting()) == ("completed", [])
+    assert store.find(delegation_alias("host", "new")) not in (None, *"abcde")
 
 
 class Pausing(FileStore):
