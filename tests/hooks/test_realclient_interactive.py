@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from tests.hooks.test_realclient import HERE, client
 from tests.hooks.tui import ASKS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.hooks.test_realclient import Client
 
 __all__ = ["client"]  # a fixture
@@ -34,8 +37,7 @@ pytestmark = [
 class Terminal:
     """What a scenario left behind: the records of its project, and the requests to the API in their order."""
 
-    def __init__(self, client: Client, scenario: str) -> None:
-        folder = client.host.folder / "tui"
+    def __init__(self, client: Client, folder: Path, scenario: str) -> None:
         program = Path(sys.executable).with_name("gaia-sessions")
         environment = {**os.environ, "TUI_RUN": str(folder), "TUI_GAIA": str(program)}
         typed = [sys.executable, str(HERE / "tui.py"), str(client.harness), scenario]
@@ -66,11 +68,18 @@ class Terminal:
         return [line["event"] for line in events[:stop] if line.get("told") and line["event"] != "SubagentStart"]
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """One with a short path: that of a socket, which the terminal is reached by, may have 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="gaia-tui-") as name:
+        yield Path(name)
+
+
 @pytest.mark.parametrize("scenario", ["cleared", "another-resumed"])
 def test_an_agent_that_asks_after_its_conversation_ended_goes_on_from_the_next_one(
-    client: Client, scenario: str
+    client: Client, folder: Path, scenario: str
 ) -> None:
-    terminal = Terminal(client, scenario)
+    terminal = Terminal(client, folder, scenario)
 
     record = terminal.record()
     assert (record["phase"], [run["end"] for run in record["runs"]]) == ("completed", ["stopped", "stopped"])
@@ -82,11 +91,13 @@ def test_an_agent_that_asks_after_its_conversation_ended_goes_on_from_the_next_o
     assert sorted(set(terminal.offered_to())) == ["main", "sub:beta"]
 
 
-def test_an_agent_that_was_moved_to_the_background_is_one_session_with_its_true_end(client: Client) -> None:
+def test_an_agent_that_was_moved_to_the_background_is_one_session_with_its_true_end(
+    client: Client, folder: Path
+) -> None:
     if "2.1.330" not in os.environ["REALCLIENT_PACKAGE"]:
         pytest.skip("this version cannot move its agents to the background when it ends")
 
-    terminal = Terminal(client, "moved-to-background")
+    terminal = Terminal(client, folder, "moved-to-background")
 
     record = terminal.record()
     assert (record["phase"], [run["end"] for run in record["runs"]]) == ("approval", ["stopped"])
