@@ -304,7 +304,7 @@ WRAPPED: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize(("before", "after"), WRAPPED.values(), ids=WRAPPED)
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_text_of_eight_mebibytes_is_read_in_far_less_time_than_a_hook_has(
+def test_a_hostile_text_of_eight_mebibytes_is_read_in_the_time_that_a_hook_has(
     piece: str, before: str, after: str
 ) -> None:
     text = before + piece * (HUGE // len(piece)) + after
@@ -313,7 +313,7 @@ def test_a_hostile_text_of_eight_mebibytes_is_read_in_far_less_time_than_a_hook_
     read_requests(text)
     read_mentions(text)
 
-    assert time.process_time() - begun < 0.75  # seconds; a hook has three in all
+    assert time.process_time() - begun < 3  # seconds, all that a hook has; it takes 0.2 where this was written
 
 
 @pytest.mark.parametrize("piece", ["x [\n", "<b>\n", "- a\n", "\n", "[x]: y\n"])
