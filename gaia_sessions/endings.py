@@ -20,6 +20,7 @@ from .runs import (
     run_now,
     with_current_conversation,
     with_run,
+    without,
 )
 from .shape import DENIED, ENDED_WITH_HOST, ENDS, KILLED, LOST, RETURNED, SAID_SO, STOPPED
 from .shape import FAILED as RUN_FAILED
@@ -64,7 +65,7 @@ def ended(record: Record, run: Run, end: str, told: Run, now: datetime) -> Recor
     if end in _WITHOUT_A_WORD:
         record = presumed_begun(record, run, _last_heard(record, run, now))
         run = run_now(record, run)
-    closed: Run = {**_without(run, "detail"), **told, "ended_at": write_time(now), "end": end}
+    closed: Run = {**without(run, "detail"), **told, "ended_at": write_time(now), "end": end}
     record = with_run(record, closed)
     if is_final(record["phase"]):
         return record
@@ -135,7 +136,7 @@ def heard_in(record: Record, run: Run, host_session_id: str, now: datetime) -> R
 def _unended(record: Record, run: Run, phase: str, now: datetime) -> Record:
     """``run`` without its end; if that end abandoned the session, it is in ``phase`` again."""
     abandoned = _abandoned_it(record, run)
-    record = with_run(record, _without(run, "ended_at", "end", "detail"))
+    record = with_run(record, without(run, "ended_at", "end", "detail"))
     return rejudged(record, phase, now) if abandoned else record
 
 
@@ -172,7 +173,7 @@ def restopped(record: Record, run: Run, told: Run, now: datetime) -> Record:
 
     A phase reported by the marker of the first stop no longer counts; one reported by command does.
     """
-    earlier = _without(run, "reported", "detail") if run.get("detail") == SAID_SO else run
+    earlier = without(run, "reported", "detail") if run.get("detail") == SAID_SO else run
     closed: Run = {**earlier, **told, "ended_at": write_time(now), "end": STOPPED}
     return active_at(with_run(rejudged(undecided(record), _phase_after_stop(closed), now), closed), now)
 
@@ -191,7 +192,7 @@ def _last_heard(record: Record, run: Run, now: datetime) -> datetime:
 
 def _corrected(run: Run, end: str, told: Run) -> Run:
     detail: Run = {"detail": told["detail"]} if "detail" in told else {}
-    return {**_without(run, "detail"), **detail, "end": end}
+    return {**without(run, "detail"), **detail, "end": end}
 
 
 def _phase_after_stop(run: Run) -> str:
@@ -240,7 +241,3 @@ _EFFECTS: dict[str, Effect] = {
     LOST: _rest_or_abandon,
     DENIED: _deny,
 }
-
-
-def _without(run: Run, *keys: str) -> Run:
-    return {key: value for key, value in run.items() if key not in keys}  # type: ignore[return-value]

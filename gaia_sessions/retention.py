@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .errors import TooLarge
 from .record import encode, has_newer_schema
-from .runs import has_ended, may_be_at_work
+from .runs import has_ended, may_be_at_work, without
 from .strictjson import DOCUMENT_LIMIT
 
 TYPE_CHECKING = False
@@ -129,7 +129,7 @@ def _cut(record: Record, key: Text, longest: int, *, but_the_latest: bool = Fals
 def _with_shorter(run: Run, key: Text, longest: int) -> Run:
     """A message has its point at its end, any other text at its beginning."""
     if not longest:
-        return {name: value for name, value in run.items() if name != key}  # type: ignore[return-value]
+        return without(run, key)
     text = run[key]
     return {**run, key: text[-longest:] if key == "last_message" else text[:longest]}  # type: ignore[misc]
 
@@ -164,11 +164,7 @@ def _without_transcripts(record: Record) -> Record:
     runs = record.get("runs", [])
     if not any("transcript_path" in run for run in runs):
         return record
-    shorter: list[Run] = [
-        {key: value for key, value in run.items() if key != "transcript_path"}  # type: ignore[misc]
-        for run in runs
-    ]
-    return {**record, "runs": shorter}
+    return {**record, "runs": [without(run, "transcript_path") for run in runs]}
 
 
 _STEPS: tuple[Shortening, ...] = (

@@ -118,7 +118,7 @@ def unended_run_of_host(record: Record, host_session_id: str) -> Run | None:
 
 def with_current_conversation(record: Record, run: Run, host_session_id: str) -> Record:
     """News of the agent of ``run`` comes in ``host_session_id`` from now on."""
-    moved: Run = {key: value for key, value in run.items() if key != "current_host_session_id"}  # type: ignore[assignment]
+    moved = without(run, "current_host_session_id")
     if host_session_id != run.get("host_session_id"):
         moved["current_host_session_id"] = host_session_id
     return with_run(record, moved)
@@ -207,6 +207,11 @@ def _phase_once_begun(record: Record, run: Run) -> str:
 def with_run(record: Record, run: Run) -> Record:
     """``run`` in the place of the one with its number."""
     return {**record, "runs": [run if other["run"] == run["run"] else other for other in record["runs"]]}
+
+
+def without(run: Run, *keys: str) -> Run:
+    """``run`` as if nothing were known under ``keys``."""
+    return {key: value for key, value in run.items() if key not in keys}  # type: ignore[return-value]
 
 
 def with_new_run(record: Record, known: Run) -> Record:

@@ -105,7 +105,7 @@ def heard(record: Record, run: Run, host_session_id: str, now: datetime) -> tupl
 
     if not is_gone(found["host_process"]):
         return moved, found
-    found = {key: value for key, value in found.items() if key != "host_process"}  # type: ignore[assignment]
+    found = runs.without(found, "host_process")
     return runs.with_run(moved, found), found
 
 
