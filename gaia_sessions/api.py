@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
     from .errors import SessionsError
     from .lifecycle.cleanup import Report
+    from .lifecycle.listing import Filter
+    from .lifecycle.preview import Preview
     from .lifecycle.reconciling import Reconciled
     from .policy import Decision
     from .shape import CorruptSummary, Record, Summary
+    from .stores.port import Reader
     from .strictjson import Json
 
 DEFAULT_HOURS = 24.0
@@ -107,26 +110,29 @@ def list_sessions(
     active_only: bool = False,
     agent_name: str | None = None,
     phases: Iterable[str] = (),
-    since: datetime | None = None,
-    until: datetime | None = None,
+    since: datetime | str | None = None,
+    until: datetime | str | None = None,
     limit: int | None = None,
     root: str | None = None,
 ) -> Iterator[Summary | CorruptSummary]:
     """Summaries, the latest activity first; one that cannot be read has ``status`` ``corrupt`` and a ``problem``.
 
-    Active is what is not final; ``since`` and ``until`` (aware times) bound ``created_at``, both included.
+    Each is as the next writer will leave it, who first applies what waits in the inbox, and says by the policy whether
+    it may be resumed: ``resume`` is ``{should_resume, reason, until}``.
+    Active is what is not final; ``since`` and ``until`` bound ``created_at``, both included: times without an offset
+    are UTC, texts are times as records have them. Raises ``UnknownPhase``, ``BadArgument``.
     """
     from .lifecycle import listing
 
     wanted = listing.Filter(active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until)
-    return listing.list_sessions(Sessions(root).store, wanted, limit)
+    return Sessions(root).list(wanted, limit)
 
 
 def session_events(agent_id: str, *, root: str | None = None) -> Iterator[Json | SessionsError]:
     """What hosts told of a session, in the order in which it was applied; an error in the place of a bad line.
 
-    Each is ``{at, kind, run, phase, end?, detail?, revision, evidence}``. Raises ``SessionNotFound``, ``InvalidId``,
-    ``StoreFailure``.
+    Each is ``{at, kind, run, phase, end?, detail?, revision, evidence}``. Raises ``SessionNotFound``, ``InvalidId`` and
+    ``StoreFailure`` when it is called, not when the first entry is asked for.
     """
     return Sessions(root).events(agent_id)
 
@@ -209,8 +215,23 @@ class Sessions:
     def explain(self, agent_id: str) -> Decision:
         from .lifecycle import resuming
 
-        decision, _ = resuming.consider(self.store, utc_now(), agent_id, self.config)
+        decision, _ = resuming.consider(self._preview(), utc_now(), agent_id, self.config.limits)
         return decision
+
+    def preview(self, agent_id: str) -> Record:
+        """The record as the next writer will leave it. Raises what ``Store.read`` does."""
+        return self._preview().read(agent_id)
+
+    def decide(self, record: Record) -> Decision:
+        """The policy's answer on ``record``, as it was just written or read."""
+        from .lifecycle import resuming
+
+        return resuming.decide(record["agent_id"], record, utc_now(), self.config.limits)
+
+    def list(self, wanted: Filter, limit: int | None = None) -> Iterator[Summary | CorruptSummary]:
+        from .lifecycle import listing
+
+        return listing.list_sessions(self._preview(), wanted, utc_now(), self.config.limits, limit)
 
     def events(self, agent_id: str) -> Iterator[Json | SessionsError]:
         return self.store.entries(agent_id, EVENTS)
@@ -220,16 +241,26 @@ class Sessions:
 
         now = utc_now()
         rule = cleanup.Rule(now, hours, self.config.limits, corrupt=corrupt)
-        if not dry_run:
-            self._take_in_deferred()
-        return cleanup.cleanup(self.store, rule, self._sessions_over, dry_run=dry_run)
+        sessions = self._to_judge(dry_run=dry_run)
+        return cleanup.cleanup(self.store, rule, self._sessions_over, dry_run=dry_run, sessions=sessions)
 
     def reconcile(self, *, dry_run: bool = False) -> Reconciled:
         from .lifecycle.reconciling import reconcile
 
-        if not dry_run:
-            self._take_in_deferred()
-        return reconcile(self.store, utc_now(), self._sessions_over, dry_run=dry_run)
+        sessions = self._to_judge(dry_run=dry_run)
+        return reconcile(self.store, utc_now(), self._sessions_over, dry_run=dry_run, sessions=sessions)
+
+    def _to_judge(self, *, dry_run: bool) -> Reader:
+        """What a dry run judges is what the real one would, which first applies what waits in the inbox."""
+        if dry_run:
+            return self._preview()
+        self._take_in_deferred()
+        return self.store
+
+    def _preview(self) -> Preview:
+        from .lifecycle.preview import Preview
+
+        return Preview(self.store, utc_now(), self.config)
 
     def _sessions_over(self) -> Mapping[tuple[str, str], datetime]:
         from . import logged

@@ -75,9 +75,28 @@ def keys_of_record(record: Record) -> set[str]:
     return keys
 
 
-def concerned(waiting: Iterable[Waiting], keys: set[str]) -> list[str]:
-    """The names of the events that have one of ``keys``, or may have."""
-    return [name for name, told in waiting if not told or any(key in told for key in keys)]
+class ByKey:
+    """The events that wait, sorted once by whom they concern."""
+
+    __slots__ = ("_names", "_of_anybody", "_order")
+
+    def __init__(self, waiting: Iterable[Waiting]) -> None:
+        self._order: dict[str, int] = {}
+        self._names: dict[str, list[str]] = {}
+        self._of_anybody: list[str] = []
+        for number, (name, told) in enumerate(waiting):
+            self._order[name] = number
+            if not told:
+                self._of_anybody.append(name)
+            for place in range(0, len(told), _LENGTH):
+                self._names.setdefault(told[place : place + _LENGTH], []).append(name)
+
+    def concerning(self, records: Iterable[Record]) -> list[str]:
+        """The names of the events that may change one of ``records``, in the order in which they wait."""
+        if not self._order:  # nearly always, and then no key need be made
+            return []
+        names = {name for record in records for key in keys_of_record(record) for name in self._names.get(key, ())}
+        return sorted(names.union(self._of_anybody), key=self._order.__getitem__)
 
 
 def chosen(waiting: Iterable[Waiting], keys: set[str], others: int, chance: int) -> list[str]:

@@ -6,7 +6,7 @@ Must never touch a file, a clock or a process.
 
 from __future__ import annotations
 
-from .clock import FUTURE_TOLERANCE, read_time, seconds_between, timedelta
+from .clock import FUTURE_TOLERANCE, read_time, seconds_between, timedelta, write_time
 from .phases import RESUMABLE, is_resumable
 from .runs import is_claimed, is_live
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
-    from .shape import Denial, Record
+    from .shape import Denial, Record, Resume
 
     class Finding(TypedDict):
         name: str
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         agent_id: str
         phase: str | None
         idle_seconds: float | None
+        until: str | None
         checks: list[Finding]
         advice: str
         denial: NotRequired[Denial]
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     Rule = Callable[["Case"], Condition]
 
 RESUMABLE_REASON = "session_resumable"
-
+_LIVE = "no_live_run"
 
 _IDLE = timedelta(minutes=30)
 
@@ -77,7 +78,8 @@ def decide(
     """The decision on ``record``; None stands for a missing one, or for one unreadable because of ``problem``.
 
     ``checks`` has every condition in the order of the policy, ``reason`` is the first that fails, or
-    ``session_resumable``. ``idle_seconds`` counts from ``last_updated`` and is never negative. ``gone`` has
+    ``session_resumable``. ``idle_seconds`` counts from ``last_updated`` and is never negative; ``until`` is when it can
+    no longer be resumed if nothing happens before, None if it cannot be resumed now. ``gone`` has
     the numbers of the runs whose host is proved to be gone: they are over, whoever will say so. A denial keeps
     nobody from going on, but not as was planned: it is passed on, and the advice says so.
     """
@@ -89,14 +91,29 @@ def decide(
         "agent_id": agent_id,
         "phase": record["phase"] if record else None,
         "idle_seconds": seconds_between(read_time(record["last_updated"]), now) if record else None,
+        "until": None,
         "checks": [finding for _, finding in findings],
         "advice": ADVICE[reason],
     }
+    if record and decision["should_resume"]:
+        decision["until"] = write_time(read_time(record["last_updated"]) + limits.idle)
     if record and "denial" in record:
         decision |= {"denial": record["denial"]}
     if "denial" in decision and decision["should_resume"]:
         decision["advice"] = f"go on another way: what it waited for was denied: {decision['denial']['message']}"
     return decision
+
+
+def resume_of(decision: Decision) -> Resume:
+    """What a summary says of ``decision``."""
+    return {"should_resume": decision["should_resume"], "reason": decision["reason"], "until": decision["until"]}
+
+
+def is_running(decision: Decision) -> bool:
+    """Whether an agent is at work on the session that was found, be its phase resumable or not."""
+    return decision["phase"] is not None and any(
+        check["name"] == _LIVE and not check["ok"] for check in decision["checks"]
+    )
 
 
 def _findings(case: Case | None, problem: str | None) -> list[tuple[str, Finding]]:
@@ -155,7 +172,7 @@ def _errors(case: Case) -> Condition:
 
 _RULES: tuple[tuple[str, str, Rule], ...] = (
     ("phase_not_resumable", "phase", _phase),
-    ("running", "no_live_run", _no_live_run),
+    ("running", _LIVE, _no_live_run),
     ("claimed", "not_claimed", _not_claimed),
     ("not_ready", "resume_ready", _ready),
     ("clock_skew", "clock", _clock),

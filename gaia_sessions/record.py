@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .shape import Record, Summary
+    from .shape import Record
     from .strictjson import Json
 
 SCHEMA = 1
@@ -99,21 +99,3 @@ def check_readable(record: Record) -> None:
 def is_open(record: Record) -> bool:
     """Whether the work may still go on; of a later version's record that cannot be told, so it counts as open."""
     return has_newer_schema(record) or not is_final(record["phase"])
-
-
-def summarize(record: Record) -> Summary:
-    """The line that stands for ``record`` in a list; ``status`` is ``active`` or ``final``, ``denied`` if it was."""
-    line: Summary = {
-        "agent_id": record["agent_id"],
-        "agent_name": record["agent_name"],
-        "purpose": record["purpose"],
-        "phase": record["phase"],
-        "status": "final" if is_final(record["phase"]) else "active",
-        "created_at": record["created_at"],
-        "last_updated": record["last_updated"],
-        "resume_ready": record["resume_ready"],
-        "error_count": record["error_count"],
-    }
-    if "denial" in record:
-        line["denied"] = True
-    return line

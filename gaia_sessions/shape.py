@@ -97,8 +97,17 @@ if TYPE_CHECKING:
         duration_seconds: NotRequired[float]
         summary: NotRequired[str]
 
+    class Resume(TypedDict):
+        """The policy's answer. until: when the session can no longer be resumed; None if it cannot be resumed now."""
+
+        should_resume: bool
+        reason: str
+        until: str | None
+
     @final
     class Summary(TypedDict):
+        """running: whether an agent is at work on it, as far as can be told."""
+
         agent_id: str
         agent_name: str
         purpose: str
@@ -108,6 +117,8 @@ if TYPE_CHECKING:
         last_updated: str
         resume_ready: bool
         error_count: int
+        resume: Resume
+        running: bool
         denied: NotRequired[bool]
 
     @final

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from gaia_sessions.inbox_keys import (
     MOST_CONCERNED,
     MOST_KEYS,
+    ByKey,
     chosen,
-    concerned,
     is_of_others,
     keys_of_event,
     keys_of_news,
-    keys_of_record,
 )
 
 if TYPE_CHECKING:
@@ -68,14 +67,12 @@ NOTHING_TO_IT: dict[str, tuple[dict[str, object], Any]] = {
 
 @pytest.mark.parametrize(("event", "record"), CONCERNS.values(), ids=CONCERNS)
 def test_what_may_change_a_record_is_found_by_its_name(event: dict[str, object], record: Record) -> None:
-    waiting = [("it", keys_of_event(event))]
-    assert concerned(waiting, keys_of_record(record)) == ["it"]
+    assert ByKey([("other", "f" * 8), ("it", keys_of_event(event))]).concerning([record]) == ["it"]
 
 
 @pytest.mark.parametrize(("event", "record"), NOTHING_TO_IT.values(), ids=NOTHING_TO_IT)
 def test_what_cannot_change_a_record_need_not_be_read(event: dict[str, object], record: Record) -> None:
-    waiting = [("it", keys_of_event(event))]
-    assert concerned(waiting, keys_of_record(record)) == []
+    assert ByKey([("it", keys_of_event(event))]).concerning([record]) == []
 
 
 def test_keys_are_the_same_in_every_process_and_short_enough_for_a_file_name() -> None:
@@ -114,7 +111,7 @@ def test_the_events_at_hand_are_all_tried_and_some_others_in_the_order_in_which_
 
     names = chosen(waiting, keys, others, chance)
 
-    mine = concerned(waiting, keys)
+    mine = [name for name, told in waiting if any(key in told for key in keys)]
     assert names == sorted(set(names))
     assert set(mine) <= set(names)
     assert len(names) - len(mine) == min(others, size - len(mine))
@@ -142,5 +139,5 @@ def test_of_one_agent_no_event_is_tried_before_an_older_one(others: int, chance:
 
 def test_an_event_of_an_earlier_version_may_concern_anybody_and_is_one_of_the_others() -> None:
     waiting = [("old", ""), *crowd(20)]
-    assert concerned(waiting, set(keys_of_news({"agent_id": "one"}))) == ["old"]
+    assert ByKey(waiting).concerning([SESSION]) == ["old"]
     assert "old" in chosen(waiting, set(), 4, 0)

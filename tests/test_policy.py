@@ -46,6 +46,10 @@ NAMES = {
 }
 
 
+UNTIL = write_time(NOW + timedelta(minutes=20))
+"""When ``resumable()`` can no longer be resumed."""
+
+
 def resumable(idle: timedelta = timedelta(minutes=10), **changed: Any) -> Record:
     """A record that may be resumed in every respect, with some keys changed."""
     record: Any = {
@@ -84,6 +88,7 @@ def test_a_session_that_meets_every_condition_may_be_resumed() -> None:
         ("agent_id", "agent-1"),
         ("phase", "approval"),
         ("idle_seconds", 600.0),
+        ("until", UNTIL),
         ("checks", checks()),
         ("advice", "resume it with its metadata and history as context"),
     ]
@@ -100,6 +105,7 @@ def test_a_missing_session_is_not_found_and_nothing_is_known_of_it() -> None:
         "agent_id": "agent-1",
         "phase": None,
         "idle_seconds": None,
+        "until": None,
         "checks": checks(not_found=(False, False, True), **UNKNOWN),
         "advice": "start new work: there is nothing to resume",
     }
@@ -112,6 +118,7 @@ def test_a_corrupt_session_is_named_with_its_problem_and_nothing_is_known_of_it(
         "agent_id": "agent-1",
         "phase": None,
         "idle_seconds": None,
+        "until": None,
         "checks": checks(corrupt=(False, "line 1 column 1: not JSON", None), **UNKNOWN),
         "advice": "start new work, and mend or remove the file",
     }
@@ -145,6 +152,7 @@ def test_each_condition_alone_decides_with_its_own_reason(reason: str) -> None:
         "agent_id": "agent-1",
         "phase": changed.get("phase", "approval"),
         "idle_seconds": idle,
+        "until": None,
         "checks": checks(**{reason: finding}, **also),
         "advice": ADVICE[reason],
     }
@@ -267,6 +275,7 @@ def test_a_run_whose_host_is_gone_is_in_nobodys_way(
         "agent_id": "agent-1",
         "phase": "approval",
         "idle_seconds": 600.0,
+        "until": UNTIL if reason == "session_resumable" else None,
         "checks": checks(running=(not live, live, []), claimed=(not claimed, claimed, [])),
         "advice": ADVICE[reason],
     }

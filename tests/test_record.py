@@ -21,7 +21,6 @@ from gaia_sessions.record import (
     has_newer_schema,
     is_open,
     new_record,
-    summarize,
 )
 from gaia_sessions.shape import ENDS, check_record
 
@@ -501,28 +500,8 @@ def test_a_newer_record_counts_as_open_whatever_its_phase(phase: Any) -> None:
     assert is_open(decode(json.dumps({**NEWER, "phase": phase}).encode(), AGENT))
 
 
-@pytest.mark.parametrize(
-    ("phase", "status"),
-    [("initializing", "active"), ("approval", "active"), ("completed", "final"), ("abandoned", "final")],
-)
-def test_a_summary_is_the_line_of_a_list(phase: str, status: str) -> None:
-    record = decode(json.dumps(sample(phase=phase, error_count=2, summary="not in it")).encode(), AGENT)
-    assert list(summarize(record).items()) == [
-        ("agent_id", AGENT),
-        ("agent_name", "terraform-architect"),
-        ("purpose", "approval_workflow"),
-        ("phase", phase),
-        ("status", status),
-        ("created_at", "2026-01-08T18:05:30Z"),
-        ("last_updated", "2026-01-08T18:10:15Z"),
-        ("resume_ready", True),
-        ("error_count", 2),
-    ]
-
-
-def test_summarizing_and_writing_change_nothing() -> None:
+def test_writing_changes_nothing() -> None:
     record = decode(USERS_SAMPLE, AGENT)
     before = deepcopy(record)
-    summarize(record)
     encode(record)
     assert record == before

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.clock import write_time
+from gaia_sessions.lifecycle.listing import summarize
 from gaia_sessions.policy import Limits, decide
-from gaia_sessions.record import new_record, summarize
+from gaia_sessions.record import new_record
 from gaia_sessions.views import plain, tables
-from gaia_sessions.views.words import ago, duration, plural, safe
+from gaia_sessions.views.words import ago, duration, plural, resumable, safe
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 MOMENT = write_time(NOW)
@@ -25,6 +26,14 @@ STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 def record(**changed: Any) -> Any:
     return {**new_record("agent-1", "Explore", "general", {}, NOW), **changed}
+
+
+def decided(of: Any, now: datetime) -> Any:
+    return decide("agent-1", of, now, Limits())
+
+
+def summarized(of: Any, now: datetime) -> Any:
+    return summarize(of, decided(of, now))
 
 
 # Words
@@ -101,20 +110,63 @@ def test_a_time_is_said_from_now(before: timedelta, text: str) -> None:
     assert ago((NOW - before).astimezone(timezone(timedelta(hours=5))).isoformat(), NOW) == text
 
 
+@pytest.mark.parametrize(
+    ("left", "text"),
+    [
+        (timedelta(minutes=29, seconds=59.99), "resumable for 30 min"),
+        (timedelta(minutes=30), "resumable for 30 min"),
+        (timedelta(minutes=12, seconds=20), "resumable for 12 min"),
+        (timedelta(seconds=59), "resumable for 59 s"),
+        (timedelta(milliseconds=1), "resumable for 0 s"),
+        (timedelta(minutes=80), "resumable for 1 h"),
+        (timedelta(days=3), "resumable for 3 d"),
+    ],
+)
+def test_what_may_be_resumed_is_said_with_the_time_that_is_left(left: timedelta, text: str) -> None:
+    resume: Any = {"should_resume": True, "reason": "session_resumable", "until": write_time(NOW + left)}
+    assert resumable(resume, "approval", NOW) == text
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"phase": "approval", "resume_ready": True, "runs": [{"run": 1, "started_at": MOMENT}]}, "running"),
+        ({"phase": "executing", "runs": [{"run": 1, "started_at": MOMENT}]}, "running"),
+        ({"phase": "executing"}, "not resumable"),
+        ({"phase": "approval", "resume_ready": True, "runs": [{"run": 1, "claimed_at": MOMENT}]}, "claimed"),
+        ({"phase": "approval"}, "switched off"),
+        ({"phase": "approval", "resume_ready": True, "error_count": 3}, "too many errors"),
+        ({"phase": "completed"}, ""),
+        ({"phase": "completed", "runs": [{"run": 1, "started_at": MOMENT}]}, ""),
+    ],
+)
+def test_what_may_not_be_resumed_is_said_with_the_policys_reason(changed: dict[str, Any], text: str) -> None:
+    line = summarized(record(**changed), NOW)
+    assert resumable(line["resume"], line["phase"], NOW, running=line["running"]) == text
+
+
+@pytest.mark.parametrize(("later", "text"), [(timedelta(minutes=30), "expired"), (-timedelta(minutes=6), "clock skew")])
+def test_what_was_touched_too_long_ago_or_not_yet_is_not_resumable(later: timedelta, text: str) -> None:
+    line = summarized(record(phase="approval", resume_ready=True), NOW + later)
+    assert resumable(line["resume"], "approval", NOW + later) == text
+
+
 # Plain
 
 
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({}, "agent-1: phase initializing, revision 1"),
-        ({"phase": "approval", "resume_ready": True}, "agent-1: phase approval, revision 1, ready to resume"),
-        ({"error_count": 1}, "agent-1: phase initializing, revision 1, 1 error"),
-        ({"error_count": 2, "phase": "planning"}, "agent-1: phase planning, revision 1, 2 errors"),
+        ({}, "agent-1: phase initializing, revision 1, not resumable"),
+        ({"phase": "approval", "resume_ready": True}, "agent-1: phase approval, revision 1, resumable for 30 min"),
+        ({"error_count": 1}, "agent-1: phase initializing, revision 1, 1 error, not resumable"),
+        ({"error_count": 2, "phase": "planning"}, "agent-1: phase planning, revision 1, 2 errors, switched off"),
+        ({"phase": "completed"}, "agent-1: phase completed, revision 1"),
     ],
 )
 def test_an_update_is_answered_with_what_the_session_is_now(changed: dict[str, Any], text: str) -> None:
-    assert plain.updated(record(**changed)) == text
+    now_is = record(**changed)
+    assert plain.updated(now_is, decided(now_is, NOW), NOW) == text
 
 
 def test_a_yes_and_a_no_begin_with_the_word_and_the_reason_and_end_with_advice() -> None:
@@ -132,13 +184,13 @@ def test_a_yes_and_a_no_begin_with_the_word_and_the_reason_and_end_with_advice()
 
 
 def test_a_list_has_a_line_per_session_whatever_is_in_it() -> None:
-    ordinary = summarize(record(agent_name="a\nb", phase="approval", resume_ready=True, error_count=1))
+    ordinary = summarized(record(agent_name="a\nb", phase="approval", resume_ready=True, error_count=1), NOW)
     corrupt: Any = {"agent_id": "bad", "status": "corrupt", "problem": "line 1\x1b: not JSON"}
-    newer: Any = {**ordinary, "status": "newer", "resume_ready": False, "error_count": 0}
-    assert list(plain.listed([ordinary, corrupt, newer], NOW + timedelta(hours=1))) == [
-        "agent-1  a b  approval  1 hour ago  ready to resume, 1 error",
+    newer: Any = {**ordinary, "status": "newer", "error_count": 0}
+    assert list(plain.listed([ordinary, corrupt, newer], NOW + timedelta(minutes=18))) == [
+        "agent-1  a b  approval  18 minutes ago  resumable for 12 min, 1 error",
         "bad  -  corrupt  -  line 1 : not JSON",
-        "agent-1  a b  approval  1 hour ago  written by a later version",
+        "agent-1  a b  approval  18 minutes ago  resumable for 12 min, written by a later version",
     ]
 
 
@@ -202,20 +254,21 @@ def drawn(renderable: Any, monkeypatch: pytest.MonkeyPatch, columns: int) -> lis
 
 
 def test_a_table_says_what_the_plain_list_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [summarize(record(phase="approval", resume_ready=True))]
+    lines = [summarized(record(phase="approval", resume_ready=True), NOW)]
     heading, line = drawn(tables.listed(lines, NOW), monkeypatch, 120)
     assert heading.split("  ")[0] == "session"
-    assert re.split(" {2,}", line) == ["agent-1", "Explore", "approval", "just now", "ready to resume"]
+    assert re.split(" {2,}", line) == ["agent-1", "Explore", "approval", "just now", "resumable for 30 min"]
 
 
 def test_markup_and_emoji_in_texts_are_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = "\n".join(drawn(tables.shown(record(purpose="[bold]x[/bold] :smile:"), NOW), monkeypatch, 120))
+    marked = record(purpose="[bold]x[/bold] :smile:")
+    shown = "\n".join(drawn(tables.shown(marked, decided(marked, NOW), NOW), monkeypatch, 120))
     assert "[bold]x[/bold] :smile:" in shown
 
 
 def test_a_narrow_terminal_wraps_and_loses_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
     long_id = "agent-20260108-180530-abc12345"
-    lines = [summarize(record(agent_id=long_id, agent_name="terraform-architect"))]
+    lines = [summarized(record(agent_id=long_id, agent_name="terraform-architect"), NOW)]
     shown = drawn(tables.listed(lines, NOW), monkeypatch, 40)
     assert (any(long_id in line for line in shown), max(map(len, shown)) <= 40) == (True, True)
 
@@ -230,7 +283,7 @@ def test_a_session_for_people_has_the_same_facts_in_both_forms(monkeypatch: pyte
         summary="done",
         duration_seconds=61,
     )
-    table = " ".join(" ".join(drawn(tables.shown(whole, NOW), monkeypatch, 200)).split())
-    for line in plain.shown(whole, NOW):
+    table = " ".join(" ".join(drawn(tables.shown(whole, decided(whole, NOW), NOW), monkeypatch, 200)).split())
+    for line in plain.shown(whole, decided(whole, NOW), NOW):
         for word in re.split(r"[\s:,]+", line):
             assert word in table

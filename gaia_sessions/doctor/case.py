@@ -12,6 +12,7 @@ from functools import cached_property
 from gaia_sessions import config
 from gaia_sessions.clock import FUTURE_TOLERANCE, read_time
 from gaia_sessions.errors import CorruptSession, SessionsError
+from gaia_sessions.lifecycle.preview import Preview
 from gaia_sessions.lifecycle.reconciling import reconcile
 from gaia_sessions.logged import lines, sessions_over
 from gaia_sessions.record import has_newer_schema, is_open
@@ -134,7 +135,9 @@ class Case:
     @cached_property
     def verdicts(self) -> list[Verdict]:
         """On every unended run, as ``reconcile --dry-run`` has them."""
-        return reconcile(self.store, self.now, lambda: sessions_over(self.root), dry_run=True)["verdicts"]
+        sessions = Preview(self.store, self.now, self.config)
+        told = reconcile(self.store, self.now, lambda: sessions_over(self.root), dry_run=True, sessions=sessions)
+        return told["verdicts"]
 
     @cached_property
     def log(self) -> list[dict[str, Json]]:

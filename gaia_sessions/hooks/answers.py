@@ -108,9 +108,11 @@ def _of_mentioned(record: Record, asked: Answering) -> Iterator[str]:
 
 def _paused(asked: Answering) -> Answer | None:
     from gaia_sessions.errors import SessionsError
+    from gaia_sessions.lifecycle.preview import Preview
 
     only_of = asked.event["host_session_id"] if asked.event.get("source") in _GOES_ON else None
-    scanned = asked.store.scan(active_only=True, host_session_id=only_of)
+    sessions = Preview(asked.store, asked.now, asked.config)
+    scanned = sessions.scan(active_only=True, host_session_id=only_of)
     found = (record for _, record in scanned if not isinstance(record, SessionsError))
     paused = [record for record in found if _may_be_resumed(record, asked) and _is_of_interest(record, asked.event)]
     if not paused:
@@ -140,14 +142,13 @@ def _may_be_resumed(record: Record, asked: Answering) -> bool:
 
     if has_newer_schema(record) or not is_resumable(record["phase"]):
         return False
-    from gaia_sessions.policy import decide
-    from gaia_sessions.processes import host_outlives_conversation, runs_gone
+    from gaia_sessions.lifecycle.resuming import decide
+    from gaia_sessions.processes import host_outlives_conversation
 
     begun = [run for run in record.get("runs", ()) if run.get("end") != DENIED]
     if any(host_outlives_conversation(run) for run in begun[-1:]):
         return False
-    decision = decide(record["agent_id"], record, asked.now, asked.config.limits, gone=runs_gone(record))
-    return decision["should_resume"]
+    return decide(record["agent_id"], record, asked.now, asked.config.limits)["should_resume"]
 
 
 _ANSWERS: dict[str, Callable[[Answering], Answer | None]] = {

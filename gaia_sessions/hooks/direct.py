@@ -128,9 +128,10 @@ def _asked_id(asked: Asked) -> Json:
 def _decided(agent_id: str | None, desk: Desk) -> Answer:
     if agent_id is None:
         return _refusal(None, "no_existing_session")
-    from gaia_sessions.lifecycle import resuming
+    from gaia_sessions.lifecycle import preview, resuming
 
-    decision, record = resuming.consider(desk.store, desk.now, agent_id, desk.config)
+    sessions = preview.Preview(desk.store, desk.now, desk.config)
+    decision, record = resuming.consider(sessions, desk.now, agent_id, desk.config.limits)
     if not decision["should_resume"] or record is None:
         return {**_refusal(agent_id, "session_not_resumable"), "detail": decision["reason"]}
     return {

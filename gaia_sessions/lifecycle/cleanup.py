@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from gaia_sessions import policy
 from gaia_sessions.clock import FUTURE_TOLERANCE, read_time
 from gaia_sessions.errors import (
     BadArgument,
@@ -26,6 +25,7 @@ from gaia_sessions.record import has_newer_schema, is_open
 from gaia_sessions.runs import began_at, has_ended
 
 from .reconciling import nothing_heard, reconcile
+from .resuming import decide
 from .verdicts import CLOSING
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.policy import Limits
     from gaia_sessions.shape import Record, Run
-    from gaia_sessions.stores.port import Found, Store
+    from gaia_sessions.stores.port import Found, Reader, Store
 
     from .evidence import Over
     from .reconciling import Left, Reconciled, Verdict
@@ -93,7 +93,7 @@ class Rule:
             return "running"
         if not is_resumable(record["phase"]):  # the policy would say so too, after asking everything else
             return None
-        decision = policy.decide(record["agent_id"], record, self.now, self.limits, gone=gone)
+        decision = decide(record["agent_id"], record, self.now, self.limits)
         return "resumable" if decision["should_resume"] else None
 
     def _may_run(self, run: Run) -> bool:
@@ -101,14 +101,17 @@ class Rule:
         return not has_ended(run) and began is not None and self.now - began < max(self.age, _UNKNOWN_RUN_LIVES)
 
 
-def cleanup(store: Store, rule: Rule, over: Over = nothing_heard, *, dry_run: bool) -> Report:
+def cleanup(
+    store: Store, rule: Rule, over: Over = nothing_heard, *, dry_run: bool, sessions: Reader | None = None
+) -> Report:
     """Removes what ``rule`` allows, each session at most once; says what it did, or with ``dry_run`` would do.
 
-    First ``reconcile`` closes the runs whose end is proved; ``closed`` has its verdicts on those.
+    First ``reconcile`` closes the runs whose end is proved; ``closed`` has its verdicts on those. ``sessions`` is where
+    they are looked for, if not in ``store``: a ``Preview`` for a dry run.
     Sessions somebody is at work on are skipped as busy, and one that the system refuses to remove stops no other.
     Raises ``StoreFailure`` for the store as a whole.
     """
-    reconciled = reconcile(store, rule.now, over, dry_run=dry_run)
+    reconciled = reconcile(store, rule.now, over, dry_run=dry_run, sessions=sessions)
     report: Report = {
         "dry_run": dry_run,
         "hours": rule.age.total_seconds() / 3600,
@@ -122,7 +125,7 @@ def cleanup(store: Store, rule: Rule, over: Over = nothing_heard, *, dry_run: bo
         "swept": [],
     }
     active = set()
-    for agent_id, found in store.scan():
+    for agent_id, found in (sessions or store).scan():
         if _judge(store, rule, report, agent_id, found) and _is_active(found):
             active.add(agent_id)
     _add_unclosed(report, reconciled)

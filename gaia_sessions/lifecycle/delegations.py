@@ -89,9 +89,9 @@ def _known(store: Store, record: Record, key: tuple[str, str], now: datetime, li
     earlier = readable(store, record["continues"]) if "continues" in record else None
     if earlier is None:
         return Done(KNOWN, record=record)
-    from gaia_sessions import policy
+    from .resuming import decide
 
-    decision = policy.decide(earlier["agent_id"], earlier, now, limits)
+    decision = decide(earlier["agent_id"], earlier, now, limits)
     return Done(KNOWN, record=record, resumed=earlier, reason=decision["reason"])
 
 
@@ -119,10 +119,10 @@ class _Claim:
         self.refused: str | None = None
 
     def rule(self, record: Record) -> Record:
-        from gaia_sessions import policy  # only a resume asks for it
+        from .resuming import decide  # only a resume asks for it
 
         freed = self._freed(record)
-        decision = policy.decide(record["agent_id"], freed, self.now, self.limits)
+        decision = decide(record["agent_id"], freed, self.now, self.limits)
         if not decision["should_resume"]:
             self.refused = decision["reason"]
             return record

@@ -1,29 +1,37 @@
 """Which sessions there are, as summaries.
 
-Owns the filters and the order. Holds summaries, never records: of ten thousand sessions a list keeps a
+Owns the filters, the order and the summary. Holds summaries, never records: of ten thousand sessions a list keeps a
 line each.
 """
 
 from __future__ import annotations
 
 import heapq
+from datetime import UTC, datetime
 
 from gaia_sessions.clock import read_time
-from gaia_sessions.errors import CorruptSession, NewerSchema, SessionsError
+from gaia_sessions.errors import BadArgument, CorruptSession, NewerSchema, SessionsError
 from gaia_sessions.phases import check_phase, is_final
-from gaia_sessions.record import check_readable, has_newer_schema, summarize
+from gaia_sessions.policy import is_running, resume_of
+from gaia_sessions.record import check_readable, has_newer_schema
+
+from .resuming import decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
 
+    from gaia_sessions.policy import Decision, Limits
     from gaia_sessions.shape import CorruptSummary, Record, Summary
-    from gaia_sessions.stores.port import Found, Store
+    from gaia_sessions.stores.port import Found, Reader
 
 
 class Filter:
-    """Which sessions are wanted; empty means all. ``since`` and ``until`` bound ``created_at``, both included."""
+    """Which sessions are asked for; empty means all. ``since`` and ``until`` bound ``created_at``, both included.
+
+    Both may be a time without an offset, which is UTC, or a text in a form that records have. Raises ``UnknownPhase``,
+    ``BadArgument``.
+    """
 
     __slots__ = ("active_only", "agent_name", "phases", "since", "until")
 
@@ -33,14 +41,14 @@ class Filter:
         active_only: bool = False,
         agent_name: str | None = None,
         phases: Iterable[str] = (),
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
     ) -> None:
         self.active_only = active_only
         self.agent_name = agent_name
         self.phases = frozenset(check_phase(phase) for phase in phases)
-        self.since = since
-        self.until = until
+        self.since = _moment(since, "since")
+        self.until = _moment(until, "until")
 
     def wants(self, record: Record) -> bool:
         """Whether ``record`` passes."""
@@ -58,38 +66,73 @@ class Filter:
         return not ((self.since and created < self.since) or (self.until and created > self.until))
 
 
-def list_sessions(store: Store, wanted: Filter, limit: int | None = None) -> Iterator[Summary | CorruptSummary]:
+def _moment(value: datetime | str | None, name: str) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        if isinstance(value, datetime):
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return read_time(value)
+    except (ValueError, OverflowError):
+        raise BadArgument(name, value, "a datetime, or a text like 2026-01-08T18:05:30Z,") from None
+
+
+def list_sessions(
+    sessions: Reader, wanted: Filter, now: datetime, limits: Limits, limit: int | None = None
+) -> Iterator[Summary | CorruptSummary]:
     """Summaries, the latest activity first, the first ``limit`` of them.
 
     A session that cannot be read passes every filter and comes first: it is never hidden by the others.
     """
-    lines = _lines(store.scan(active_only=wanted.active_only, agent_name=wanted.agent_name), wanted)
+    found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
+    lines = _lines(found, wanted, now, limits)
     if limit is None:
         yield from sorted(lines, key=_newest_first)
     else:
         yield from heapq.nsmallest(limit, lines, key=_newest_first)
 
 
-def _lines(found: Iterable[tuple[str, Found]], wanted: Filter) -> Iterator[Summary | CorruptSummary]:
+def summarize(record: Record, decision: Decision) -> Summary:
+    """The line that stands for ``record`` in a list; ``status`` is ``active`` or ``final``, ``denied`` if it was."""
+    line: Summary = {
+        "agent_id": record["agent_id"],
+        "agent_name": record["agent_name"],
+        "purpose": record["purpose"],
+        "phase": record["phase"],
+        "status": "final" if is_final(record["phase"]) else "active",
+        "created_at": record["created_at"],
+        "last_updated": record["last_updated"],
+        "resume_ready": record["resume_ready"],
+        "error_count": record["error_count"],
+        "resume": resume_of(decision),
+        "running": is_running(decision),
+    }
+    if "denial" in record:
+        line["denied"] = True
+    return line
+
+
+def _lines(
+    found: Iterable[tuple[str, Found]], wanted: Filter, now: datetime, limits: Limits
+) -> Iterator[Summary | CorruptSummary]:
     for agent_id, record in found:
         if isinstance(record, SessionsError):
             status = "corrupt" if isinstance(record, CorruptSession) else "unreadable"
             yield {"agent_id": agent_id, "status": status, "problem": str(record)}
-        elif has_newer_schema(record):
-            yield from _newer(agent_id, record, wanted)
+        elif has_newer_schema(record) and not _is_readable(record):
+            yield {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
         elif wanted.wants(record):
-            yield summarize(record)
+            line = summarize(record, decide(agent_id, record, now, limits))
+            yield {**line, "status": "newer"} if has_newer_schema(record) else line
 
 
-def _newer(agent_id: str, record: Record, wanted: Filter) -> Iterator[Summary | CorruptSummary]:
-    """Of a later version's record as much as this version understands."""
+def _is_readable(record: Record) -> bool:
+    """Whether this version understands what a later one wrote."""
     try:
         check_readable(record)
     except NewerSchema:
-        yield {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
-        return
-    if wanted.wants(record):
-        yield {**summarize(record), "status": "newer"}
+        return False
+    return True
 
 
 def _newest_first(line: Summary | CorruptSummary) -> tuple[float, str]:

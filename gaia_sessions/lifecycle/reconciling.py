@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from gaia_sessions.shape import Record, Run
-    from gaia_sessions.stores.port import Found, Store
+    from gaia_sessions.stores.port import Found, Reader, Store
     from gaia_sessions.strictjson import Json
 
     from .evidence import Over
@@ -63,15 +63,19 @@ def nothing_heard() -> Mapping[tuple[str, str], datetime]:
     return {}
 
 
-def reconcile(store: Store, now: datetime, over: Over = nothing_heard, *, dry_run: bool) -> Reconciled:
+def reconcile(
+    store: Store, now: datetime, over: Over = nothing_heard, *, dry_run: bool, sessions: Reader | None = None
+) -> Reconciled:
     """Judges every unended run of what is not final; closes those with proof, or with ``dry_run`` none.
+
+    ``sessions`` is where they are looked for, if not in ``store``: a ``Preview`` for a dry run.
 
     Waits for nobody: whoever holds a session is at work on it, so it is ``busy``. What cannot be written is
     ``failed`` and stops no other. Doing it again changes nothing more.
     """
     witness = Witness(over)
     told: Reconciled = {"dry_run": dry_run, "verdicts": [], "busy": [], "kept": [], "corrupt": [], "failed": []}
-    for agent_id, found in store.scan(active_only=True):
+    for agent_id, found in (sessions or store).scan(active_only=True):
         record = _judgeable(told, agent_id, found)
         for run in record.get("runs", ()) if record else ():
             if record and not has_ended(run):

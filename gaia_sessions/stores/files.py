@@ -239,6 +239,10 @@ class FileStore:
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         check_agent_id(agent_id)
+        with self._existing_root(agent_id) as root, reading.open_session(root, agent_id):
+            return self._entries(agent_id, journal)
+
+    def _entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         with self._existing_root(agent_id) as root, reading.open_session(root, agent_id) as session:
             yield from journals.entries(session, journal)
 

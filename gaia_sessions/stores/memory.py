@@ -14,7 +14,7 @@ from gaia_sessions.ids import check_agent_id
 from gaia_sessions.inbox_keys import keys_of_event
 from gaia_sessions.record import decode, is_open
 from gaia_sessions.retention import fitted
-from gaia_sessions.runs import conversations_of, newest_with
+from gaia_sessions.runs import aliases_of, conversations_of, newest_with
 
 from .journal import EVENTS, line_about
 
@@ -38,6 +38,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}
+        self._aliases: dict[str, list[Alias]] = {}
         self._journals: dict[tuple[str, str], list[bytes]] = {}
         self._inbox: dict[str, tuple[str, bytes]] = {}
         self._held: set[tuple[str, ...]] = set()
@@ -66,7 +67,7 @@ class MemoryStore:
         if agent_id in self._records:
             raise SessionExists(agent_id)
         lines = _lines(record, entry)
-        self._records[agent_id] = data
+        self._keep(record, data)
         self._journals[agent_id, EVENTS] = lines
 
     def change(
@@ -86,12 +87,18 @@ class MemoryStore:
         changed = written(changed)
         lines = _lines(changed, entry)
         changed, data = fitted(changed, spare, record)
-        self._records[agent_id] = data
+        self._keep(changed, data)
         self._journals.setdefault((agent_id, EVENTS), []).extend(lines)
         return changed
 
     def find(self, alias: Alias) -> str | None:
-        return newest_with(alias, map(self.read, list(self._records)))
+        return newest_with(
+            alias, [self.read(agent_id) for agent_id in self._records if alias in self._aliases[agent_id]]
+        )
+
+    def _keep(self, record: Record, data: bytes) -> None:
+        self._records[record["agent_id"]] = data
+        self._aliases[record["agent_id"]] = aliases_of(record)
 
     def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
         if not judge(self.read(agent_id)):
@@ -127,7 +134,7 @@ class MemoryStore:
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         self.read(agent_id)
-        yield from (json.loads(line) for line in self._journals.get((agent_id, journal), []))
+        return (json.loads(line) for line in self._journals.get((agent_id, journal), []))
 
     def defer(self, event: Event, now: datetime) -> None:  # noqa: ARG002  # order of arrival is order of time
         self._deferred += 1

@@ -32,10 +32,10 @@ class Held(Protocol):
     def __exit__(self, kind: object, error: object, trace: object, /) -> None: ...
 
 
-class Store(Protocol):
-    """Records by id. Acknowledged means durable; a reader never waits; no writer is ever lost.
+class Reader(Protocol):
+    """Records by id, for reading.
 
-    Every method may raise ``StoreFailure`` when the system refuses; what stood before stands then still.
+    Every method may raise ``StoreFailure`` when the system refuses.
     Every method that takes an ``agent_id`` raises ``InvalidId`` for an impossible one.
     """
 
@@ -55,6 +55,13 @@ class Store(Protocol):
         number of those left in: a promise on cost, not on what is in.
         A session that comes or goes meanwhile may be in or out. Takes no lock, creates nothing.
         """
+
+
+class Store(Reader, Protocol):
+    """Records by id. Acknowledged means durable; a reader never waits; no writer is ever lost.
+
+    When the system refuses a write, what stood before stands then still.
+    """
 
     def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
         """Keeps a new record, durably, findable by ``aliases_of`` it. Of many at once for one id exactly one wins.
@@ -128,7 +135,7 @@ class Store(Protocol):
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         """The entries of a journal in order, an ``InvalidInput`` in the place of each unreadable one.
 
-        An unfinished last entry is left out. Takes no lock. Raises ``SessionNotFound``.
+        An unfinished last entry is left out. Takes no lock. Raises ``SessionNotFound`` when it is called.
         """
 
     def defer(self, event: Event, now: datetime) -> None:

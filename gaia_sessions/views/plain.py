@@ -5,10 +5,11 @@ Owns the wording of every command's answer. Knows no terminal; ``tables`` does.
 
 from __future__ import annotations
 
+from gaia_sessions.policy import is_running, resume_of
 from gaia_sessions.strictjson import dump_line
 
 from . import judged
-from .words import ago, duration, plural, safe
+from .words import ago, duration, plural, resumable, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,16 +27,20 @@ _LONGEST_EVENT = 500
 _LONGEST_ADVICE = 500
 
 
-def updated(record: Record) -> str:
+def updated(record: Record, decision: Decision, now: datetime) -> str:
     """What the session is like now."""
     facts = [f"phase {record['phase']}", f"revision {record['revision']}"]
     if record["error_count"]:
         facts.append(plural(record["error_count"], "error"))
-    if record["resume_ready"]:
-        facts.append("ready to resume")
+    facts += filter(None, [may_be_done(record, decision, now)])
     if "denial" in record:
         facts.append("denied")
     return f"{record['agent_id']}: {', '.join(facts)}"
+
+
+def may_be_done(record: Record, decision: Decision, now: datetime) -> str:
+    """The policy's answer in a few words; empty for a final session."""
+    return resumable(resume_of(decision), record["phase"], now, running=is_running(decision))
 
 
 def decided(decision: Decision) -> Iterator[str]:
@@ -77,7 +82,7 @@ def columns(line: Summary | CorruptSummary, now: datetime) -> list[str]:
     """What is said of one session after its id: whose and what, phase, activity, remarks."""
     if "problem" in line:
         return ["-", line["status"], "-", safe(line["problem"])]
-    return [_described(line), line["phase"], ago(line["last_updated"], now), ", ".join(_remarks(line))]
+    return [_described(line), line["phase"], ago(line["last_updated"], now), ", ".join(_remarks(line, now))]
 
 
 def _described(line: Summary) -> str:
@@ -86,9 +91,8 @@ def _described(line: Summary) -> str:
     return name if line["purpose"] == _NO_PURPOSE else f"{name}: {safe(line['purpose'], 40)}"
 
 
-def _remarks(line: Summary) -> Iterator[str]:
-    if line["resume_ready"]:
-        yield "ready to resume"
+def _remarks(line: Summary, now: datetime) -> Iterator[str]:
+    yield from filter(None, [resumable(line["resume"], line["phase"], now, running=line["running"])])
     if line.get("denied"):
         yield "denied"
     if line["error_count"]:
@@ -109,10 +113,10 @@ def cleaned(report: Report) -> Iterator[str]:
     yield from (f"swept: {safe(path)}" for path in report["swept"])
 
 
-def shown(record: Record, now: datetime) -> Iterator[str]:
+def shown(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
     """One session for people: what it is, its phases as a timeline, its errors, its runs."""
     yield f"{record['agent_id']}: {safe(record['agent_name'])}, {safe(record['purpose'])}"
-    yield from (f"  {name}: {value}" for name, value in facts(record, now))
+    yield from (f"  {name}: {value}" for name, value in facts(record, decision, now))
     yield "phases"
     yield from (f"  {moment}  {step}" for moment, step in timeline(record))
     if record.get("runs"):
@@ -120,10 +124,11 @@ def shown(record: Record, now: datetime) -> Iterator[str]:
         yield from (f"  {line}" for line in runs(record))
 
 
-def facts(record: Record, now: datetime) -> Iterator[tuple[str, str]]:
+def facts(record: Record, decision: Decision, now: datetime) -> Iterator[tuple[str, str]]:
     """Name and value of everything worth saying of a session at a glance."""
     yield "phase", record["phase"]
-    yield "ready to resume", "yes" if record["resume_ready"] else "no"
+    if answer := may_be_done(record, decision, now):
+        yield "resume", answer
     yield "created", f"{record['created_at']}, {ago(record['created_at'], now)}"
     yield "last activity", f"{record['last_updated']}, {ago(record['last_updated'], now)}"
     if record["last_error"]:

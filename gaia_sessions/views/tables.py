@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from gaia_sessions.policy import Decision
     from gaia_sessions.shape import CorruptSummary, Record, Summary
 
 _STYLES = {
@@ -41,10 +42,10 @@ def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Renderab
     return table
 
 
-def shown(record: Record, now: datetime) -> RenderableType:
+def shown(record: Record, decision: Decision, now: datetime) -> RenderableType:
     """One session: its facts, its phases as a timeline, its runs."""
     head = Text.assemble((record["agent_id"], "bold"), f"  {safe(record['agent_name'])}, {safe(record['purpose'])}")
-    parts: list[RenderableType] = [head, _pairs(plain.facts(record, now)), Text("phases", "bold")]
+    parts: list[RenderableType] = [head, _pairs(plain.facts(record, decision, now)), Text("phases", "bold")]
     parts.append(_pairs(plain.timeline(record)))
     if record.get("runs"):
         parts += [Text("runs", "bold"), *(Text(f"  {line}") for line in plain.runs(record))]

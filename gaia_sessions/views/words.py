@@ -7,10 +7,15 @@ would obey is taken out of them here.
 from __future__ import annotations
 
 from gaia_sessions.clock import read_time
+from gaia_sessions.phases import is_final
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from gaia_sessions.shape import Resume
+
+_SHORT_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 _UNITS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 
@@ -32,6 +37,24 @@ def duration(seconds: float) -> str:
     """``3 minutes``: in the largest unit that fits, rounded down."""
     size, noun = next(((size, noun) for size, noun in _UNITS if seconds >= size), _UNITS[-1])
     return plural(int(seconds / size), noun)
+
+
+def resumable(resume: Resume, phase: str, now: datetime, *, running: bool = False) -> str:
+    """What may be done with a session in ``phase``: ``resumable for 12 min``, or why not; empty for a final one."""
+    if resume["until"] is not None:
+        return f"resumable for {_left((read_time(resume['until']) - now).total_seconds())}"
+    if is_final(phase):
+        return ""
+    return "running" if running else _NOT_RESUMABLE.get(resume["reason"], resume["reason"].replace("_", " "))
+
+
+_NOT_RESUMABLE = {"phase_not_resumable": "not resumable", "not_ready": "switched off"}
+
+
+def _left(seconds: float) -> str:
+    """``12 min``, to the nearest: right after an activity the whole limit is left, not a second less."""
+    size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if seconds >= size), _SHORT_UNITS[-1])
+    return f"{max(0, round(seconds / size))} {unit}"
 
 
 def ago(text: str, now: datetime) -> str:

@@ -25,6 +25,8 @@ SUMMARY = (
     "last_updated",
     "resume_ready",
     "error_count",
+    "resume",
+    "running",
 )
 
 
@@ -61,8 +63,8 @@ def test_for_people_a_line_each(gaia: Gaia) -> None:
     assert (code, [line.rstrip() for line in out.splitlines()], err) == (
         0,
         [
-            "b  planner: test  approval  5 minutes ago  ready to resume",
-            "a  scribe: test  executing  3 hours ago  2 errors",
+            "b  planner: test  approval  5 minutes ago  resumable for 25 min",
+            "a  scribe: test  executing  3 hours ago  not resumable, 2 errors",
             "c  scribe: test  completed  2 days ago",
         ],
         "",
@@ -71,7 +73,11 @@ def test_for_people_a_line_each(gaia: Gaia) -> None:
 
 def test_in_json_an_array_of_summaries(gaia: Gaia, three: dict[str, Any]) -> None:
     status = {"a": "active", "b": "active", "c": "final"}
-    expected = [{key: {**three[name], "status": status[name]}[key] for key in SUMMARY} for name in ("b", "a", "c")]
+    no = {"should_resume": False, "reason": "phase_not_resumable", "until": None}
+    until = write_time(datetime.fromisoformat(three["b"]["last_updated"]) + timedelta(minutes=30))
+    yes = {"should_resume": True, "reason": "session_resumable", "until": until}
+    told = {name: {"status": status[name], "resume": yes if name == "b" else no, "running": False} for name in three}
+    expected = [{key: {**three[name], **told[name]}[key] for key in SUMMARY} for name in ("b", "a", "c")]
     assert gaia("list", "--json").json == expected
 
 
@@ -175,10 +181,12 @@ def test_a_corrupt_session_comes_first_and_hides_no_other(gaia: Gaia, spoil: Gai
 
 def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
     document = put("new", schema=2, idle=timedelta(hours=2))
-    assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY}, "status": "newer"}]
+    expired = {"should_resume": False, "reason": "expired", "until": None}
+    told = {"status": "newer", "resume": expired, "running": False}
+    assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY}, **told}]
     assert gaia("list").all == (
         0,
-        "new  tester: test  approval  2 hours ago  ready to resume, written by a later version\n",
+        "new  tester: test  approval  2 hours ago  expired, written by a later version\n",
         "",
     )
     put("new", schema=2, phase=["dreaming"])

@@ -61,6 +61,7 @@ def test_the_whole_decision_in_json(gaia: Gaia, put: Gaia) -> None:
         "agent_id": "agent-123",
         "phase": "approval",
         "idle_seconds": idle,
+        "until": None,
         "checks": [
             {"name": "exists", "ok": True, "actual": True, "limit": True},
             {"name": "readable", "ok": True, "actual": None, "limit": None},
@@ -120,6 +121,7 @@ def test_an_impossible_id_is_no_with_exit_code_7(gaia: Gaia, agent_id: str) -> N
         "agent_id": agent_id,
         "phase": None,
         "idle_seconds": None,
+        "until": None,
         "checks": [],
         "advice": "an id looks like agent-123: letters, digits, . _ -",
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.clock import utc_now, write_time
@@ -39,7 +39,7 @@ def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
         (
             "agent-123: terraform-architect, approval_workflow\n"
             "  phase: approval\n"
-            "  ready to resume: yes\n"
+            "  resume: resumable for 25 min\n"
             f"  created: {begun}, 1 hour ago\n"
             f"  last activity: {failed}, 5 minutes ago\n"
             "  errors: 1, the last 5 minutes ago: no such host\n"
@@ -70,10 +70,12 @@ def test_of_a_final_one_how_long_it_took_and_what_came_of_it(gaia: Gaia, put: Ga
     ]
 
 
-def test_as_json_it_is_the_record(gaia: Gaia, put: Gaia) -> None:
+def test_as_json_it_is_the_record_and_the_policys_answer(gaia: Gaia, put: Gaia) -> None:
     assert gaia("show", "a", "--json").code == 3
     document = put("a")
-    assert gaia("show", "a", "--json").json == document
+    until = write_time(datetime.fromisoformat(document["last_updated"]) + timedelta(minutes=30))
+    answer = {"should_resume": True, "reason": "session_resumable", "until": until}
+    assert gaia("show", "a", "--json").json == {**document, "resume": answer}
 
 
 def test_a_newer_schema_it_understands_is_shown(gaia: Gaia, put: Gaia) -> None:

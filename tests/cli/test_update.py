@@ -24,7 +24,7 @@ def test_a_move_is_kept_with_its_history(gaia: Gaia, state: Gaia, session: str) 
     before = state(session)
     assert gaia("update", session, "--phase", "approval").all == (
         0,
-        "agent-123: phase approval, revision 2, ready to resume\n",
+        "agent-123: phase approval, revision 2, resumable for 30 min\n",
         "",
     )
     after = state(session)
@@ -47,7 +47,7 @@ def test_as_json_it_is_the_record_as_kept(gaia: Gaia, root: str, session: str) -
 
 def test_without_options_it_is_a_heartbeat(gaia: Gaia, state: Gaia, session: str) -> None:
     before = state(session)
-    assert gaia("update", session).all == (0, "agent-123: phase initializing, revision 2\n", "")
+    assert gaia("update", session).all == (0, "agent-123: phase initializing, revision 2, not resumable\n", "")
     after = state(session)
     assert after == {**before, "last_updated": after["last_updated"], "revision": 2}
     assert after["last_updated"] > before["last_updated"]
@@ -55,7 +55,11 @@ def test_without_options_it_is_a_heartbeat(gaia: Gaia, state: Gaia, session: str
 
 def test_everything_at_once_is_one_revision(gaia: Gaia, state: Gaia, session: str) -> None:
     words = ("--phase", "planning", "-m", "a=1", "--error", "no such host", "--no-resume-ready", "--if-revision", "1")
-    assert gaia("update", session, *words).all == (0, "agent-123: phase planning, revision 2, 1 error\n", "")
+    assert gaia("update", session, *words).all == (
+        0,
+        "agent-123: phase planning, revision 2, 1 error, switched off\n",
+        "",
+    )
     kept = state(session)
     assert kept["last_error"] == {"message": "no such host", "timestamp": kept["last_updated"]}
     assert (kept["metadata"], kept["error_count"], kept["resume_ready"]) == ({"a": "1"}, 1, False)
@@ -74,7 +78,11 @@ def test_a_dash_reads_metadata_from_stdin(gaia: Gaia, state: Gaia, session: str)
 
 def test_readiness_is_switched_off_and_on_by_hand(gaia: Gaia, state: Gaia, session: str) -> None:
     gaia("update", session, "--phase", "approval")
-    assert gaia("update", session, "--no-resume-ready").all == (0, "agent-123: phase approval, revision 3\n", "")
+    assert gaia("update", session, "--no-resume-ready").all == (
+        0,
+        "agent-123: phase approval, revision 3, switched off\n",
+        "",
+    )
     assert gaia("update", session, "--phase", "approval").code == 0
     assert state(session)["resume_ready"] is False
     assert gaia("update", session, "--resume-ready").code == 0
@@ -190,7 +198,7 @@ def test_what_waits_for_an_approval_is_denied_with_a_reason(gaia: Gaia, state: G
     before = state(session)
     assert gaia("update", session, "--deny", "too dear").all == (
         0,
-        "agent-123: phase approval, revision 3, ready to resume, denied\n",
+        "agent-123: phase approval, revision 3, resumable for 30 min, denied\n",
         "",
     )
     after = state(session)
@@ -201,7 +209,7 @@ def test_what_waits_for_an_approval_is_denied_with_a_reason(gaia: Gaia, state: G
         "denial": {"message": "too dear", "timestamp": after["last_updated"]},
     }
     assert b"denied: just now: too dear" in gaia("show", session).out
-    assert gaia("list").out.decode().split("  ")[-1] == "ready to resume, denied\n"
+    assert gaia("list").out.decode().split("  ")[-1] == "resumable for 30 min, denied\n"
     assert gaia("list", "--json").json[0]["denied"] is True
     answered = gaia("should-resume", session)
     advice = "go on another way: what it waited for was denied: too dear"

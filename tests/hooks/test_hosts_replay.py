@@ -24,6 +24,7 @@ from gaia_sessions.hooks.run import Call
 from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.lifecycle.reconciling import reconcile
 from gaia_sessions.lifecycle.resuming import consider
+from gaia_sessions.policy import Limits
 from gaia_sessions.runs import with_run
 from gaia_sessions.stores.files import FileStore
 from tests.hooks.test_lives import DENIED, DONE, FAILED, KILLED, WITH_HOST, Life
@@ -232,7 +233,7 @@ def test_work_whose_host_was_killed_is_lost_and_may_be_resumed(
     assert (host, [verdict["verdict"] for verdict in alive["verdicts"]]) == (host, ["running"])
     assert (verdict["verdict"], verdict["closed"]) == ("lost", True)
     assert life.ends() == [("investigating", "lost", 0)]
-    decided = consider(store, utc_now(), record["agent_id"], Config({}))[0]
+    decided = consider(store, utc_now(), record["agent_id"], Limits())[0]
     assert decided["should_resume"]
 
 
@@ -260,7 +261,7 @@ def test_who_resumed_a_session_long_ago_is_still_at_work_for_everybody_else(
         return with_run(record, run)
 
     store.change("agent-1", age)
-    assert (host, consider(store, utc_now(), "agent-1", Config({}))[0]["reason"]) == (host, "running")
+    assert (host, consider(store, utc_now(), "agent-1", Limits())[0]["reason"]) == (host, "running")
 
     life.play([asked_to_resume(before, "agent-1", "another")])
     assert "end" not in store.read("agent-1")["runs"][1]

@@ -12,6 +12,7 @@ import gaia_sessions
 from gaia_sessions.clock import write_time
 from gaia_sessions.config import Config
 from gaia_sessions.lifecycle import news, resuming
+from gaia_sessions.lifecycle.preview import Preview
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:
@@ -424,7 +425,8 @@ def test_what_is_applied_while_somebody_looks_is_in_the_record_that_the_answer_i
             news.apply_deferred(FileStore(self.root), datetime.now(UTC), Config({}))
             return super().deferred(names)
 
-    decided, _ = resuming.consider(Overtaken(str(host.root)), datetime.now(UTC), agent_id, Config({}))
+    now, config = datetime.now(UTC), Config({})
+    decided, _ = resuming.consider(Preview(Overtaken(str(host.root)), now, config), now, agent_id, config.limits)
 
     assert host.waiting() == []
     assert (decided["reason"], decided["phase"]) == ("session_resumable", "approval")

@@ -8,6 +8,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.clock import utc_now
 from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 @click.option("--error", metavar="TEXT", help="Count a last error and keep its text.")
 def command(call: Call, agent_id: str, outcome: str, summary: str | None, error: str | None) -> None:
     """End a session as completed, failed or abandoned. The same outcome again changes nothing."""
-    record = call.sessions().finalize(agent_id, outcome, summary, error)
+    sessions = call.sessions()
+    record = sessions.finalize(agent_id, outcome, summary, error)
     if call.as_json:
         output.say_json(record)
     else:
-        output.say(plain.updated(record))
+        output.say(plain.updated(record, sessions.decide(record), utc_now()))

@@ -8,7 +8,7 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.times import TIME
 from gaia_sessions.clock import utc_now
-from gaia_sessions.lifecycle.listing import Filter, list_sessions
+from gaia_sessions.lifecycle.listing import Filter
 from gaia_sessions.views import plain
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """List sessions, the latest activity first."""
     wanted = Filter(active_only=active_only, agent_name=agent, phases=phases, since=since, until=until)
-    lines = list_sessions(call.sessions().store, wanted, limit)
+    lines = call.sessions().list(wanted, limit)
     if call.as_json:
         output.say_json_array(lines)
         return

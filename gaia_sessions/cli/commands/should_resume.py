@@ -44,6 +44,7 @@ def _impossible(agent_id: str, error: InvalidId) -> Decision:
         "agent_id": agent_id,
         "phase": None,
         "idle_seconds": None,
+        "until": None,
         "checks": [],
         "advice": error.hint,
     }

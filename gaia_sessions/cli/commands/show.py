@@ -9,25 +9,40 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.clock import utc_now
+from gaia_sessions.errors import NewerSchema
+from gaia_sessions.policy import resume_of
 from gaia_sessions.record import check_readable
 from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
+    from gaia_sessions.api import Sessions
     from gaia_sessions.cli.call import Call
+    from gaia_sessions.shape import Record
 
 
 @declare("show agent-20260108-180530-abc12345")
 @click.argument("agent_id", metavar="ID")
 def command(call: Call, agent_id: str) -> None:
     """Show one session to a person: timeline, errors, runs."""
-    record = call.sessions().store.read(agent_id)
+    sessions = call.sessions()
+    record = sessions.preview(agent_id)
     if call.as_json:
-        output.say_json(record)
+        output.say_json(_with_answer(sessions, record))
         return
     check_readable(record)
+    decision = sessions.decide(record)
     if output.is_terminal():
         from gaia_sessions.views import tables
 
-        output.draw(tables.shown(record, utc_now()))
+        output.draw(tables.shown(record, decision, utc_now()))
     else:
-        output.say_all(plain.shown(record, utc_now()))
+        output.say_all(plain.shown(record, decision, utc_now()))
+
+
+def _with_answer(sessions: Sessions, record: Record) -> dict[str, object]:
+    """The record and the policy's answer; what a later version wrote may not be understood, and has none."""
+    try:
+        check_readable(record)
+    except NewerSchema:
+        return {**record}
+    return {**record, "resume": resume_of(sessions.decide(record))}

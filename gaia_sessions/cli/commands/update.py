@@ -9,6 +9,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.metadata import METADATA, PAIRS, collected
+from gaia_sessions.clock import utc_now
 from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def command(
     if call.as_json:
         output.say_json(record)
     else:
-        output.say(plain.updated(record))
+        output.say(plain.updated(record, sessions.decide(record), utc_now()))
 
 
 def _named(sessions: Sessions, agent_id: str | None, host_agent: tuple[str, str] | None) -> str:

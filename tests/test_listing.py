@@ -1,0 +1,109 @@
+"""Lists: what a summary says, which sessions are in, and which moments may bound them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.errors import BadArgument, SessionNotFound
+from gaia_sessions.lifecycle.listing import Filter, list_sessions
+from gaia_sessions.policy import Limits, decide
+from gaia_sessions.stores.memory import MemoryStore
+from tests.records import START, WHEN, record_with
+
+if TYPE_CHECKING:
+    from gaia_sessions.shape import Record
+
+LATER = datetime(2026, 1, 8, 18, 20, tzinfo=UTC)
+
+
+def store_with(record: Record) -> MemoryStore:
+    store = MemoryStore()
+    store.create(record)
+    return store
+
+
+def listed(record: Record, now: datetime, **wanted: Any) -> list[Any]:
+    return list(list_sessions(store_with(record), Filter(**wanted), now, Limits()))
+
+
+@pytest.mark.parametrize(
+    ("phase", "status", "reason", "until"),
+    [
+        ("initializing", "active", "phase_not_resumable", None),
+        ("approval", "active", "session_resumable", "2026-01-08T18:34:00.000000Z"),
+        ("completed", "final", "phase_not_resumable", None),
+        ("abandoned", "final", "phase_not_resumable", None),
+    ],
+)
+def test_a_summary_is_the_line_of_a_list_with_the_policys_answer(
+    phase: str, status: str, reason: str, until: str | None
+) -> None:
+    record = record_with(phase=phase, resume_ready=True, error_count=2, last_updated=WHEN, summary="not in it")
+    [line] = listed(record, LATER)
+    assert list(line.items()) == [
+        ("agent_id", "agent-1"),
+        ("agent_name", "Explore"),
+        ("purpose", "general"),
+        ("phase", phase),
+        ("status", status),
+        ("created_at", "2026-01-08T18:00:00.000000Z"),
+        ("last_updated", WHEN),
+        ("resume_ready", True),
+        ("error_count", 2),
+        ("resume", {"should_resume": until is not None, "reason": reason, "until": until}),
+        ("running", False),
+    ]
+
+
+def test_a_summary_counts_down_to_the_moment_from_which_the_policy_says_no() -> None:
+    record = record_with(phase="approval", resume_ready=True, last_updated=WHEN)
+    [line] = listed(record, LATER)
+    until = datetime.fromisoformat(line["resume"]["until"])
+    tick = timedelta(microseconds=1)
+    assert decide("agent-1", record, until - tick, Limits())["should_resume"]
+    assert decide("agent-1", record, until, Limits())["reason"] == "expired"
+
+
+@pytest.mark.parametrize("phase", ["approval", "executing"])
+def test_a_summary_says_that_an_agent_is_at_work_whatever_the_phase(phase: str) -> None:
+    record = record_with({"run": 1, "started_at": WHEN}, phase=phase, resume_ready=True, last_updated=WHEN)
+    [line] = listed(record, LATER)
+    assert (line["running"], line["resume"]["should_resume"]) == (True, False)
+
+
+BEFORE = [
+    START - timedelta(seconds=1),
+    START.replace(tzinfo=None) - timedelta(seconds=1),
+    (START - timedelta(seconds=1)).astimezone(timezone(timedelta(hours=5))),
+    "2026-01-08T17:59:59Z",
+    "2026-01-08T17:59:59",
+    "2026-01-08T18:59:59+01:00",
+]
+
+
+@pytest.mark.parametrize("moment", BEFORE, ids=repr)
+def test_a_bound_is_a_time_in_any_form_that_records_have_and_without_an_offset_it_is_utc(moment: Any) -> None:
+    record = record_with()
+    assert [line["agent_id"] for line in listed(record, LATER, since=moment)] == ["agent-1"]
+    assert listed(record, LATER, until=moment) == []
+
+
+NO_TIMES = ["yesterday", "2026-01-08", 1.5, datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))]
+
+
+@pytest.mark.parametrize("moment", NO_TIMES, ids=repr)
+@pytest.mark.parametrize("name", ["since", "until"])
+def test_a_bound_that_is_no_time_is_refused_when_the_list_is_asked_for(name: str, moment: Any, root: str) -> None:
+    with pytest.raises(BadArgument, match=f"^{name} "):
+        gaia_sessions.list_sessions(**{name: moment}, root=root)
+
+
+def test_the_events_of_a_missing_session_are_refused_when_they_are_asked_for(root: str) -> None:
+    gaia_sessions.create_session(agent_id="agent-1", root=root)
+    with pytest.raises(SessionNotFound):
+        gaia_sessions.session_events("agent-2", root=root)
+    assert list(gaia_sessions.session_events("agent-1", root=root)) == []
