@@ -355,3 +355,14 @@ def test_an_import_is_resolved_to_the_module_it_means(file: str, source: str, na
     base = absolute(file, node)
     whole = f"{base}.{node.names[0].name}"
     assert (whole if is_module(whole) else base) == name
+
+
+def asks_the_policy(node: ast.AST) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").endswith("policy") and any(alias.name == "decide" for alias in node.names)
+    return isinstance(node, ast.Attribute) and ast.unparse(node) == "policy.decide"
+
+
+def test_the_policy_is_asked_in_one_place_that_knows_which_hosts_are_gone() -> None:
+    asking = {file for file in FILES for node in ast.walk(tree_of(file)) if asks_the_policy(node)}
+    assert asking == {"lifecycle/resuming.py"}

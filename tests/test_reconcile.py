@@ -15,6 +15,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions import log
 from gaia_sessions.clock import write_time
+from gaia_sessions.doctor.examination import examine
 from gaia_sessions.hooks import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.lifecycle.reconciling import reconcile
 from gaia_sessions.lifecycle.verdicts import Evidence, judge
@@ -517,11 +518,13 @@ def test_a_transcript_that_is_written_to_is_a_sign_of_life(root: str, put: Put, 
     assert verdicts(root) == {"fresh": "running", **unsure}
 
 
-def test_what_waits_in_the_inbox_is_heard_first_by_a_dry_run_too(root: str, put: Put) -> None:
+def test_what_waits_in_the_inbox_is_heard_first_by_a_dry_run_and_the_doctor_too(root: str, put: Put) -> None:
     put("a", {**BEGUN, "host_agent_id": "x", "host_process": gone_here()})
     event: Any = {"kind": "session_end", "at": write_time(datetime.now(UTC)), "host_session_id": "s"}
     FileStore(root).defer(event, datetime.now(UTC))
     assert verdicts(root, dry_run=True) == {}
+    [runs] = [check for check in examine(root, {})["checks"] if check["name"] == "runs"]
+    assert (runs["ok"], runs["found"]) == (True, "0 runs without an end, 0 unsure")
     assert (verdicts(root), ends(root, "a")) == ({}, ["ended_with_host"])
 
 
