@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,11 @@ from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.lifecycle.preview import Preview
 from gaia_sessions.stores.files import FileStore
+from tests.hooks.test_lives import CAPTURES, IDS, Life
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.hooks.conftest import Host
 
 ASKS = "[gaia-sessions: approval] shall I?"
@@ -166,3 +170,35 @@ def test_a_dry_run_of_a_cleanup_judges_what_the_real_one_will(host: Host, paused
     done = gaia_sessions.cleanup_sessions(root=str(host.root))
     assert {**told, "dry_run": False, "swept": done["swept"]} == done
     assert (done["removed"], list(host.records())) == ([], [paused])
+
+
+class Watched(Life):
+    """Before each line somebody looks, and the next writer does what was foreseen, on a copy of the root."""
+
+    looks = 0
+
+    def tell(self, payload: dict[str, Any]) -> None:
+        if self.root.exists():
+            self.look(FileStore(str(self.root)), datetime.now(UTC))
+        super().tell(payload)
+
+    def look(self, store: FileStore, now: datetime) -> None:
+        if not store.waiting():
+            return
+        foreseen = dict(Preview(store, now, Config({})).scan())
+        copy = self.folder / f"copy-{self.looks}"
+        shutil.copytree(self.root, copy)
+        writer = FileStore(str(copy), durable=False)
+        apply_deferred(writer, now, Config({}))
+        assert {agent_id: writer.read(agent_id) for agent_id in foreseen} == foreseen
+        self.looks += 1
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=IDS)
+def test_at_every_moment_of_a_real_life_a_preview_is_what_the_next_writer_leaves(
+    capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = Watched(tmp_path, monkeypatch)
+    life.live(life.lines(capture))
+    assert life.errors == []
+    assert life.looks > 0 or capture.stem != "parallel"
