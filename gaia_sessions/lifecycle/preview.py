@@ -101,11 +101,11 @@ def rehearsed(
     """``records`` after ``events``, in their order."""
     if not events:
         return records
-    from gaia_sessions.stores.memory import MemoryStore
+    from gaia_sessions.stores.memory import Rehearsal
 
     from .news import apply_deferred
 
-    rehearsal = MemoryStore()
+    rehearsal = Rehearsal()
     for record in records.values():
         rehearsal.create(record)
     for event in events:

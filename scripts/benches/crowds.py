@@ -13,23 +13,26 @@ from datetime import timedelta
 from functools import partial
 
 from gaia_sessions import cleanup_sessions, list_sessions
-from gaia_sessions.clock import utc_now
+from gaia_sessions.clock import utc_now, write_time
 
 from . import samples
 from .findings import Finding
 from .starts import COMMAND, Host
-from .timing import compared, times_bare
+from .timing import Start, compared, times_bare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
+    from gaia_sessions.events import Event
     from gaia_sessions.stores.files import FileStore
 
     from .timing import Act
 
 _MANY = 10_000
 _ACTIVE = 50
+_LISTED, _WAITING = 1000, 100
 _OPEN, _FEW_OPEN = 5_000, 5
 _HOURS = 24
 _OLD = timedelta(hours=48)
@@ -54,6 +57,42 @@ def listing(folder: str) -> Iterator[Finding]:
     what = f"list --active-only, {_ACTIVE} of {_MANY}"
     yield Finding(f"{what}: time of {_ACTIVE} of {_ACTIVE}", ratio.wall, 1.5)
     yield Finding(f"{what}: CPU of {_ACTIVE} of {_ACTIVE}", ratio.cpu, 1.5)
+
+
+def listing_with_waiting(folder: str) -> Iterator[Finding]:
+    """A list where the starts of some agents still wait in the inbox, against one where nothing waits."""
+    (many, of_what), (none, _) = (_list_with(os.path.join(folder, str(waiting)), waiting) for waiting in (_WAITING, 0))
+    yield Finding(f"list of {_LISTED}, {_WAITING} waiting: {of_what} of none waiting", many / none, 1.5)
+
+
+def _list_with(folder: str, waiting: int) -> tuple[float, str]:
+    project, store = samples.project(folder)
+    now = utc_now()
+    for _ in range(_LISTED - _WAITING):
+        samples.resting(store, now)
+    for number in range(_WAITING):
+        samples.delegated(store, now, f"conversation-{number}")
+        if number < waiting:
+            store.defer(_start_in(f"conversation-{number}", now), now)
+    started = [_LISTED, waiting]
+
+    def check(printed: bytes) -> None:
+        if [printed.count(b"\n"), printed.count(b"  investigating  ")] != started:
+            raise RuntimeError(f"{started} sessions, and those that had begun, were expected, not {printed!r}")
+
+    return times_bare(Start("list", (sys.executable, str(COMMAND), "list"), project, bytes, check))
+
+
+def _start_in(conversation: str, now: datetime) -> Event:
+    return {
+        "kind": "start",
+        "at": write_time(now),
+        "host": "claude-code",
+        "host_session_id": conversation,
+        "host_agent_id": f"agent-in-{conversation}",
+        "tool_use_id": f"of-{conversation}",
+        "agent_name": samples.AGENT,
+    }
 
 
 def _sizes() -> tuple[tuple[str, int], ...]:
