@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -16,10 +17,14 @@ from gaia_sessions.lifecycle.listing import summarize
 from gaia_sessions.policy import Limits, decide
 from gaia_sessions.record import new_record
 from gaia_sessions.views import plain, tables
-from gaia_sessions.views.words import ago, duration, plural, resumable, safe
+from gaia_sessions.views.words import ago, duration, local_time, plural, resumable, safe
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 MOMENT = write_time(NOW)
+LOCAL = local_time(MOMENT)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -151,6 +156,56 @@ def test_what_was_touched_too_long_ago_or_not_yet_is_not_resumable(later: timede
     assert resumable(line["resume"], "approval", NOW + later) == text
 
 
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Moves the machine to a time zone."""
+
+    def move(name: str) -> None:
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    yield move
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "shown"),
+    [
+        ("UTC0", MOMENT, "2026-01-08 18:05:30+00:00"),
+        ("EAST-02:00", MOMENT, "2026-01-08 20:05:30+02:00"),
+        ("INDIA-05:30", "2026-01-08T23:05:30+01:00", "2026-01-09 03:35:30+05:30"),
+        ("WEST+08", "2026-01-08T18:05", "2026-01-08 10:05:00-08:00"),
+        ("CET-1CEST,M3.5.0,M10.5.0/3", "2026-07-01T10:00:00Z", "2026-07-01 12:00:00+02:00"),
+        ("CET-1CEST,M3.5.0,M10.5.0/3", "2026-12-01T10:00:00Z", "2026-12-01 11:00:00+01:00"),
+        ("WEST+08", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
+        ("EAST-02:00", "soon", "soon"),
+    ],
+)
+def test_a_time_is_shown_in_the_zone_of_the_machine_with_its_offset(
+    zone: Callable[[str], None], place: str, text: str, shown: str
+) -> None:
+    zone(place)
+    assert local_time(text) == shown
+
+
+def test_no_form_of_a_session_or_its_events_shows_a_utc_stamp(zone: Callable[[str], None]) -> None:
+    zone("EAST-02:00")
+    whole = record(
+        history=[{"from_phase": "initializing", "to_phase": "approval", "timestamp": MOMENT}],
+        runs=[{"run": 1, "claimed_at": MOMENT}, {"run": 2, "started_at": MOMENT, "ended_at": MOMENT, "end": "lost"}],
+        last_error={"message": "no", "timestamp": MOMENT},
+    )
+    lines = [
+        *plain.shown(whole, decided(whole, NOW), NOW),
+        plain.happened({"at": MOMENT, "kind": "start", "phase": "approval"}),
+    ]
+
+    text = "\n".join(lines)
+    assert text.count("2026-01-08 20:05:30+02:00") == 8
+    assert re.findall(r"\d\d:\d\d:\d\d(?!\+02:00)", text) == []
+
+
 # Plain
 
 
@@ -227,9 +282,9 @@ def test_a_cleanup_names_everything_it_met() -> None:
     ("run", "text"),
     [
         ({"run": 1}, "1, unknown host, start unknown, not ended"),
-        ({"run": 1, "claimed_at": MOMENT}, f"1, unknown host, from {MOMENT}, not ended"),
-        ({"run": 2, "host": "h", "started_at": MOMENT, "ended_at": MOMENT}, f"2, h, from {MOMENT}, ended {MOMENT}"),
-        ({"run": 1, "ended_at": MOMENT, "end": "lost"}, f"1, unknown host, start unknown, lost {MOMENT}"),
+        ({"run": 1, "claimed_at": MOMENT}, f"1, unknown host, from {LOCAL}, not ended"),
+        ({"run": 2, "host": "h", "started_at": MOMENT, "ended_at": MOMENT}, f"2, h, from {LOCAL}, ended {LOCAL}"),
+        ({"run": 1, "ended_at": MOMENT, "end": "lost"}, f"1, unknown host, start unknown, lost {LOCAL}"),
         (
             {"run": 1, "detail": "a\nb", "last_message": "m" * 100},
             f"1, unknown host, start unknown, not ended, a b, said last: {'m' * 79}…",

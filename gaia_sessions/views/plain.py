@@ -9,7 +9,7 @@ from gaia_sessions.policy import is_running, resume_of
 from gaia_sessions.strictjson import dump_line
 
 from . import judged
-from .words import ago, duration, plural, resumable, safe
+from .words import ago, duration, local_time, plural, resumable, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ def facts(record: Record, decision: Decision, now: datetime) -> Iterator[tuple[s
     yield "phase", record["phase"]
     if answer := may_be_done(record, decision, now):
         yield "resume", answer
-    yield "created", f"{record['created_at']}, {ago(record['created_at'], now)}"
-    yield "last activity", f"{record['last_updated']}, {ago(record['last_updated'], now)}"
+    yield "created", f"{local_time(record['created_at'])}, {ago(record['created_at'], now)}"
+    yield "last activity", f"{local_time(record['last_updated'])}, {ago(record['last_updated'], now)}"
     if record["last_error"]:
         told = safe(record["last_error"]["message"])
         yield "errors", f"{record['error_count']}, the last {ago(record['last_error']['timestamp'], now)}: {told}"
@@ -159,17 +159,19 @@ def _told(value: Json) -> str:
 
 def timeline(record: Record) -> Iterator[tuple[str, str]]:
     """When the work came to each phase; what is no longer kept is said to be missing."""
-    yield record["created_at"], "initializing"
+    yield local_time(record["created_at"]), "initializing"
     if record.get("history_dropped"):
         yield "…", f"{plural(record['history_dropped'], 'earlier move')} no longer kept"
-    yield from ((move["timestamp"], f"{move['from_phase']} → {move['to_phase']}") for move in record["history"])
+    for move in record["history"]:
+        yield local_time(move["timestamp"]), f"{move['from_phase']} → {move['to_phase']}"
 
 
 def happened(entry: Json) -> str:
     """One entry of a session's events: when, what, which run, where the work stood then, on what evidence."""
     if not isinstance(entry, dict):
         return safe(entry)
-    parts = [f"{entry.get('at')}  {entry.get('kind')}", *([f"run {entry['run']}"] if "run" in entry else [])]
+    parts = [f"{local_time(str(entry.get('at')))}  {entry.get('kind')}"]
+    parts += [f"run {entry['run']}"] if "run" in entry else []
     parts += [f"phase {entry.get('phase')}"]
     parts += [str(entry[key]) for key in ("end", "detail") if key in entry]
     evidence = entry.get("evidence")
@@ -188,8 +190,9 @@ def runs(record: Record) -> Iterator[str]:
 def described_run(run: Run) -> str:
     """One run in a line: which, for whom, from when to when, how it ended."""
     began = run.get("started_at") or run.get("claimed_at")
-    parts = [f"{run['run']}", safe(run.get("host", "unknown host")), f"from {began}" if began else "start unknown"]
-    parts.append(f"{run.get('end', 'ended')} {run['ended_at']}" if "ended_at" in run else "not ended")
+    start = f"from {local_time(began)}" if began else "start unknown"
+    parts = [f"{run['run']}", safe(run.get("host", "unknown host")), start]
+    parts.append(f"{run.get('end', 'ended')} {local_time(run['ended_at'])}" if "ended_at" in run else "not ended")
     if "detail" in run:
         parts.append(safe(run["detail"]))
     if "inferred" in run:

@@ -63,3 +63,14 @@ def ago(text: str, now: datetime) -> str:
     if seconds < 0:
         return f"in {duration(-seconds)}"
     return "just now" if seconds < 1 else f"{duration(seconds)} ago"
+
+
+def local_time(text: str) -> str:
+    """``2026-01-08 19:05:30+01:00``: to the second, in the time zone of the machine; --since takes it as it is.
+
+    Unchanged if it is no time, or if it is outside the years 1 to 9999 there.
+    """
+    try:
+        return read_time(text).astimezone().isoformat(sep=" ", timespec="seconds")
+    except (ValueError, OverflowError):
+        return text

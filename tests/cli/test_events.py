@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaia_sessions.views.words import local_time
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -34,8 +36,8 @@ def test_each_is_a_line_for_people_with_its_evidence(gaia: Gaia, put: Gaia, root
 
     first, second = out.splitlines()
     assert (code, err) == (0, "")
-    assert first == f"{AT} start, run 1, phase investigating, {keys}"
-    assert second.startswith(f"{AT} fail, run 1, phase investigating, failed, API Error")
+    assert first == f"{local_time(AT)} start, run 1, phase investigating, {keys}"
+    assert second.startswith(f"{local_time(AT)} fail, run 1, phase investigating, failed, API Error")
     assert second.endswith(keys)
     assert "\x1b" not in second
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.clock import utc_now, write_time
+from gaia_sessions.views.words import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,19 +41,19 @@ def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
             "agent-123: terraform-architect, approval_workflow\n"
             "  phase: approval\n"
             "  resume: resumable for 25 min\n"
-            f"  created: {begun}, 1 hour ago\n"
-            f"  last activity: {failed}, 5 minutes ago\n"
+            f"  created: {local_time(begun)}, 1 hour ago\n"
+            f"  last activity: {local_time(failed)}, 5 minutes ago\n"
             "  errors: 1, the last 5 minutes ago: no such host\n"
             "  metadata task_id: T001\n"
             '  metadata tags: ["a", "b"]\n'
             "  revision: 7\n"
             "phases\n"
-            f"  {begun}  initializing\n"
+            f"  {local_time(begun)}  initializing\n"
             "  …  2 earlier moves no longer kept\n"
-            f"  {moved}  initializing → approval\n"
+            f"  {local_time(moved)}  initializing → approval\n"
             "runs\n"
             "  3 earlier runs no longer kept; their ends: gaia-sessions events agent-123\n"
-            f"  4, h, from {begun}, stopped {moved}, said\n"
+            f"  4, h, from {local_time(begun)}, stopped {local_time(moved)}, said\n"
             "  5, unknown host, start unknown, not ended, said last: I need your approval\n"
         ),
         "",
