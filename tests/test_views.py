@@ -296,7 +296,19 @@ def test_a_cleanup_names_everything_it_met() -> None:
     ],
 )
 def test_a_run_is_one_line_of_what_is_known(run: Any, text: str) -> None:
-    assert plain.described_run(run) == text
+    assert plain.described_run(run, "not ended") == text
+
+
+@pytest.mark.parametrize("phase", ["completed", "failed", "abandoned"])
+def test_an_unended_run_of_a_final_session_has_an_end_that_was_not_reported(phase: str) -> None:
+    runs = [{"run": 1, "claimed_at": MOMENT}, {"run": 2, "started_at": MOMENT, "ended_at": MOMENT, "end": "lost"}]
+    started = {"run": 3, "host": "h", "started_at": MOMENT}
+    assert list(plain.runs(record(phase=phase, runs=[*runs, started]))) == [
+        f"1, unknown host, from {LOCAL}, end not reported",
+        f"2, unknown host, from {LOCAL}, lost {LOCAL}",
+        f"3, h, from {LOCAL}, end not reported",
+    ]
+    assert list(plain.runs(record(phase="executing", runs=[started]))) == [f"3, h, from {LOCAL}, not ended"]
 
 
 # Tables

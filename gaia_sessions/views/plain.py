@@ -5,6 +5,7 @@ Owns the wording of every command's answer. Knows no terminal; ``tables`` does.
 
 from __future__ import annotations
 
+from gaia_sessions.phases import is_final
 from gaia_sessions.policy import is_running, resume_of
 from gaia_sessions.strictjson import dump_line
 
@@ -184,15 +185,16 @@ def runs(record: Record) -> Iterator[str]:
     if record.get("runs_dropped"):
         dropped = plural(record["runs_dropped"], "earlier run")
         yield f"{dropped} no longer kept; their ends: gaia-sessions events {record['agent_id']}"
-    yield from (described_run(run) for run in record["runs"])
+    no_end = "end not reported" if is_final(record["phase"]) else "not ended"
+    yield from (described_run(run, no_end) for run in record["runs"])
 
 
-def described_run(run: Run) -> str:
-    """One run in a line: which, for whom, from when to when, how it ended."""
+def described_run(run: Run, no_end: str) -> str:
+    """One run in a line: which, for whom, from when to when, how it ended; ``no_end`` is said where no end is known."""
     began = run.get("started_at") or run.get("claimed_at")
     start = f"from {local_time(began)}" if began else "start unknown"
     parts = [f"{run['run']}", safe(run.get("host", "unknown host")), start]
-    parts.append(f"{run.get('end', 'ended')} {local_time(run['ended_at'])}" if "ended_at" in run else "not ended")
+    parts.append(f"{run.get('end', 'ended')} {local_time(run['ended_at'])}" if "ended_at" in run else no_end)
     if "detail" in run:
         parts.append(safe(run["detail"]))
     if "inferred" in run:
