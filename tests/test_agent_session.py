@@ -261,7 +261,7 @@ def test_their_quick_start_works_with_our_command() -> None:
     ]
     assert [(one.returncode, one.stderr) for one in [made, *ended]] == [(0, "")] * 9
     assert all(agent_id in one.stdout for one in ended[2:6])
-    assert gaia("list", "--active-only").stdout == "No sessions found\n"
+    assert gaia("list", "--active-only").stdout.startswith("No sessions found")
 
 
 def test_their_short_ids_are_ids() -> None:
@@ -306,7 +306,8 @@ def test_their_corrupt_session_is_seen_and_removed_as_they_say(sample: Path) -> 
     sample.write_text("{", encoding="utf-8")
     assert gaia("get", SAMPLE_ID).returncode == 6
     shutil.rmtree(sample.parent)
-    assert (list(list_sessions()), gaia("list").stdout) == ([], "No sessions found\n")
+    assert list(list_sessions()) == []
+    assert gaia("list").stdout.startswith("No sessions found")
 
 
 def test_their_storage_is_kept_out_of_version_control() -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _NO_PURPOSE = "general"
 _LONGEST_EVENT = 500
 _LONGEST_ADVICE = 500
+_LONGEST_PATH = 4096
 
 
 def updated(record: Record, decision: Decision, now: datetime) -> str:
@@ -77,6 +78,14 @@ def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator
     """A line per session, columns two blanks apart."""
     for line in lines:
         yield "  ".join([line["agent_id"], *columns(line, now)]).rstrip()
+
+
+def none_found(root: str, left_out: int) -> str:
+    """Where was looked, and how many sessions the options of the command left out."""
+    looked = f"No sessions found in {safe(root, _LONGEST_PATH)}"
+    if not left_out:
+        return looked
+    return f"{looked} with these options; without them there {'is' if left_out == 1 else 'are'} {left_out}"
 
 
 def columns(line: Summary | CorruptSummary, now: datetime) -> list[str]:

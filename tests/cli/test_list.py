@@ -50,9 +50,11 @@ def three(put: Gaia) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("words", [[], ["--active-only"], ["--agent", "x"], ["--limit", "3"], ["--since", "1h"]])
-def test_where_there_is_nothing_it_says_so(gaia: Gaia, tree: Gaia, words: list[str]) -> None:
+def test_where_there_is_nothing_it_says_so_and_where_it_looked(
+    gaia: Gaia, tree: Gaia, root: str, words: list[str]
+) -> None:
     before = tree()
-    assert gaia("list", *words).all == (0, "No sessions found\n", "")
+    assert gaia("list", *words).all == (0, f"No sessions found in {root}\n", "")
     assert gaia("list", "--json", *words).all == (0, "[]\n", "")
     assert tree() == before
 
@@ -111,6 +113,21 @@ def test_filters_narrow_it(gaia: Gaia, words: list[str], found: list[str]) -> No
     assert ids(gaia("list", "--json", *words)) == found
     if found:
         assert ids(gaia("list", *words)) == found
+
+
+@pytest.mark.usefixtures("three")
+@pytest.mark.parametrize("words", [["--agent", "Scribe"], ["--phase", "failed"], ["--since", "60s"], ["--limit", "0"]])
+def test_what_the_options_leave_out_is_counted_where_nothing_else_is_there(
+    gaia: Gaia, root: str, words: list[str]
+) -> None:
+    told = f"No sessions found in {root} with these options; without them there are 3\n"
+    assert gaia("list", *words).all == (0, told, "")
+
+
+def test_a_single_session_that_is_left_out_is_counted_as_one(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("a", phase="completed", resume_ready=False)
+    told = f"No sessions found in {root} with these options; without them there is 1\n"
+    assert gaia("list", "--active-only").all == (0, told, "")
 
 
 def test_both_bounds_count_as_within(gaia: Gaia, put: Gaia) -> None:

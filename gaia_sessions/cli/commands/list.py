@@ -37,13 +37,14 @@ def command(
 ) -> None:
     """List sessions, the latest activity first."""
     wanted = Filter(active_only=active_only, agent_name=agent, phases=phases, since=since, until=until)
-    lines = call.sessions().list(wanted, limit)
+    sessions = call.sessions()
+    lines = sessions.list(wanted, limit)
     if call.as_json:
         output.say_json_array(lines)
         return
     found = list(lines)
     if not found:
-        output.say("No sessions found")
+        output.say(plain.none_found(sessions.root, left_out=sum(1 for _ in sessions.store.scan())))
     elif output.is_terminal():
         from gaia_sessions.views import tables
 
