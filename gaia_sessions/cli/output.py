@@ -96,6 +96,11 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def is_watched() -> bool:
+    """Whether a person sees what is written to stderr, also while a script takes the answer."""
+    return sys.stderr.isatty()
+
+
 def finish() -> None:
     """The answer is out, so that nothing can fail when the interpreter ends."""
     _write(sys.stdout.flush)

@@ -6,9 +6,12 @@ import gc
 import io
 import json
 import os
+import pty
 import stat
 import subprocess
 import sys
+import termios
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,6 +94,36 @@ def program() -> Callable[..., Ended]:
             check=False,
         )
         return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+    return run
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+    """Runs a command line at a terminal so many columns wide; what it shows is the answer.
+
+    stdout: another place for the answer; then the terminal shows only what goes to stderr.
+    """
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "TTY_COMPATIBLE", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*words: str, columns: int = 80, stdout: int | None = None, **environment: str) -> Ended:
+        ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (24, columns))
+        with subprocess.Popen(
+            [sys.executable, "-m", "gaia_sessions", *words],
+            stdin=theirs,
+            stdout=theirs if stdout is None else stdout,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environment},
+        ) as process:
+            os.close(theirs)
+            shown = b""
+            with suppress(OSError):  # so a terminal ends that nobody has open any more
+                while chunk := os.read(ours, 1 << 16):
+                    shown += chunk
+            os.close(ours)
+        return Ended(process.returncode, shown.replace(b"\r\n", b"\n"), b"")
 
     return run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -153,6 +154,28 @@ def test_what_it_makes_is_private_whatever_the_umask(gaia: Gaia, root: str) -> N
     modes = {stat.S_IMODE(path.lstat().st_mode) for path in paths if path.is_dir()}
     assert modes == {0o700}
     assert stat.S_IMODE(Path(root, "a", "state.json").stat().st_mode) == 0o600
+
+
+def test_at_a_terminal_it_says_where_it_put_the_session_if_it_made_the_root(
+    terminal: Gaia, root: str, tmp_path: Path
+) -> None:
+    told = (
+        f"Note: {root} was created for the sessions\n"
+        "Hint: to keep them elsewhere, use --root DIR or set GAIA_SESSIONS_ROOT\n"
+    )
+    with (tmp_path / "id").open("wb") as file:  # as in id=$(gaia-sessions create)
+        first = terminal("create", "--id", "a", stdout=file.fileno())
+        second = terminal("create", "--id", "b", stdout=file.fileno())
+
+    assert (first.all, second.all) == ((0, told, ""), (0, "", ""))
+    assert (tmp_path / "id").read_text(encoding="utf-8") == "a\nb\n"
+
+
+def test_at_a_terminal_it_says_so_in_json_where_json_was_asked_for(terminal: Gaia, root: str) -> None:
+    shown = terminal("create", "--id", "a", "--json").out.decode()
+    notice, answer = shown.replace("}\n{", "}\0{").split("\0")
+    assert json.loads(answer) == {"agent_id": "a"}
+    assert json.loads(notice)["notice"]["message"] == f"{root} was created for the sessions"
 
 
 def test_an_argument_too_many_is_a_usage_error(gaia: Gaia, root: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -30,8 +31,13 @@ def command(
 ) -> None:
     """Begin a session; prints its id."""
     sessions = call.sessions()
+    is_new = output.is_watched() and not os.path.lexists(sessions.root)
     made = sessions.create(agent, purpose, collected(metadata, pairs), agent_id)
     warn_of_network(sessions.root)
+    if is_new:
+        told = f"{sessions.root} was created for the sessions"
+        hint = "to keep them elsewhere, use --root DIR or set GAIA_SESSIONS_ROOT"
+        output.notice("root_created", told, hint, as_json=call.as_json)
     if call.as_json:
         output.say_json({"agent_id": made})
     else:
