@@ -137,7 +137,7 @@ def test_g02_create_without_options_is_unknown_and_general() -> None:
 def test_g03_a_new_session_is_not_resumable() -> None:
     agent_id = made()
     ended = gaia("should-resume", agent_id)
-    assert (ended.code, ended.out.split("\n", 1)[0].startswith("no: phase_not_resumable")) == (1, True)
+    assert (ended.code, ended.out.split("\n", 1)[0].endswith("(phase_not_resumable)")) == (1, True)
     kept = record(agent_id)
     assert (kept["phase"], kept["resume_ready"], kept["history"]) == ("initializing", False, [])
 

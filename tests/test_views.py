@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from gaia_sessions.clock import write_time
 from gaia_sessions.lifecycle.listing import summarize
-from gaia_sessions.policy import Limits, decide
+from gaia_sessions.policy import ADVICE, RESUMABLE_REASON, Limits, decide
 from gaia_sessions.record import new_record
-from gaia_sessions.views import plain, tables
-from gaia_sessions.views.words import ago, duration, local_time, plural, resumable, safe
+from gaia_sessions.views import decisions, plain, tables
+from gaia_sessions.views.words import ago, duration, local_time, plural, resumable, safe, span
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 MOMENT = write_time(NOW)
@@ -97,6 +97,22 @@ def test_one_is_no_plural(number: int, text: str) -> None:
 )
 def test_a_duration_is_in_the_largest_unit_that_fits_rounded_down(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.9, "0 seconds"),
+        (61, "1 minute 1 second"),
+        (1800, "30 minutes"),
+        (3599, "59 minutes 59 seconds"),
+        (3601, "1 hour"),
+        (5700, "1 hour 35 minutes"),
+        (90000, "1 day 1 hour"),
+    ],
+)
+def test_a_span_is_in_the_two_largest_units_that_it_has(seconds: float, text: str) -> None:
+    assert span(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -224,18 +240,44 @@ def test_an_update_is_answered_with_what_the_session_is_now(changed: dict[str, A
     assert plain.updated(now_is, decided(now_is, NOW), NOW) == text
 
 
-def test_a_yes_and_a_no_begin_with_the_word_and_the_reason_and_end_with_advice() -> None:
-    resting = record(phase="approval", resume_ready=True)
-    yes = list(plain.decided(decide("agent-1", resting, NOW + timedelta(minutes=5), Limits())))
-    no = list(plain.decided(decide("agent-1", resting, NOW + timedelta(hours=1), Limits())))
-    missing = list(plain.decided(decide("agent-1", None, NOW, Limits())))
-    assert (yes[0], yes[-1]) == (
-        "yes: session_resumable, approval, idle 5 minutes",
-        "  resume it with its metadata and history as context",
-    )
-    assert (no[0], no[-1]) == ("no: expired, approval, idle 1 hour", "  start new work: this one has rested too long")
-    assert (missing[0], missing[-1]) == ("no: not_found", "  start new work: there is nothing to resume")
-    assert [line for line in no if "limit 1800" in line] == [line for line in no if "idle_seconds" in line] != []
+FAILING: dict[str, dict[str, Any]] = {
+    "phase_not_resumable": {"phase": "executing"},
+    "running": {"runs": [{"run": 1, "started_at": MOMENT}]},
+    "claimed": {"runs": [{"run": 1, "claimed_at": MOMENT}]},
+    "not_ready": {"resume_ready": False},
+    "clock_skew": {"last_updated": write_time(NOW + timedelta(hours=1))},
+    "expired": {"last_updated": write_time(NOW - timedelta(minutes=95))},
+    "too_many_errors": {"error_count": 3},
+}
+RESTING: dict[str, Any] = {"phase": "approval", "resume_ready": True}
+
+
+@pytest.mark.parametrize("reason", [reason for reason in ADVICE if reason != RESUMABLE_REASON])
+def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) -> None:
+    said = {
+        "not_found": "no: there is no session agent-1",
+        "corrupt": "no: agent-1 cannot be read: line 1 : not JSON",
+        "phase_not_resumable": "no: agent-1 is in executing, from where work is not resumed",
+        "running": "no: agent-1 is being worked on, by run 1",
+        "claimed": "no: agent-1 was just delegated, and run 1 is about to start",
+        "not_ready": "no: resuming agent-1 is switched off",
+        "clock_skew": "no: the last activity of agent-1 is 1 hour in the future; the limit is 5 minutes",
+        "expired": "no: agent-1 has rested for 1 hour 35 minutes; the limit is 30 minutes",
+        "too_many_errors": "no: agent-1 has had 3 errors; the limit is 3",
+    }
+    found = record(**(RESTING | FAILING[reason])) if reason in FAILING else None
+    problem = "line 1\x1b: not JSON" if reason == "corrupt" else None
+    decision = decide("agent-1", found, NOW, Limits(), problem=problem)
+
+    assert list(decisions.decided(decision)) == [f"{said[reason]} ({reason})", f"  {ADVICE[reason]}"]
+
+
+def test_of_work_that_has_ended_it_says_how() -> None:
+    ended = decide("agent-1", record(phase="failed"), NOW, Limits())
+    assert list(decisions.decided(ended))[:2] == [
+        "no: agent-1 has ended: it is failed (phase_not_resumable)",
+        "  resuming it is switched off (not_ready)",
+    ]
 
 
 def test_a_list_has_a_line_per_session_whatever_is_in_it() -> None:

@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.lifecycle.cleanup import Report
-    from gaia_sessions.policy import Decision, Finding
+    from gaia_sessions.policy import Decision
     from gaia_sessions.shape import CorruptSummary, Record, Run, Summary, Tools
     from gaia_sessions.strictjson import Json
 
 
 _NO_PURPOSE = "general"
 _LONGEST_EVENT = 500
-_LONGEST_ADVICE = 500
 _LONGEST_PATH = 4096
 
 
@@ -43,35 +42,6 @@ def updated(record: Record, decision: Decision, now: datetime) -> str:
 def may_be_done(record: Record, decision: Decision, now: datetime) -> str:
     """The policy's answer in a few words; empty for a final session."""
     return resumable(resume_of(decision), record["phase"], now, running=is_running(decision))
-
-
-def decided(decision: Decision) -> Iterator[str]:
-    """Yes or no, and why: every check of the policy, and what to do."""
-    answer = "yes" if decision["should_resume"] else "no"
-    standing = f", {decision['phase']}" if decision["phase"] else ""
-    idle = f", idle {duration(decision['idle_seconds'])}" if decision["idle_seconds"] is not None else ""
-    yield f"{answer}: {decision['reason']}{standing}{idle}"
-    if decision["phase"]:
-        yield from (f"  {_checked(check)}" for check in decision["checks"])
-    yield f"  {safe(decision['advice'], _LONGEST_ADVICE)}"
-
-
-def _checked(check: Finding) -> str:
-    """``ok  idle_seconds: 12, limit 1800``; what says no more than its verdict is left out."""
-    verdict = "ok" if check["ok"] else "NO"
-    told = [_number(check["actual"])] if _tells(check["actual"]) else []
-    told += [f"limit {_number(check['limit'])}"] if _tells(check["limit"]) else []
-    return f"{verdict}  {check['name']}{': ' if told else ''}{', '.join(told)}"
-
-
-def _tells(value: object) -> bool:
-    return value is not None and value is not True and value != []
-
-
-def _number(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(safe(item) for item in value)
-    return f"{value:.0f}" if isinstance(value, float) else safe(value)
 
 
 def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator[str]:

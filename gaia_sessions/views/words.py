@@ -57,6 +57,15 @@ def _left(seconds: float) -> str:
     return f"{max(0, round(seconds / size))} {unit}"
 
 
+def span(seconds: float) -> str:
+    """``1 hour 35 minutes``: in the largest unit that fits and the next one, rounded down."""
+    size, noun = next(((size, noun) for size, noun in _UNITS if seconds >= size), _UNITS[-1])
+    rest = seconds % size
+    further = next((plural(int(rest / less), one) for less, one in _UNITS if less < size), "")
+    told = plural(int(seconds / size), noun)
+    return told if further[:2] in ("", "0 ") else f"{told} {further}"
+
+
 def ago(text: str, now: datetime) -> str:
     """``3 minutes ago``, seen from ``now``; the future is named as such."""
     seconds = (now - read_time(text)).total_seconds()

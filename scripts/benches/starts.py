@@ -143,7 +143,7 @@ def commands(folder: str) -> Iterator[Finding]:
     project, store = samples.project(folder)
     agent_id = samples.resting(store, utc_now())
     for arguments, expected in (
-        (("should-resume", agent_id), "yes: session_resumable"),
+        (("should-resume", agent_id), f"yes: {agent_id} is in approval"),
         (("update", agent_id, "--phase", "planning", "-m", "finding=one"), f"{agent_id}: phase planning"),
         (("--help",), "Usage: gaia-sessions"),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,12 @@ FUTURE = timedelta(hours=-1)
 def json_of(ended: Any) -> Any:
     """The answer, whatever the exit code."""
     return json.loads(ended.out)
+
+
+def without_seconds(ended: Any) -> tuple[int, str, str]:
+    """All of the answer, to the minute."""
+    code, out, err = ended.all
+    return code, re.sub(r"(minutes?) \d+ seconds?", r"\1", out), err
 
 
 CASES = [
@@ -42,7 +49,8 @@ def test_exit_code_text_and_json_agree(gaia: Gaia, put: Gaia, changed: dict[str,
     told = gaia("should-resume", "agent-123", "--json")
     answer = "no" if code else "yes"
     assert (text.code, told.code, text.err, told.err) == (code, code, b"", b"")
-    assert text.out.startswith(f"{answer}: {reason}".encode())
+    first = text.out.decode().splitlines()[0]
+    assert (first.startswith(f"{answer}: "), first.endswith(f" ({reason})")) == (True, True)
 
     decision = json_of(told)
     assert (decision["should_resume"], decision["reason"]) == (not code, reason)
@@ -77,20 +85,59 @@ def test_the_whole_decision_in_json(gaia: Gaia, put: Gaia) -> None:
     }
 
 
-def test_a_no_for_people_names_what_failed_with_its_limit_and_what_to_do(gaia: Gaia, put: Gaia) -> None:
+def test_a_yes_for_people_is_a_sentence_and_says_how_to_resume(gaia: Gaia, put: Gaia) -> None:
+    put("agent-123", idle=timedelta(minutes=3))
+    assert without_seconds(gaia("should-resume", "agent-123")) == (
+        0,
+        (
+            "yes: agent-123 is in approval and has rested for 3 minutes; the limit is 30 minutes (session_resumable)\n"
+            "  resume it with its metadata and history as context\n"
+            "  where the hooks are installed, this line in a sub-agent's prompt resumes it:"
+            " [gaia-sessions: resume agent-123]\n"
+        ),
+        "",
+    )
+
+
+def test_a_no_for_people_is_a_sentence_for_each_check_that_failed_and_what_to_do(gaia: Gaia, put: Gaia) -> None:
     put("agent-123", error_count=4, idle=timedelta(minutes=45))
-    ended = gaia("should-resume", "agent-123")
-    first, *lines = ended.out.decode().splitlines()
-    assert (ended.code, first, ended.err) == (1, "no: expired, approval, idle 45 minutes", b"")
-    assert any("idle_seconds: 27" in line and "limit 1800" in line for line in lines)
-    assert any("error_count: 4, limit 3" in line for line in lines)
-    assert lines[-1] == "  start new work: this one has rested too long"
+    assert without_seconds(gaia("should-resume", "agent-123")) == (
+        1,
+        (
+            "no: agent-123 has rested for 45 minutes; the limit is 30 minutes (expired)\n"
+            "  it has had 4 errors; the limit is 3 (too_many_errors)\n"
+            "  start new work: this one has rested too long\n"
+        ),
+        "",
+    )
+
+
+def test_with_verbose_every_check_is_shown_with_its_limit(gaia: Gaia, put: Gaia) -> None:
+    put("agent-123", error_count=4, idle=timedelta(minutes=45))
+    code, out, err = without_seconds(gaia("should-resume", "agent-123", "--verbose"))
+    assert (code, re.sub("27[0-9][0-9]", "2700", out), err) == (
+        1,
+        (
+            "no: agent-123 has rested for 45 minutes; the limit is 30 minutes (expired)\n"
+            "  ok  exists\n"
+            "  ok  readable\n"
+            "  ok  phase: approval, limit investigating, planning, approval\n"
+            "  ok  no_live_run\n"
+            "  ok  not_claimed\n"
+            "  ok  resume_ready\n"
+            "  ok  clock: 0, limit 300\n"
+            "  NO  idle_seconds: 2700, limit 1800\n"
+            "  NO  error_count: 4, limit 3\n"
+            "  start new work: this one has rested too long\n"
+        ),
+        "",
+    )
 
 
 def test_a_missing_session_is_no_with_exit_code_3(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
     text, told = gaia("should-resume", "nobody"), gaia("should-resume", "nobody", "--json")
-    assert (text.code, text.out.splitlines()[0], text.err) == (3, b"no: not_found", b"")
+    assert (text.code, text.out.splitlines()[0], text.err) == (3, b"no: there is no session nobody (not_found)", b"")
     assert (told.code, json_of(told)["should_resume"], json_of(told)["reason"]) == (3, False, "not_found")
     assert tree() == before
 
@@ -98,13 +145,18 @@ def test_a_missing_session_is_no_with_exit_code_3(gaia: Gaia, tree: Gaia) -> Non
 def test_a_corrupt_one_is_no_with_exit_code_6(gaia: Gaia, spoil: Gaia) -> None:
     path = spoil("torn", b"[1]")
     text, told = gaia("should-resume", "torn"), gaia("should-resume", "torn", "--json")
-    assert (text.code, text.out.splitlines()[0], text.err) == (6, b"no: corrupt", b"")
+    problem = f"{path}: a JSON object is wanted, not an array"
+    assert text.all == (
+        6,
+        f"no: torn cannot be read: {problem} (corrupt)\n  start new work, and mend or remove the file\n",
+        "",
+    )
     decision = json_of(told)
     assert (told.code, decision["reason"]) == (6, "corrupt")
     assert decision["checks"][1] == {
         "name": "readable",
         "ok": False,
-        "actual": f"{path}: a JSON object is wanted, not an array",
+        "actual": problem,
         "limit": None,
     }
 
@@ -112,7 +164,7 @@ def test_a_corrupt_one_is_no_with_exit_code_6(gaia: Gaia, spoil: Gaia) -> None:
 @pytest.mark.parametrize("agent_id", ["../x", "", "x" * 300, "a/b"])
 def test_an_impossible_id_is_no_with_exit_code_7(gaia: Gaia, agent_id: str) -> None:
     text, told = gaia("should-resume", agent_id), gaia("should-resume", agent_id, "--json")
-    assert (text.code, text.out) == (7, b"no: invalid_id\n")
+    assert (text.code, text.out) == (7, b"no: no session can have this ID (invalid_id)\n")
     assert b"is no session id" in text.err
     assert told.code == 7
     assert json_of(told) == {
@@ -130,6 +182,6 @@ def test_an_impossible_id_is_no_with_exit_code_7(gaia: Gaia, agent_id: str) -> N
 def test_the_limits_are_those_of_the_settings(gaia: Gaia, put: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
     put("agent-123", error_count=4, idle=timedelta(minutes=45))
     monkeypatch.setenv("GAIA_SESSIONS_IDLE_MINUTES", "60")
-    assert gaia("should-resume", "agent-123").out.startswith(b"no: too_many_errors")
+    assert gaia("should-resume", "agent-123").out.splitlines()[0].endswith(b"(too_many_errors)")
     monkeypatch.setenv("GAIA_SESSIONS_MAX_ERRORS", "5")
     assert gaia("should-resume", "agent-123").code == 0

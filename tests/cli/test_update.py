@@ -213,7 +213,7 @@ def test_what_waits_for_an_approval_is_denied_with_a_reason(gaia: Gaia, state: G
     assert gaia("list", "--json").json[0]["denied"] is True
     answered = gaia("should-resume", session)
     advice = "go on another way: what it waited for was denied: too dear"
-    assert (answered.code, answered.out.decode().splitlines()[-1]) == (0, f"  {advice}")
+    assert (answered.code, answered.out.decode().splitlines()[1]) == (0, f"  {advice}")
     told = gaia("should-resume", session, "--json").json
     assert (told["should_resume"], told["advice"], told["denial"]) == (True, advice, after["denial"])
 

@@ -9,7 +9,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, further_up
 from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, EXIT_NO, CorruptSession, InvalidId, SessionNotFound
-from gaia_sessions.views import plain
+from gaia_sessions.views import decisions
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 _CODES = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[CorruptSession]}
 
 
-@declare("should-resume agent-123 && echo resume it", "should-resume agent-123 --json")
+@declare("should-resume agent-123 && echo resume it", "should-resume agent-123 --verbose")
 @click.argument("agent_id", metavar="ID")
-def command(call: Call, agent_id: str) -> int:
+@click.option("--verbose", is_flag=True, help="Show all checks, not only those that failed.")
+def command(call: Call, agent_id: str, *, verbose: bool) -> int:
     """May the work be resumed? Exit code 0 yes, 1 no, 3 not found, 6 corrupt, 7 impossible id."""
     try:
         decision = call.sessions().explain(agent_id)
     except InvalidId as error:
-        output.say_json(_impossible(agent_id, error)) if call.as_json else output.say(f"no: {error.code}")
+        output.say_json(_impossible(agent_id, error)) if call.as_json else output.say(decisions.impossible(error.code))
         raise
     if decision["reason"] == "not_found":
         decision["advice"] = further_up(agent_id) or decision["advice"]
     if call.as_json:
         output.say_json(decision)
     else:
-        output.say_all(plain.decided(decision))
+        output.say_all(decisions.decided(decision, verbose=verbose))
     return EXIT_DONE if decision["should_resume"] else _CODES.get(decision["reason"], EXIT_NO)
 
 
