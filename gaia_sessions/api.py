@@ -115,7 +115,8 @@ def list_sessions(
     limit: int | None = None,
     root: str | None = None,
 ) -> Iterator[Summary | CorruptSummary]:
-    """Summaries, the latest activity first; one that cannot be read has ``status`` ``corrupt`` and a ``problem``.
+    """Summaries, the latest activity first; one that cannot be read has ``status`` ``corrupt`` and a ``problem``,
+    and comes last.
 
     Each is as the next writer will leave it, who first applies what waits in the inbox, and says by the policy whether
     it may be resumed: ``resume`` is ``{should_resume, reason, until}``.

@@ -82,7 +82,8 @@ def list_sessions(
 ) -> Iterator[Summary | CorruptSummary]:
     """Summaries, the latest activity first, the first ``limit`` of them.
 
-    A session that cannot be read passes every filter and comes first: it is never hidden by the others.
+    A session that cannot be read passes every filter. When it was active is not known, so it comes last: the first
+    is the latest that can be read.
     """
     found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
     lines = _lines(found, wanted, now, limits)
@@ -137,4 +138,4 @@ def _is_readable(record: Record) -> bool:
 
 def _newest_first(line: Summary | CorruptSummary) -> tuple[float, str]:
     touched = line.get("last_updated")
-    return -read_time(touched).timestamp() if touched else float("-inf"), line["agent_id"]
+    return -read_time(touched).timestamp() if touched else float("inf"), line["agent_id"]

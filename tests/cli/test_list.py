@@ -186,12 +186,13 @@ def test_what_a_filter_cannot_mean_is_a_usage_error(gaia: Gaia, words: list[str]
 
 @pytest.mark.usefixtures("three")
 @pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"null", b"\xff\xfe", b'{"agent_id": "bad"}'])
-def test_a_corrupt_session_comes_first_and_hides_no_other(gaia: Gaia, spoil: Gaia, data: bytes) -> None:
+def test_a_corrupt_session_comes_last_and_hides_no_other(gaia: Gaia, spoil: Gaia, data: bytes) -> None:
     path = spoil("bad", data)
-    assert ids(gaia("list")) == ["bad", "b", "a", "c"]
-    first, *others = gaia("list", "--json", "--agent", "planner").json
-    assert first == {"agent_id": "bad", "status": "corrupt", "problem": first["problem"]}
-    assert first["problem"].startswith(f"{path}: ")
+    assert ids(gaia("list")) == ["b", "a", "c", "bad"]
+    assert ids(gaia("list", "--limit", "1")) == ["b"]
+    *others, last = gaia("list", "--json", "--agent", "planner").json
+    assert last == {"agent_id": "bad", "status": "corrupt", "problem": last["problem"]}
+    assert last["problem"].startswith(f"{path}: ")
     assert [line["agent_id"] for line in others] == ["b"]
     assert path.read_bytes() == data
 
