@@ -24,7 +24,7 @@ MOST_KEYS = 12
 MOST_CONCERNED = 32
 """At most this many events that concern the news at hand are tried before it."""
 
-_LENGTH, _PRIME = 8, (1 << 32) - 5
+LENGTH, _PRIME = 8, (1 << 32) - 5
 """Hexadecimal digits of a key, and the largest prime number that fits into them."""
 
 _SESSION, _AGENT, _DELEGATION, _CONVERSATION, _KEYED_LATER = "satcl"
@@ -75,30 +75,6 @@ def keys_of_record(record: Record) -> set[str]:
     return keys
 
 
-class ByKey:
-    """The events that wait, sorted once by whom they concern."""
-
-    __slots__ = ("_names", "_of_anybody", "_order")
-
-    def __init__(self, waiting: Iterable[Waiting]) -> None:
-        self._order: dict[str, int] = {}
-        self._names: dict[str, list[str]] = {}
-        self._of_anybody: list[str] = []
-        for number, (name, told) in enumerate(waiting):
-            self._order[name] = number
-            if not told:
-                self._of_anybody.append(name)
-            for place in range(0, len(told), _LENGTH):
-                self._names.setdefault(told[place : place + _LENGTH], []).append(name)
-
-    def concerning(self, records: Iterable[Record]) -> list[str]:
-        """The names of the events that may change one of ``records``, in the order in which they wait."""
-        if not self._order:  # nearly always, and then no key need be made
-            return []
-        names = {name for record in records for key in keys_of_record(record) for name in self._names.get(key, ())}
-        return sorted(names.union(self._of_anybody), key=self._order.__getitem__)
-
-
 def chosen(waiting: Iterable[Waiting], keys: set[str], others: int, chance: int) -> list[str]:
     """The names of those events that are tried by a call whose news has ``keys``, in the order of ``waiting``.
 
@@ -112,7 +88,7 @@ def chosen(waiting: Iterable[Waiting], keys: set[str], others: int, chance: int)
     for number, (name, told) in enumerate(waiting):
         order[name] = number
         if not any(key in told for key in keys):
-            groups.setdefault(told[:_LENGTH] or name, []).append(name)
+            groups.setdefault(told[:LENGTH] or name, []).append(name)
         elif len(mine) < MOST_CONCERNED:
             mine.append(name)
     return sorted([*mine, *_some_of(list(groups.values()), others, chance)], key=order.__getitem__)
@@ -139,4 +115,4 @@ def _of_conversation(event: Mapping[str, object]) -> list[str]:
 
 def _key(kind: str, value: str) -> str:
     data = f"{kind}{value}".encode("utf-8", "surrogatepass")
-    return f"{int.from_bytes(data) % _PRIME:0{_LENGTH}x}"
+    return f"{int.from_bytes(data) % _PRIME:0{LENGTH}x}"

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from gaia_sessions.inbox_keys import (
     MOST_CONCERNED,
     MOST_KEYS,
-    ByKey,
     chosen,
     is_of_others,
     keys_of_event,
     keys_of_news,
 )
+from gaia_sessions.lifecycle.preview import Waiting
 
 if TYPE_CHECKING:
-    from gaia_sessions.inbox_keys import Waiting
+    from gaia_sessions import inbox_keys
     from gaia_sessions.shape import Record
 
 SESSION: Any = {"agent_id": "one"}
@@ -67,12 +67,12 @@ NOTHING_TO_IT: dict[str, tuple[dict[str, object], Any]] = {
 
 @pytest.mark.parametrize(("event", "record"), CONCERNS.values(), ids=CONCERNS)
 def test_what_may_change_a_record_is_found_by_its_name(event: dict[str, object], record: Record) -> None:
-    assert ByKey([("other", "f" * 8), ("it", keys_of_event(event))]).concerning([record]) == ["it"]
+    assert Waiting([("other", "f" * 8), ("it", keys_of_event(event))]).concerning([record]) == ["it"]
 
 
 @pytest.mark.parametrize(("event", "record"), NOTHING_TO_IT.values(), ids=NOTHING_TO_IT)
 def test_what_cannot_change_a_record_need_not_be_read(event: dict[str, object], record: Record) -> None:
-    assert ByKey([("it", keys_of_event(event))]).concerning([record]) == []
+    assert Waiting([("it", keys_of_event(event))]).concerning([record]) == []
 
 
 def test_keys_are_the_same_in_every_process_and_short_enough_for_a_file_name() -> None:
@@ -94,7 +94,7 @@ def test_only_records_say_whom_a_conversation_or_a_named_session_is_about(event:
     assert not is_of_others({"kind": "stop", "host_agent_id": "a", "tool_use_id": "t"})
 
 
-def crowd(size: int, *, of: int = 0) -> list[Waiting]:
+def crowd(size: int, *, of: int = 0) -> list[inbox_keys.Waiting]:
     """So many events in order; each number of ``of`` agents comes again and again, else each is of its own."""
     return [
         (f"{number:04}", keys_of_news({"host_agent_id": f"a{number % of if of else number}"})[0])
@@ -139,5 +139,5 @@ def test_of_one_agent_no_event_is_tried_before_an_older_one(others: int, chance:
 
 def test_an_event_of_an_earlier_version_may_concern_anybody_and_is_one_of_the_others() -> None:
     waiting = [("old", ""), *crowd(20)]
-    assert ByKey(waiting).concerning([SESSION]) == ["old"]
+    assert Waiting(waiting).concerning([SESSION]) == ["old"]
     assert "old" in chosen(waiting, set(), 4, 0)

@@ -11,11 +11,10 @@ from gaia_sessions.record import has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.inbox_keys import ByKey
     from gaia_sessions.shape import Record
     from gaia_sessions.stores.port import Found, Store
     from gaia_sessions.strictjson import Json
@@ -30,7 +29,7 @@ class Preview:
         self._store = store
         self._now = now
         self._config = config
-        self._inbox: ByKey | None = None
+        self._inbox: Waiting | None = None
 
     def read(self, agent_id: str) -> Record:
         """As ``Store.read``."""
@@ -60,15 +59,13 @@ class Preview:
             if not isinstance(found, SessionNotFound):
                 yield agent_id, found
 
-    def _waiting(self) -> ByKey:
+    def _waiting(self) -> Waiting:
         """Looked up once, before any record is read: applied again, an event changes nothing."""
         if self._inbox is None:
-            from gaia_sessions.inbox_keys import ByKey
-
             try:
-                self._inbox = ByKey(self._store.waiting())
+                self._inbox = Waiting(self._store.waiting())
             except StoreFailure:
-                self._inbox = ByKey([])
+                self._inbox = Waiting([])
         return self._inbox
 
     def _applied(self, records: dict[str, Record]) -> dict[str, Found]:
@@ -93,6 +90,36 @@ class Preview:
             return self._store.read(agent_id)
         except SessionsError as error:
             return error
+
+
+class Waiting:
+    """The events that wait, sorted once by whom they concern."""
+
+    __slots__ = ("_names", "_of_anybody", "_order")
+
+    def __init__(self, waiting: list[tuple[str, str]]) -> None:
+        self._order: dict[str, int] = {}
+        self._names: dict[str, list[str]] = {}
+        self._of_anybody: list[str] = []
+        if not waiting:
+            return
+        from gaia_sessions.inbox_keys import LENGTH
+
+        for number, (name, told) in enumerate(waiting):
+            self._order[name] = number
+            if not told:
+                self._of_anybody.append(name)
+            for place in range(0, len(told), LENGTH):
+                self._names.setdefault(told[place : place + LENGTH], []).append(name)
+
+    def concerning(self, records: Iterable[Record]) -> list[str]:
+        """The names of the events that may change one of ``records``, in the order in which they wait."""
+        if not self._order:  # nearly always, and then no key need be made
+            return []
+        from gaia_sessions.inbox_keys import keys_of_record
+
+        names = {name for record in records for key in keys_of_record(record) for name in self._names.get(key, ())}
+        return sorted(names.union(self._of_anybody), key=self._order.__getitem__)
 
 
 def rehearsed(
