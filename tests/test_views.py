@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import time
 from datetime import UTC, datetime, timedelta, timezone
@@ -17,7 +18,10 @@ from gaia_sessions.lifecycle.listing import summarize
 from gaia_sessions.policy import ADVICE, RESUMABLE_REASON, Limits, decide
 from gaia_sessions.record import new_record
 from gaia_sessions.views import decisions, plain, tables
-from gaia_sessions.views.words import ago, duration, local_time, plural, resumable, safe, span
+from gaia_sessions.views.cells import cut, cut_inside, width
+from gaia_sessions.views.fitting import ORDER, fitted
+from gaia_sessions.views.short_ids import shortened
+from gaia_sessions.views.words import ago, duration, local_time, plural, resumable, safe, since, span
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 MOMENT = write_time(NOW)
@@ -129,6 +133,21 @@ def test_a_span_is_in_the_two_largest_units_that_it_has(seconds: float, text: st
 def test_a_time_is_said_from_now(before: timedelta, text: str) -> None:
     assert ago(write_time(NOW - before), NOW) == text
     assert ago((NOW - before).astimezone(timezone(timedelta(hours=5))).isoformat(), NOW) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (timedelta(seconds=0.9), "just now"),
+        (timedelta(seconds=59), "59 s ago"),
+        (timedelta(minutes=59, seconds=59), "59 min ago"),
+        (timedelta(hours=23), "23 h ago"),
+        (timedelta(days=400), "400 d ago"),
+        (timedelta(hours=-2), "in 2 h"),
+    ],
+)
+def test_where_there_is_little_room_a_time_is_said_shortly(before: timedelta, text: str) -> None:
+    assert since(write_time(NOW - before), NOW) == text
 
 
 @pytest.mark.parametrize(
@@ -353,36 +372,141 @@ def test_an_unended_run_of_a_final_session_has_an_end_that_was_not_reported(phas
     assert list(plain.runs(record(phase="executing", runs=[started]))) == [f"3, h, from {LOCAL}, not ended"]
 
 
+# Short ids
+
+
+@pytest.mark.parametrize(
+    ("ids", "short"),
+    [
+        (["agent-20260108-180530-abc12345", "agent-20260108-180530-abc12346"], ["abc12345", "abc12346"]),
+        (["agent-20260108-180530-abc12345", "agent-20260108-180531-abc12345"], ["0-abc12345", "1-abc12345"]),
+        (["agent-20260108-180530-abc12345", "abc12345"], ["0-abc12345", "abc12345"]),
+        (["T001", "my-job", "x"], ["T001", "my-job", "x"]),
+        (["terraform-production"], ["terraform-pr"]),
+        (["deploy-stage-eu-1", "deploy-stage-eu-2"], ["stage-eu-1", "stage-eu-2"]),
+        (["deploy-staging", "deploy-staging-eu"], ["staging", "staging-eu"]),
+        (["agent-of-my-own-making-abc12345"], ["agent-of-my-"]),
+        (["aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa"], ["aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa"]),
+    ],
+)
+def test_of_an_id_a_short_part_is_shown_that_can_be_told_from_the_others(ids: list[str], short: list[str]) -> None:
+    assert shortened(ids) == short
+
+
+@given(st.lists(st.from_regex(r"[ab]([ab-]{0,20}[ab])?|agent-20260108-18053[01]-[ab]{8}", fullmatch=True), unique=True))
+def test_a_short_id_is_the_beginning_or_the_end_of_one_session_only(ids: list[str]) -> None:
+    for agent_id, short in zip(ids, shortened(ids), strict=True):
+        others = [other for other in ids if other != agent_id]
+        assert agent_id.startswith(short) or agent_id.endswith(short)
+        meant = [other for other in others if other.startswith(short) or other.endswith(short)]
+        assert short == agent_id or (meant == [] and len(short) >= 4)
+
+
+# Widths
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "shown"),
+    [
+        ("abc", 5, "abc  "),
+        ("abcdef", 4, "abc…"),
+        ("ab cdef", 4, "ab… "),
+        ("한글입니다", 5, "한글…"),
+        ("한글입니다", 6, "한글… "),
+        ("e\u0301te\u0301", 3, "e\u0301te\u0301"),
+        ("e\u0301te\u0301s", 3, "e\u0301t…"),
+        ("\u2764\ufe0f!", 2, "\u2764!"),
+        ("\U0001f469\u200d\U0001f4bb", 4, "\U0001f469\U0001f4bb"),
+    ],
+)
+def test_a_text_is_cut_by_the_cells_it_takes(text: str, room: int, shown: str) -> None:
+    assert cut(text, room) == shown
+
+
+def test_an_id_that_does_not_fit_keeps_both_its_ends() -> None:
+    assert [cut_inside("deploy-production", room) for room in (17, 9, 2, 1)] == [
+        "deploy-production",
+        "depl…tion",
+        "d…",
+        "…",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("room", "shown"),
+    [
+        (40, ["id", "resume", "active"]),
+        (50, ["id", "phase", "resume"]),
+        (60, ["id", "phase", "resume", "active"]),
+        (72, ["id", "agent", "phase", "resume", "active"]),
+        (120, ["id", "agent", "phase", "resume", "active", "purpose"]),
+    ],
+)
+def test_the_purpose_and_then_the_agent_go_first(room: int, shown: list[str]) -> None:
+    wanted = {"id": 8, "agent": 19, "phase": 13, "resume": 20, "active": 10, "purpose": 40}
+    assert list(fitted(wanted, room)[0]) == shown
+
+
+narrow = st.integers(1, 12)
+
+
+@given(
+    st.tuples(narrow, st.integers(0, 60), st.just(13), st.integers(0, 20), narrow, st.integers(0, 200)),
+    st.integers(60, 200),
+)
+def test_from_60_columns_up_all_but_agent_and_purpose_are_whole(wanted: tuple[int, ...], room: int) -> None:
+    cells = dict(zip(ORDER, wanted, strict=True))
+    widths, gap = fitted(cells, room)
+    for name in ("id", "phase", "resume", "active"):
+        assert widths.get(name, 0) == cells[name]
+    assert sum(widths.values()) + gap * (len(widths) - 1) <= room
+    if "purpose" in widths:
+        assert widths["agent"] == cells["agent"]
+
+
 # Tables
 
 
-def drawn(renderable: Any, monkeypatch: pytest.MonkeyPatch, columns: int) -> list[str]:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setenv("TERM", "dumb")
-    return [line.rstrip() for line in tables.drawn(renderable, io.StringIO()).splitlines()]
+def drawn(renderable: Any, columns: int) -> list[str]:
+    size = os.terminal_size((columns, 24))
+    return [line.rstrip() for line in tables.drawn(renderable, io.StringIO(), size).splitlines()]
 
 
-def test_a_table_says_what_the_plain_list_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [summarized(record(phase="approval", resume_ready=True), NOW)]
-    heading, line = drawn(tables.listed(lines, NOW), monkeypatch, 120)
-    assert heading.split("  ")[0] == "session"
-    assert re.split(" {2,}", line) == ["agent-1", "Explore", "approval", "just now", "resumable for 30 min"]
+def test_a_table_says_what_the_plain_list_says() -> None:
+    line = summarized(record(phase="approval", resume_ready=True, error_count=1, purpose="plan"), NOW)
+    heading, row = drawn(tables.listed([line], NOW), 120)
+    assert heading.split() == ["id", "agent", "phase", "resume", "active", "purpose"]
+    told = ["agent-1", "Explore", "approval", "resumable for 30 min", "just now", "(1 error) plan"]
+    assert re.split(" {2,}", row) == told
 
 
-def test_markup_and_emoji_in_texts_are_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+names = st.text(st.characters(), max_size=60)
+
+
+@given(
+    st.lists(st.tuples(st.from_regex(r"[a-z0-9]([a-z0-9-]{0,60}[a-z0-9])?", fullmatch=True), names, names), min_size=1),
+    st.integers(1, 200),
+)
+def test_every_session_is_one_line_that_no_terminal_wraps(rows: list[tuple[str, str, str]], columns: int) -> None:
+    lines: list[Any] = [
+        summarized(record(agent_id=agent_id, agent_name=agent, purpose=purpose), NOW)
+        for agent_id, agent, purpose in rows
+    ]
+    lines.append({"agent_id": "bad", "status": "corrupt", "problem": f"/r/bad/state.json: {rows[0][1]}"})
+
+    text = tables.drawn(tables.listed(lines, NOW), io.StringIO(), os.terminal_size((columns, 24)))
+
+    assert text.count("\n") == len(lines) + 1 == len(text.splitlines())
+    assert [line for line in text.splitlines() if width(line) > columns] == []
+
+
+def test_markup_and_emoji_in_texts_are_texts() -> None:
     marked = record(purpose="[bold]x[/bold] :smile:")
-    shown = "\n".join(drawn(tables.shown(marked, decided(marked, NOW), NOW), monkeypatch, 120))
+    shown = "\n".join(drawn(tables.shown(marked, decided(marked, NOW), NOW), 120))
     assert "[bold]x[/bold] :smile:" in shown
 
 
-def test_a_narrow_terminal_wraps_and_loses_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    long_id = "agent-20260108-180530-abc12345"
-    lines = [summarized(record(agent_id=long_id, agent_name="terraform-architect"), NOW)]
-    shown = drawn(tables.listed(lines, NOW), monkeypatch, 40)
-    assert (any(long_id in line for line in shown), max(map(len, shown)) <= 40) == (True, True)
-
-
-def test_a_session_for_people_has_the_same_facts_in_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_for_people_has_the_same_facts_in_both_forms() -> None:
     whole = record(
         metadata={"task": "T001"},
         history=[{"from_phase": "initializing", "to_phase": "approval", "timestamp": MOMENT}],
@@ -392,7 +516,7 @@ def test_a_session_for_people_has_the_same_facts_in_both_forms(monkeypatch: pyte
         summary="done",
         duration_seconds=61,
     )
-    table = " ".join(" ".join(drawn(tables.shown(whole, decided(whole, NOW), NOW), monkeypatch, 200)).split())
+    table = " ".join(" ".join(drawn(tables.shown(whole, decided(whole, NOW), NOW), 200)).split())
     for line in plain.shown(whole, decided(whole, NOW), NOW):
         for word in re.split(r"[\s:,]+", line):
             assert word in table

@@ -85,9 +85,11 @@ def notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
 
 def draw(renderable: RenderableType) -> None:
     """The answer as a renderable, on a terminal."""
+    import shutil
+
     from gaia_sessions.views.tables import drawn
 
-    text = drawn(renderable, sys.stdout)
+    text = drawn(renderable, sys.stdout, shutil.get_terminal_size())
     _write(lambda: sys.stdout.write(text))
 
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
 
-_NO_PURPOSE = "general"
+NO_PURPOSE = "general"
+"""What a session has as its purpose where nobody said one."""
+
 _LONGEST_EVENT = 500
 _LONGEST_PATH = 4096
 
@@ -62,17 +64,21 @@ def columns(line: Summary | CorruptSummary, now: datetime) -> list[str]:
     """What is said of one session after its id: whose and what, phase, activity, remarks."""
     if "problem" in line:
         return ["-", line["status"], "-", safe(line["problem"])]
-    return [_described(line), line["phase"], ago(line["last_updated"], now), ", ".join(_remarks(line, now))]
+    return [_described(line), line["phase"], ago(line["last_updated"], now), ", ".join(_answers(line, now))]
 
 
 def _described(line: Summary) -> str:
     """The agent and, where somebody said it, what for: agents of one kind are told apart by that."""
     name = safe(line["agent_name"], 40)
-    return name if line["purpose"] == _NO_PURPOSE else f"{name}: {safe(line['purpose'], 40)}"
+    return name if line["purpose"] == NO_PURPOSE else f"{name}: {safe(line['purpose'], 40)}"
 
 
-def _remarks(line: Summary, now: datetime) -> Iterator[str]:
-    yield from filter(None, [resumable(line["resume"], line["phase"], now, running=line["running"])])
+def _answers(line: Summary, now: datetime) -> Iterator[str]:
+    yield from filter(None, [resumable(line["resume"], line["phase"], now, running=line["running"]), *remarks(line)])
+
+
+def remarks(line: Summary) -> Iterator[str]:
+    """What is worth knowing of a session beside its phase and the policy's answer."""
     if line.get("denied"):
         yield "denied"
     if line["error_count"]:

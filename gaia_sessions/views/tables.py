@@ -6,16 +6,19 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from . import plain
-from .words import safe
+from . import fitting, plain
+from .cells import cut, cut_inside, width
+from .short_ids import shortened
+from .words import resumable, safe, since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from os import terminal_size
     from typing import TextIO
 
-    from rich.console import RenderableType
+    from rich.console import ConsoleOptions, RenderableType
 
     from gaia_sessions.policy import Decision
     from gaia_sessions.shape import CorruptSummary, Record, Summary
@@ -32,14 +35,73 @@ _STYLES = {
 }
 
 
-def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> RenderableType:
-    """The table of sessions."""
-    table = _table("session", "agent", "phase", "last activity", "")
-    for line in lines:
-        name, phase, activity, remarks = plain.columns(line, now)
-        cells = (Text(line["agent_id"]), Text(name), Text(phase, _STYLES.get(phase, "")), Text(activity), Text(remarks))
-        table.add_row(*cells)
-    return table
+class _Listed:
+    """The list of sessions at whatever width it is drawn: a line of headings and a line for each session."""
+
+    def __init__(self, lines: Sequence[Summary | CorruptSummary], now: datetime) -> None:
+        short = shortened([line["agent_id"] for line in lines])
+        self._rows = [_cells(name, line, now) for name, line in zip(short, lines, strict=True)]
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
+        rows = self._rows
+        widths, gap = fitting.fitted(_widths(rows), options.max_width)
+        if "phase" not in widths:  # a final session has no answer, and would say nothing
+            rows = [{**row, "resume": row.get("resume") or row.get("phase", "")} for row in rows]
+            widths, gap = fitting.fitted(_widths(rows), options.max_width)
+        yield _line((" " * gap).join(cut(name, room) for name, room in widths.items()).rstrip(), "dim")
+        for row in rows:
+            is_read = "problem" not in row
+            yield _row(row, widths, gap) if is_read else _problem_row(row, widths, gap, options.max_width)
+
+
+def _widths(rows: Sequence[Mapping[str, str]]) -> dict[str, int]:
+    """How wide each column would be whole, with its heading, and 0 where it has nothing to say."""
+    longest = {name: max(width(row.get(name, "")) for row in rows) for name in fitting.ORDER}
+    return {name: max(cells, len(name)) if cells else 0 for name, cells in longest.items()}
+
+
+def listed(lines: Sequence[Summary | CorruptSummary], now: datetime) -> RenderableType:
+    """The sessions, a line each, none wider than the terminal."""
+    return _Listed(lines, now)
+
+
+def _cells(short_id: str, line: Summary | CorruptSummary, now: datetime) -> dict[str, str]:
+    """What the columns say of a session; of one that cannot be read only the id and the problem."""
+    if "problem" in line:
+        _, _, problem = safe(line["problem"], 500).rpartition(f"/{line['agent_id']}/state.json: ")
+        return {"id": short_id, "status": line["status"], "problem": problem}
+    remarks = ", ".join(plain.remarks(line))
+    purpose = [f"({remarks})"] if remarks else []
+    purpose += [safe(line["purpose"])] if line["purpose"] != plain.NO_PURPOSE else []
+    return {
+        "id": short_id,
+        "agent": safe(line["agent_name"], 40),
+        "phase": line["phase"],
+        "resume": resumable(line["resume"], line["phase"], now, running=line["running"]),
+        "active": since(line["last_updated"], now),
+        "purpose": " ".join(purpose),
+    }
+
+
+def _row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int) -> Text:
+    row = _line()
+    for name, room in widths.items():
+        cell = cut_inside(cells[name], room) if name == "id" else cut(cells[name], room)
+        row.append(cell + " " * gap, _STYLES.get(cells[name]) if name == "phase" else None)
+    row.rstrip()
+    return row
+
+
+def _problem_row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int, room: int) -> Text:
+    status = cells["status"]
+    row = _line(cut(f"{cut_inside(cells['id'], widths['id'])}{' ' * gap}{status}: {cells['problem']}", room).rstrip())
+    start = widths["id"] + gap
+    row.stylize(_STYLES.get(status, ""), start, start + len(status))
+    return row
+
+
+def _line(text: str = "", style: str = "") -> Text:
+    return Text(text, style, no_wrap=True, overflow="crop")
 
 
 def shown(record: Record, decision: Decision, now: datetime) -> RenderableType:
@@ -52,9 +114,10 @@ def shown(record: Record, decision: Decision, now: datetime) -> RenderableType:
     return Group(*parts)
 
 
-def drawn(renderable: RenderableType, terminal: TextIO) -> str:
-    """``renderable`` as text for ``terminal``: in its width, in colours if it has them and ``NO_COLOR`` is not set."""
-    console = Console(file=terminal, highlight=False, emoji=False, markup=False)
+def drawn(renderable: RenderableType, terminal: TextIO, size: terminal_size) -> str:
+    """``renderable`` as text for ``terminal``: in that size, in colours if it has them and ``NO_COLOR`` is not set."""
+    width, height = size
+    console = Console(file=terminal, highlight=False, emoji=False, markup=False, width=width, height=height)
     with console.capture() as captured:
         console.print(renderable)
     return captured.get()
@@ -65,10 +128,3 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> Table:
     for name, value in pairs:
         grid.add_row(Text(f"  {name}", "dim"), Text(value))
     return grid
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for number, heading in enumerate(headings):
-        table.add_column(heading, no_wrap=number == 0, overflow="fold")
-    return table

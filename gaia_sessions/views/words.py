@@ -74,6 +74,16 @@ def ago(text: str, now: datetime) -> str:
     return "just now" if seconds < 1 else f"{duration(seconds)} ago"
 
 
+def since(text: str, now: datetime) -> str:
+    """``12 min ago``: ``ago`` where there is little room."""
+    seconds = (now - read_time(text)).total_seconds()
+    size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if abs(seconds) >= size), _SHORT_UNITS[-1])
+    told = f"{int(abs(seconds) / size)} {unit}"
+    if seconds < 0:
+        return f"in {told}"
+    return "just now" if seconds < 1 else f"{told} ago"
+
+
 def local_time(text: str) -> str:
     """``2026-01-08 19:05:30+01:00``: to the second, in the time zone of the machine; --since takes it as it is.
 

@@ -213,6 +213,104 @@ def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
     ]
 
 
+# On a terminal
+
+
+@pytest.fixture
+def five(put: Gaia, spoil: Gaia) -> None:
+    """Sessions of every kind of id, age and text, one of them not readable."""
+    minutes = timedelta(minutes=1)
+    put(
+        "agent-20260108-180530-abc12345",
+        idle=5 * minutes,
+        agent_name="terraform-architect",
+        purpose="approval_workflow of the network in the three regions that are left",
+    )
+    put("T001", idle=7 * minutes, agent_name="한국어-에이전트", purpose="e\u0301te\u0301", phase="investigating")
+    put("deploy-production-eu", idle=50 * minutes, agent_name="x", purpose="general", error_count=2)
+    put("agent-20260108-170000-0000abcd", idle=180 * minutes, phase="completed", resume_ready=False)
+    spoil("torn", b"[1]")
+
+
+@pytest.mark.usefixtures("five")
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (
+            40,
+            [
+                "id            resume",
+                "abc12345      resumable for 25 min",
+                "T001          resumable for 23 min",
+                "deploy-produ  expired",
+                "0000abcd      completed",
+                "torn          corrupt: a JSON object is…",
+            ],
+        ),
+        (
+            60,
+            [
+                "id           phase         resume               active",
+                "abc12345     approval      resumable for 25 min 5 min ago",
+                "T001         investigating resumable for 23 min 7 min ago",
+                "deploy-produ approval      expired              50 min ago",
+                "0000abcd     completed                          3 h ago",
+                "torn         corrupt: a JSON object is wanted, not an array",
+            ],
+        ),
+        (
+            80,
+            [
+                "id            agent              phase          resume                active",
+                "abc12345      terraform-archit…  approval       resumable for 25 min  5 min ago",
+                "T001          한국어-에이전트    investigating  resumable for 23 min  7 min ago",
+                "deploy-produ  x                  approval       expired               50 min ago",
+                "0000abcd      tester             completed                            3 h ago",
+                "torn          corrupt: a JSON object is wanted, not an array",
+            ],
+        ),
+        (
+            120,
+            [
+                "id            agent                phase          resume                active      purpose",
+                (
+                    "abc12345      terraform-architect  approval       resumable for 25 min  5 min ago   "
+                    "approval_workflow of the network in…"
+                ),
+                "T001          한국어-에이전트      investigating  resumable for 23 min  7 min ago   e\u0301te\u0301",
+                "deploy-produ  x                    approval       expired               50 min ago  (2 errors)",
+                "0000abcd      tester               completed                            3 h ago     test",
+                "torn          corrupt: a JSON object is wanted, not an array",
+            ],
+        ),
+    ],
+)
+def test_on_a_terminal_each_session_is_one_line_that_fits(terminal: Gaia, columns: int, shown: list[str]) -> None:
+    ended = terminal("list", columns=columns, NO_COLOR="1", TERM="dumb")
+    assert (ended.code, ended.out.decode().splitlines()) == (0, shown)
+
+
+@pytest.mark.usefixtures("five")
+def test_on_a_terminal_the_first_column_is_what_a_command_takes_as_an_id(terminal: Gaia) -> None:
+    lines = terminal("list", NO_COLOR="1").out.decode().splitlines()
+    short = [line.split()[0] for line in lines[1:]]
+    assert short == ["abc12345", "T001", "deploy-produ", "0000abcd", "torn"]
+
+
+@pytest.mark.usefixtures("five")
+def test_in_a_pipe_ids_and_purposes_are_whole_however_narrow_the_terminal(program: Gaia) -> None:
+    lines = program("list", COLUMNS="40").out.decode().splitlines()
+    assert lines[0] == (
+        "agent-20260108-180530-abc12345  terraform-architect: approval_workflow of the network in the…"
+        "  approval  5 minutes ago  resumable for 25 min"
+    )
+    assert [line.split()[0] for line in lines[1:4]] == [
+        "T001",
+        "deploy-production-eu",
+        "agent-20260108-170000-0000abcd",
+    ]
+
+
 def test_equal_times_are_in_the_order_of_their_ids(gaia: Gaia, put: Gaia) -> None:
     moment = write_time(datetime.now(UTC))
     for name in ("c", "a", "b"):

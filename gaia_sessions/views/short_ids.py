@@ -1,0 +1,76 @@
+"""Ids short enough for a column, which commands take in place of the whole ones.
+
+Owns which part of an id is shown. Knows neither widths nor terminals.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gaia_sessions.ids import is_agent_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_RANDOM = len("abc12345")
+
+_OWN = 12
+"""Characters of a caller's own id that are shown where they suffice."""
+
+_LEAST = 4
+"""Characters that commands want of a part at least."""
+
+
+def shortened(ids: Sequence[str]) -> list[str]:
+    """For each of ``ids`` a short end or beginning that no other of them has, or the whole id.
+
+    Of a generated id that is its random part, of a caller's own one what makes it recognisable.
+    """
+    parts = _Parts(ids)
+    return [next((part for part in _candidates(agent_id) if parts.mean(part, agent_id)), agent_id) for agent_id in ids]
+
+
+def _candidates(agent_id: str) -> Iterator[str]:
+    """The parts to try, the best first: none that a command line would take for something else."""
+    parts = _of_generated(agent_id) if _looks_generated(agent_id) else _of_own(agent_id)
+    return filter(is_agent_id, parts)
+
+
+def _of_generated(agent_id: str) -> Iterator[str]:
+    return (agent_id[-length:] for length in range(_RANDOM, len(agent_id)))
+
+
+def _of_own(agent_id: str) -> Iterator[str]:
+    """Its beginning; its last whole words; then whatever is longer."""
+    if len(agent_id) <= _OWN:
+        return
+    yield agent_id[:_OWN]
+    yield from (agent_id[-length:] for length in range(_OWN, _LEAST - 1, -1) if agent_id[-length - 1] in "-._")
+    for length in range(_OWN + 1, len(agent_id)):
+        yield from (agent_id[:length], agent_id[-length:])
+
+
+def _looks_generated(agent_id: str) -> bool:
+    form = "".join("0" if char in "0123456789abcdef" else char for char in agent_id[len("agent") :])
+    return agent_id.startswith("agent-") and form == "-" + "-".join("0" * length for length in (8, 6, _RANDOM))
+
+
+class _Parts:
+    """How many of some ids begin and how many end with a text, counted once for each length that is asked for."""
+
+    __slots__ = ("_beginnings", "_ends", "_ids")
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self._ids = ids
+        self._beginnings: dict[int, Counter[str]] = {}
+        self._ends: dict[int, Counter[str]] = {}
+
+    def mean(self, part: str, agent_id: str) -> bool:
+        """Whether ``part``, which is of ``agent_id``, is a beginning or end of that id alone."""
+        length = len(part)
+        if length not in self._ends:
+            self._beginnings[length] = Counter(one[:length] for one in self._ids)
+            self._ends[length] = Counter(one[-length:] for one in self._ids)
+        of_itself = agent_id.startswith(part) + agent_id.endswith(part)
+        return self._beginnings[length][part] + self._ends[length][part] == of_itself
