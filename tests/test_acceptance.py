@@ -322,7 +322,7 @@ def test_g19_one_corrupt_session_stops_nobody_and_is_reported(data: bytes | None
         state_file("bad").write_bytes(data)
 
     lines = gaia("list", "--json").json
-    assert [(line["agent_id"], line["status"]) for line in lines] == [("bad", "corrupt"), ("good", "active")]
+    assert [(line["agent_id"], line["status"]) for line in lines] == [("good", "active"), ("bad", "corrupt")]
     report = gaia("cleanup", "--json")
     assert (report.code, [one["agent_id"] for one in report.json["corrupt"]]) == (0, ["bad"])
     assert (gaia("should-resume", "good").code, gaia("should-resume", "bad").code) == (0, 6)

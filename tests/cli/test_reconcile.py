@@ -12,6 +12,7 @@ import pytest
 from gaia_sessions.processes import describe
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.locks import acquire, sleep_and_retry
+from gaia_sessions.views.words import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ def test_the_events_of_the_session_say_who_closed_it_and_why(gaia: Gaia, put: Ga
     [event] = gaia("events", "gone", "--json").json
     assert (event["kind"], event["end"], event["phase"]) == ("reconcile", "lost", "approval")
     told = f"reconcile, run 1, phase approval, lost, no process {NOBODY}, its host, host_gone=True"
-    assert gaia("events", "gone").all == (0, f"{event['at']} {told}\n", "")
+    assert gaia("events", "gone").all == (0, f"{local_time(event['at'])} {told}\n", "")
     assert gaia("should-resume", "gone").code == 0
 
 

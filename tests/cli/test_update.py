@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.views.words import local_time
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -232,7 +234,8 @@ def test_a_denial_is_remembered_when_the_work_goes_on(gaia: Gaia, state: Gaia, s
         "revision": 3,
         "evidence": {"message": "too dear"},
     }
-    assert gaia("events", session).out.decode() == f"{entry['at']} denial, phase approval, message=too dear\n"
+    told = f"{local_time(entry['at'])} denial, phase approval, message=too dear\n"
+    assert gaia("events", session).out.decode() == told
 
 
 def test_what_does_not_wait_for_an_approval_cannot_be_denied(gaia: Gaia, tree: Gaia, session: str) -> None:
