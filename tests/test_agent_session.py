@@ -205,6 +205,8 @@ def test_their_sample_is_listed() -> None:
             "last_updated": "2026-01-08T18:10:15Z",
             "resume_ready": True,
             "error_count": 0,
+            "resume": {"should_resume": False, "reason": "expired", "until": None},
+            "running": False,
         }
     ]
 

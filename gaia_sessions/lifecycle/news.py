@@ -54,7 +54,7 @@ WAITS_FOR_KEY = timedelta(minutes=10)
 FEW = 8
 """While at most this many events wait, each call of a hook tries all of them."""
 
-SOME = 4
+SOME = 3
 """While more of them wait, it tries those that concern its own news, and at most this many others."""
 
 

@@ -52,7 +52,8 @@ BEGINNING = HOST | words("hooks.answers lifecycle.beginning lifecycle.delegation
 STARTING = HOST | words("hooks.answers lifecycle.beginning lifecycle.starts processes")
 ENDING = HOST | {"lifecycle.ends"}
 TURNING = HOST | {"lifecycle.turns"}
-DECIDING = words("hooks.answers policy processes")
+DECIDING = words("hooks.answers lifecycle.resuming policy processes")
+PREVIEWING = {"lifecycle.preview"}
 DEFERRING = {"inbox_keys"}
 WIRED = {"hooks.arguments"}
 FOLLOWING = PASSED_BY | STORE | NEWS | words("endings hooks.claude_tools lifecycle.joins lifecycle.tools tool_use")
@@ -91,7 +92,7 @@ def test_a_direct_check_reads_with_these_and_no_more(host: Host) -> None:
 
     ours, others = over_the_floor(host, "pre_delegate", {"agent_id": agent_id})
 
-    assert sorted(ours - (DIRECT | words("lifecycle.resuming policy processes"))) == []
+    assert sorted(ours - (DIRECT | words("lifecycle.preview lifecycle.resuming policy processes"))) == []
     assert sorted(others - STANDARD) == []
 
 
@@ -202,7 +203,7 @@ EVENTS: dict[str, Told] = {
     "a refused delegation": (lambda host: host.refusing(), ENDING, "known"),
     "a notification": (lambda host: host.notifying("failed"), ENDING | DECIDING, "paused"),
     "the main stop": (lambda host: host.pausing(), TURNING, "known"),
-    "the session's start": (lambda host: host.news("SessionStart"), HOST | DECIDING, "heard"),
+    "the session's start": (lambda host: host.news("SessionStart"), HOST | DECIDING | PREVIEWING, "heard"),
     "the session's end": (lambda host: host.news("SessionEnd"), TURNING, "settled"),
 }
 
@@ -254,7 +255,7 @@ def test_the_paused_are_listed_with_these_and_no_more(host: Host) -> None:
 
     ours, others = over_the_floor(host, "every_event", host.news("SessionStart"))
 
-    assert sorted(ours - (HOST | DECIDING)) == []
+    assert sorted(ours - (HOST | DECIDING | PREVIEWING)) == []
     assert sorted(others - STANDARD) == []
     assert host.log("hook")[-1]["told"] is True
 
