@@ -12,7 +12,7 @@ import os
 
 from . import config
 from .clock import utc_now, write_time
-from .errors import SessionNotFound
+from .errors import SessionNotFound, well_formed
 from .ids import is_agent_id
 from .project import check_ours, find_root, working_directory
 from .stores.files import FileStore
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from .errors import SessionsError
     from .lifecycle.cleanup import Report
+    from .lifecycle.importing import Imported
     from .lifecycle.listing import Filter
     from .lifecycle.preview import Preview
     from .lifecycle.reconciling import Reconciled
@@ -159,6 +160,15 @@ def reconcile_sessions(*, dry_run: bool = False, root: str | None = None) -> Rec
     return Sessions(root).reconcile(dry_run=dry_run)
 
 
+def import_sessions(directory: str | os.PathLike[str], *, dry_run: bool = False, root: str | None = None) -> Imported:
+    """Takes in the sessions of ``directory``, which has one folder per session; says what it did with each.
+
+    They keep their ids; what is here already stays as it is, and ``directory`` is not changed. Raises
+    ``NoSuchFolder``, ``StoreFailure`` if ``directory`` cannot be read.
+    """
+    return Sessions(root).import_sessions(directory, dry_run=dry_run)
+
+
 class Sessions:
     """The sessions of one root: its place, its settings, its store. ``flags`` are settings that beat all others.
 
@@ -262,6 +272,23 @@ class Sessions:
         from .lifecycle.preview import Preview
 
         return Preview(self.store, utc_now(), self.config)
+
+    def import_sessions(self, directory: str | os.PathLike[str], *, dry_run: bool = False) -> Imported:
+        from .lifecycle import importing
+        from .stores import import_source
+
+        path = os.fspath(directory)
+        with import_source.opened(os.path.join(working_directory(), path) if path else path) as folder:
+            in_place = import_source.is_root(folder, self.root)
+            report = importing.nothing_yet(
+                well_formed(os.path.realpath(folder.path)), well_formed(self.root), dry_run=dry_run, in_place=in_place
+            )
+            if not in_place:
+                here = self._to_judge(dry_run=dry_run)
+                importing.import_sessions(self.store, here, import_source.records(folder), report)
+                if importing.is_empty(report):
+                    report["instead"] = import_source.likely_folder(folder)
+        return report
 
     def _sessions_over(self) -> Mapping[tuple[str, str], datetime]:
         from . import logged

@@ -13,6 +13,7 @@ from .record import SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from .shape import Move, Record
@@ -126,6 +127,30 @@ def rejudged(record: Record, phase: str, now: datetime) -> Record:
 
 
 _ENDING = ("finalized_at", "duration_seconds", "summary")
+
+
+def imported(record: Record) -> Record:
+    """The record of another store or of the users' earlier tool, as we write it: revision one on, times in our form.
+
+    That tool kept the time of an end when it reopened a session; here only what is final has one.
+    """
+    own = record if is_final(record["phase"]) else _without(record, *_ENDING)
+    times = {key: _in_our_form(own[key]) for key in _TIMES if key in own}  # type: ignore[literal-required]
+    told = {key: _timed(own[key]) for key in _TOLD if own.get(key)}  # type: ignore[literal-required]
+    moves = [_timed(move) for move in own["history"]]
+    return written({**own, **times, **told, "history": moves})  # type: ignore[typeddict-item]
+
+
+_TIMES = ("created_at", "last_updated", "finalized_at")
+_TOLD = ("last_error", "denial")
+
+
+def _timed(told: Mapping[str, object]) -> dict[str, object]:
+    return {**told, "timestamp": _in_our_form(told["timestamp"])}
+
+
+def _in_our_form(moment: object) -> str:
+    return write_time(read_time(moment))
 
 
 def _without(record: Record, *keys: str) -> Record:

@@ -9,6 +9,7 @@ says in ``hint`` what to do next. Longer than a room should be, because the tree
     │   ├── UnknownPhase
     │   ├── UnknownOutcome
     │   ├── BadArgument
+    │   ├── NoSuchFolder
     │   └── BadSetting
     ├── SessionNotFound         3
     ├── Conflict                4   a true record says no
@@ -22,6 +23,7 @@ says in ``hint`` what to do next. Longer than a room should be, because the tree
     │   └── HooksElsewhere
     ├── LockTimeout             5
     ├── CorruptSession          6
+    │   └── NothingReadable         a whole folder of them
     ├── InvalidInput            7   the text or value handed in is not acceptable
     │   ├── InvalidId
     │   ├── SettingsUnreadable
@@ -102,6 +104,19 @@ class BadArgument(UsageError):
         self.name = name
         self.value = value
         super().__init__(f"{name} {_shortened(repr(value))} means nothing", f"{wanted} is wanted")
+
+
+class NoSuchFolder(UsageError):
+    """The folder that was named does not exist, or is not a folder."""
+
+    code = "no_such_folder"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path!r} is not a folder",
+            "name the folder that has one folder per session, for example /path/to/project/.claude/session",
+        )
 
 
 class BadSetting(UsageError):
@@ -249,6 +264,21 @@ class CorruptSession(SessionsError):
         self.problem = problem
         super().__init__(
             f"{path}: {problem}", "mend the file, or remove its directory; cleanup --corrupt removes all such"
+        )
+
+
+class NothingReadable(CorruptSession):
+    """A folder has sessions, and none of them can be read; they are kept as they are."""
+
+    code = "nothing_readable"
+
+    def __init__(self, folder: str, number: int) -> None:
+        self.folder = folder
+        self.number = number
+        SessionsError.__init__(
+            self,
+            f"{folder}: {'its only session cannot' if number == 1 else f'none of its {number} sessions can'} be read",
+            "the report says what is wrong with each; correct the files and import again",
         )
 
 

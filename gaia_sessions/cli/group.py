@@ -20,6 +20,7 @@ COMMANDS = {
     "cleanup": "Remove what nobody touched for long.",
     "reconcile": "Close the runs that nobody ended, where that is proved.",
     "doctor": "Say what is not as it should be, and which command mends it.",
+    "import": "Take in the sessions of another folder.",
     "show": "Show one session to a person: timeline, errors, runs.",
     "events": "Show what hosts told of a session, with evidence.",
     "hooks": "Install, remove or check the hooks in a host's settings.",

@@ -45,6 +45,7 @@ READING = [
     ["events", "a"],
     ["events", "nobody"],
     ["cleanup", "--dry-run"],
+    ["import", ".", "--dry-run"],
     ["schema"],
     ["--help"],
     ["update", "--help"],
@@ -130,6 +131,7 @@ def test_every_example_in_the_help_works_as_it_stands(put: Gaia, root: str, tmp_
     tool.parent.mkdir()
     tool.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m gaia_sessions "$@"\n', encoding="utf-8")
     tool.chmod(0o700)
+    Path("../old-project/.claude/session").mkdir(parents=True)
     Path("findings.json").write_text('{"finding": "issue B"}', encoding="utf-8")
     Path("event.json").write_text('{"hook_event_name": "SessionEnd", "session_id": "s"}', encoding="utf-8")
     path = f"{tool.parent}{os.pathsep}{os.environ['PATH']}"

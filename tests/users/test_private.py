@@ -193,3 +193,24 @@ def test_a_project_may_begin_in_a_folder_of_root_that_everybody_may_write_to(
     assert said == ""
     assert (world / ".claude" / "session" / agent_id).is_dir()
     assert alice.gaia(world, "create") == refusal(world / ".claude", bob, alice)
+
+
+@pytest.mark.parametrize(("mode", "code"), [(0o755, 0), (0o700, 6)], ids=["one that others may read", "a private one"])
+def test_sessions_that_somebody_else_left_are_taken_in_if_they_may_be_read(
+    world: Path, alice: User, bob: User, mode: int, code: int
+) -> None:
+    create(alice, alice.make(world / "project"))
+    (session,) = (world / "project" / ".claude" / "session").glob("agent-*")
+    left = alice.make(world / "left")
+    os.rename(session, left / session.name)
+    (left / session.name).chmod(mode)
+    (left / session.name / "state.json").chmod(0o644)
+    before = tree(left)
+
+    done = bob.gaia(bob.home, "import", str(left))
+
+    assert (done.code, tree(left)) == (code, before)
+    taken = bob.home / ".claude" / "session" / session.name / "state.json"
+    assert [path.stat().st_uid for path in [taken] if path.exists()] == [bob.uid] * (code == 0)
+    said = f"skipped: {session.name}: {left}/{session.name}: cannot open: Permission denied\n"
+    assert (said in done.out, "its only session cannot be read" in done.err) == (code == 6, code == 6)

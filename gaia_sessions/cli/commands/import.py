@@ -1,0 +1,63 @@
+"""``import``: the sessions of another folder."""  # noqa: N999  # as every command's: the group loads it by name
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, DurabilityUnknown, LockTimeout, NothingReadable, StoreFailure
+from gaia_sessions.lifecycle.importing import unreadable
+from gaia_sessions.views.imports import imported
+from gaia_sessions.views.words import safe
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+    from gaia_sessions.lifecycle.importing import Imported
+
+_CODES = {kind.code: EXIT_CODES[kind] for kind in (LockTimeout, DurabilityUnknown)}
+
+
+@declare("import ../old-project/.claude/session --dry-run", "import ../old-project/.claude/session")
+@click.argument("directory", metavar="DIR")
+@click.option("-n", "--dry-run", is_flag=True, help="Say what would be imported, and import nothing.")
+def command(call: Call, directory: str, *, dry_run: bool) -> int:
+    """Take in the sessions of another folder: DIR has one folder per session, with a state.json in it.
+
+    They keep their ids. What is here already, or cannot be read, is skipped and listed with its reason; nothing in DIR
+    is changed. Importing again changes nothing. Only state.json is taken in, not what may be beside it.
+    """
+    report = call.sessions().import_sessions(directory, dry_run=dry_run)
+    if call.as_json:
+        output.say_json(report)
+    else:
+        output.say_all(imported(report))
+    _suggest(report, as_json=call.as_json)
+    if number := unreadable(report):
+        raise NothingReadable(report["directory"], number)
+    return _failures(report, as_json=call.as_json)
+
+
+def _suggest(report: Imported, *, as_json: bool) -> None:
+    if report["instead"]:
+        output.notice(
+            "elsewhere",
+            f"{report['directory']} has no sessions, and {report['instead']} has",
+            f"gaia-sessions import {shlex.quote(report['instead'])}",
+            as_json=as_json,
+        )
+
+
+def _failures(report: Imported, *, as_json: bool) -> int:
+    """The exit code, after a line on stderr for each session that the system did not let in."""
+    for one in report["failed"]:
+        if as_json:
+            hint = "correct what the system says and import again"
+            output.complain_json({"error": {"code": one["reason"], "message": one["detail"], "hint": hint}})
+        else:
+            output.complain(f"Error: {safe(one['detail'])}")
+    codes = [_CODES.get(one["reason"], EXIT_CODES[StoreFailure]) for one in report["failed"]]
+    return codes[0] if codes else EXIT_DONE

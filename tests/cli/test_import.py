@@ -1,0 +1,385 @@
+"""``import``: the sessions that the users' earlier tool left come in whole, with their ids, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions import models
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+OPEN: dict[str, Any] = {
+    "agent_id": "agent-20260108-180530-abc12345",
+    "agent_name": "terraform-architect",
+    "purpose": "approval_workflow",
+    "created_at": "2026-01-08T18:05:30.123456+00:00",
+    "last_updated": "2026-01-08T18:10:15+00:00",
+    "phase": "approval",
+    "metadata": {"task_id": "T001", "at": "2026-01-08T18:10:15+00:00"},
+    "resume_ready": True,
+    "history": [
+        {"from_phase": "initializing", "to_phase": "approval", "timestamp": "2026-01-08T18:10:15+00:00"},
+    ],
+    "error_count": 1,
+    "last_error": {"message": "boom", "timestamp": "2026-01-08T19:07:00+01:00"},
+}
+"""As the earlier tool wrote it, byte for byte but for the values: offsets in its times, no schema, no revision."""
+
+TAKEN: dict[str, Any] = {
+    **OPEN,
+    "created_at": "2026-01-08T18:05:30.123456Z",
+    "last_updated": "2026-01-08T18:10:15.000000Z",
+    "history": [
+        {"from_phase": "initializing", "to_phase": "approval", "timestamp": "2026-01-08T18:10:15.000000Z"},
+    ],
+    "last_error": {"message": "boom", "timestamp": "2026-01-08T18:07:00.000000Z"},
+    "schema": 1,
+    "revision": 1,
+}
+
+FINAL: dict[str, Any] = {
+    **OPEN,
+    "agent_id": "sub-final",
+    "phase": "failed",
+    "resume_ready": False,
+    "finalized_at": "2026-01-08T18:10:15+00:00",
+    "duration_seconds": 284.876544,
+    "theirs": {"kept": [1, 2.5, None]},
+}
+"""Its outcome was nonsense, so the tool stored ``failed``; and it added no move to the history."""
+
+REOPENED: dict[str, Any] = {**FINAL, "agent_id": "reopened", "phase": "planning", "resume_ready": True}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "old project" / ".claude" / "session"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def leave(source: Path) -> Callable[..., Path]:
+    """Leaves a session in the folder as the earlier tool did; returns its file."""
+
+    def write(document: Any, name: str | None = None) -> Path:
+        path = source / (name or document["agent_id"]) / "state.json"
+        path.parent.mkdir()
+        text = document if isinstance(document, str) else json.dumps(document, indent=2)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def everything_in(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """All that stands in ``folder``: path to mode, time of change and content."""
+    return {
+        str(path): (status.st_mode, status.st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for path in [folder, *folder.rglob("*")]
+        for status in [path.lstat()]
+    }
+
+
+def report(source: Path, root: str, **changed: Any) -> dict[str, Any]:
+    return {
+        "dry_run": False,
+        "directory": str(source),
+        "root": root,
+        "in_place": False,
+        "instead": None,
+        "imported": [],
+        "already_there": [],
+        "skipped": [],
+        "failed": [],
+        **changed,
+    }
+
+
+def test_sessions_come_in_with_their_ids_their_content_and_times_in_our_form(
+    gaia: Gaia, leave: Gaia, state: Gaia, source: Path, root: str
+) -> None:
+    for document in (OPEN, FINAL, REOPENED):
+        leave(document)
+    before = everything_in(source)
+    ids = sorted(document["agent_id"] for document in (OPEN, FINAL, REOPENED))
+    assert gaia("import", str(source), "--json").json == report(source, root, imported=ids)
+    assert everything_in(source) == before
+    assert list(state(OPEN["agent_id"])) == [*OPEN, "schema", "revision"]
+    assert state(OPEN["agent_id"]) == TAKEN
+    ending = {"finalized_at": "2026-01-08T18:10:15.000000Z", "duration_seconds": 284.876544}
+    assert state("sub-final") == {**FINAL, **TAKEN, **{key: FINAL[key] for key in REOPENED if key not in TAKEN}} | {
+        "agent_id": "sub-final",
+        "phase": "failed",
+        "resume_ready": False,
+        **ending,
+    }
+    reopened = state("reopened")
+    assert (reopened["phase"], reopened["theirs"], set(reopened) & set(ending)) == ("planning", FINAL["theirs"], set())
+    for agent_id in ids:
+        models.validate(state(agent_id))
+
+
+def test_an_imported_session_goes_on_as_any_other(gaia: Gaia, leave: Gaia, root: str, source: Path) -> None:
+    leave(OPEN)
+    gaia("import", str(source))
+    agent_id = OPEN["agent_id"]
+    assert [line["agent_id"] for line in gaia("list", "--active-only", "--json").json] == [agent_id]
+    assert gaia("update", agent_id, "--phase", "executing", "--json").json["revision"] == 2
+    assert gaia("finalize", agent_id, "completed").code == 0
+    assert [path.stat().st_mode & 0o777 for path in sorted(Path(root, agent_id).iterdir())] == [0o600]
+
+
+def test_for_people_it_says_what_came_from_where_into_which_place(
+    gaia: Gaia, leave: Gaia, source: Path, root: str
+) -> None:
+    leave(OPEN)
+    leave("{", "torn")
+    problem = "line 1 column 2: not JSON: Expecting property name enclosed in double quotes"
+    skipped = f"skipped: torn: {source}/torn/state.json: {problem}\n"
+    counted = f"1 session from {source} into {root}\n  {OPEN['agent_id']}\n"
+    assert gaia("import", str(source), "--dry-run").all == (0, f"would import {counted}{skipped}", "")
+    assert gaia("import", str(source)).all == (0, f"imported {counted}{skipped}", "")
+    again = f"imported 0 sessions from {source} into {root}\nalready there: {OPEN['agent_id']}\n{skipped}"
+    assert gaia("import", str(source)).all == (0, again, "")
+
+
+def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(
+    gaia: Gaia, leave: Gaia, source: Path, tree: Gaia
+) -> None:
+    leave(OPEN)
+    leave({**FINAL, "metadata": {"x": "y" * (1 << 20)}})
+    leave({**OPEN, "agent_id": "newer", "schema": 2})
+    before = tree()
+    dry = gaia("import", str(source), "-n", "--json").json
+    assert (dry["imported"], [one["reason"] for one in dry["skipped"]]) == (
+        [OPEN["agent_id"]],
+        ["newer_schema", "corrupt"],
+    )
+    assert tree() == before
+    assert gaia("import", str(source), "--json").json == {**dry, "dry_run": False}
+
+
+def test_importing_again_changes_nothing(gaia: Gaia, leave: Gaia, source: Path, root: str) -> None:
+    for document in (OPEN, FINAL, REOPENED):
+        leave(document)
+    gaia("import", str(source))
+    before = everything_in(Path(root))
+    ids = sorted(path.name for path in source.iterdir())
+    assert gaia("import", str(source), "--json").json == report(source, root, already_there=ids)
+    assert everything_in(Path(root)) == before
+
+
+def test_a_session_that_went_on_here_is_left_as_it_is(gaia: Gaia, leave: Gaia, source: Path, state: Gaia) -> None:
+    leave(OPEN)
+    gaia("import", str(source))
+    gaia("update", OPEN["agent_id"], "-m", "more=known")
+    before = state(OPEN["agent_id"])
+    detail = "a session with this id is here already, and it is not the same"
+    skipped = [{"agent_id": OPEN["agent_id"], "reason": "exists", "detail": detail}]
+    assert gaia("import", str(source), "--json").json["skipped"] == skipped
+    assert state(OPEN["agent_id"]) == before
+
+
+def unreadable_sessions(source: Path, leave: Gaia) -> None:
+    leave("{", "torn")
+    leave(OPEN, "other-name")
+    leave({**OPEN, "agent_id": "bad id"})
+    leave({**OPEN, "agent_id": "string-count", "error_count": "2"})
+    leave('{"a":' * 65 + "1" + "}" * 65, "too-deep")
+    leave({**OPEN, "agent_id": "too-large", "metadata": {"x": "y" * (1 << 20)}})
+    Path(source, "a-pipe").mkdir()
+    os.mkfifo(Path(source, "a-pipe", "state.json"))
+    Path(source, "linked-file").mkdir()
+    Path(source, "linked-file", "state.json").symlink_to(source / "torn" / "state.json")
+    Path(source, "linked").symlink_to(source / "torn")
+
+
+def problem_in(detail: str) -> str:
+    """What ``detail`` says after the name of the file and the first of many levels."""
+    return re.sub(r"^(.*/state\.json: )?(a\.)*(: )?", "", detail)
+
+
+def test_what_cannot_be_read_is_skipped_with_its_reason_and_hides_nothing(
+    gaia: Gaia, leave: Gaia, source: Path
+) -> None:
+    unreadable_sessions(source, leave)
+    leave({**OPEN, "agent_id": "newer", "schema": 2})
+    leave({**OPEN, "agent_id": "no-room", "metadata": {"x": "y" * ((1 << 20) - 1400)}})
+    leave(FINAL)
+    told = gaia("import", str(source), "--json").json
+    assert told["imported"] == ["sub-final"]
+    shortened = [(one["agent_id"], one["reason"], problem_in(one["detail"])) for one in told["skipped"]]
+    assert shortened == [
+        ("a-pipe", "corrupt", "state.json is not a regular file"),
+        ("bad id", "invalid_id", "'bad id' is no session id: has a character other than letters, digits, . _ -"),
+        ("linked", "corrupt", f"{source}/linked: a link, which is not followed"),
+        ("linked-file", "corrupt", "a link, not a file"),
+        ("newer", "newer_schema", "session 'newer' has schema 2; this version writes 1 and only shows newer ones"),
+        ("no-room", "too_large", "the document is over the limit of 1046528 bytes"),
+        ("other-name", "corrupt", f"agent_id: the id of another session, '{OPEN['agent_id']}'"),
+        ("string-count", "corrupt", "error_count: a whole number from 0 is wanted"),
+        ("too-deep", "corrupt", "nested deeper than 64"),
+        ("too-large", "corrupt", "state.json is larger than 1048576 bytes"),
+        ("torn", "corrupt", "line 1 column 2: not JSON: Expecting property name enclosed in double quotes"),
+    ]
+
+
+def test_where_nothing_can_be_read_it_fails_with_the_reasons(gaia: Gaia, leave: Gaia, source: Path, root: str) -> None:
+    unreadable_sessions(source, leave)
+    ended = gaia("import", str(source), "--json")
+    error = json.loads(ended.err)["error"]
+    assert (ended.code, error["code"], len(json.loads(ended.out)["skipped"])) == (6, "nothing_readable", 9)
+    assert error["message"] == f"{source}: none of its 9 sessions can be read"
+    assert not Path(root).exists()
+
+
+@pytest.mark.parametrize("what", ["missing", "a file", "no name"])
+def test_what_is_no_folder_is_a_usage_error(gaia: Gaia, source: Path, tree: Gaia, what: str) -> None:
+    Path(source, "file").write_text("x", encoding="utf-8")
+    path = {"missing": str(source / "nowhere"), "a file": str(source / "file"), "no name": ""}[what]
+    before = tree()
+    error = gaia("import", path, "--json").error
+    assert (error["code"], error["message"]) == ("no_such_folder", f"{path!r} is not a folder")
+    assert gaia("import", path).code == 2
+    assert tree() == before
+
+
+def test_an_empty_folder_has_nothing_to_import(gaia: Gaia, source: Path, tree: Gaia) -> None:
+    Path(source, "no-record").mkdir()
+    Path(source, ".hidden").mkdir()
+    before = tree()
+    said = f"nothing to import in {source}: it has no folder with a state.json\n"
+    assert gaia("import", str(source)).all == (0, said, "")
+    assert tree() == before
+
+
+@pytest.mark.parametrize("named", [".", ".claude", ".claude/session/sub-final"])
+def test_a_folder_named_by_mistake_leads_to_the_right_one(gaia: Gaia, leave: Gaia, source: Path, named: str) -> None:
+    leave(FINAL)
+    wrong = Path(source, "..", "..", named).resolve()
+    ended = gaia("import", str(wrong))
+    assert ended.all == (
+        0,
+        f"nothing to import in {wrong}: it has no folder with a state.json\n",
+        f"Note: {wrong} has no sessions, and {source} has\nHint: gaia-sessions import '{source}'\n",
+    )
+    assert gaia("import", str(wrong), "--json").out == b"" or json.loads(gaia("import", str(wrong), "--json").out)[
+        "instead"
+    ] == str(source)
+
+
+@pytest.mark.parametrize("spelling", ["{root}", "{root}/../session/", "{link}", "session"])
+def test_the_root_itself_is_said_to_be_read_where_it_is(
+    gaia: Gaia, put: Gaia, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
+) -> None:
+    put("a")
+    link = tmp_path / "link"
+    link.symlink_to(root)
+    monkeypatch.chdir(tmp_path)
+    before = everything_in(Path(root))
+    words = ["import", spelling.format(root=root, link=link)]
+    said = f"nothing to import: {root} is where the sessions are kept; its records are read where they are\n"
+    assert gaia(*words).all == (0, said, "")
+    assert gaia(*words, "--json").json == report(Path(root), root, in_place=True)
+    assert everything_in(Path(root)) == before
+
+
+def test_a_folder_in_the_root_and_a_root_in_the_folder_are_folders_like_any_other(
+    gaia: Gaia, leave: Gaia, source: Path, root: str
+) -> None:
+    leave(OPEN)
+    inside = source / "ours"
+    assert gaia("import", str(source), "--root", str(inside)).code == 0
+    assert gaia("import", str(source), "--root", str(inside), "--json").json["already_there"] == [OPEN["agent_id"]]
+    moved = Path(root, "moved")
+    moved.mkdir(parents=True)
+    Path(source, OPEN["agent_id"]).rename(moved / OPEN["agent_id"])
+    assert gaia("import", str(moved), "--json").json["imported"] == [OPEN["agent_id"]]
+    assert [line["agent_id"] for line in gaia("list", "--json").json] == [OPEN["agent_id"]]
+
+
+def test_names_that_are_no_text_do_not_spoil_the_answer_and_none_reaches_the_terminal(
+    gaia: Gaia, leave: Gaia, source: Path
+) -> None:
+    leave(FINAL)
+    leave(OPEN, "\x1b[2Jmine")
+    os.mkdir(os.fsencode(source) + b"/\xff")
+    Path(os.fsdecode(os.fsencode(source) + b"/\xff"), "state.json").write_text("{}", encoding="utf-8")
+    assert [one["reason"] for one in gaia("import", str(source), "--json").json["skipped"]] == ["invalid_id"] * 2
+    ended = gaia("import", str(source))
+    assert (ended.code, [byte for byte in ended.out if byte < 0x20 and byte != 0x0A]) == (0, [])
+
+
+def test_what_the_system_refuses_to_store_is_an_error_that_stops_no_other(
+    gaia: Gaia, leave: Gaia, source: Path, root: str
+) -> None:
+    leave(OPEN)
+    leave(FINAL)
+    gaia("create", "--id", "first")
+    Path(root, ".locks", "sub-final.lock").mkdir()
+    ended = gaia("import", str(source))
+    assert (ended.code, ended.err.startswith(b"Error: "), b"imported 1 session " in ended.out) == (8, True, True)
+    ended = gaia("import", str(source), "--json")
+    told = json.loads(ended.out)
+    assert (ended.code, [one["agent_id"] for one in told["failed"]]) == (8, ["sub-final"])
+    assert (told["already_there"], json.loads(ended.err)["error"]["code"]) == ([OPEN["agent_id"]], "io_error")
+
+
+def test_the_api_takes_a_path_and_says_the_same(leave: Gaia, source: Path, root: str) -> None:
+    leave(OPEN)
+    wanted: Any = report(source, root, imported=[OPEN["agent_id"]])
+    assert gaia_sessions.import_sessions(source, dry_run=True) == {**wanted, "dry_run": True}
+    assert gaia_sessions.import_sessions(source) == wanted
+    assert gaia_sessions.get_session(OPEN["agent_id"]) == TAKEN
+
+
+def test_of_several_imports_at_once_one_takes_each_session_in(leave: Gaia, source: Path) -> None:
+    ids = [f"agent-{number:02}" for number in range(40)]
+    for agent_id in ids:
+        leave({**OPEN, "agent_id": agent_id})
+    command = [sys.executable, "-m", "gaia_sessions", "import", str(source), "--json"]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(4)]
+    told = [json.loads(process.communicate()[0]) for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4
+    assert sorted(agent_id for one in told for agent_id in one["imported"]) == ids
+    assert [sorted([*one["imported"], *one["already_there"]]) for one in told] == [ids] * 4
+
+
+def test_killed_in_the_middle_it_leaves_whole_sessions_only_and_can_be_repeated(
+    gaia: Gaia, leave: Gaia, source: Path, root: str
+) -> None:
+    number = 60
+    for one in range(number):
+        leave({**OPEN, "agent_id": f"agent-{one:03}"})
+    came: list[int] = []
+    for wanted in (1, 20, 40):
+        process = subprocess.Popen([sys.executable, "-m", "gaia_sessions", "import", source], stdout=subprocess.DEVNULL)
+        while process.poll() is None and len(list(Path(root).glob("[!.]*"))) < wanted:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        lines = list(gaia_sessions.list_sessions())
+        assert [line for line in lines if "problem" in line] == []
+        came.append(len(lines))
+    assert came == sorted(came)
+    assert came[0] < number, "it was never killed in the middle"
+    told = gaia("import", str(source), "--json").json
+    assert (len(told["already_there"]), len(told["imported"])) == (came[-1], number - came[-1])
+    assert {line["agent_id"] for line in gaia_sessions.list_sessions(active_only=True)} == {
+        path.name for path in source.iterdir()
+    }
