@@ -57,14 +57,14 @@ def commands(ctx: click.Context, /, **_shared: object) -> int:
     return 0
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+def main(arguments: list[str] | None = None, group: click.Group = commands, name: str = "gaia-sessions") -> int:
+    """Runs the command line of ``group``, which is called ``name``; returns the exit code."""
     streams.secure()
     output.prepare()
     given = [_in_utf8(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
     as_json = "--json" in given
     try:
-        code: int = commands.main(given, prog_name="gaia-sessions", standalone_mode=False)
+        code: int = group.main(given, prog_name=name, standalone_mode=False)
         output.finish()
     except SystemExit:  # click's way of saying that nobody reads its help any more
         code = EXIT_DONE

@@ -10,6 +10,10 @@ import gc
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 _FOR_PEOPLE = frozenset(["-h", "--help"])
 _TAKE_A_VALUE = ("--root", "--lock-timeout")
 
@@ -29,7 +33,11 @@ def main() -> None:
         os._exit(hear(HOOK, told))
     from .main import main as run
 
-    code = run()
+    end(run())
+
+
+def end(code: int) -> NoReturn:
+    """Ends the process with what was written."""
     try:
         sys.stdout.flush()  # what a command wrote before it failed
         sys.stderr.flush()

@@ -1,0 +1,190 @@
+"""The seven command lines of the users' earlier tool, ``agent_session.py``, in its own words.
+
+Owns those words: scripts read ``Created session: ID``. The options mean what they mean to our commands, and the exit
+codes are ours; with ``--json`` the answer is ours too. What the earlier tool could not do, ``gaia-sessions`` does.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from contextlib import contextmanager
+
+import click
+
+from gaia_sessions.api import DEFAULT_HOURS, list_sessions
+from gaia_sessions.errors import (
+    EXIT_CODES,
+    EXIT_DONE,
+    EXIT_NO,
+    CorruptSession,
+    InvalidId,
+    SessionNotFound,
+    SessionsError,
+    StoreFailure,
+)
+from gaia_sessions.views.words import safe
+
+from . import output, start
+from .call import CONTEXT, declare
+from .commands.create import warn_of_network
+from .group import Commands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gaia_sessions.shape import CorruptSummary, Summary
+
+    from .call import Call
+
+_NO = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[CorruptSession]}
+
+_ID = click.argument("agent_id", metavar="ID")
+
+
+@click.group(context_settings=CONTEXT, invoke_without_command=True, no_args_is_help=False)
+@click.pass_context
+def group(ctx: click.Context) -> int:
+    """Durable sessions for the sub-agents of coding agents. gaia-sessions --help shows all that there is."""
+    if ctx.invoked_subcommand is None:
+        output.say(ctx.get_help())
+    return EXIT_DONE
+
+
+def main() -> None:
+    """Runs the command line and ends the process; never returns."""
+    gc.disable()
+    from .main import main as run
+
+    start.end(run(group=group, name=f"python3 {sys.argv[0]}"))
+
+
+def _command(name: str, failed: str = "") -> Callable[[Callable[..., int | None]], None]:
+    """Declares a command of the group, whose answer in JSON is that of our command with the same name.
+
+    failed: what it says of a session on stdout, beside the error. The earlier tool said so and ended with 0.
+    """
+
+    def add(function: Callable[..., int | None]) -> None:
+        def run(call: Call, **options: object) -> int | None:
+            if not call.as_json:
+                with _saying(failed, options.get("agent_id")):
+                    return function(call, **options)
+            ctx = click.get_current_context()
+            ours = Commands().get_command(ctx, name)
+            code: int | None = ctx.invoke(ours, **options)  # type: ignore[arg-type]  # it has all of their names
+            return code
+
+        run.__doc__ = function.__doc__
+        run.__dict__.update(function.__dict__)  # the options, where click keeps them until a command is made
+        command = declare()(run)
+        command.epilog = f"gaia-sessions {name} does the same and more."
+        group.add_command(command, name)
+
+    return add
+
+
+@contextmanager
+def _saying(failed: str, agent_id: object) -> Iterator[None]:
+    try:
+        yield
+    except SessionsError:
+        if failed:
+            output.say(f"{failed}: {safe(agent_id)}")
+        raise
+
+
+@_command("create")
+@click.option("--agent", metavar="NAME", default="unknown", help="The kind of agent.  [default: unknown]")
+@click.option("--purpose", metavar="TEXT", default="general", help="What the work is for.  [default: general]")
+def _create(call: Call, agent: str, purpose: str) -> None:
+    """Create a session."""
+    sessions = call.sessions()
+    made = sessions.create(agent, purpose)
+    warn_of_network(sessions.root)
+    output.say(f"Created session: {made}")
+
+
+@_command("update", failed="Failed to update session")
+@_ID
+@click.option("--phase", metavar="PHASE", help="Where the work stands; a final phase ends the session.")
+@click.option("--error", metavar="TEXT", help="Count an error and keep its text.")
+def _update(call: Call, agent_id: str, phase: str | None, error: str | None) -> None:
+    """Update a session."""
+    record = call.sessions().update(agent_id, phase, error=error)
+    output.say(f"Updated session: {record['agent_id']}")
+
+
+@_command("should-resume")
+@_ID
+def _should_resume(call: Call, agent_id: str) -> int:
+    """Say whether the work may be resumed. Exit code 0 yes, 1 no, 3 not found, 6 corrupt, 7 impossible id."""
+    try:
+        decision = call.sessions().explain(agent_id)
+    except InvalidId:
+        output.say(f"Should resume {safe(agent_id)}: False")
+        raise
+    output.say(f"Should resume {decision['agent_id']}: {decision['should_resume']}")
+    if decision["should_resume"]:
+        return EXIT_DONE
+    output.complain(f"{decision['reason']}: {safe(decision['advice'], 500)}")
+    return _NO.get(decision["reason"], EXIT_NO)
+
+
+@_command("get")
+@_ID
+def _get(call: Call, agent_id: str) -> None:
+    """Print a session's record as JSON."""
+    try:
+        output.say_json(call.sessions().store.read(agent_id))
+    except SessionNotFound:
+        output.say(f"Session {agent_id} not found")
+        raise
+
+
+@_command("finalize", failed="Failed to finalize session")
+@_ID
+@click.argument("outcome", metavar="completed|failed|abandoned")
+@click.option("--summary", metavar="TEXT", help="What came of it.")
+def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> None:
+    """End a session. The same outcome again changes nothing."""
+    record = call.sessions().finalize(agent_id, outcome, summary)
+    output.say(f"Finalized session: {record['agent_id']}")
+
+
+@_command("list")
+@click.option("--active-only", is_flag=True, help="Only what is not final.")
+@click.option("--agent", metavar="NAME", help="Only this kind of agent.")
+def _list(call: Call, *, active_only: bool, agent: str | None) -> None:
+    """List sessions, the latest activity first."""
+    found = list(list_sessions(active_only=active_only, agent_name=agent, root=call.folder()))
+    if not found:
+        output.say("No sessions found")
+        return
+    output.say(f"\nFound {len(found)} sessions:\n")
+    for line in found:
+        output.say_all([*_described(line), ""])
+
+
+def _described(line: Summary | CorruptSummary) -> Iterator[str]:
+    if "problem" in line:
+        yield f"{line['status'].upper()} {line['agent_id']}"
+        yield f"  Problem: {safe(line['problem'])}"
+        return
+    yield f"{'INACTIVE' if line['status'] == 'final' else 'ACTIVE'} {line['agent_id']}"
+    yield f"  Agent: {safe(line['agent_name'])}, Phase: {line['phase']}"
+    yield f"  Last updated: {line['last_updated']}"
+    if line["error_count"]:
+        yield f"  Errors: {line['error_count']}"
+
+
+@_command("cleanup")
+@click.option("--hours", type=float, default=DEFAULT_HOURS, help="Untouched for so long.  [default: 24]")
+def _cleanup(call: Call, hours: float) -> int:
+    """Remove what nobody touched for long, never what may still be resumed or runs."""
+    report = call.sessions().cleanup(hours)
+    output.say(f"Cleaned up {len(report['removed'])} sessions older than {hours:g}h")
+    for left in (*report["failed"], *report["corrupt"]):
+        output.complain(f"{left['agent_id']}: {safe(left['reason'])}")
+    return EXIT_CODES[StoreFailure] if report["failed"] else EXIT_DONE

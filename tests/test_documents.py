@@ -1,0 +1,476 @@
+"""The command lines of the users' own document, as it prints them, typed into a shell in a plain folder.
+
+The folder has ``tools/4-memory/agent_session.py`` and ``hooks/``, as the document says, and ``python3`` is one that has
+the package. The blocks are the document's, to the letter; ``<agent_id>`` and the path of the cron line are for the
+reader to replace.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+PATIENCE = 60
+
+QUICK_START = """
+# Crear sesión nueva
+python3 tools/4-memory/agent_session.py create --agent terraform-architect --purpose approval_workflow
+
+# Actualizar fase
+python3 tools/4-memory/agent_session.py update agent-20260108-abc123 --phase approval
+
+# Verificar si debe resumir
+python3 tools/4-memory/agent_session.py should-resume agent-20260108-abc123
+
+# Listar sesiones activas
+python3 tools/4-memory/agent_session.py list --active-only
+
+# Finalizar sesión
+python3 tools/4-memory/agent_session.py finalize agent-20260108-abc123 completed
+
+# Cleanup sesiones viejas
+python3 tools/4-memory/agent_session.py cleanup --hours 24
+"""
+THEIR_ID = "agent-20260108-abc123"
+
+CASE_1 = """
+# 1. Agente inicia tarea
+agent_id = create_session(
+    agent_name="terraform-architect",
+    purpose="approval_workflow",
+    metadata={"task_id": "T001"}
+)
+
+# 2. Agente genera plan
+update_state(agent_id, phase="planning")
+
+# 3. Agente solicita aprobación
+update_state(agent_id, phase="approval")
+
+# [Usuario aprueba después de 10 minutos]
+
+# 4. Pre-delegate hook check
+if should_resume(agent_id):
+    # Resume con contexto completo
+    session = get_session(agent_id)
+    # Agente continúa con session["history"] y session["metadata"]
+
+# 5. Agente ejecuta
+update_state(agent_id, phase="executing")
+
+# 6. Agente termina
+finalize_session(agent_id, outcome="completed", summary="Terraform applied successfully")
+"""
+
+CASE_2 = """
+# Turn 1: Investigar problema
+agent_id = create_session(
+    agent_name="gitops-operator",
+    purpose="investigation"
+)
+update_state(agent_id, phase="investigating", metadata={"findings": ["issue A", "issue B"]})
+
+# [Usuario hace pregunta adicional después de 5 minutos]
+
+# Turn 2: Continuar investigación
+if should_resume(agent_id):
+    session = get_session(agent_id)
+    previous_findings = session["metadata"]["findings"]
+    # Agente continúa desde donde dejó
+
+update_state(agent_id, metadata={"findings": previous_findings + ["issue C"]})
+
+# Turn 3: Finalizar
+finalize_session(agent_id, outcome="completed")
+"""
+
+HOOK = """
+echo '{"agent_name": "terraform-architect", "agent_id": "agent-123"}' | \\
+python3 hooks/pre_delegate.py
+"""
+
+CLEANUP = """
+# Manual
+python3 tools/4-memory/agent_session.py cleanup --hours 24
+
+# Programado (agregar a cron)
+0 * * * * cd /path/to/gaia-ops && python3 tools/4-memory/agent_session.py cleanup --hours 24
+"""
+
+TESTING = """
+# Test completo del flujo
+python3 hooks/pre_delegate.py --test
+
+# Test CLI agent_session
+cd tools/4-memory
+python3 agent_session.py create --agent test-agent --purpose test
+python3 agent_session.py list
+"""
+
+DEBUG = """
+python3 tools/4-memory/agent_session.py get <agent_id>
+"""
+
+CORRUPT = """
+# Ver estado raw
+cat .claude/session/<agent_id>/state.json
+
+# Eliminar sesión corrupta
+rm -rf .claude/session/<agent_id>
+"""
+
+METRICS = """
+# Ver sesiones activas
+python3 tools/4-memory/agent_session.py list --active-only
+
+# Ver todas las sesiones
+python3 tools/4-memory/agent_session.py list
+
+# Filtrar por agente
+python3 tools/4-memory/agent_session.py list --agent terraform-architect
+"""
+
+
+class Said(NamedTuple):
+    """How a command line ended; made ids and times are ``ID`` and ``TIME``."""
+
+    code: int
+    out: str
+    err: str = ""
+
+
+class Folder:
+    """The users' project, with nobody's settings around it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.session = path / ".claude" / "session"
+
+    def run(self, line: str, where: str = ".", **environment: str) -> Said:
+        """What a shell makes of ``line``; before anything else it finds the Python that has the package."""
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        done = subprocess.run(
+            ["sh", "-c", line],
+            cwd=self.path / where,
+            env={"HOME": str(self.path.parent), "PATH": path, **environment},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        return Said(done.returncode, plain(done.stdout), plain(done.stderr))
+
+    def python(self, program: str) -> Said:
+        return self.run(f"python3 - <<'END'\n{program}\nEND\n", PYTHONPATH="tools/4-memory", PYTHONSAFEPATH="")
+
+    def only_id(self) -> str:
+        [folder] = self.session.glob("[!.]*")
+        return folder.name
+
+    def put(self, agent_id: str, idle: timedelta, phase: str = "approval") -> None:
+        """A session as the earlier tool left it."""
+        moment = (datetime.now(UTC) - idle).isoformat()
+        record = {
+            "agent_id": agent_id,
+            "agent_name": "terraform-architect",
+            "purpose": "approval_workflow",
+            "created_at": moment,
+            "last_updated": moment,
+            "phase": phase,
+            "metadata": {},
+            "resume_ready": phase == "approval",
+            "history": [],
+            "error_count": 0,
+            "last_error": None,
+        }
+        path = self.session / agent_id / "state.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(record, indent=2), encoding="utf-8")
+
+
+def plain(text: str) -> str:
+    text = re.sub(r"agent-\d{8}-\d{6}-[0-9a-f]{8}", "ID", text)
+    return re.sub(r"\d{4}-\d\d-\d\dT[0-9:.]+(Z|\+00:00)", "TIME", text)
+
+
+def commands(block: str) -> list[str]:
+    """The command lines of a block, each whole, without its comments."""
+    lines = block.replace("\\\n", " ").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def lay_out(path: Path, *, link: bool = False) -> Folder:
+    tool, script = path / "tools" / "4-memory" / "agent_session.py", CHECKOUT / "scripts" / "agent_session.py"
+    tool.parent.mkdir(parents=True)
+    if link:
+        tool.symlink_to(script)
+    else:
+        shutil.copy(script, tool)
+    (path / "hooks").mkdir()
+    for name in ("pre_delegate.py", "subagent_stop.py"):
+        shutil.copy(CHECKOUT / "hooks" / name, path / "hooks" / name)
+    return Folder(path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return lay_out(tmp_path / "gaia-ops")
+
+
+def listed(status: str = "ACTIVE", phase: str = "initializing", agent: str = "terraform-architect") -> str:
+    return f"\nFound 1 sessions:\n\n{status} ID\n  Agent: {agent}, Phase: {phase}\n  Last updated: TIME\n\n"
+
+
+@pytest.mark.parametrize("link", [False, True], ids=["a copy", "a link"])
+def test_the_quick_start_works_with_the_id_that_it_printed(tmp_path: Path, *, link: bool) -> None:
+    folder = lay_out(tmp_path / "gaia-ops", link=link)
+    create, *rest = commands(QUICK_START)
+    said = [folder.run(create)]
+    said += [folder.run(line.replace(THEIR_ID, folder.only_id())) for line in rest]
+    assert said == [
+        Said(0, "Created session: ID\n"),
+        Said(0, "Updated session: ID\n"),
+        Said(0, "Should resume ID: True\n"),
+        Said(0, listed(phase="approval")),
+        Said(0, "Finalized session: ID\n"),
+        Said(0, "Cleaned up 0 sessions older than 24h\n"),
+    ]
+
+
+def test_the_quick_start_works_word_for_word_once_there_is_a_session_with_its_id(folder: Folder) -> None:
+    folder.put(THEIR_ID, timedelta(minutes=1), phase="investigating")
+    said = [folder.run(line) for line in commands(QUICK_START)[1:]]
+    assert said == [
+        Said(0, f"Updated session: {THEIR_ID}\n"),
+        Said(0, f"Should resume {THEIR_ID}: True\n"),
+        Said(0, listed(phase="approval").replace("ID", THEIR_ID)),
+        Said(0, f"Finalized session: {THEIR_ID}\n"),
+        Said(0, "Cleaned up 0 sessions older than 24h\n"),
+    ]
+
+
+def test_the_quick_start_word_for_word_says_that_its_id_is_not_there_and_does_the_rest(folder: Folder) -> None:
+    said = [folder.run(line) for line in commands(QUICK_START)]
+    missing = said[1], said[4]
+    assert [(one.code, one.out) for one in missing] == [
+        (3, f"Failed to update session: {THEIR_ID}\n"),
+        (3, f"Failed to finalize session: {THEIR_ID}\n"),
+    ]
+    for one in missing:
+        error, hint = one.err.splitlines()
+        assert error.startswith(f"Error: no session '{THEIR_ID}'")
+        assert hint.startswith("Hint: ")
+    assert (said[2].code, said[2].out) == (3, f"Should resume {THEIR_ID}: False\n")
+    assert said[2].err.startswith("not_found: ")
+    assert [said[0], said[3], said[5]] == [
+        Said(0, "Created session: ID\n"),
+        Said(0, listed()),
+        Said(0, "Cleaned up 0 sessions older than 24h\n"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case", "metadata"),
+    [(CASE_1, {"task_id": "T001"}), (CASE_2, {"findings": ["issue A", "issue B", "issue C"]})],
+    ids=["the approval workflow", "the investigation"],
+)
+def test_a_use_case_runs_with_the_functions_of_their_module(
+    folder: Folder, case: str, metadata: dict[str, object]
+) -> None:
+    names = "create_session, finalize_session, get_session, should_resume, update_state"
+    assert folder.python(f"from agent_session import {names}\n{case}") == Said(0, "")
+    record = json.loads((folder.session / folder.only_id() / "state.json").read_bytes())
+    assert (record["phase"], record["metadata"]) == ("completed", metadata)
+
+
+def test_the_hook_sample_answers_as_they_show(folder: Folder) -> None:
+    [line] = commands(HOOK)
+    folder.put("agent-123", timedelta(minutes=1))
+    said = folder.run(line)
+    answer = json.loads(said.out)
+    assert (said.code, said.err) == (0, "")
+    assert {key: answer[key] for key in ("should_resume", "reason", "agent_id")} == {
+        "should_resume": True,
+        "reason": "session_resumable",
+        "agent_id": "agent-123",
+    }
+    context = answer["resume_metadata"]
+    shown = {key: context[key] for key in ("previous_phase", "created_at", "history")}
+    assert shown == {"previous_phase": "approval", "created_at": "TIME", "history": []}
+    assert (folder.path / ".claude" / "logs" / "pre_delegate.log").read_text(encoding="utf-8").count("\n") == 1
+
+
+def test_the_hook_sample_word_for_word_says_that_its_session_is_not_there(folder: Folder) -> None:
+    [line] = commands(HOOK)
+    said = folder.run(line)
+    answer = json.loads(said.out)
+    assert (said.code, said.err, answer["should_resume"]) == (0, "", False)
+    assert (answer["reason"], answer["detail"]) == ("session_not_resumable", "not_found")
+
+
+def test_the_hook_after_the_work_ends_the_session_named_in_task_info(folder: Folder) -> None:
+    folder.put("agent-123", timedelta(minutes=1), phase="executing")
+    said = folder.run("""echo '{"task_info": {"agent_id": "agent-123"}}' | python3 hooks/subagent_stop.py""")
+    assert (said.code, json.loads(said.out)["outcome"], said.err) == (0, "completed", "")
+    assert folder.run("chmod +x hooks/*.py && hooks/subagent_stop.py < /dev/null").code == 0
+
+
+def test_the_cleanup_lines_remove_what_is_old_from_wherever_cron_starts_them(folder: Folder) -> None:
+    by_hand, by_cron = commands(CLEANUP)
+    *_fields, command = by_cron.split(maxsplit=5)
+    command = command.replace("/path/to/gaia-ops", str(folder.path))
+    for line, where in ((by_hand, "."), (command, "..")):
+        folder.put("old", timedelta(hours=25), phase="executing")
+        folder.put("young", timedelta(hours=23), phase="executing")
+        assert folder.run(line, where) == Said(0, "Cleaned up 1 sessions older than 24h\n")
+        assert folder.only_id() == "young"
+        shutil.rmtree(folder.session / "young")
+    assert not (folder.path.parent / ".claude").exists()
+
+
+def test_their_own_tests_pass_and_the_tool_finds_its_sessions_where_it_stands(folder: Folder) -> None:
+    said = folder.run(TESTING)
+    tried, _, rest = said.out.partition(" passed, 0 failed\n")
+    assert (said.code, said.err, "FAILED" in tried) == (0, "", False)
+    assert rest == "Created session: ID\n" + listed(agent="test-agent")
+
+
+def test_their_own_tests_use_the_sessions_of_the_project_once_it_has_some(folder: Folder) -> None:
+    folder.run(commands(QUICK_START)[0])
+    said = folder.run(TESTING).out
+    agents = [line for line in said.splitlines() if "Agent: " in line]
+    assert agents == [f"  Agent: {agent}, Phase: initializing" for agent in ("test-agent", "terraform-architect")]
+    assert not (folder.path / "tools" / "4-memory" / ".claude").exists()
+
+
+def test_the_lines_for_a_corrupt_session_show_it_and_remove_it(folder: Folder) -> None:
+    [get], [cat, remove] = commands(DEBUG), commands(CORRUPT)
+    folder.run(commands(QUICK_START)[0])
+    agent_id = folder.only_id()
+    shown = folder.run(get.replace("<agent_id>", agent_id))
+    assert (shown.code, json.loads(shown.out)["phase"], shown.err) == (0, "initializing", "")
+    path = folder.session / agent_id / "state.json"
+    path.write_text("{", encoding="utf-8")
+    said = folder.run(get.replace("<agent_id>", agent_id))
+    assert (said.code, said.out, said.err.splitlines()[0]) == (
+        6,
+        "",
+        plain(f"Error: {path}: line 1 column 2: not JSON: Expecting property name enclosed in double quotes"),
+    )
+    [problem] = [line for line in folder.run(commands(METRICS)[1]).out.splitlines() if "CORRUPT" in line]
+    assert problem == "CORRUPT ID"
+    assert folder.run(cat.replace("<agent_id>", agent_id)) == Said(0, "{")
+    assert folder.run(remove.replace("<agent_id>", agent_id)) == Said(0, "")
+    assert folder.run(commands(METRICS)[1]).out == "No sessions found\n"
+
+
+def test_the_metrics_list_what_is_open_all_and_those_of_an_agent(folder: Folder) -> None:
+    folder.run(commands(QUICK_START)[0])
+    folder.run(f"{tool('finalize')} {folder.only_id()} failed --summary no")
+    said = [folder.run(line) for line in commands(METRICS)]
+    ended = Said(0, listed("INACTIVE", "failed"))
+    assert said == [Said(0, "No sessions found\n"), ended, ended]
+
+
+def tool(command: str) -> str:
+    return f"python3 tools/4-memory/agent_session.py {command}"
+
+
+def test_what_fails_never_ends_with_0_and_says_what_to_type(folder: Folder) -> None:
+    folder.put("a", timedelta(hours=1))
+    folder.put("done", timedelta(hours=1), phase="completed")
+    wrong = {
+        "update a --phase nonsense": 2,
+        "finalize a nonsense": 2,
+        "nonsense": 2,
+        "list --nonsense": 2,
+        "cleanup --hours -1": 2,
+        "get nobody": 3,
+        "update done --phase approval": 4,
+        "get ../a": 7,
+    }
+    said = {words: folder.run(tool(words)) for words in wrong}
+    assert {words: one.code for words, one in said.items()} == wrong
+    assert {words: one.out for words, one in said.items() if one.out} == {
+        "update a --phase nonsense": "Failed to update session: a\n",
+        "finalize a nonsense": "Failed to finalize session: a\n",
+        "get nobody": "Session nobody not found\n",
+        "update done --phase approval": "Failed to update session: done\n",
+    }
+    assert [one for one in said.values() if not re.fullmatch("Error: .+\nHint: .+\n", one.err)] == []
+    assert said["list --nonsense"].err.endswith("Hint: python3 tools/4-memory/agent_session.py list --help says how\n")
+    assert folder.run(tool("should-resume a"))[:2] == (1, "Should resume a: False\n")
+    assert folder.run(tool("should-resume ../a"))[:2] == (7, "Should resume ../a: False\n")
+
+
+def test_errors_are_counted_in_the_list(folder: Folder) -> None:
+    folder.put("a", timedelta(minutes=1))
+    assert folder.run(tool("update a --error boom")) == Said(0, "Updated session: a\n")
+    assert folder.run(tool("list")).out == listed(phase="approval").replace("ID", "a").replace(
+        "TIME\n", "TIME\n  Errors: 1\n"
+    )
+
+
+def test_without_a_command_it_shows_its_seven(folder: Folder) -> None:
+    said = folder.run(tool(""))
+    names = ["cleanup", "create", "finalize", "get", "list", "should-resume", "update"]
+    assert (said.code, said.err) == (0, "")
+    assert [line.split()[0] for line in said.out.partition("Commands:\n")[2].splitlines()] == names
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "create",
+        "list",
+        "get a",
+        "update a --error boom",
+        "should-resume a",
+        "finalize a completed",
+        "cleanup --hours 9",
+    ],
+)
+def test_in_json_the_answer_is_that_of_our_command(folder: Folder, tmp_path: Path, words: str) -> None:
+    other = lay_out(tmp_path / "other")
+    for each in (folder, other):
+        each.put("a", timedelta(minutes=1))
+    theirs = folder.run(tool(f"{words} --json"))
+    ours = other.run(f"python3 -m gaia_sessions {words} --json")
+    unsteady = r"(\"(idle_seconds|actual|duration_seconds)\": )[0-9.]+"
+    said = [(one.code, re.sub(unsteady, r"\1N", one.out), one.err) for one in (theirs, ours)]
+    assert said[0] == said[1]
+
+
+def other_pythons() -> list[tuple[str, str]]:
+    """Pythons of this machine that are too old, and one that has no package, each with what is wrong with it."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", "/root/.pyenv"), "versions")
+    old = [str(path) for version in ("2.7", "3.6", "3.10") for path in pyenv.glob(f"{version}.*/bin/python")]
+    return [
+        *((python, r"it is Python [23]\.\d+") for python in old),
+        (f"{sys.executable} -I -S", "No module named '\\w+'"),
+    ]
+
+
+@pytest.mark.parametrize(("python", "reason"), other_pythons())
+@pytest.mark.parametrize("words", ["list", "cleanup --hours 24"])
+def test_a_python_that_cannot_run_it_is_told_in_one_sentence(
+    folder: Folder, python: str, reason: str, words: str
+) -> None:
+    said = folder.run(f"{python} tools/4-memory/agent_session.py {words}")
+    assert re.fullmatch(
+        rf"tools/4-memory/agent_session\.py: \S+ cannot run it \({reason}\):"
+        r" use a Python of 3\.11 or later that has gaia-sessions, which"
+        r" `python3 -m pip install /path/to/gaia-sessions` installs there\n",
+        said.err,
+    )
+    assert (said.code, said.out) == (8, "")
