@@ -1,13 +1,17 @@
-"""The same facts as renderables for a terminal. The one door to rich; imported only when stdout is one."""
+"""The same facts as renderables for a terminal. The one door to rich; imported only when stdout is one.
+
+Owns which columns of the list of sessions there is room for, and what shrinks and goes first: the purpose, then the
+agent; the id, the answer, the phase and the age are shown whole wherever they fit.
+"""
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from . import fitting, plain
-from .cells import cut, cut_inside, width
+from . import plain
 from .short_ids import shortened
 from .words import resumable, safe, since
 
@@ -35,6 +39,15 @@ _STYLES = {
 }
 
 
+ORDER = ("id", "agent", "phase", "resume", "active", "purpose")
+"""The columns as they are shown."""
+
+_FIRST = ("resume", "phase", "active")
+_LEAST = 8
+_LEAST_OF_ID = 12
+_GAP = 2
+
+
 class _Listed:
     """The list of sessions at whatever width it is drawn: a line of headings and a line for each session."""
 
@@ -44,10 +57,10 @@ class _Listed:
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
         rows = self._rows
-        widths, gap = fitting.fitted(_widths(rows), options.max_width)
+        widths, gap = fitted(_widths(rows), options.max_width)
         if "phase" not in widths:  # a final session has no answer, and would say nothing
             rows = [{**row, "resume": row.get("resume") or row.get("phase", "")} for row in rows]
-            widths, gap = fitting.fitted(_widths(rows), options.max_width)
+            widths, gap = fitted(_widths(rows), options.max_width)
         yield _line((" " * gap).join(cut(name, room) for name, room in widths.items()).rstrip(), "dim")
         for row in rows:
             is_read = "problem" not in row
@@ -56,8 +69,31 @@ class _Listed:
 
 def _widths(rows: Sequence[Mapping[str, str]]) -> dict[str, int]:
     """How wide each column would be whole, with its heading, and 0 where it has nothing to say."""
-    longest = {name: max(width(row.get(name, "")) for row in rows) for name in fitting.ORDER}
+    longest = {name: max(cell_len(row.get(name, "")) for row in rows) for name in ORDER}
     return {name: max(cells, len(name)) if cells else 0 for name, cells in longest.items()}
+
+
+def fitted(wanted: Mapping[str, int], room: int) -> tuple[dict[str, int], int]:
+    """The width of each column that is shown, in their order, and of the gap between them.
+
+    wanted: the width at which a column is whole; 0 if it is empty. The sum is never over ``room``.
+    """
+    widths = {"id": min(wanted["id"], _LEAST_OF_ID, room)}
+    for name in _FIRST:
+        if wanted[name] and _total(widths, 1) + 1 + wanted[name] <= room:
+            widths[name] = wanted[name]
+    widths["id"] = min(wanted["id"], widths["id"] + room - _total(widths, 1))
+    gap = _GAP if _total(widths, _GAP) <= room else 1
+    for name in ("agent", "purpose"):
+        left = room - _total(widths, _GAP) - _GAP
+        if not 0 < min(wanted[name], _LEAST) <= left:
+            break
+        widths[name] = min(wanted[name], left)
+    return {name: widths[name] for name in ORDER if name in widths}, gap
+
+
+def _total(widths: Mapping[str, int], gap: int) -> int:
+    return sum(widths.values()) + gap * (len(widths) - 1)
 
 
 def listed(lines: Sequence[Summary | CorruptSummary], now: datetime) -> RenderableType:
@@ -98,6 +134,21 @@ def _problem_row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int, 
     start = widths["id"] + gap
     row.stylize(_STYLES.get(status, ""), start, start + len(status))
     return row
+
+
+def cut(text: str, room: int) -> str:
+    """``text`` in exactly ``room`` cells, with an ellipsis for what does not fit."""
+    cell = Text(text)
+    cell.truncate(room, overflow="ellipsis", pad=True)
+    return cell.plain
+
+
+def cut_inside(agent_id: str, room: int) -> str:
+    """``agent_id`` in exactly ``room`` cells; ids that are alike differ at their beginning or at their end."""
+    if len(agent_id) <= room:
+        return agent_id.ljust(room)
+    end = (room - 1) // 2
+    return agent_id[: room - 1 - end] + "…" + agent_id[len(agent_id) - end :]
 
 
 def _line(text: str = "", style: str = "") -> Text:
