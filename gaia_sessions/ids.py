@@ -16,11 +16,16 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
 LONGEST_ID = 128
+RANDOM_DIGITS = 8
+"""How many random digits end a generated id."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _PLAIN = frozenset(_LETTERS + _LETTERS.upper() + "0123456789")
 _ALLOWED = _PLAIN | frozenset("._-")
 _UNESCAPED = frozenset(_LETTERS + "0123456789_-")
+_DIGITS = frozenset("0123456789")
+_HEX = frozenset("0123456789abcdef")
+_STAMP = (8, 6)
 
 # Windows opens these whatever the extension; records travel, so they are refused on every system.
 _DEVICES = frozenset(["con", "prn", "aux", "nul"] + [port + digit for port in ("com", "lpt") for digit in "0123456789"])
@@ -66,6 +71,14 @@ def is_agent_id(value: object) -> TypeGuard[str]:
 def new_agent_id(now: datetime, chance: bytes) -> str:
     """An id of the generated form, ``agent-{UTC %Y%m%d-%H%M%S}-{8 hex}``, from the time and four random bytes."""
     return f"agent-{stamp_of(now)}-{chance.hex()}"
+
+
+def is_generated(agent_id: str) -> bool:
+    """Whether ``agent_id`` has the whole generated form, in letters of either case."""
+    parts = agent_id.casefold().split("-")
+    if [len(part) for part in parts] != [len("agent"), *_STAMP, RANDOM_DIGITS] or parts[0] != "agent":
+        return False
+    return _DIGITS.issuperset(parts[1] + parts[2]) and _HEX.issuperset(parts[3])
 
 
 def fold(agent_id: str) -> str:

@@ -3,13 +3,17 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from string import ascii_letters, digits
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidId
-from gaia_sessions.ids import LONGEST_ID, check_agent_id, encode_key, fold, is_agent_id, new_agent_id
+from gaia_sessions.ids import LONGEST_ID, check_agent_id, encode_key, fold, is_agent_id, is_generated, new_agent_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 GOOD = [
     "a",
@@ -156,6 +160,37 @@ def test_ids_that_differ_only_in_case_fold_into_one(agent_id: str) -> None:
 )
 def test_a_key_becomes_a_readable_file_name(parts: tuple[str, ...], name: str) -> None:
     assert encode_key(*parts) == name
+
+
+@pytest.mark.parametrize("letters", [str, str.upper, str.title])
+@given(st.datetimes(min_value=datetime(1900, 1, 1)), st.binary(min_size=4, max_size=4))  # noqa: DTZ001  # see below
+def test_every_made_id_has_the_generated_form_in_letters_of_either_case(
+    letters: Callable[[str], str], moment: datetime, chance: bytes
+) -> None:
+    assert is_generated(letters(new_agent_id(moment.replace(tzinfo=UTC), chance)))
+
+
+@pytest.mark.parametrize(
+    "agent_id",
+    [
+        "",
+        "agent",
+        "agent-123",
+        "agent-20260108-180530",
+        "agent-20260108-180530-",
+        "agent-20260108-180530-abc1234",
+        "agent-20260108-180530-abc123456",
+        "agent-20260108-180530-abc1234g",
+        "agent-2026010x-180530-abc12345",
+        "agent-20260108-18053x-abc12345",
+        "agent-20260108-180530-abc12345-2",
+        "agents-20260108-180530-abc12345",
+        "event-20260108-180530-abc12345",
+        "20260108-180530-abc12345",
+    ],
+)
+def test_nothing_else_has_the_generated_form(agent_id: str) -> None:
+    assert not is_generated(agent_id)
 
 
 _ANY_TEXT = st.text(st.characters(), max_size=30)
