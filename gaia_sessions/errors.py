@@ -136,6 +136,15 @@ class SessionNotFound(SessionsError):
         self.agent_id = agent_id
         super().__init__(f"no session {agent_id!r}", "`gaia-sessions list` shows those that exist")
 
+    @classmethod
+    def of_agent(cls, host_session_id: str, host_agent_id: str) -> SessionNotFound:
+        """The same of a session that was named by the ids of the host's agent; ``agent_id`` is empty."""
+        error = cls("")
+        agent, conversation = _shortened(repr(host_agent_id)), _shortened(repr(host_session_id))
+        error.args = (well_formed(f"no session of agent {agent} in the host's session {conversation}"),)
+        error.hint = "name the session by its own id: `gaia-sessions list` shows those that exist"
+        return error
+
 
 class Conflict(SessionsError):
     """The record is sound and does not allow what was asked; nothing was written."""

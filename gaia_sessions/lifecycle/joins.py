@@ -151,7 +151,7 @@ def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> 
     agent_id = next((hint for hint in hints if hint), None)
     record = store.read(agent_id) if agent_id and is_agent_id(agent_id) else None
     if record is None or not runs.run_of_agent(record, host_session_id, host_agent_id):
-        raise SessionNotFound(f"of agent {host_agent_id}")
+        raise SessionNotFound.of_agent(host_session_id, host_agent_id)
     return record
 
 

@@ -257,8 +257,27 @@ def test_a_session_is_named_by_its_id_or_by_its_hosts_agent(gaia: Gaia, put: Gai
 
     assert gaia("update", "--host-agent", "s", "x:1", "--phase", "planning").code == 0
     assert state("a")["phase"] == "planning"
-    missing = gaia("update", "--host-agent", "s", "x:2", "--phase", "planning")
-    assert (missing.code, missing.err.splitlines()[0]) == (3, b"Error: no session 'of agent x:2'")
     for words in (("a", "--host-agent", "s", "x:1"), ()):
         refused = gaia("update", *words, "--phase", "planning")
         assert (refused.code, b"name the session by its ID or by --host-agent" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("pair", [("s", "x:2"), ("t", "x:1"), ("", "")])
+def test_an_agent_of_a_host_that_no_session_knows_is_named_in_a_sentence(
+    gaia: Gaia, put: Gaia, tree: Gaia, pair: tuple[str, str]
+) -> None:
+    put("a", runs=[{"run": 1, "host_session_id": "s", "host_agent_id": "x:1", "started_at": "2026-01-08T18:05:30Z"}])
+    gaia("cleanup")
+    before = tree()
+
+    ended = gaia("update", "--host-agent", *pair, "--phase", "planning", "--json")
+
+    assert (ended.code, ended.error) == (
+        3,
+        {
+            "code": "not_found",
+            "message": f"no session of agent '{pair[1]}' in the host's session '{pair[0]}'",
+            "hint": "name the session by its own id: `gaia-sessions list` shows those that exist",
+        },
+    )
+    assert tree() == before
