@@ -125,6 +125,24 @@ def test_what_is_there_and_is_no_record_is_corrupt_kept_and_hides_no_other(
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
+def test_a_corrupt_session_has_its_id_and_is_counted_where_something_stands_for_its_record(
+    root: str, store: FileStore, damage: str
+) -> None:
+    DAMAGES[damage](Path(root, "one", "state.json"))
+    without_record = {"no state.json", "a file for a session"}
+
+    assert store.has("one") is True
+    assert sorted(store.ids()) == (["two"] if damage in without_record else ["one", "two"])
+
+
+def test_a_folder_that_holds_what_is_not_ours_has_no_id(root: str, store: FileStore) -> None:
+    Path(root, "docs").mkdir()
+    Path(root, "docs", "notes.txt").write_bytes(b"theirs")
+
+    assert (store.has("docs"), sorted(store.ids())) == (False, ["one", "two"])
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_corrupt_session_can_be_deleted_and_nothing_else_goes_with_it(
     root: str, store: FileStore, now: datetime, damage: str
 ) -> None:

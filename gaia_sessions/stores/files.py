@@ -73,6 +73,21 @@ class FileStore:
         with self._existing_root(agent_id) as root:
             return reading.read(root, agent_id)
 
+    def has(self, agent_id: str) -> bool:
+        check_agent_id(agent_id)
+        root = roots.opened(self.root)
+        if root is None:
+            return False
+        with root, translating("open", f"{self.root}/{agent_id}"):
+            return reading.has(root, agent_id)
+
+    def ids(self) -> list[str]:
+        root = roots.opened(self.root)
+        if root is None:
+            return []
+        with root, translating("list", self.root):
+            return [name for name in roots.sessions(root) if reading.has_state(root, name)]
+
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
     ) -> Iterator[tuple[str, Found]]:

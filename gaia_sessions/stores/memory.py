@@ -49,6 +49,12 @@ class MemoryStore:
             raise SessionNotFound(agent_id)
         return decode(self._records[agent_id], agent_id)
 
+    def has(self, agent_id: str) -> bool:
+        return check_agent_id(agent_id) in self._records
+
+    def ids(self) -> list[str]:
+        return list(self._records)
+
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
     ) -> Iterator[tuple[str, Found]]:

@@ -63,6 +63,12 @@ class Store(Reader, Protocol):
     When the system refuses a write, what stood before stands then still.
     """
 
+    def has(self, agent_id: str) -> bool:
+        """Whether ``read`` would find something under this id, a record or what is none. Costs as much at any size."""
+
+    def ids(self) -> list[str]:
+        """The ids under which a record stands, or what is none in its place, in no order. Reads no record."""
+
     def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
         """Keeps a new record, durably, findable by ``aliases_of`` it. Of many at once for one id exactly one wins.
 

@@ -46,6 +46,27 @@ def open_session(root: Directory, agent_id: str) -> Directory:
             raise
 
 
+def has(root: Directory, agent_id: str) -> bool:
+    """Whether ``read`` would find a record, or anything else than nothing."""
+    if has_state(root, agent_id):
+        return True
+    try:
+        read(root, agent_id)
+    except SessionNotFound:
+        return False
+    except CorruptSession:
+        pass
+    return True
+
+
+def has_state(root: Directory, agent_id: str) -> bool:
+    """Whether anything stands where the record of ``agent_id`` would be; so it is taken where nobody may look."""
+    try:
+        return root.has(f"{agent_id}/{STATE}")
+    except OSError as error:
+        return error.errno not in _LINK_OR_NO_FOLDER
+
+
 def holds_more(root: Directory, agent_id: str) -> bool:
     """Whether the folder of ``agent_id`` has something in it that we keep in none; raises like ``open_session``."""
     with open_session(root, agent_id) as folder:

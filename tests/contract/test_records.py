@@ -109,7 +109,26 @@ def test_a_missing_session_is_not_found(store: Store, new: New) -> None:
     assert missing.value.agent_id == "agent-1"
 
 
+def test_an_id_is_there_from_creation_to_deletion_and_no_part_of_it_ever(store: Store, new: New) -> None:
+    for agent_id in ("agent-1", "agent-12", "Agent-1"):
+        store.create(new(agent_id))
+    there = sorted(store.ids())
+
+    store.delete("agent-12", lambda _found: True)
+
+    assert there == ["Agent-1", "agent-1", "agent-12"]
+    assert sorted(store.ids()) == ["Agent-1", "agent-1"]
+    known = {agent_id: store.has(agent_id) for agent_id in ("agent-1", "Agent-1", "agent-12", "agent", "AGENT-1")}
+    assert known == {"agent-1": True, "Agent-1": True, "agent-12": False, "agent": False, "AGENT-1": False}
+
+
+def test_whether_an_impossible_id_is_there_is_no_question(store: Store) -> None:
+    with pytest.raises(InvalidId):
+        store.has("../agent-1")
+
+
 def test_nothing_is_found_in_a_store_never_written_to(store: Store) -> None:
+    assert (store.ids(), store.has("agent-1")) == ([], False)
     with pytest.raises(SessionNotFound):
         store.read("agent-1")
     with pytest.raises(SessionNotFound):
