@@ -130,10 +130,13 @@ class BadSetting(UsageError):
 
 
 class SessionNotFound(SessionsError):
+    """``root`` is the folder that it was looked for in; None until somebody says so."""
+
     code = "not_found"
 
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id
+        self.root: str | None = None
         super().__init__(f"no session {agent_id!r}", "`gaia-sessions list` shows those that exist")
 
     @classmethod
@@ -144,6 +147,12 @@ class SessionNotFound(SessionsError):
         error.args = (well_formed(f"no session of agent {agent} in the host's session {conversation}"),)
         error.hint = "name the session by its own id: `gaia-sessions list` shows those that exist"
         return error
+
+    def looked_in(self, root: str, hint: str) -> None:
+        """Names ``root`` in the message, and what to type instead."""
+        self.root = root
+        self.args = (well_formed(f"{self} in {root}"),)
+        self.hint = hint
 
 
 class Conflict(SessionsError):

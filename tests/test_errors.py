@@ -92,7 +92,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         3,
         "no session 'agent-1'",
         "`gaia-sessions list` shows those that exist",
-        {"agent_id": "agent-1"},
+        {"agent_id": "agent-1", "root": None},
     ),
     (Conflict("no", "ask otherwise"), "conflict", 4, "no", "ask otherwise", {}),
     (

@@ -34,12 +34,13 @@ LOCK_TIMEOUT = click.option(
 class Call:
     """One call of a command: whose sessions, and for whom the answer is."""
 
-    __slots__ = ("_flags", "as_json", "root")
+    __slots__ = ("_flags", "_sessions", "as_json", "root")
 
     def __init__(self, root: str | None, lock_timeout: float | None, *, as_json: bool) -> None:
         self.root = root
         self._flags = {"lock_timeout": lock_timeout}
         self.as_json = as_json
+        self._sessions: Sessions | None = None
 
     def folder(self) -> str:
         """The root of the sessions it is about; says which project was passed over on the way to it."""
@@ -63,19 +64,16 @@ class Call:
         """The sessions it is about."""
         from gaia_sessions.api import Sessions
 
-        return Sessions(self.folder(), self._flags)
+        if self._sessions is None:
+            self._sessions = Sessions(self.folder(), self._flags)
+        return self._sessions
 
+    def explain(self, missing: SessionNotFound) -> None:
+        """``missing`` says where it was looked for, and what may have been meant."""
+        if self._sessions is not None:
+            from .typed_ids import explain
 
-def further_up(agent_id: str) -> str | None:
-    """What to type for a session that is not where it was looked for, but in a store of ours here or further up."""
-    import shlex
-
-    from gaia_sessions.ids import is_agent_id
-    from gaia_sessions.project import roots_from, working_directory
-
-    roots = roots_from(working_directory(), os.environ) if is_agent_id(agent_id) else ()
-    found = next((root for root in roots if os.path.isfile(os.path.join(root, agent_id, "state.json"))), None)
-    return f"it is in another store; add --root {shlex.quote(found)}" if found else None
+            explain(missing, self._sessions)
 
 
 def declare(*examples: str) -> Callable[[Callable[..., int | None]], click.Command]:
@@ -122,7 +120,7 @@ def _called(function: Callable[..., int | None]) -> Callable[..., int]:
         try:
             return function(call, **options) or 0
         except SessionNotFound as missing:
-            missing.hint = further_up(missing.agent_id) or missing.hint
+            call.explain(missing)
             raise
 
     for option in (JSON, LOCK_TIMEOUT, ROOT):

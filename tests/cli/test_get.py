@@ -68,7 +68,10 @@ def test_a_missing_session_is_exit_code_3(gaia: Gaia, root: str) -> None:
     assert gaia("get", "nobody").all == (
         3,
         "",
-        "Error: no session 'nobody'\nHint: `gaia-sessions list` shows those that exist\n",
+        (
+            f"Error: no session 'nobody' in {root}\n"
+            "Hint: there are no sessions in that folder; --root DIR names another\n"
+        ),
     )
     assert not os.path.exists(root)
 

@@ -87,10 +87,12 @@ def test_an_id_in_a_store_further_up_is_answered_with_the_root_to_use(
     found = gaia(words[0], "a", *words[1:], "--root", above)
 
     hint = f"it is in another store; add --root {above}"
-    assert missing.all == (3, "", f"Error: no session 'a'\nHint: {hint}\n")
+    here = searched / ".claude" / "session"
+    assert missing.all == (3, "", f"Error: no session 'a' in {here}\nHint: {hint}\n")
     assert gaia(words[0], "a", *words[1:], "--json").error["hint"] == hint
     assert found.code == 0
-    assert gaia(words[0], "b", *words[1:]).err.endswith(b"Hint: `gaia-sessions list` shows those that exist\n")
+    nowhere = gaia(words[0], "b", *words[1:]).err
+    assert nowhere.endswith(b"Hint: there are no sessions in that folder; --root DIR names another\n")
 
 
 def test_whether_to_resume_what_is_in_a_store_further_up_is_answered_with_the_root_to_use(
@@ -103,7 +105,9 @@ def test_whether_to_resume_what_is_in_a_store_further_up_is_answered_with_the_ro
 
     assert (ended.code, ended.err) == (3, b"")
     decision = json.loads(ended.out)
-    assert (decision["reason"], decision["advice"]) == ("not_found", f"it is in another store; add --root {above}")
+    here = searched / ".claude" / "session"
+    advice = f"no session 'a' in {here}; it is in another store; add --root {above}"
+    assert (decision["reason"], decision["advice"]) == ("not_found", advice)
     assert gaia("should-resume", "b").out.endswith(b"start new work: there is nothing to resume\n")
 
 

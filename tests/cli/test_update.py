@@ -264,7 +264,7 @@ def test_a_session_is_named_by_its_id_or_by_its_hosts_agent(gaia: Gaia, put: Gai
 
 @pytest.mark.parametrize("pair", [("s", "x:2"), ("t", "x:1"), ("", "")])
 def test_an_agent_of_a_host_that_no_session_knows_is_named_in_a_sentence(
-    gaia: Gaia, put: Gaia, tree: Gaia, pair: tuple[str, str]
+    gaia: Gaia, put: Gaia, tree: Gaia, root: str, pair: tuple[str, str]
 ) -> None:
     put("a", runs=[{"run": 1, "host_session_id": "s", "host_agent_id": "x:1", "started_at": "2026-01-08T18:05:30Z"}])
     gaia("cleanup")
@@ -276,7 +276,7 @@ def test_an_agent_of_a_host_that_no_session_knows_is_named_in_a_sentence(
         3,
         {
             "code": "not_found",
-            "message": f"no session of agent '{pair[1]}' in the host's session '{pair[0]}'",
+            "message": f"no session of agent '{pair[1]}' in the host's session '{pair[0]}' in {root}",
             "hint": "name the session by its own id: `gaia-sessions list` shows those that exist",
         },
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare, further_up
+from gaia_sessions.cli.call import declare
 from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, EXIT_NO, CorruptSession, InvalidId, SessionNotFound
 from gaia_sessions.views import decisions
 
@@ -24,13 +24,16 @@ _CODES = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[Corrup
 @click.option("--verbose", is_flag=True, help="Show all checks, not only those that failed.")
 def command(call: Call, agent_id: str, *, verbose: bool) -> int:
     """May the work be resumed? Exit code 0 yes, 1 no, 3 not found, 6 corrupt, 7 impossible id."""
+    sessions = call.sessions()
     try:
-        decision = call.sessions().explain(agent_id)
+        decision = sessions.explain(agent_id)
     except InvalidId as error:
         output.say_json(_impossible(agent_id, error)) if call.as_json else output.say(decisions.impossible(error.code))
         raise
     if decision["reason"] == "not_found":
-        decision["advice"] = further_up(agent_id) or decision["advice"]
+        from gaia_sessions.cli.typed_ids import advice
+
+        decision["advice"] = advice(agent_id, sessions, decision["advice"])
     if call.as_json:
         output.say_json(decision)
     else:
