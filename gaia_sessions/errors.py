@@ -10,6 +10,7 @@ says in ``hint`` what to do next. Longer than a room should be, because the tree
     │   ├── UnknownOutcome
     │   ├── BadArgument
     │   ├── NoSuchFolder
+    │   ├── AmbiguousId
     │   └── BadSetting
     ├── SessionNotFound         3
     ├── Conflict                4   a true record says no
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 KEEP_ELSEWHERE = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
 """What a user types who may not use the sessions here; said to the host as well, its hooks use that place too."""
+
+
+_LISTED = 5
 
 
 class SessionsError(Exception):
@@ -116,6 +120,23 @@ class NoSuchFolder(UsageError):
         super().__init__(
             f"{path!r} is not a folder",
             "name the folder that has one folder per session, for example /path/to/project/.claude/session",
+        )
+
+
+class AmbiguousId(UsageError):
+    """What was typed for an id is a part of several: ``candidates``."""
+
+    code = "ambiguous_id"
+
+    def __init__(self, typed: str, candidates: Iterable[str]) -> None:
+        self.typed = typed
+        self.candidates = tuple(candidates)
+        listed = ", ".join(self.candidates[:_LISTED])
+        more = len(self.candidates) - _LISTED
+        rest = f" and {more} more" if more > 0 else ""
+        super().__init__(
+            f"{typed!r} is the beginning or end of {len(self.candidates)} ids: {listed}{rest}",
+            "type more of the id: `gaia-sessions list` shows those that exist",
         )
 
 

@@ -12,6 +12,7 @@ from gaia_sessions.errors import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
     EXIT_NO,
+    AmbiguousId,
     BadArgument,
     BadSetting,
     Conflict,
@@ -93,6 +94,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "no session 'agent-1'",
         "`gaia-sessions list` shows those that exist",
         {"agent_id": "agent-1", "root": None},
+    ),
+    (
+        AmbiguousId("agent", iter(["agent-1", "agent-2"])),
+        "ambiguous_id",
+        2,
+        "'agent' is the beginning or end of 2 ids: agent-1, agent-2",
+        "type more of the id: `gaia-sessions list` shows those that exist",
+        {"typed": "agent", "candidates": ("agent-1", "agent-2")},
     ),
     (Conflict("no", "ask otherwise"), "conflict", 4, "no", "ask otherwise", {}),
     (

@@ -112,7 +112,7 @@ def _create(call: Call, agent: str, purpose: str) -> None:
 @click.option("--error", metavar="TEXT", help="Count an error and keep its text.")
 def _update(call: Call, agent_id: str, phase: str | None, error: str | None) -> None:
     """Update a session."""
-    record = call.sessions().update(agent_id, phase, error=error)
+    record = call.sessions().update(call.session_id(agent_id, writes=True), phase, error=error)
     output.say(f"Updated session: {record['agent_id']}")
 
 
@@ -121,7 +121,7 @@ def _update(call: Call, agent_id: str, phase: str | None, error: str | None) -> 
 def _should_resume(call: Call, agent_id: str) -> int:
     """Say whether the work may be resumed. Exit code 0 yes, 1 no, 3 not found, 6 corrupt, 7 impossible id."""
     try:
-        decision = call.sessions().explain(agent_id)
+        decision = call.sessions().explain(call.session_id(agent_id))
     except InvalidId:
         output.say(f"Should resume {safe(agent_id)}: False")
         raise
@@ -137,7 +137,7 @@ def _should_resume(call: Call, agent_id: str) -> int:
 def _get(call: Call, agent_id: str) -> None:
     """Print a session's record as JSON."""
     try:
-        output.say_json(call.sessions().store.read(agent_id))
+        output.say_json(call.sessions().store.read(call.session_id(agent_id)))
     except SessionNotFound:
         output.say(f"Session {agent_id} not found")
         raise
@@ -149,7 +149,7 @@ def _get(call: Call, agent_id: str) -> None:
 @click.option("--summary", metavar="TEXT", help="What came of it.")
 def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> None:
     """End a session. The same outcome again changes nothing."""
-    record = call.sessions().finalize(agent_id, outcome, summary)
+    record = call.sessions().finalize(call.session_id(agent_id, writes=True), outcome, summary)
     output.say(f"Finalized session: {record['agent_id']}")
 
 

@@ -11,6 +11,7 @@ from functools import wraps
 import click
 
 from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.ids import is_agent_id, is_generated
 
 from . import output
 
@@ -29,6 +30,8 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Answer, and report 
 LOCK_TIMEOUT = click.option(
     "--lock-timeout", metavar="SECONDS", type=float, help="Wait so long for who holds a session.  [default: 10]"
 )
+ID = click.argument("agent_id", metavar="ID")
+"""For every command about one session, which then asks ``Call.session_id`` which one that is."""
 
 
 class Call:
@@ -67,6 +70,22 @@ class Call:
         if self._sessions is None:
             self._sessions = Sessions(self.folder(), self._flags)
         return self._sessions
+
+    def session_id(self, typed: str, *, writes: bool = False, is_shown: bool = True) -> str:
+        """The id of the session that was ``typed`` as ID: that very id, or one that it is a part of, or the latest.
+
+        What stands for no session comes back as it is, and the store says so. Which session was taken is said on
+        stderr if the command ``writes``, or unless its answer shows it. Raises ``AmbiguousId``.
+        """
+        if is_generated(typed) or not is_agent_id(typed) or self.sessions().store.has(typed):
+            return typed
+        from .typed_ids import session_meant
+
+        found = session_meant(self.sessions(), typed)
+        if found != typed and (writes or not is_shown):
+            hint = "type the whole id where it must be exactly this one"
+            output.notice("session_taken", f"took session {found!r} for {typed!r}", hint, as_json=self.as_json)
+        return found
 
     def explain(self, missing: SessionNotFound) -> None:
         """``missing`` says where it was looked for, and what may have been meant."""

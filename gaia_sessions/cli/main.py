@@ -40,6 +40,8 @@ Examples:
   gaia-sessions should-resume agent-20260108-180530-abc12345 && echo resume it
   gaia-sessions list --active-only
 \b
+ID is the id of a session, its beginning or end (4 characters or more, of no other session), or 'latest'.
+\b
 Exit codes: 0 done, yes; 1 no; 2 usage; 3 not found; 4 conflict; 5 lock timeout; 6 corrupt;
 7 invalid input; 8 I/O error; 9 applied, durability unknown; 70 a bug of ours; 130 interrupted.
 """

@@ -1,6 +1,7 @@
-"""What is said of an id that was typed and that no session here has: where it was looked for, what may be meant.
+"""What people type for the id of a session: its beginning, its end, or ``latest``; and what a missing one is told.
 
-Imported only once that is known: a command with the id of a session lists nothing.
+Owns the rules for a word that is not the whole id of a session here. Imported only once that is known: a command
+with the whole id of a session lists nothing.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 
-from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.errors import AmbiguousId, SessionNotFound
 from gaia_sessions.ids import fold, is_agent_id, is_generated
 from gaia_sessions.project import roots_from, working_directory
 
@@ -18,10 +19,35 @@ if TYPE_CHECKING:
 
     from gaia_sessions.api import Sessions
 
+LATEST = "latest"
 SHORTEST = 4
 _ALIKE = 0.6
 _MISTYPED = 0.9
 """How alike two ids must be for one to be named where the other was typed; any two generated ones are rather alike."""
+
+
+def session_meant(sessions: Sessions, typed: str) -> str:
+    """The id of the session that ``typed`` stands for; ``typed`` itself if it stands for none.
+
+    Raises ``AmbiguousId``.
+    """
+    if typed == LATEST:
+        return _latest(sessions) or typed
+    if len(typed) < SHORTEST or further_up(typed):
+        return typed
+    found = [agent_id for agent_id in sessions.store.ids() if agent_id.startswith(typed) or agent_id.endswith(typed)]
+    if not found or typed in found:
+        return typed
+    if len(found) > 1:
+        raise AmbiguousId(typed, sorted(found))
+    return found[0]
+
+
+def _latest(sessions: Sessions) -> str | None:
+    """The first line of a list that can be read."""
+    from gaia_sessions.lifecycle.listing import Filter
+
+    return next((line["agent_id"] for line in sessions.list(Filter()) if "last_updated" in line), None)
 
 
 def further_up(agent_id: str) -> str | None:
@@ -54,6 +80,8 @@ def _told(agent_id: str, sessions: Sessions) -> str | None:
     ids = sessions.store.ids()
     if not ids:
         return "there are no sessions in that folder; --root DIR names another"
+    if agent_id == LATEST:
+        return "none of the sessions there can be read; `gaia-sessions list` says why"
     near = nearest(agent_id, ids)
     return f"the nearest id there is {near!r}; `gaia-sessions list` shows those that exist" if near else None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gaia_sessions.ids import is_agent_id
+from gaia_sessions.ids import is_agent_id, is_generated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def shortened(ids: Sequence[str]) -> list[str]:
 
 def _candidates(agent_id: str) -> Iterator[str]:
     """The parts to try, the best first: none that a command line would take for something else."""
-    parts = _of_generated(agent_id) if _looks_generated(agent_id) else _of_own(agent_id)
+    parts = _of_generated(agent_id) if is_generated(agent_id) else _of_own(agent_id)
     return filter(is_agent_id, parts)
 
 
@@ -49,11 +49,6 @@ def _of_own(agent_id: str) -> Iterator[str]:
     yield from (agent_id[-length:] for length in range(_OWN, _LEAST - 1, -1) if agent_id[-length - 1] in "-._")
     for length in range(_OWN + 1, len(agent_id)):
         yield from (agent_id[:length], agent_id[-length:])
-
-
-def _looks_generated(agent_id: str) -> bool:
-    form = "".join("0" if char in "0123456789abcdef" else char for char in agent_id[len("agent") :])
-    return agent_id.startswith("agent-") and form == "-" + "-".join("0" * length for length in (8, 6, _RANDOM))
 
 
 class _Parts:

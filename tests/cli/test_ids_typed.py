@@ -1,13 +1,26 @@
-"""What people are told of an id that they typed and no session has."""
+"""What people type for an id: the beginning or end of one, ``latest``, and what they are told of what is missing."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+from datetime import timedelta
+from fcntl import LOCK_EX, flock
+from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 
-from gaia_sessions.cli.typed_ids import nearest
+import gaia_sessions
+from gaia_sessions.api import Sessions
+from gaia_sessions.cli.group import COMMANDS, Commands
+from gaia_sessions.cli.typed_ids import nearest, session_meant
+from gaia_sessions.errors import SessionNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +28,7 @@ if TYPE_CHECKING:
     Gaia = Callable[..., Any]
 
 WHOLE = "agent-20260108-180530-abc12345"
+OTHER = "agent-20260107-120000-0f0f0f0f"
 LISTS = "`gaia-sessions list` shows those that exist"
 
 READING = {"get": (), "show": (), "events": (), "should-resume": ()}
@@ -22,10 +36,290 @@ WRITING = {"update": ("--phase", "planning"), "finalize": ("failed",)}
 ALL = {**READING, **WRITING}
 
 each_command = pytest.mark.parametrize("command", ALL)
+each_writing = pytest.mark.parametrize("command", WRITING)
 
 
 def run(gaia: Gaia, command: str, typed: str, *options: str) -> Any:
     return gaia(command, typed, *ALL[command], *options)
+
+
+def note(typed: str, whole: str = WHOLE) -> str:
+    return f"Note: took session '{whole}' for '{typed}'\nHint: type the whole id where it must be exactly this one\n"
+
+
+@pytest.fixture
+def two(put: Gaia) -> None:
+    """Two sessions with made ids; ``WHOLE`` is the one with the latest activity."""
+    put(WHOLE)
+    put(OTHER, idle=timedelta(hours=1))
+
+
+def test_every_command_that_takes_an_id_is_in_these_tests() -> None:
+    group = Commands()
+    taking = [
+        name
+        for name in COMMANDS
+        for parameter in group.get_command(click.Context(group), name).params  # type: ignore[union-attr]  # all are there
+        if isinstance(parameter, click.Argument) and parameter.human_readable_name == "ID"
+    ]
+    assert sorted(taking) == sorted(ALL)
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize("typed", ["2345", "abc12345", "530-abc12345", "agent-20260108", WHOLE[:-1], "latest"])
+@pytest.mark.parametrize("command", READING)
+def test_a_command_that_reads_takes_a_part_of_an_id_for_the_whole(gaia: Gaia, command: str, typed: str) -> None:
+    whole, part = run(gaia, command, WHOLE), run(gaia, command, typed)
+
+    assert (part.code, part.out) == (whole.code, whole.out)
+    assert part.err.decode() == (note(typed) if command == "events" else "")  # whose answer names no session
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize("typed", ["2345", "530-abc12345", WHOLE[:-4], "latest"])
+@each_writing
+def test_a_command_that_writes_does_so_too_and_says_on_stderr_which_session_it_took(
+    gaia: Gaia, state: Gaia, command: str, typed: str
+) -> None:
+    before = state(OTHER)
+
+    ended = run(gaia, command, typed)
+
+    phase = {"update": "planning", "finalize": "failed"}[command]
+    assert (ended.code, ended.err.decode()) == (0, note(typed))
+    assert ended.out.decode().startswith(f"{WHOLE}: phase {phase}, revision 2")
+    assert (state(WHOLE)["phase"], state(OTHER)) == (phase, before)
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize(("command", "notices"), [("get", 0), ("should-resume", 0), ("events", 1), ("update", 1)])
+def test_in_json_what_is_said_on_stderr_is_one_notice(gaia: Gaia, command: str, notices: int) -> None:
+    ended = run(gaia, command, "2345", "--json")
+
+    told = {
+        "code": "session_taken",
+        "message": f"took session '{WHOLE}' for '2345'",
+        "hint": "type the whole id where it must be exactly this one",
+    }
+    assert ended.code == 0
+    assert (json.loads(ended.err) if notices else ended.err) == ({"notice": told} if notices else b"")
+    if command != "events":
+        assert json.loads(ended.out)["agent_id"] == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("there", "typed"),
+    [(["latest", WHOLE], "latest"), (["task-1", "task-12"], "task-1"), (["12345678", "x-12345678"], "12345678")],
+)
+@each_command
+def test_a_session_whose_whole_id_was_typed_is_the_one(
+    gaia: Gaia, put: Gaia, tree: Gaia, command: str, there: list[str], typed: str
+) -> None:
+    for number, agent_id in enumerate(there):
+        put(agent_id, idle=timedelta(hours=len(there) - number))
+    others = [agent_id for agent_id in there if agent_id != typed]
+    before = {path: found for path, found in tree().items() if os.path.basename(os.path.dirname(path)) in others}
+
+    ended = run(gaia, command, typed)
+
+    assert (ended.code in (0, 1), ended.err) == (True, b"")
+    assert before.items() <= tree().items()
+
+
+@pytest.mark.parametrize("typed", ["LATEST", "Task", "ABC12345"])
+def test_letters_count_as_they_do_in_the_store(gaia: Gaia, put: Gaia, typed: str) -> None:
+    put("task-1")
+    put(WHOLE)
+    assert (gaia("get", typed).code, gaia("get", "task").code, gaia("get", "abc12345").code) == (3, 0, 0)
+
+
+@each_command
+def test_a_part_of_less_than_four_characters_stands_for_none(gaia: Gaia, put: Gaia, tree: Gaia, command: str) -> None:
+    put(WHOLE)
+    before = tree()
+    assert [run(gaia, command, typed).code for typed in ("a", "age", "345")] == [3, 3, 3]
+    assert tree() == before
+
+
+@each_command
+def test_an_empty_id_is_still_no_id(gaia: Gaia, put: Gaia, tree: Gaia, command: str) -> None:
+    put(WHOLE)
+    before = tree()
+    ended = run(gaia, command, "")
+    assert (ended.code, ended.err.splitlines()[0]) == (7, b"Error: '' is no session id: empty")
+    assert tree() == before
+
+
+@pytest.mark.parametrize("typed", ["*", "agent-*", "agent-20260108-180530-abc1234?", "[a]gent-2026", "2345\n"])
+@each_command
+def test_characters_that_no_id_has_match_nothing(gaia: Gaia, put: Gaia, tree: Gaia, command: str, typed: str) -> None:
+    put(WHOLE)
+    before = tree()
+    assert run(gaia, command, typed).code == 7
+    assert tree() == before
+
+
+@pytest.mark.parametrize("typed", [WHOLE, WHOLE.upper(), "Agent-20260108-180530-ABC12345"])
+@each_command
+def test_an_id_in_the_whole_generated_form_is_never_a_part_of_another(
+    gaia: Gaia, put: Gaia, tree: Gaia, command: str, typed: str
+) -> None:
+    put(f"{typed}-again")
+    put(f"copy-of-{typed}")
+    before = tree()
+    assert run(gaia, command, typed).code == 3
+    assert tree() == before
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+@each_command
+def test_a_part_of_several_ids_is_a_usage_error_that_lists_them(
+    gaia: Gaia, put: Gaia, tree: Gaia, command: str, words: tuple[str, ...]
+) -> None:
+    for letter in "abc":
+        put(f"agent-20260108-180530-{letter * 8}")
+    before = tree()
+
+    ended = run(gaia, command, "agent-2026", *words)
+
+    listed = ", ".join(f"agent-20260108-180530-{letter * 8}" for letter in "abc")
+    message, hint = f"'agent-2026' is the beginning or end of 3 ids: {listed}", f"type more of the id: {LISTS}"
+    error = {"code": "ambiguous_id", "message": message, "hint": hint}
+    told = {"error": error} if words else f"Error: {message}\nHint: {hint}\n"
+    assert (ended.code, ended.out, json.loads(ended.err) if words else ended.err.decode()) == (2, b"", told)
+    assert tree() == before
+
+
+def test_of_many_ids_that_a_part_has_a_handful_is_listed(gaia: Gaia, put: Gaia) -> None:
+    for number in range(17):
+        put(f"task-{number:02}")
+    put("the-task")
+    assert gaia("get", "task", "--json").error["message"] == (
+        "'task' is the beginning or end of 18 ids: task-00, task-01, task-02, task-03, task-04 and 13 more"
+    )
+
+
+# latest
+
+
+def test_the_latest_is_the_first_that_a_list_shows_and_can_be_read(gaia: Gaia, put: Gaia, spoil: Gaia) -> None:
+    put("older", idle=timedelta(minutes=9))
+    put("newest", phase="completed", resume_ready=False, idle=timedelta(minutes=2))
+    spoil("zz-torn")
+    put("later-version", schema=2, phase="dreaming")
+
+    listed = [line["agent_id"] for line in gaia("list", "--json").json]
+
+    assert [agent_id for agent_id in listed if agent_id not in ("zz-torn", "later-version")] == ["newest", "older"]
+    assert gaia("get", "latest").json["agent_id"] == "newest"
+
+
+@each_command
+def test_where_there_is_no_session_there_is_no_latest(gaia: Gaia, root: str, command: str) -> None:
+    ended = run(gaia, command, "latest")
+
+    assert ended.code == 3
+    assert f"no session 'latest' in {root}" in (ended.out + ended.err).decode()
+    assert "there are no sessions in that folder; --root DIR names another" in (ended.out + ended.err).decode()
+    assert not os.path.exists(root)
+
+
+def test_where_none_can_be_read_there_is_no_latest(gaia: Gaia, root: str, spoil: Gaia) -> None:
+    spoil("torn")
+    hint = "none of the sessions there can be read; `gaia-sessions list` says why"
+    assert gaia("get", "latest").all == (3, "", f"Error: no session 'latest' in {root}\nHint: {hint}\n")
+
+
+@each_command
+def test_a_part_of_a_corrupt_session_leads_to_its_error(gaia: Gaia, spoil: Gaia, command: str) -> None:
+    spoil(WHOLE)
+    whole, part = run(gaia, command, WHOLE), run(gaia, command, "2345")
+
+    said = note("2345") if command in (*WRITING, "events") else ""
+    assert whole.code == (0 if command == "events" else 6)
+    assert part.all == (whole.code, whole.out.decode(), said + whole.err.decode())
+
+
+# What a command that writes takes, and whom it never takes
+
+
+PARTS = [
+    pytest.param("depl", "deploy-frontend", id="a beginning"),
+    pytest.param("tend", "deploy-frontend", id="an end"),
+    pytest.param("agent-20260108", WHOLE, id="a day"),
+]
+
+
+@pytest.mark.parametrize(("typed", "there"), PARTS)
+def test_a_command_that_writes_takes_any_unique_part_and_says_which_session_it_took(
+    gaia: Gaia, put: Gaia, state: Gaia, typed: str, there: str
+) -> None:
+    put(there)
+
+    ended = gaia("update", typed, "--phase", "executing")
+
+    assert (ended.code, ended.err.decode()) == (0, note(typed, there))
+    assert state(there)["phase"] == "executing"
+
+
+@each_writing
+@pytest.mark.parametrize("form", [str.lower, str.upper], ids=["as made", "in capitals"])
+def test_an_agent_with_the_generated_id_of_a_session_that_is_gone_changes_no_other(
+    gaia: Gaia, put: Gaia, tree: Gaia, command: str, form: Callable[[str], str]
+) -> None:
+    put(f"{form(WHOLE)}-retry")
+    before = tree()
+
+    assert run(gaia, command, form(WHOLE)).code == 3
+    assert tree() == before
+
+
+def test_a_session_that_is_removed_once_it_was_taken_is_missing_and_nobody_else_is_taken(
+    put: Gaia, state: Gaia, root: str, tmp_path: Path
+) -> None:
+    put(WHOLE)
+    put(f"{WHOLE}-2345")
+    before = state(f"{WHOLE}-2345")
+    locks = Path(root, ".locks")
+    locks.mkdir()
+    typed = WHOLE[:-2]
+    shutil.move(f"{root}/{WHOLE}-2345", tmp_path / "aside")
+    with Path(locks, f"{WHOLE}.lock").open("wb") as held:
+        flock(held, LOCK_EX)
+        updating = subprocess.Popen(
+            [sys.executable, "-m", "gaia_sessions", "update", typed, "--phase", "planning"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert updating.stderr is not None
+        taken = updating.stderr.readline() + updating.stderr.readline()
+        shutil.move(tmp_path / "aside", f"{root}/{WHOLE}-2345")
+        shutil.rmtree(f"{root}/{WHOLE}")
+    out, err = updating.communicate(timeout=60)
+
+    assert taken == note(typed)
+    hint = f"the nearest id there is '{WHOLE}-2345'; {LISTS}"
+    assert (updating.returncode, out, err) == (3, "", f"Error: no session '{WHOLE}' in {root}\nHint: {hint}\n")
+    assert (state(f"{WHOLE}-2345"), Path(root, WHOLE).exists()) == (before, False)
+
+
+def test_a_session_that_is_made_while_its_id_is_looked_for_is_the_one(root: str, put: Gaia) -> None:
+    put("task-1")
+    put("task-12")
+    assert session_meant(Sessions(root), "task-1") == "task-1"
+
+
+def test_the_python_api_takes_whole_ids_only(root: str, put: Gaia) -> None:
+    put(WHOLE)
+    for typed in ("2345", "latest"):
+        assert gaia_sessions.get_session(typed, root=root) is None
+        assert gaia_sessions.should_resume(typed, root=root) is False
+        with pytest.raises(SessionNotFound):
+            gaia_sessions.update_state(typed, root=root)
+
+
+# What is missing
 
 
 @pytest.mark.parametrize(
@@ -82,3 +376,35 @@ def test_whether_to_resume_a_missing_one_is_answered_with_the_same_in_json(gaia:
 def test_a_beginning_that_many_share_makes_none_of_them_the_nearest() -> None:
     assert nearest("agemt-2026", [f"agent-20260108-180530-{number:08x}" for number in range(20)]) is None
     assert nearest("agemt-2026", [WHOLE]) == WHOLE
+
+
+# What it costs
+
+
+def watched(log: Path, *words: str) -> tuple[str, str]:
+    """The names that a command looks at, and the modules that it imports."""
+    through = ("strace", "-f", "-qq", "-e", "trace=openat,stat,lstat,newfstatat,statx", "-o", str(log))
+    ended = subprocess.run(
+        [*through, sys.executable, "-X", "importtime", "-m", "gaia_sessions", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode in (0, 2)
+    return log.read_text(encoding="utf-8", errors="replace"), ended.stderr
+
+
+@pytest.mark.skipif(which("strace") is None, reason="needs strace to see which files are looked at")
+@pytest.mark.parametrize("agent_id", [WHOLE, "task-1"])
+@each_command
+def test_a_whole_id_costs_no_look_at_the_others(put: Gaia, tmp_path: Path, command: str, agent_id: str) -> None:
+    put(agent_id)
+    put(f"{agent_id}-2")
+
+    names, imported = watched(tmp_path / "calls", command, agent_id, *ALL[command])
+    names_of_part, imported_for_part = watched(tmp_path / "calls", command, agent_id[:-1], *ALL[command])
+
+    looked_at = [f"{agent_id}-2" in found for found in (names, names_of_part)]
+    resolved = ["gaia_sessions.cli.typed_ids\n" in found for found in (imported, imported_for_part)]
+    assert (looked_at, resolved) == ([False, True], [False, True])
+    assert "difflib" not in imported + imported_for_part

@@ -95,6 +95,26 @@ def test_an_id_in_a_store_further_up_is_answered_with_the_root_to_use(
     assert nowhere.endswith(b"Hint: there are no sessions in that folder; --root DIR names another\n")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["get"], ["update"], ["finalize", "completed"], ["show"], ["events"], ["should-resume"]],
+    ids=lambda words: words[0],
+)
+def test_the_whole_id_of_a_session_further_up_is_not_taken_for_a_part_of_one_here(
+    gaia: Gaia, searched: Path, words: list[str]
+) -> None:
+    above = str(searched.parent / ".claude" / "session")
+    gaia("create", "--id", "ac0ffee5", "--root", above)
+    gaia("create", "--id", "agent-20260108-180530-ac0ffee5")
+    before = everything(searched)
+
+    ended = gaia(words[0], "ac0ffee5", *words[1:])
+
+    assert ended.code == 3
+    assert f"it is in another store; add --root {above}\n".encode() in ended.out + ended.err
+    assert everything(searched) == before
+
+
 def test_whether_to_resume_what_is_in_a_store_further_up_is_answered_with_the_root_to_use(
     gaia: Gaia, searched: Path
 ) -> None:

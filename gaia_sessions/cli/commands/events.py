@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.views import plain
 
@@ -19,10 +17,10 @@ if TYPE_CHECKING:
 
 
 @declare("events agent-20260108-180530-abc12345", "events agent-20260108-180530-abc12345 --json")
-@click.argument("agent_id", metavar="ID")
+@ID
 def command(call: Call, agent_id: str) -> None:
     """Show what hosts told of a session, with evidence, in the order in which it was applied."""
-    found = call.sessions().events(agent_id)
+    found = call.sessions().events(call.session_id(agent_id, is_shown=False))
     if call.as_json:
         output.say_json_array(_readable(found))
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.clock import utc_now
 from gaia_sessions.views import plain
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 @declare("finalize agent-123 completed --summary 'applied'", "finalize agent-123 failed --error 'plan rejected'")
-@click.argument("agent_id", metavar="ID")
+@ID
 @click.argument("outcome", metavar="completed|failed|abandoned")
 @click.option("--summary", metavar="TEXT", help="What came of it.")
 @click.option("--error", metavar="TEXT", help="Count a last error and keep its text.")
 def command(call: Call, agent_id: str, outcome: str, summary: str | None, error: str | None) -> None:
     """End a session as completed, failed or abandoned. The same outcome again changes nothing."""
     sessions = call.sessions()
-    record = sessions.finalize(agent_id, outcome, summary, error)
+    record = sessions.finalize(call.session_id(agent_id, writes=True), outcome, summary, error)
     if call.as_json:
         output.say_json(record)
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, EXIT_NO, CorruptSession, InvalidId, SessionNotFound
 from gaia_sessions.views import decisions
 
@@ -20,11 +20,12 @@ _CODES = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[Corrup
 
 
 @declare("should-resume agent-123 && echo resume it", "should-resume agent-123 --verbose")
-@click.argument("agent_id", metavar="ID")
+@ID
 @click.option("--verbose", is_flag=True, help="Show all checks, not only those that failed.")
 def command(call: Call, agent_id: str, *, verbose: bool) -> int:
     """May the work be resumed? Exit code 0 yes, 1 no, 3 not found, 6 corrupt, 7 impossible id."""
     sessions = call.sessions()
+    agent_id = call.session_id(agent_id)
     try:
         decision = sessions.explain(agent_id)
     except InvalidId as error:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.clock import utc_now
 from gaia_sessions.errors import NewerSchema
 from gaia_sessions.policy import resume_of
@@ -21,11 +19,11 @@ if TYPE_CHECKING:
 
 
 @declare("show agent-20260108-180530-abc12345")
-@click.argument("agent_id", metavar="ID")
+@ID
 def command(call: Call, agent_id: str) -> None:
     """Show one session to a person: timeline, errors, runs."""
     sessions = call.sessions()
-    record = sessions.preview(agent_id)
+    record = sessions.preview(call.session_id(agent_id))
     if call.as_json:
         output.say_json(_with_answer(sessions, record))
         return

@@ -13,7 +13,6 @@ from gaia_sessions.clock import utc_now
 from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
-    from gaia_sessions.api import Sessions
     from gaia_sessions.cli.call import Call
 
 
@@ -51,7 +50,7 @@ def command(
     known = collected(metadata, pairs)
     sessions = call.sessions()
     record = sessions.update(
-        _named(sessions, agent_id, host_agent),
+        _named(call, agent_id, host_agent),
         phase,
         known,
         error,
@@ -65,7 +64,9 @@ def command(
         output.say(plain.updated(record, sessions.decide(record), utc_now()))
 
 
-def _named(sessions: Sessions, agent_id: str | None, host_agent: tuple[str, str] | None) -> str:
-    if (agent_id is None) == (host_agent is None):
-        raise click.UsageError("name the session by its ID or by --host-agent, one of both")
-    return agent_id if host_agent is None else sessions.of_host_agent(*host_agent)  # type: ignore[return-value]  # one is there
+def _named(call: Call, agent_id: str | None, host_agent: tuple[str, str] | None) -> str:
+    if agent_id is not None and host_agent is None:
+        return call.session_id(agent_id, writes=True)
+    if agent_id is None and host_agent is not None:
+        return call.sessions().of_host_agent(*host_agent)
+    raise click.UsageError("name the session by its ID or by --host-agent, one of both")
