@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from gaia_sessions.clock import utc_now
+from gaia_sessions.errors import UsageError
 
 _BEGINS = re.compile(r"\d{4}-?\d\d-?\d\d|\d\d:\d\d", re.ASCII)
 
@@ -19,14 +20,35 @@ class Time(click.ParamType[datetime]):
 
     name = "time"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+    def convert(self, value: object, param: click.Parameter | None, _ctx: click.Context | None) -> datetime:
         if isinstance(value, datetime):
             return value
         text = str(value).strip()
         try:
             return _ago(text) if text[-1:] in _UNITS and text[:-1].isdecimal() else _stamp(text)
         except (ValueError, OverflowError):
-            self.fail(f"{text!r} is no time: 2h, 3d, 2026-01-08 or 2026-01-08T18:05 are", param, ctx)
+            told = f"{_name(param)} {text!r} is not a time"
+            raise UsageError(told, "use for example 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05") from None
+
+
+class Hours(click.ParamType[float]):
+    """A number of hours, or a length of time with its unit: ``24``, ``90m``, ``2h``, ``7d``."""
+
+    name = "hours"
+
+    def convert(self, value: object, param: click.Parameter | None, _ctx: click.Context | None) -> float:
+        text = str(value).strip()
+        try:
+            if text[-1:] not in _UNITS:
+                return float(text)
+            return timedelta(**{_UNITS[text[-1]]: float(text[:-1])}) / timedelta(hours=1)
+        except (ValueError, OverflowError):
+            told = f"{_name(param)} {text!r} is not a length of time"
+            raise UsageError(told, "use for example 24 (hours), 90m, 2h or 7d") from None
+
+
+def _name(param: click.Parameter | None) -> str:
+    return param.opts[0] if param else "time"
 
 
 def _ago(text: str) -> datetime:
@@ -43,3 +65,4 @@ def _stamp(text: str) -> datetime:
 
 
 TIME = Time()
+HOURS = Hours()

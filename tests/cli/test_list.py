@@ -165,8 +165,8 @@ def test_what_is_no_time_is_a_usage_error(gaia: Gaia, option: str, text: str) ->
         2,
         "",
         (
-            f"Error: Invalid value for '{option}': {text!r} is no time: 2h, 3d, 2026-01-08 or 2026-01-08T18:05 are\n"
-            "Hint: gaia-sessions list --help says how\n"
+            f"Error: {option} {text!r} is not a time\n"
+            "Hint: use for example 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05\n"
         ),
     )
 

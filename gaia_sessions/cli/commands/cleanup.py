@@ -9,6 +9,7 @@ import click
 from gaia_sessions.api import DEFAULT_HOURS
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.times import HOURS
 from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, StoreFailure
 from gaia_sessions.views import plain
 from gaia_sessions.views.words import safe
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 
 @declare("cleanup --hours 24 --dry-run", "cleanup --hours 24 --quiet", "cleanup --corrupt")
-@click.option("--hours", type=float, default=DEFAULT_HOURS, help="Untouched for so long.  [default: 24]")
+@click.option(
+    "--hours", type=HOURS, default=DEFAULT_HOURS, help="How long unused, in hours; or 90m, 2h, 7d.  [default: 24]"
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 @click.option("--corrupt", is_flag=True, help="Remove what cannot be read as well, whatever its age.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but failures: for cron.")
