@@ -8,6 +8,7 @@ says in ``hint`` what to do next. Longer than a room should be, because the tree
     ├── UsageError              2   asked in a way that can never be answered
     │   ├── UnknownPhase
     │   ├── UnknownOutcome
+    │   ├── UnknownHost
     │   ├── BadArgument
     │   ├── NoSuchFolder
     │   ├── AmbiguousId
@@ -97,6 +98,15 @@ class UnknownOutcome(UsageError):
         self.outcome = outcome
         self.known = tuple(known)
         super().__init__(f"unknown outcome {_shortened(repr(outcome))}", "the outcomes are " + ", ".join(self.known))
+
+
+class UnknownHost(UsageError):
+    code = "unknown_host"
+
+    def __init__(self, host: object, known: Iterable[str]) -> None:
+        self.host = host
+        self.known = tuple(known)
+        super().__init__(f"unknown host {_shortened(repr(host))}", "the hosts are " + ", ".join(self.known))
 
 
 class BadArgument(UsageError):

@@ -38,6 +38,7 @@ from gaia_sessions.errors import (
     SettingsUnreadable,
     StoreFailure,
     TooLarge,
+    UnknownHost,
     UnknownOutcome,
     UnknownPhase,
     UsageError,
@@ -62,6 +63,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "unknown outcome None",
         "the outcomes are completed, failed",
         {"outcome": None, "known": ("completed", "failed")},
+    ),
+    (
+        UnknownHost("claude", iter(["claude-code", "codex"])),
+        "unknown_host",
+        2,
+        "unknown host 'claude'",
+        "the hosts are claude-code, codex",
+        {"host": "claude", "known": ("claude-code", "codex")},
     ),
     (
         BadArgument("hours", -1, "a number from 0"),

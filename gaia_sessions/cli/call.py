@@ -14,6 +14,7 @@ from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.ids import is_agent_id, is_generated
 
 from . import output
+from .parsing import Command, Group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,14 +96,14 @@ class Call:
             explain(missing, self._sessions)
 
 
-def declare(*examples: str) -> Callable[[Callable[..., int | None]], click.Command]:
+def declare(*examples: str) -> Callable[[Callable[..., int | None]], Command]:
     """Declares a command: its function gets a ``Call`` first and returns its exit code, None for 0.
 
     The function's docstring is the help, ``examples`` stand below it.
     """
 
-    def make(function: Callable[..., int | None]) -> click.Command:
-        return click.command(context_settings=CONTEXT, epilog=_epilog(examples))(_called(function))
+    def make(function: Callable[..., int | None]) -> Command:
+        return click.command(cls=Command, context_settings=CONTEXT, epilog=_epilog(examples))(_called(function))
 
     return make
 
@@ -123,7 +124,11 @@ def declare_group(*examples: str) -> Callable[[Callable[..., int | None]], click
             return function(call, **options)
 
         group = click.group(
-            context_settings=CONTEXT, epilog=_epilog(examples), invoke_without_command=True, no_args_is_help=False
+            cls=Group,
+            context_settings=CONTEXT,
+            epilog=_epilog(examples),
+            invoke_without_command=True,
+            no_args_is_help=False,
         )
         return group(_called(help_or_go_on))
 

@@ -1,14 +1,17 @@
 """The commands by name.
 
-Owns the table of names and summaries, from which ``--help`` is made without importing a command, and
-"did you mean" for a name that is none of them.
+Owns the table of names and summaries, from which ``--help`` is made without importing a command.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-import click
+from .parsing import Group
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import click
 
 COMMANDS = {
     "create": "Begin a session; prints its id.",
@@ -33,7 +36,7 @@ HIDDEN = ("help", "version")
 """What people try before they have read anything."""
 
 
-class Commands(click.Group):
+class Commands(Group):
     """Commands that are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -49,15 +52,3 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if name in (*COMMANDS, *HIDDEN) or ctx.resilient_parsing or name.startswith("-"):
-            return super().resolve_command(ctx, args)
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, COMMANDS, n=1)
-        hint = f"Did you mean '{near[0]}'?" if near else f"The commands are {', '.join(COMMANDS)}."
-        raise click.UsageError(f"No such command '{name}'. {hint}", ctx)

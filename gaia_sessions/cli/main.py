@@ -26,8 +26,8 @@ from gaia_sessions.stores import atomic
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.views.words import safe
 
-from . import output
-from .call import CONTEXT, LOCK_TIMEOUT, ROOT
+from . import output, parsing
+from .call import CONTEXT, JSON, LOCK_TIMEOUT, ROOT
 from .group import Commands
 
 _BUGS = "bugs.log"
@@ -50,6 +50,7 @@ Exit codes: 0 done, yes; 1 no; 2 usage; 3 not found; 4 conflict; 5 lock timeout;
 @click.group(cls=Commands, context_settings=CONTEXT, epilog=_EPILOG, no_args_is_help=False, invoke_without_command=True)
 @ROOT
 @LOCK_TIMEOUT
+@JSON
 @click.version_option(__version__, "-V", "--version", prog_name="gaia-sessions")
 @click.pass_context
 def commands(ctx: click.Context, /, **_shared: object) -> int:
@@ -64,25 +65,39 @@ def main(arguments: list[str] | None = None, group: click.Group = commands, name
     streams.secure()
     output.prepare()
     given = [_in_utf8(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
-    as_json = "--json" in given
     try:
         code: int = group.main(given, prog_name=name, standalone_mode=False)
         output.finish()
     except SystemExit:  # click's way of saying that nobody reads its help any more
         code = EXIT_DONE
     except (KeyboardInterrupt, click.Abort):
-        code = _say(EXIT_INTERRUPTED, "interrupted", "interrupted", "what was answered is done", as_json=as_json)
+        code = _say(
+            EXIT_INTERRUPTED, "interrupted", "interrupted", "what was answered is done", as_json=_asks_for_json(given)
+        )
     except Exception as error:  # noqa: BLE001  # whoever called gets a line, of a bug of ours too, never our stack
-        ours = _as_ours(error)
+        ours, as_json = _as_ours(error, given), _asks_for_json(given)
         code = _report(ours, as_json=as_json) if ours else _report_bug(as_json=as_json)
     return code
 
 
-def _as_ours(error: Exception) -> SessionsError | None:
-    """What ``error`` is in our tree; None for a bug."""
-    if isinstance(error, click.ClickException):
-        ctx = getattr(error, "ctx", None)
-        return UsageError(error.format_message(), f"{ctx.command_path if ctx else 'gaia-sessions'} --help says how")
+def _asks_for_json(given: list[str]) -> bool:
+    """Whether errors are to be reported in JSON; asked only when there is one."""
+    try:
+        return parsing.asks_for_json(commands, given)
+    except Exception:  # noqa: BLE001  # a command that cannot be loaded is reported in any case
+        return "--json" in given
+
+
+def _as_ours(error: Exception, given: list[str]) -> SessionsError | None:
+    """What ``error`` is in our tree, with the line that was probably meant; None for a bug."""
+    if isinstance(error, click.UsageError):
+        from . import mistakes
+
+        return mistakes.explained(error, given)
+    if isinstance(error, UsageError):
+        from . import mistakes
+
+        mistakes.add_line(error, given)
     if isinstance(error, OSError):  # every room translates its own: this is click, writing help
         output.silence(sys.stdout)
         return StoreFailure("write the answer", "stdout", error.strerror or str(error))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 import click
 
 from gaia_sessions import strictjson
-from gaia_sessions.errors import InvalidInput
+from gaia_sessions.errors import InvalidInput, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +24,15 @@ def collected(metadata: str | None, pairs: tuple[str, ...]) -> dict[str, Json] |
     """Both as one object, the pairs last; None if neither was given. Raises ``InvalidInput``."""
     if metadata is None and not pairs:
         return None
-    known = {} if metadata is None else strictjson.load_object(_bytes_of(metadata))
+    known = {} if metadata is None else _loaded(metadata)
     return known | dict(_split(pair) for pair in pairs)
+
+
+def _loaded(metadata: str) -> dict[str, Json]:
+    key, equals, _ = metadata.partition("=")
+    if equals and key.replace("_", "").replace("-", "").isalnum():
+        raise InvalidInput(f"{metadata!r} is not JSON", "--metadata", f"type -m {shlex.quote(metadata)}")
+    return strictjson.load_object(_bytes_of(metadata))
 
 
 def _bytes_of(metadata: str) -> bytes:
@@ -38,6 +46,8 @@ def _bytes_of(metadata: str) -> bytes:
 
 def _split(pair: str) -> tuple[str, str]:
     key, equals, value = pair.partition("=")
+    if pair.startswith("{"):
+        raise UsageError(f"-m takes KEY=VALUE, not {pair!r}", f"type --metadata {shlex.quote(pair)}")
     if not equals or not key:
-        raise click.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="'-m'")
+        raise UsageError(f"-m takes KEY=VALUE, not {pair!r}", "type for example -m task=T001")
     return key, value

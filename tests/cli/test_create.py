@@ -132,7 +132,7 @@ def test_a_pair_without_a_key_or_an_equals_sign_is_a_usage_error(gaia: Gaia, roo
     assert ended.all == (
         2,
         "",
-        f"Error: Invalid value for '-m': {pair!r} is not KEY=VALUE\nHint: gaia-sessions create --help says how\n",
+        f"Error: -m takes KEY=VALUE, not {pair!r}\nHint: type for example -m task=T001\n",
     )
     assert not os.path.exists(root)
 
@@ -182,6 +182,6 @@ def test_an_argument_too_many_is_a_usage_error(gaia: Gaia, root: str) -> None:
     assert gaia("create", "extra").all == (
         2,
         "",
-        "Error: Got unexpected extra argument (extra)\nHint: gaia-sessions create --help says how\n",
+        "Error: unexpected argument: extra\nHint: type gaia-sessions create --agent extra\n",
     )
     assert not os.path.exists(root)

@@ -78,7 +78,7 @@ def test_another_outcome_is_a_conflict_and_writes_nothing(gaia: Gaia, put: Gaia,
     assert tree() == before
 
 
-@pytest.mark.parametrize("outcome", ["done", "Completed", "", "approval"])
+@pytest.mark.parametrize("outcome", ["nonsense", "", "approval"])
 def test_an_unknown_outcome_is_a_usage_error_and_writes_nothing(
     gaia: Gaia, put: Gaia, tree: Gaia, outcome: str
 ) -> None:

@@ -97,4 +97,5 @@ def test_the_record_of_another_session_is_corrupt(gaia: Gaia, put: Gaia, root: s
 
 
 def test_without_an_id_it_is_a_usage_error(gaia: Gaia) -> None:
-    assert gaia("get").all == (2, "", "Error: Missing argument 'ID'.\nHint: gaia-sessions get --help says how\n")
+    hint = "type gaia-sessions get ID; gaia-sessions list shows the IDs"
+    assert gaia("get").all == (2, "", f"Error: no ID was given\nHint: {hint}\n")

@@ -153,60 +153,6 @@ def test_the_console_script_is_this_program() -> None:
     assert (script.name, script.load().__module__) == ("gaia-sessions", "gaia_sessions.cli.start")
 
 
-# Typing errors
-
-
-@pytest.mark.parametrize(
-    ("word", "meant"),
-    [
-        ("updat", "update"),
-        ("ls", "list"),
-        ("should_resume", "should-resume"),
-        ("Get", "get"),
-        ("finalise", "finalize"),
-        ("clean", "cleanup"),
-        ("creat", "create"),
-        ("lis", "list"),
-    ],
-)
-def test_a_mistyped_command_is_not_guessed_at_but_pointed_out(gaia: Gaia, word: str, meant: str) -> None:
-    assert gaia(word, "a").all == (
-        2,
-        "",
-        f"Error: No such command '{word}'. Did you mean '{meant}'?\nHint: gaia-sessions --help says how\n",
-    )
-
-
-def test_a_word_like_no_command_is_told_them_all(gaia: Gaia) -> None:
-    assert gaia("frobnicate").all == (
-        2,
-        "",
-        (
-            f"Error: No such command 'frobnicate'. The commands are {', '.join(COMMANDS)}.\n"
-            "Hint: gaia-sessions --help says how\n"
-        ),
-    )
-
-
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        (["update", "a", "--phas", "approval"], "--phase"),
-        (["list", "--active"], "--active-only"),
-        (["cleanup", "--dryrun"], "--dry-run"),
-        (["create", "--agnet", "x"], "--agent"),
-        (["get", "a", "--jsn"], "--json"),
-    ],
-)
-def test_a_mistyped_option_is_not_guessed_at_but_pointed_out(gaia: Gaia, words: list[str], meant: str) -> None:
-    typed = next(word for word in words if word.startswith("--"))
-    code, out, err = gaia(*words).all
-    first, hint = err.splitlines()
-    assert (code, out, hint) == (2, "", f"Hint: gaia-sessions {words[0]} --help says how")
-    assert first.startswith(f"Error: No such option '{typed}'.")
-    assert f"'{meant}'" in first.lower().partition("did you mean ")[2]
-
-
 # Where the sessions are
 
 

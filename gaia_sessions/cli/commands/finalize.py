@@ -8,7 +8,9 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli.parsing import arguments
 from gaia_sessions.clock import utc_now
+from gaia_sessions.phases import OUTCOMES
 from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
@@ -28,3 +30,16 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
         output.say_json(record)
     else:
         output.say(plain.updated(record, sessions.decide(record), utc_now()))
+
+
+def _in_order(itself: click.Command, words: list[str]) -> list[str]:
+    """``completed ID`` is taken for ``ID completed``, unless both are words for an outcome."""
+    first, second = [*arguments(itself, words), -1, -1][:2]
+    if second < 0 or words[first] not in OUTCOMES or words[second] in OUTCOMES:
+        return words
+    swapped = [*words]
+    swapped[first], swapped[second] = words[second], words[first]
+    return swapped
+
+
+command.rewrite = _in_order

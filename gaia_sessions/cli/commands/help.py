@@ -1,21 +1,24 @@
-"""``help [COMMAND]``: what ``--help`` says."""
+"""``help [COMMAND]...``: what ``--help`` says."""
 
 from __future__ import annotations
 
 import click
 
 from gaia_sessions.cli import output
+from gaia_sessions.cli.group import COMMANDS
+from gaia_sessions.cli.parsing import NoSuchCommand
 
 
 @click.command(hidden=True)
-@click.argument("name", metavar="[COMMAND]", required=False)
+@click.argument("names", metavar="[COMMAND]...", nargs=-1)
 @click.pass_context
-def command(ctx: click.Context, /, name: str | None) -> int:
-    """Say what there is, or how a command is used."""
-    outer = ctx.find_root()
-    group = outer.command
-    asked = group.get_command(outer, name) if name and isinstance(group, click.Group) else group
-    if asked is None:
-        raise click.UsageError(f"No such command '{name}'.", outer)
-    output.say(asked.get_help(click.Context(asked, outer if name else None, name or outer.info_name)))
+def command(ctx: click.Context, /, names: tuple[str, ...]) -> int:
+    """Show what there is, or how a command is used."""
+    asked, outer = ctx.find_root().command, ctx.find_root()
+    for name in names:
+        inner = asked.get_command(outer, name) if isinstance(asked, click.Group) else None
+        if inner is None:
+            raise NoSuchCommand(name, outer, list(COMMANDS))
+        asked, outer = inner, click.Context(inner, outer, name)
+    output.say(asked.get_help(outer))
     return 0

@@ -11,7 +11,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.clock import utc_now
-from gaia_sessions.errors import OwnedByAnother, UsageError, well_formed
+from gaia_sessions.errors import OwnedByAnother, UnknownHost, UsageError, well_formed
 from gaia_sessions.hooks import hosts as heard
 from gaia_sessions.project import SESSIONS, check_ours, find_root, working_directory
 from gaia_sessions.views import wired
@@ -37,6 +37,8 @@ class _Host(click.Choice[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
         if value in heard.HOSTS and value not in HOSTS:
             raise UsageError(f"{value} is wired by hand", "hooks/README.md says how, under Other hosts")
+        if value not in HOSTS:
+            raise UnknownHost(value, HOSTS)
         return super().convert(value, param, ctx)
 
 

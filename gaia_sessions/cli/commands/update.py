@@ -10,6 +10,7 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.metadata import METADATA, PAIRS, collected
 from gaia_sessions.clock import utc_now
+from gaia_sessions.errors import UsageError
 from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
@@ -69,4 +70,6 @@ def _named(call: Call, agent_id: str | None, host_agent: tuple[str, str] | None)
         return call.session_id(agent_id, writes=True)
     if agent_id is None and host_agent is not None:
         return call.sessions().of_host_agent(*host_agent)
-    raise click.UsageError("name the session by its ID or by --host-agent, one of both")
+    if host_agent is None:
+        raise UsageError("no ID was given", "type gaia-sessions update ID; gaia-sessions list shows the IDs")
+    raise UsageError("an ID and --host-agent at once", "leave one of them out: both name a session")

@@ -1,0 +1,90 @@
+"""Words that people try for a command, an option, an outcome or a phase, and what they mean by them.
+
+Owns the tables, taken from what other tools call the same things. How a line is corrected with them is the business of
+``mistakes``.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.phases import ABANDONED, APPROVAL, COMPLETED, EXECUTING, FAILED, PLANNING
+
+COMMANDS = {
+    **dict.fromkeys(["ls", "all", "sessions", "ps"], "list"),
+    **dict.fromkeys(["clean", "prune", "gc", "purge"], "cleanup"),
+    **dict.fromkeys(["resume", "can-resume", "resumable", "check-resume"], "should-resume"),
+    **dict.fromkeys(["new", "start", "begin", "add", "open"], "create"),
+    **dict.fromkeys(["view", "info", "describe", "inspect", "status"], "show"),
+    **dict.fromkeys(["cat", "read", "dump", "print"], "get"),
+    **dict.fromkeys(["set", "edit", "heartbeat", "touch", "report"], "update"),
+    **dict.fromkeys(["log", "logs", "history"], "events"),
+    **dict.fromkeys(["check", "diagnose", "fsck"], "doctor"),
+    **dict.fromkeys(["install", "init", "setup"], "hooks install"),
+    "uninstall": "hooks uninstall",
+}
+ENDS = {
+    **dict.fromkeys(["end", "finish", "done", "complete", "close", "success", "succeed"], COMPLETED),
+    **dict.fromkeys(["fail", "error"], FAILED),
+    **dict.fromkeys(["stop", "abandon", "cancel", "abort", "kill"], ABANDONED),
+    **{outcome: outcome for outcome in (COMPLETED, FAILED, ABANDONED)},
+}
+REMOVALS = frozenset(["rm", "delete", "remove", "del", "drop"])
+OF_HOOKS = {
+    **dict.fromkeys(["add", "enable", "on", "setup", "update"], "install"),
+    **dict.fromkeys(["remove", "rm", "delete", "disable", "off"], "uninstall"),
+    **dict.fromkeys(["list", "ls", "show", "check"], "status"),
+}
+NEED_ID = frozenset(["get", "update", "should-resume", "finalize", "show", "events"])
+TAKE_NO_ID = frozenset(["list", "cleanup", "doctor", "hooks install", "hooks uninstall"])
+
+OPTIONS = {
+    "--status": ["--phase"],
+    "--state": ["--phase"],
+    "--name": ["--agent"],
+    "--agent-name": ["--agent"],
+    "--agent-type": ["--agent"],
+    "--type": ["--agent"],
+    "--description": ["--purpose"],
+    "--task": ["--purpose"],
+    "--agent-id": ["--id"],
+    "--session-id": ["--id"],
+    "--message": ["--summary", "--error"],
+    "--reason": ["--summary", "--deny"],
+    "--result": ["--summary"],
+    "--key": ["--meta"],
+    "--data": ["--metadata"],
+    "--active": ["--active-only"],
+    "--open": ["--active-only"],
+    "--max": ["--limit"],
+    "--count": ["--limit"],
+    "--after": ["--since"],
+    "--before": ["--until"],
+    "--age": ["--hours"],
+    "--older-than": ["--hours"],
+    "--silent": ["--quiet"],
+    "--check": ["--dry-run"],
+    "--global": ["--user"],
+    "--dir": ["--root"],
+    "--timeout": ["--lock-timeout"],
+    "-v": ["--version"],
+    "-n": ["--limit", "--dry-run"],
+}
+
+OF_THE_ID = frozenset(["--id", "--agent-id", "--session", "--session-id"])
+"""Options that people try for an ID which stands by itself."""
+
+OUTCOMES = {
+    **ENDS,
+    **dict.fromkeys(["ok", "finished", "succeeded", "successful", "passed", "0"], COMPLETED),
+    **dict.fromkeys(["failure", "errored", "broken", "1"], FAILED),
+    **dict.fromkeys(["cancelled", "canceled", "aborted", "stopped", "killed", "dropped"], ABANDONED),
+}
+PHASES = {
+    **OUTCOMES,
+    **dict.fromkeys(
+        ["approve", "approved", "waiting", "pending", "paused", "blocked", "waiting_for_approval"], APPROVAL
+    ),
+    **dict.fromkeys(
+        ["running", "active", "working", "in_progress", "in-progress", "execution", "implementing"], EXECUTING
+    ),
+    **dict.fromkeys(["plan", "planned"], PLANNING),
+}

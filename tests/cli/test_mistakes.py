@@ -1,0 +1,299 @@
+"""Command lines that are not quite right: what is wrong is said, and the line to type instead, in 80 columns."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+
+from gaia_sessions.cli import mistakes, synonyms
+from gaia_sessions.cli.group import COMMANDS
+from gaia_sessions.cli.main import commands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+WIDTH = 80
+IDS = "gaia-sessions list shows the IDs"
+ALL = (
+    "the phases are initializing, investigating, planning, approval, executing, validating, "
+    "completed, failed, abandoned"
+)
+
+WRONG = [
+    # Commands
+    ("updat a", "no such command: updat", "type gaia-sessions update a"),
+    ("Get a", "no such command: Get", "type gaia-sessions get a"),
+    ("should_resume a", "no such command: should_resume", "type gaia-sessions should-resume a"),
+    ("finalise a completed", "no such command: finalise", "type gaia-sessions finalize a completed"),
+    ("lis", "no such command: lis", "type gaia-sessions list"),
+    ("ls -l", "no such command: ls", "type gaia-sessions list"),
+    ("clean", "no such command: clean", "type gaia-sessions cleanup"),
+    ("rm a", "no such command: rm", "gaia-sessions cleanup removes old sessions; finalize ends one"),
+    ("delete a", "no such command: delete", "gaia-sessions cleanup removes old sessions; finalize ends one"),
+    ("resume a", "no such command: resume", "type gaia-sessions should-resume a"),
+    ("resume", "no such command: resume", "type gaia-sessions should-resume ID"),
+    ("status a", "no such command: status", "type gaia-sessions show a"),
+    ("new --agent x", "no such command: new", "type gaia-sessions create --agent x"),
+    ("end a", "no such command: end", "type gaia-sessions finalize a completed"),
+    ("stop a", "no such command: stop", "type gaia-sessions finalize a abandoned"),
+    ("stop", "no such command: stop", "type gaia-sessions finalize ID abandoned"),
+    (
+        "complete a --summary 'it works'",
+        "no such command: complete",
+        "type gaia-sessions finalize a completed --summary 'it works'",
+    ),
+    ("install", "no such command: install", "type gaia-sessions hooks install"),
+    ("frobnicate", "no such command: frobnicate", "gaia-sessions --help lists the commands"),
+    ("hooks add", "no such command: add", "type gaia-sessions hooks install"),
+    ("hooks instal --user", "no such command: instal", "type gaia-sessions hooks install --user"),
+    ("hooks frobnicate", "no such command: frobnicate", "gaia-sessions hooks --help lists the commands"),
+    ("help frobnicate", "no such command: frobnicate", "gaia-sessions --help lists the commands"),
+    # Outcomes and phases
+    ("finalize a COMPLETED", "unknown outcome 'COMPLETED'", "type gaia-sessions finalize a completed"),
+    ("finalize a done --summary x", "unknown outcome 'done'", "type gaia-sessions finalize a completed --summary x"),
+    ("finalize a success", "unknown outcome 'success'", "type gaia-sessions finalize a completed"),
+    ("finalize a cancelled", "unknown outcome 'cancelled'", "type gaia-sessions finalize a abandoned"),
+    ("finalize a faild", "unknown outcome 'faild'", "type gaia-sessions finalize a failed"),
+    ("finalize a nonsense", "unknown outcome 'nonsense'", "the outcomes are completed, failed, abandoned"),
+    (
+        "finalize a",
+        "no outcome was given: completed, failed or abandoned",
+        "type gaia-sessions finalize a completed",
+    ),
+    ("finalize completed", "no ID was given", f"type gaia-sessions finalize ID completed; {IDS}"),
+    ("finalize", "no ID was given", f"type gaia-sessions finalize ID completed; {IDS}"),
+    (
+        "finalize a completed all is well",
+        "unexpected arguments: all is well",
+        "type gaia-sessions finalize a completed --summary 'all is well'",
+    ),
+    ("update a --phase Approval", "unknown phase 'Approval'", "type gaia-sessions update a --phase approval"),
+    ("update a --phase=aproval", "unknown phase 'aproval'", "type gaia-sessions update a --phase=approval"),
+    ("update a --phase done", "unknown phase 'done'", "type gaia-sessions update a --phase completed"),
+    ("update a --phase running", "unknown phase 'running'", "type gaia-sessions update a --phase executing"),
+    ("update a --phase nonsense", "unknown phase 'nonsense'", ALL),
+    ("list --phase planing", "unknown phase 'planing'", "type gaia-sessions list --phase planning"),
+    # Options
+    ("update a --status approval", "no such option: --status", "type gaia-sessions update a --phase approval"),
+    ("update a --state=approval", "no such option: --state", "type gaia-sessions update a --phase=approval"),
+    ("update a --phas approval", "no such option: --phas", "type gaia-sessions update a --phase approval"),
+    ("update a --message oops", "no such option: --message", "type gaia-sessions update a --error oops"),
+    (
+        "finalize a failed --message oops",
+        "no such option: --message",
+        "type gaia-sessions finalize a failed --summary oops",
+    ),
+    ("update a --frobnicate", "no such option: --frobnicate", "gaia-sessions update --help lists the options"),
+    ("update a --hosts", "no such option: --hosts", "gaia-sessions update --help lists the options"),
+    ("create --name scribe", "no such option: --name", "type gaia-sessions create --agent scribe"),
+    ("create --agnet x", "no such option: --agnet", "type gaia-sessions create --agent x"),
+    ("create --agent", "Option '--agent' requires an argument.", "see gaia-sessions create --help"),
+    ("list --active", "no such option: --active", "type gaia-sessions list --active-only"),
+    ("list -n 5", "no such option: -n", "type gaia-sessions list --limit 5"),
+    ("list --limit few", "Invalid value for '--limit': 'few' is not a whole number.", "see gaia-sessions list --help"),
+    (
+        "list --lock-timeout soon",
+        "Invalid value for '--lock-timeout': 'soon' is not a number.",
+        "see gaia-sessions list --help",
+    ),
+    (
+        "list --since soon",
+        "--since 'soon' is not a time",
+        "use for example 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05",
+    ),
+    ("cleanup --dryrun", "no such option: --dryrun", "type gaia-sessions cleanup --dry-run"),
+    ("cleanup --older-than 48", "no such option: --older-than", "type gaia-sessions cleanup --hours 48"),
+    ("cleanup --hours soon", "--hours 'soon' is not a length of time", "use for example 24 (hours), 90m, 2h or 7d"),
+    ("get a --jsn", "no such option: --jsn", "type gaia-sessions get a --json"),
+    ("show --id a", "no such option: --id", "type gaia-sessions show a"),
+    ("show --id=a", "no such option: --id", "type gaia-sessions show a"),
+    ("-v", "no such option: -v", "type gaia-sessions --version"),
+    # Orders
+    ("hooks --host codex install", "--host goes after install", "type gaia-sessions hooks install --host codex"),
+    ("hooks --user install", "--user goes after install", "type gaia-sessions hooks install --user"),
+    ("--active-only list", "--active-only goes after list", "type gaia-sessions list --active-only"),
+    ("--phase=approval update a", "--phase goes after update", "type gaia-sessions update --phase=approval a"),
+    # Arguments too many or too few
+    ("update a approval", "unexpected argument: approval", "type gaia-sessions update a --phase approval"),
+    ("update a k=v l='w x'", "unexpected arguments: k=v 'l=w x'", "type gaia-sessions update a -m k=v -m 'l=w x'"),
+    ("update a nonsense", "unexpected argument: nonsense", "see gaia-sessions update --help"),
+    ("update", "no ID was given", f"type gaia-sessions update ID; {IDS}"),
+    ("create scribe", "unexpected argument: scribe", "type gaia-sessions create --agent scribe"),
+    (
+        "create scribe take notes",
+        "unexpected arguments: scribe take notes",
+        "type gaia-sessions create --agent scribe --purpose 'take notes'",
+    ),
+    ("list active", "unexpected argument: active", "type gaia-sessions list --active-only"),
+    ("list approval", "unexpected argument: approval", "type gaia-sessions list --phase approval"),
+    ("list scribe", "unexpected argument: scribe", "type gaia-sessions list --agent scribe"),
+    ("list help", "unexpected argument: help", "type gaia-sessions list --help"),
+    ("get a b", "unexpected argument: b", "type gaia-sessions get a"),
+    ("show", "no ID was given", f"type gaia-sessions show ID; {IDS}"),
+    ("should-resume", "no ID was given", f"type gaia-sessions should-resume ID; {IDS}"),
+    ("events", "no ID was given", f"type gaia-sessions events ID; {IDS}"),
+    ("cleanup 48", "unexpected argument: 48", "type gaia-sessions cleanup --hours 48"),
+    ("hooks install codex", "unexpected argument: codex", "type gaia-sessions hooks install --host codex"),
+    ("hooks install user", "unexpected argument: user", "type gaia-sessions hooks install --user"),
+    # Values
+    ("update a -m '{}'", "-m takes KEY=VALUE, not '{}'", "type --metadata '{}'"),
+    ("update a -m plan", "-m takes KEY=VALUE, not 'plan'", "type for example -m task=T001"),
+    ("hooks install --host claude", "unknown host 'claude'", "type gaia-sessions hooks install --host claude-code"),
+    (
+        "hooks install --host nonsense",
+        "unknown host 'nonsense'",
+        "the hosts are claude-code, codex, qwen-code, gemini-cli",
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "error", "hint"), WRONG, ids=[line for line, _, _ in WRONG])
+def test_a_wrong_line_is_answered_with_what_is_wrong_and_what_to_type(
+    gaia: Gaia, put: Gaia, tree: Gaia, line: str, error: str, hint: str
+) -> None:
+    put("a")
+    before = tree()
+    assert gaia(*shlex.split(line)).all == (2, "", f"Error: {error}\nHint: {hint}\n")
+    assert tree() == before
+    assert [text for text in (f"Error: {error}", f"Hint: {hint}") if len(text) > WIDTH and hint != ALL] == []
+
+
+SUGGESTED = sorted({hint for _, _, hint in WRONG if hint.startswith("type gaia-sessions") and "ID" not in hint})
+
+
+@pytest.mark.usefixtures("away_from_home")
+@pytest.mark.parametrize("hint", SUGGESTED)
+def test_what_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, hint: str) -> None:
+    put("a")
+    assert gaia(*shlex.split(hint.removeprefix("type gaia-sessions "))).code in (0, 1)
+
+
+@pytest.mark.parametrize("line", ["update a --metadata plan=x", "update a --metadata plan=x -m k=v"])
+def test_a_key_with_a_value_in_the_place_of_json_is_answered_with_the_option_for_it(
+    gaia: Gaia, put: Gaia, state: Gaia, line: str
+) -> None:
+    put("a")
+    told = "Error: --metadata: 'plan=x' is not JSON\nHint: type -m plan=x\n"
+    assert gaia(*line.split()).all == (7, "", told)
+    assert state("a")["revision"] == 1
+
+
+def test_a_line_that_is_too_long_to_be_read_in_a_message_is_not_repeated(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+    ended = gaia("update", "a", "--status", "approval", "--error", "e" * 60)
+    assert ended.all == (2, "", "Error: no such option: --status\nHint: did you mean --phase?\n")
+
+
+@pytest.mark.parametrize("words", [("completed", "a"), ("--summary", "x", "completed", "a"), ("completed", "--", "a")])
+def test_finalize_takes_outcome_and_id_in_either_order(gaia: Gaia, put: Gaia, state: Gaia, words: Any) -> None:
+    put("a")
+    assert gaia("finalize", *words).code == 0
+    assert state("a")["phase"] == "completed"
+
+
+def test_a_session_that_is_called_like_an_outcome_is_ended_by_its_name(gaia: Gaia, put: Gaia, state: Gaia) -> None:
+    put("failed")
+    assert gaia("finalize", "failed", "completed").code == 0
+    assert state("failed")["phase"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("typed", "hours"), [("2h", 2), ("1d", 24), ("90m", 1.5), ("1w", 168), ("24", 24), ("0.5", 0.5), ("1.5h", 1.5)]
+)
+def test_cleanup_takes_a_length_of_time_with_its_unit(gaia: Gaia, typed: str, hours: float) -> None:
+    assert gaia("cleanup", "--hours", typed, "--json").json["hours"] == hours
+
+
+@pytest.mark.parametrize("typed", ["-1", "nan", "inf", "-2h"])
+def test_cleanup_refuses_a_length_of_time_that_is_none(gaia: Gaia, put: Gaia, typed: str) -> None:
+    put("a")
+    assert (gaia("cleanup", f"--hours={typed}").code, gaia("get", "a").code) == (2, 0)
+
+
+# JSON
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--json", "nope"),
+        ("nope", "--json"),
+        ("--json", "get"),
+        ("hooks", "--json", "nope"),
+        ("--json", "update", "a", "--nope"),
+        ("update", "a", "--nope", "--json"),
+        ("--json", "finalize", "a", "done"),
+        ("--root", "x", "--json", "get", "a"),
+    ],
+)
+def test_errors_are_json_wherever_json_was_asked_for(gaia: Gaia, words: tuple[str, ...]) -> None:
+    assert set(gaia(*words).error) == {"code", "message", "hint"}
+
+
+@pytest.mark.parametrize("words", [("--json", "list"), ("list", "--json"), ("--json", "list", "--json")])
+def test_json_may_stand_before_or_behind_the_name_of_a_command(gaia: Gaia, put: Gaia, words: tuple[str, ...]) -> None:
+    put("a")
+    assert [line["agent_id"] for line in gaia(*words).json] == ["a"]
+
+
+@pytest.mark.usefixtures("away_from_home")
+@pytest.mark.parametrize(
+    "words", [("--json", "hooks", "status"), ("hooks", "--json", "status"), ("hooks", "status", "--json")]
+)
+def test_json_may_stand_before_each_name_of_a_nested_command(gaia: Gaia, words: tuple[str, ...]) -> None:
+    assert gaia(*words).json["heard"] == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("finalize", "nobody", "completed", "--summary", "--json"),
+        ("update", "nobody", "-m", "--json"),
+        ("update", "--host-agent", "s", "--json"),
+        ("get", "--", "--json"),
+    ],
+)
+def test_json_as_a_value_or_an_argument_is_not_the_option(gaia: Gaia, words: tuple[str, ...]) -> None:
+    ended = gaia(*words)
+    assert (ended.code > 0, ended.err.startswith(b"Error: ")) == (True, True)
+
+
+# The tables
+
+
+def test_no_word_in_the_tables_is_a_command_or_an_option_already() -> None:
+    options = {name for command in COMMANDS for param in _command(command).params for name in param.opts}
+    assert set(synonyms.COMMANDS) & set(COMMANDS) == set()
+    assert set(synonyms.REMOVALS) & set(COMMANDS) == set()
+    assert set(synonyms.OPTIONS) & options <= {"--state", "--id", "-n"}
+
+
+def test_what_the_tables_lead_to_exists() -> None:
+    options = {name for command in COMMANDS for param in _command(command).params for name in param.opts}
+    hooks = _command("hooks")
+    assert isinstance(hooks, click.Group)
+    options |= {name for inner in hooks.commands.values() for param in inner.params for name in param.opts}
+    assert {meant.split()[0] for meant in synonyms.COMMANDS.values()} <= set(COMMANDS)
+    assert set(synonyms.OF_HOOKS.values()) == set(hooks.commands)
+    assert {name for meant in synonyms.OPTIONS.values() for name in meant} <= options | {"--version"}
+
+
+@pytest.mark.parametrize("typed", ["--status", "--state", "--host", "--resume", "--x", "--agents-of-mine"])
+def test_what_is_only_a_little_alike_is_not_suggested(typed: str) -> None:
+    names = [name for name in _options_of("update") if name != typed]
+    assert mistakes.nearest(typed, names) in (None, *[name for name in names if name.startswith(typed)])
+
+
+def _command(name: str) -> click.Command:
+    command = commands.get_command(click.Context(commands), name)
+    assert command is not None
+    return command
+
+
+def _options_of(name: str) -> list[str]:
+    return [word for param in _command(name).params for word in param.opts if word.startswith("--")]
