@@ -10,7 +10,7 @@ import os
 import sys
 
 from gaia_sessions import strictjson
-from gaia_sessions.errors import StoreFailure, well_formed
+from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, StoreFailure, well_formed
 from gaia_sessions.views.words import safe
 
 TYPE_CHECKING = False
@@ -81,6 +81,19 @@ def notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
         complain_json({"notice": {"code": code, "message": well_formed(message), "hint": well_formed(hint)}})
     else:
         complain(f"Note: {safe(message, _LONGEST)}\nHint: {safe(hint, _LONGEST)}")
+
+
+def failures(reasons: list[str], *, as_json: bool) -> int:
+    """Says on stderr what failed, beside the answer that has it too; returns the exit code: 0 if nothing failed."""
+    if not reasons:
+        return EXIT_DONE
+    hint = "correct what the system says and try again"
+    if as_json:
+        complain_json({"error": {"code": StoreFailure.code, "message": well_formed("; ".join(reasons)), "hint": hint}})
+    else:
+        complain("\n".join(f"Error: {safe(reason, _LONGEST)}" for reason in reasons))
+        complain(f"Hint: {hint}")
+    return EXIT_CODES[StoreFailure]
 
 
 def draw(renderable: RenderableType) -> None:

@@ -103,9 +103,21 @@ def test_what_the_system_refuses_is_told_and_is_no_success(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "rename", refuse)
-    code, out, err = gaia("reconcile").all
-    told = f"failed: gone: {root}/gone/state.json: cannot write: No space left on device\n"
-    assert (code, out, err) == (8, f"closed 0 runs\n{told}", "")
+    reason = f"{root}/gone/state.json: cannot write: No space left on device"
+    hint = "correct what the system says and try again"
+    told = f"Error: {reason}\nHint: {hint}\n"
+    answers = {
+        ("reconcile",): f"closed 0 runs\nfailed: gone: {reason}\n",
+        ("cleanup",): f"removed 0 sessions untouched for 24 hours\nfailed: gone: {reason}\n",
+        ("cleanup", "--quiet"): "",
+    }
+    for words, out in answers.items():
+        assert gaia(*words).all == (8, out, told)
+    for command in ("reconcile", "cleanup"):
+        ended = gaia(command, "--json")
+        error = {"code": "io_error", "message": reason, "hint": hint}
+        assert (ended.code, json.loads(ended.err)) == (8, {"error": error})
+        assert json.loads(ended.out)["failed"] == [{"agent_id": "gone", "reason": reason}]
 
 
 def test_what_a_record_says_does_not_reach_the_terminal(gaia: Gaia, put: Gaia, tmp_path: Path) -> None:

@@ -10,9 +10,7 @@ from gaia_sessions.api import DEFAULT_HOURS
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.times import HOURS
-from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, StoreFailure
 from gaia_sessions.views import plain
-from gaia_sessions.views.words import safe
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -32,6 +30,4 @@ def command(call: Call, hours: float, *, dry_run: bool, corrupt: bool, quiet: bo
         output.say_json(report)
     elif not quiet:
         output.say_all(plain.cleaned(report))
-    for failed in report["failed"] if quiet else ():
-        output.complain(f"Error: {safe(failed['reason'])}")
-    return EXIT_CODES[StoreFailure] if report["failed"] else EXIT_DONE
+    return output.failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)

@@ -8,7 +8,6 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, StoreFailure
 from gaia_sessions.views import judged
 
 if TYPE_CHECKING:
@@ -27,4 +26,4 @@ def command(call: Call, *, dry_run: bool) -> int:
         output.say_json(report)
     else:
         output.say_all(judged.reconciled(report))
-    return EXIT_CODES[StoreFailure] if report["failed"] else EXIT_DONE
+    return output.failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)
