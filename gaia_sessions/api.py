@@ -218,10 +218,18 @@ class Sessions:
         return joins.session_of_agent(self.store, host_session_id, host_agent_id)["agent_id"]
 
     def finalize(self, agent_id: str, outcome: str, summary: str | None = None, error: str | None = None) -> Record:
+        return self.end(agent_id, outcome, summary, error)[0]
+
+    def end(
+        self, agent_id: str, outcome: str, summary: str | None = None, error: str | None = None
+    ) -> tuple[Record, bool]:
+        """What ``finalize`` returns, and whether this call ended it; if not, it had ended so already."""
         from .lifecycle import sessions
 
         self._take_in_deferred()
-        return sessions.finalize(self.store, utc_now(), agent_id, outcome, summary, error)
+        now = utc_now()
+        record = sessions.finalize(self.store, now, agent_id, outcome, summary, error)
+        return record, record.get("finalized_at") == write_time(now)
 
     def explain(self, agent_id: str) -> Decision:
         from .lifecycle import resuming

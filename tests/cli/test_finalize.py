@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,13 +58,41 @@ def test_an_error_is_counted_with_the_end(gaia: Gaia, put: Gaia, state: Gaia) ->
     assert kept["last_error"] == {"message": "plan rejected", "timestamp": kept["finalized_at"]}
 
 
-def test_the_same_outcome_again_is_success_and_writes_nothing(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+SHOW = "Hint: gaia-sessions show a shows what is stored\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "already completed: nothing was changed"),
+        (["--summary", "too late"], "already completed: the summary was not stored"),
+        (["--error", "too late"], "already completed: the error was not stored"),
+        (["--summary", "late", "--error", "late"], "already completed: the summary and the error were not stored"),
+        (["--summary", "done", "--error", "oops"], "already completed: nothing was changed"),
+    ],
+)
+def test_the_same_outcome_again_writes_nothing_and_says_so(
+    gaia: Gaia, put: Gaia, tree: Gaia, words: list[str], told: str
+) -> None:
     put("a")
-    gaia("finalize", "a", "completed")
+    gaia("finalize", "a", "completed", "--summary", "done", "--error", "oops")
     before = tree()
-    ended = gaia("finalize", "a", "completed", "--summary", "too late", "--error", "too late")
-    assert ended.all == (0, "a: phase completed, revision 2\n", "")
+    line = "a: phase completed, revision 2, 1 error\n"
+    assert gaia("finalize", "a", "completed", *words).all == (0, line, f"Note: {told}\n{SHOW}")
+    as_json = gaia("finalize", "a", "completed", *words, "--json")
+    notice = {"code": "unchanged", "message": told, "hint": "gaia-sessions show a shows what is stored"}
+    assert (as_json.code, json.loads(as_json.err)) == (0, {"notice": notice})
+    assert json.loads(as_json.out)["summary"] == "done"
     assert tree() == before
+
+
+def test_an_end_that_a_file_has_without_its_time_is_an_end_too(gaia: Gaia, put: Gaia) -> None:
+    put("a", phase="completed", resume_ready=False)
+    assert gaia("finalize", "a", "completed").all == (
+        0,
+        "a: phase completed, revision 1\n",
+        f"Note: already completed: nothing was changed\n{SHOW}",
+    )
 
 
 def test_another_outcome_is_a_conflict_and_writes_nothing(gaia: Gaia, put: Gaia, tree: Gaia) -> None:

@@ -15,6 +15,7 @@ from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
+    from gaia_sessions.shape import Record
 
 
 @declare("finalize agent-123 completed --summary 'applied'", "finalize agent-123 failed --error 'plan rejected'")
@@ -25,11 +26,23 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str, outcome: str, summary: str | None, error: str | None) -> None:
     """End a session as completed, failed or abandoned. The same outcome again changes nothing."""
     sessions = call.sessions()
-    record = sessions.finalize(call.session_id(agent_id, writes=True), outcome, summary, error)
+    record, ended_now = sessions.end(call.session_id(agent_id, writes=True), outcome, summary, error)
+    if not ended_now:
+        _say_unchanged(call, record, {"summary": summary, "error": error})
     if call.as_json:
         output.say_json(record)
     else:
         output.say(plain.updated(record, sessions.decide(record), utc_now()))
+
+
+def _say_unchanged(call: Call, record: Record, told: dict[str, str | None]) -> None:
+    """A text that is not stored must not be lost without a word."""
+    last_error = record["last_error"]
+    stored = (record.get("summary"), last_error["message"] if last_error else None)
+    lost = [f"the {name}" for name, text in told.items() if text and text not in stored]
+    was = f"{' and '.join(lost)} {'were' if len(lost) > 1 else 'was'} not stored" if lost else "nothing was changed"
+    hint = f"gaia-sessions show {record['agent_id']} shows what is stored"
+    output.notice("unchanged", f"already {record['phase']}: {was}", hint, as_json=call.as_json)
 
 
 def _in_order(itself: click.Command, words: list[str]) -> list[str]:
