@@ -210,8 +210,17 @@ def _known(known: Mapping[str, str], key: str, origin: str) -> str:
         return known[key]
     from difflib import get_close_matches
 
-    near = [key.upper()] if key.upper() in known else get_close_matches(key, known, n=1, cutoff=_NEAR)
-    hint = f"did you mean {near[0]}?" if near else "the settings are " + ", ".join(sorted(known))
+    of_environment = key.startswith(PREFIX)
+    names = [*known, *_NOT_OPTIONS] if of_environment else list(known)
+    bare = {name.removeprefix(PREFIX): name for name in names}  # the prefix alone makes any two of them alike
+    typed = key.removeprefix(PREFIX).upper() if of_environment else key
+    near = get_close_matches(typed, bare, n=1, cutoff=_NEAR)
+    if near:
+        hint = f"did you mean {bare[near[0]]}?"
+    elif of_environment:
+        hint = f"type unset {key}, or see Settings in README.md"
+    else:
+        hint = "the settings are " + ", ".join(sorted(known))
     raise BadSetting(origin, f"unknown setting {key}", hint)
 
 

@@ -40,17 +40,20 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str, on_passed_
     A linked worktree counts as its main checkout, whoever names it: what is kept there goes when it is removed.
     A project above, or such a main checkout, counts only if it belongs to us: see ``on_passed_over``.
 
-    Raises ``BadSetting`` for a URL, for a relative ``GAIA_SESSIONS_ROOT``, which every process would take for
-    another place, and when only a working directory could tell and ``cwd`` is empty because it is gone.
+    Raises ``BadSetting`` for a URL, for a ``~`` that no shell expanded, for a relative ``GAIA_SESSIONS_ROOT``, which
+    every process would take for another place, and when only a working directory could tell and ``cwd`` is empty
+    because it is gone.
     """
     if flag == "":
         raise BadSetting("--root", "is empty", "name a directory, or leave it out")
     if flag:
         _check_no_url("--root", flag)
+        _check_expanded("--root", flag, environ)
         return os.path.normpath(os.path.join(cwd, flag))
     fixed = environ.get("GAIA_SESSIONS_ROOT")
     if fixed:
         _check_no_url("GAIA_SESSIONS_ROOT", fixed)
+        _check_expanded("GAIA_SESSIONS_ROOT", fixed, environ)
         if not os.path.isabs(fixed):
             raise BadSetting("GAIA_SESSIONS_ROOT", f"{fixed!r} is not absolute", "give the whole path")
         return os.path.normpath(fixed)
@@ -151,6 +154,15 @@ def _check_no_url(origin: str, given: str) -> None:
     """The text is not in the message: a URL may have a password in it."""
     if "://" in given:
         raise BadSetting(origin, "is a URL", "give the path of a directory: sessions are kept in files")
+
+
+def _check_expanded(origin: str, given: str, environ: Mapping[str, str]) -> None:
+    """In quotes, after ``=`` or in a settings file, ``~/x`` stays as it is: a folder whose name is ``~``."""
+    if given.startswith("~"):
+        name, slash, rest = given.partition("/")
+        above = home(environ) if name == "~" else os.path.expanduser(name)
+        if os.path.isabs(above):
+            raise BadSetting(origin, f"{given!r} was not expanded by the shell", f"use {above}{slash}{rest}")
 
 
 def _project_above(cwd: str, stop: str, on_passed_over: PassOver) -> str:

@@ -283,7 +283,9 @@ def test_an_unknown_key_is_refused_with_the_nearest_known(root: str, line: str, 
             "GAIA_SESSIONS_hooks",
             "did you mean GAIA_SESSIONS_HOOKS?",
         ),
-        ("GAIA_SESSIONS_ROOTS", "did you mean GAIA_SESSIONS_HOOKS?"),
+        ("GAIA_SESSIONS_ROOTS", "did you mean GAIA_SESSIONS_ROOT?"),
+        ("GAIA_SESSIONS_FOO", "type unset GAIA_SESSIONS_FOO, or see Settings in README.md"),
+        ("GAIA_SESSIONS_JSON", "type unset GAIA_SESSIONS_JSON, or see Settings in README.md"),
     ],
 )
 def test_an_unknown_variable_is_refused_with_the_nearest_known(root: str, variable: str, hint: str) -> None:

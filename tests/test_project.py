@@ -85,7 +85,7 @@ def test_an_empty_flag_is_refused_and_nothing_else_is_asked() -> None:
     )
 
 
-@pytest.mark.parametrize("fixed", ["agents", "./agents", "~/agents"])
+@pytest.mark.parametrize("fixed", ["agents", "./agents", "a/~"])
 def test_a_relative_variable_is_refused(fixed: str) -> None:
     with pytest.raises(BadSetting) as caught:
         find_root(None, {"GAIA_SESSIONS_ROOT": fixed, "CLAUDE_PROJECT_DIR": "/p"}, "/p")
@@ -94,6 +94,33 @@ def test_a_relative_variable_is_refused(fixed: str) -> None:
         f"GAIA_SESSIONS_ROOT: {fixed!r} is not absolute",
         "give the whole path",
     )
+
+
+@pytest.mark.parametrize("origin", ["--root", "GAIA_SESSIONS_ROOT"])
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("~/agents", "/home/me/agents"),
+        ("~", "/home/me"),
+        ("~root/agents", "/root/agents"),
+    ],
+)
+def test_a_home_that_no_shell_expanded_is_refused_with_the_path_that_was_meant(
+    origin: str, given: str, meant: str
+) -> None:
+    environ = {"HOME": "/home/me"} | ({} if origin == "--root" else {origin: given})
+    with pytest.raises(BadSetting) as caught:
+        find_root(given if origin == "--root" else None, environ, "/p")
+    assert (caught.value.origin, str(caught.value), caught.value.hint) == (
+        origin,
+        f"{origin}: {given!r} was not expanded by the shell",
+        f"use {meant}",
+    )
+
+
+def test_a_folder_that_is_really_called_so_can_be_named() -> None:
+    assert find_root("./~/agents", {"HOME": "/home/me"}, "/p") == "/p/~/agents"
+    assert find_root("~nobody-of-that-name", {"HOME": "/home/me"}, "/p") == "/p/~nobody-of-that-name"
 
 
 @pytest.mark.parametrize("url", ["postgresql://user:s3cret@db/agents", "file:///srv/agents", "/srv/s3://agents"])
