@@ -1,6 +1,6 @@
 """The standard streams of a process, as descriptors.
 
-Owns reading input that may never end and writing output that nobody may read. Stays below ``sys.stdin``
+Owns reading input that may never end or is typed, and writing output that nobody may read. Stays below ``sys.stdin``
 and ``sys.stdout``, whose buffers could turn a closed pipe into an exit code or a late traceback.
 """
 
@@ -39,6 +39,28 @@ def read_input(limit: int, seconds: float) -> bytes:
             break
         data += chunk
     return bytes(data)
+
+
+def read_typed(prompt: str, limit: int) -> bytes | None:
+    """What a person types until its end, after ``prompt`` on standard error; None if nobody is there to type.
+
+    Both must be terminals: a host that lets its hooks read its own terminal still reads what they say itself.
+    """
+    if not (os.isatty(0) and os.isatty(2) and _is_in_foreground()):
+        return None
+    os.write(2, prompt.encode())
+    data = bytearray()
+    while len(data) <= limit and (chunk := os.read(0, _CHUNK)):
+        data += chunk
+    return bytes(data)
+
+
+def _is_in_foreground() -> bool:
+    """Whether what is typed is for us: the system stops any other process that reads it."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:  # it is not the terminal of our session
+        return False
 
 
 def write_output(data: bytes, seconds: float) -> bool:

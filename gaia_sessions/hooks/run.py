@@ -1,7 +1,7 @@
 """The ladder every hook call climbs: read, whose is it, switched off, do it, answer, one line in the log.
 
 Owns the promise that a hook fails open and silent: exit 0 in every case, within three seconds, and no
-output to a host. Input that cannot be read is met with silence when a host sent it (the name of the key
+output to a host. Only a person who starts it at a terminal is told what it waits for, and waited for. Input that cannot be read is met with silence when a host sent it (the name of the key
 that names its event is in it) or when nothing came, else with one object of the direct form. Here is
 the one place that catches everything, and it logs what it caught.
 
@@ -56,6 +56,7 @@ _SPELLED = {_OF_VS_CODE: _OF_A_HOST, "sessionId": "session_id"}
 _TOOLS = ["--track-tools"]
 """What our own installing puts behind Claude Code's hooks: spared the import of what reads all else."""
 
+_PROMPT = "Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\n"
 _LONGEST_ERROR = 500
 
 
@@ -99,7 +100,11 @@ class Call:
     def climb(self) -> None:
         """Does what the input asks for, or nothing."""
         streams.secure()
-        data = streams.read_input(INPUT_LIMIT, READING_LASTS)
+        data = streams.read_typed(_PROMPT, INPUT_LIMIT)
+        if data is None:
+            data = streams.read_input(INPUT_LIMIT, READING_LASTS)
+        else:
+            self.started = time.monotonic()  # typing takes as long as it takes
         if not data:
             return
         try:

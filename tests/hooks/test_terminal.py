@@ -1,0 +1,102 @@
+"""A hook that a person starts at a terminal: it says what it waits for and how to end it; a host never hears of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.hooks.run import READING_LASTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOOKS = Path(__file__).resolve().parents[2] / "hooks"
+CALLS = {
+    "gaia-sessions hook": [sys.executable, "-m", "gaia_sessions", "hook"],
+    **{
+        f"{name}.py": [sys.executable, str(HOOKS / f"{name}.py")]
+        for name in ("every_event", "pre_delegate", "subagent_stop")
+    },
+}
+CALL = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+PROMPT = b"Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\r\n"
+START = {"hook_event_name": "SubagentStart", "session_id": "s", "agent_id": "a1", "agent_type": "Explore"}
+DELEGATION = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Agent", "tool_use_id": "t"}
+OWN = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+"""Starts a program whose terminal is its standard input."""
+
+
+class Terminal:
+    """Both ends of a terminal of our own."""
+
+    def __init__(self) -> None:
+        self.ours, self.theirs = pty.openpty()
+
+    def start(self, call: list[str], **streams: int) -> subprocess.Popen[bytes]:
+        given = {"stdin": self.theirs, "stdout": subprocess.PIPE, "stderr": self.theirs, **streams}
+        return subprocess.Popen([sys.executable, "-c", OWN, *call], start_new_session=True, **given)  # type: ignore[call-overload,no-any-return]  # streams
+
+    def read(self, length: int) -> bytes:
+        data = b""
+        while len(data) < length:
+            data += os.read(self.ours, length - len(data))
+        return data
+
+
+@pytest.fixture
+def terminal(root: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", root)
+    made = Terminal()
+    yield made
+    os.close(made.ours)
+    os.close(made.theirs)
+
+
+@CALL
+def test_at_a_terminal_it_says_what_it_waits_for_and_waits_longer_than_for_a_host(
+    terminal: Terminal, call: list[str], root: str
+) -> None:
+    process = terminal.start(call)
+    assert terminal.read(len(PROMPT)) == PROMPT
+    time.sleep(READING_LASTS + 1.5)
+    assert process.poll() is None
+    asked = START if "hook" in call or "every" in call[-1] else {"agent_id": "nobody"}
+    os.write(terminal.ours, json.dumps(asked).encode() + b"\n\x04")
+    out, _ = process.communicate(timeout=30)
+    assert (process.returncode, set(json.loads(out)) & {"hookSpecificOutput", "reason"} != set()) == (0, True)
+    assert os.path.isdir(os.path.join(root, ".logs"))
+
+
+@CALL
+def test_the_end_of_the_input_alone_ends_it_and_nothing_is_made(terminal: Terminal, call: list[str], root: str) -> None:
+    process = terminal.start(call)
+    terminal.read(len(PROMPT))
+    os.write(terminal.ours, b"\x04")
+    assert (process.communicate(timeout=30)[0], process.returncode, os.path.exists(root)) == (b"", 0, False)
+
+
+@CALL
+def test_a_host_that_lends_its_terminal_hears_nothing_and_does_not_wait(terminal: Terminal, call: list[str]) -> None:
+    process = terminal.start(call, stderr=subprocess.PIPE)
+    assert (*process.communicate(timeout=30), process.returncode) == (b"", b"", 0)
+
+
+@CALL
+def test_where_standard_input_is_no_terminal_nothing_is_said(call: list[str], root: str) -> None:
+    ours, theirs = pty.openpty()
+    told = json.dumps(DELEGATION).encode()
+    environ = {**os.environ, "GAIA_SESSIONS_ROOT": root}
+    ended = subprocess.run(call, input=told, stdout=theirs, stderr=theirs, env=environ, timeout=30, check=False)
+    os.close(theirs)
+    with pytest.raises(OSError, match="Input/output error"):  # nothing was written to it before it was closed
+        os.read(ours, 1)
+    os.close(ours)
+    assert ended.returncode == 0
