@@ -1,9 +1,10 @@
 """The ladder every hook call climbs: read, whose is it, switched off, do it, answer, one line in the log.
 
 Owns the promise that a hook fails open and silent: exit 0 in every case, within three seconds, and no
-output to a host. Only a person who starts it at a terminal is told what it waits for, and waited for. Input that cannot be read is met with silence when a host sent it (the name of the key
-that names its event is in it) or when nothing came, else with one object of the direct form. Here is
-the one place that catches everything, and it logs what it caught.
+output to a host; only a person who starts it at a terminal is waited for, and told so. Input that cannot be
+read is met with silence when a host sent it (the name of the key that names its event is in it) or when
+nothing came, else with one object of the direct form. Here is the one place that catches everything, and it
+logs what it caught.
 
 Each rung imports what it needs when it is reached: a fresh interpreter per call pays for every import.
 """
