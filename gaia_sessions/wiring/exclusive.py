@@ -26,12 +26,14 @@ class Exclusive:
     needs the folder for more than the lock.
     """
 
-    __slots__ = ("_folder", "_lock", "_state")
+    __slots__ = ("_folder", "_lock", "_made", "_state")
 
     def __init__(self, state: str) -> None:
         self._state = state
         self._folder: Directory | None = None
         self._lock: locks.Lock | None = None
+        self._made: list[str] = []
+        """The folders that were not there before, the innermost first."""
 
     def __enter__(self) -> Self:
         try:
@@ -46,6 +48,7 @@ class Exclusive:
     def _entered(self) -> bool:
         """Whether we hold it; False if the last who did took the folder away just as we waited in it."""
         with translating("make", self._state):
+            self._made += _missing(self._state)
             os.makedirs(self._state, mode=0o700, exist_ok=True)
             try:
                 folder = Directory.at(self._state)
@@ -68,6 +71,16 @@ class Exclusive:
         with self._folder, self._lock:
             try:
                 self._lock.remove()
-                os.rmdir(self._state)
-            except OSError:  # receipts are in there
+                for folder in dict.fromkeys((self._state, *self._made)):
+                    os.rmdir(folder)
+            except OSError:  # receipts are in there, or what somebody else keeps beside them
                 return
+
+
+def _missing(path: str) -> list[str]:
+    """``path`` and the folders above it that are not there, the innermost first."""
+    missing = []
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    return missing

@@ -7,6 +7,7 @@ out what is ours and nothing else if somebody did.
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 from gaia_sessions.clock import write_time
@@ -181,11 +182,14 @@ def _planned_uninstall(places: Places, wish: Wish) -> Plan:
 
 
 def _carried_out(planned: Callable[[], Plan], places: Places, announce: Announce | None, *, dry_run: bool) -> Answer:
-    """What the whole plan is made of was checked before the first file is written, with nobody else of us at it."""
+    """What the whole plan is made of was checked before the first file is written, with nobody else of us at it.
+
+    Where nothing is to be written and nothing of ours is kept, no folder is made for a lock either.
+    """
+    plan = planned()
     if dry_run:
-        plan = planned()
         plan.answer["diff"] = "\n".join(line for change in plan.real for line in difference(change, places.project))
-    else:
+    elif plan.real or os.path.lexists(places.state):
         with Exclusive(places.state):
             plan = planned()
             if announce and plan.real:

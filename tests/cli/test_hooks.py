@@ -260,14 +260,34 @@ def test_status_tells_what_stands_and_what_was_heard(gaia: Gaia, project: Path, 
     gaia("hooks", "install")
     told = gaia("hooks", "status").out.decode().splitlines()
     assert told[0] == f"claude-code, local: installed: {settings}"
-    assert told[-1].startswith("warning: never_fired: ")
+    assert told[-1] == "  no event yet: the next conversation there sends the first"
     subprocess.run(
         shlex.split(told[1].removeprefix("  starts: ")),
         input=json.dumps({"hook_event_name": "SessionEnd", "session_id": "s", "cwd": str(project)}).encode(),
         check=True,
     )
     told = gaia("hooks", "status").out.decode().splitlines()
-    assert [line.split(":")[0].strip() for line in told[2:]] == ["last heard from claude-code", "SessionEnd"]
+    heard = [line.split(":")[0].strip() for line in told if "wired" not in line and not line.startswith("    ")]
+    assert heard[2:] == ["last heard from claude-code", "SessionEnd"]
+
+
+@pytest.mark.parametrize("words", [[], ["--user"], ["--host", "codex"], ["--json"], ["--dry-run"]])
+def test_uninstalling_where_nothing_is_installed_makes_nothing(
+    gaia: Gaia, project: Path, away_from_home: Path, words: list[str]
+) -> None:
+    before = sorted([*project.rglob("*"), *away_from_home.rglob("*")])
+    times = [path.lstat().st_mtime_ns for path in (project, away_from_home)]
+    assert gaia("hooks", "uninstall", *words).code == 0
+    assert sorted([*project.rglob("*"), *away_from_home.rglob("*")]) == before
+    assert [path.lstat().st_mtime_ns for path in (project, away_from_home)] == times
+
+
+def test_uninstalling_what_was_wired_by_hand_leaves_no_folder(gaia: Gaia, settings: Path, away_from_home: Path) -> None:
+    gaia("hooks", "install")
+    shutil.rmtree(away_from_home / ".local")
+    before = sorted(away_from_home.rglob("*"))
+    assert gaia("hooks", "uninstall", "--json").json["changed"] == [str(settings)]
+    assert sorted(away_from_home.rglob("*")) == before
 
 
 @pytest.mark.parametrize(
