@@ -47,8 +47,8 @@ def write(root: str, name: str, line: dict[str, object]) -> None:
 
 def named_in(payload: Mapping[str, Json], event: str) -> dict[str, object]:
     """What a host called the event (under that key) and the ids it told, to find the call again by."""
-    ids = {name: shortened(payload[name]) for name in _NAMED if name in payload}
-    return {"event": shortened(payload.get(event)), **ids}
+    named: dict[str, object] = {} if payload.get(event) is None else {"event": shortened(payload[event])}
+    return named | {name: shortened(payload[name]) for name in _NAMED if name in payload}
 
 
 def told_by(events: list[Event]) -> dict[str, object]:

@@ -1,17 +1,14 @@
 """The check of the hooks: whether hosts call them, once, all of them, and what else stands in the way.
 
-Owns which of the doubts of ``wiring`` a command can mend. The others are said and leave all well: between
-installing and the first conversation nothing was heard yet, and hooks of others are not ours to judge. Hooks of this
-project that were never heard are a finding after a day, or once another host was heard; a user's own may well be heard
-in other projects. What our own settings say that means nothing is the matter of a check of its own.
+Owns which of the doubts of ``wiring`` a command can mend. The others are said and leave all well: hooks of others are
+not ours to judge, and a user's own may well be heard in other projects. What our own settings say that means nothing is
+the matter of a check of its own.
 """
 
 from __future__ import annotations
 
 import os
-from datetime import timedelta
 
-from gaia_sessions.clock import read_time
 from gaia_sessions.config import PREFIX, project_file, said_in
 from gaia_sessions.hooks.hosts import CODEX
 from gaia_sessions.wiring import doubts
@@ -31,16 +28,15 @@ if TYPE_CHECKING:
     from .findings import Finding
 
 _REMARKS = frozenset([doubts.NEVER_FIRED, doubts.REWRITER, doubts.MIXED_ENTRY, doubts.ROOT_ELSEWHERE])
-_LONG = timedelta(days=1)
 _INSTALLED_ANEW = frozenset([doubts.MISSING_SCRIPT, doubts.MISSING_INTERPRETER])
 
 
 def hooks(case: Case) -> Finding:
     """How the hooks stand in the settings of every host, as ``hooks status`` says at length."""
-    found = standing(case.root, case.environ)
+    found = standing(case.root, case.environ, case.now)
     found["warnings"] = [warned for warned in found["warnings"] if warned["code"] != doubts.BAD_SETTING]
     told = "; ".join([*_places(found), *(warned["message"] for warned in found["warnings"])])
-    silent = [_hint(installed) for installed in found["installed"] if _is_silent_too_long(case, found, installed)]
+    silent = [_hint(installed) for installed in found["installed"] if _is_silent(found, installed)]
     mends = list(dict.fromkeys(_mends(case, found)))
     if not mends and not silent:
         return fine("hooks", told)
@@ -58,14 +54,11 @@ def _places(found: Standing) -> Iterator[str]:
         yield "not installed, which `gaia-sessions hooks install` does"
 
 
-def _is_silent_too_long(case: Case, found: Standing, installed: Installed) -> bool:
-    """Whether a project's hooks were never heard since they were installed, over a day or while another host was."""
+def _is_silent(found: Standing, installed: Installed) -> bool:
+    """Whether a project's hooks should have been heard by now; a user's own may well be heard in other projects."""
     codes = {warned["code"] for warned in found["warnings"] if warned["file"] in (None, installed["file"])}
-    since = installed["installed_at"]
-    if doubts.NEVER_FIRED not in codes or doubts.ROOT_ELSEWHERE in codes or installed["scope"] == USER or not since:
-        return False
-    others = [at for host, events in found["heard_from"].items() if host != installed["host"] for at in events.values()]
-    return max(others, default="") >= since or case.now - read_time(since) > _LONG
+    is_doubtful = doubts.NEVER_FIRED in codes and doubts.ROOT_ELSEWHERE not in codes
+    return is_doubtful and installed["scope"] != USER and installed["installed_at"] is not None
 
 
 def _hint(installed: Installed) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 
 from gaia_sessions.hooks.hosts import CLAUDE_CODE
-from gaia_sessions.wiring import installing, remarks, status
+from gaia_sessions.wiring import doubts, installing, remarks, status
 
 from .words import ago, safe
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 1000
 _NAME = 60
+_WIDTH = 80
 
 _REMARKS = {
     remarks.TRUST_HOOKS: "Codex skips these hooks until you trust them there: type /hooks.",
@@ -98,8 +99,11 @@ def _remarked(answer: Answer) -> Iterator[str]:
 def stands(standing: Standing, now: datetime) -> Iterator[str]:
     """Where we are installed, what was heard when, and every warning."""
     told = [found for found in standing["installed"] if found["state"] != status.ABSENT]
+    warned_of = {warned["file"] for warned in standing["warnings"]}
     for found in told:
         yield from _described(found)
+        if found["command"] and not doubts.is_heard(found, standing["heard_from"]) and found["file"] not in warned_of:
+            yield "  no event yet: the next conversation there sends the first"
     if standing["plugin"]:
         yield "claude-code: the plugin is enabled"
     if not told and not standing["plugin"]:
@@ -116,8 +120,22 @@ def _described(found: Installed) -> Iterator[str]:
     yield f"{found['host']}, {found['scope']}: {_STATES[found['state']]}: {_path(found['file'])}"
     if found["command"]:
         yield f"  starts: {safe(shlex.join(found['command']), _LONGEST)}"
-    if found["missing"]:
-        yield f"  not heard: {', '.join(found['missing'])}"
+    yield from _listed("wired", found["wired"])
+    yield from _listed("not wired", found["missing"])
+    yield from _listed("wired only with --track-tools", found["optional"])
+
+
+def _listed(name: str, events: list[str]) -> Iterator[str]:
+    """``events`` in lines of one terminal, none for none."""
+    line = f"  {name}:"
+    for place, event in enumerate(events):
+        word = safe(event, _NAME) + ("," if place < len(events) - 1 else "")
+        if len(line) + 1 + len(word) > _WIDTH:
+            yield line
+            line = "   "
+        line += f" {word}"
+    if events:
+        yield line
 
 
 def _told(path: str | None, message: str) -> str:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import re
+from datetime import timedelta
 
+from gaia_sessions.clock import read_time
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hooks.hosts import CLAUDE_CODE
 from gaia_sessions.stores import foreign
@@ -25,6 +27,7 @@ from .scopes import is_out_of_sight, with_ours
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
     from typing import TypedDict
 
     from gaia_sessions.errors import BadSetting
@@ -65,6 +68,8 @@ _REFUSES = "Python then ends with 2, which hosts take for a refusal"
 _PEACE = "the hooks do nothing then; install them again, or uninstall them"
 _LEFT_ALONE = "it is neither replaced nor taken out"
 _TWICE = "nothing counts twice, but each event takes twice the time"
+
+_LONG = timedelta(days=1)
 
 _PLUGIN = "gaia-sessions@"
 _EVERYTHING = (None, "", "*")
@@ -135,17 +140,28 @@ def elsewhere(root: str) -> str:
     return f"for {root}, set GAIA_SESSIONS_ROOT to it where the host is started"
 
 
-def of_use(installed: list[Installed], heard: Heard, *, enabled: bool) -> Iterator[Warned]:
+def of_use(installed: list[Installed], heard: Heard, now: datetime, *, enabled: bool) -> Iterator[Warned]:
     """Whether what is installed was ever heard, each host by itself; switched off, it cannot be."""
     there = [found for found in installed if found["command"]]
     if there and not enabled:
         yield _warned(HOOKS_OFF, "the hooks are installed, and our own setting hooks.enabled is off", None)
     for found in there if enabled else []:
-        since, latest = found["installed_at"], max(heard.get(found["host"], {}).values(), default="")
-        if latest < (since or "") or not latest:
+        since = found["installed_at"]
+        if not is_heard(found, heard) and (since is None or _is_due(found["host"], since, heard, now)):
             when = f" since {since}" if since else ""
             told = f"no event of {found['host']} was heard in this project{when}; begin a conversation there"
             yield _warned(NEVER_FIRED, told, found["file"])
+
+
+def is_heard(found: Installed, heard: Heard) -> bool:
+    """Whether an event came from the host since our hooks were installed in this file."""
+    return max(heard.get(found["host"], {}).values(), default="") >= (found["installed_at"] or "0")
+
+
+def _is_due(host: str, since: str, heard: Heard, now: datetime) -> bool:
+    """Until a conversation begins nothing can be heard: that takes a day, or less where another host was used."""
+    others = [at for other, events in heard.items() if other != host for at in events.values()]
+    return max(others, default="") >= since or now - read_time(since) > _LONG
 
 
 def of_settings(read: list[Read], installed: list[Installed], *, plugin: bool) -> Iterator[Warned]:

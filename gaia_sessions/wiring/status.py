@@ -20,6 +20,7 @@ from .settings import load
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
     from typing import TypedDict
 
     from gaia_sessions.errors import BadSetting
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from .settings import Settings
 
     class Installed(TypedDict):
-        """One settings file. missing: events that are not heard, or heard for something else.
+        """One settings file. wired: the events that start our hook. missing: those that do not and should, or that do
+        so for something else. optional: those that would with --track-tools only.
 
         state: ``complete``, ``incomplete``, ``elsewhere`` (it starts another version or path), ``absent`` or
         ``unreadable``, which ``problem`` explains.
@@ -44,7 +46,9 @@ if TYPE_CHECKING:
         command: list[str]
         track_tools: bool
         allow_report: bool
+        wired: list[str]
         missing: list[str]
+        optional: list[str]
         installed_at: str | None
 
     class Standing(TypedDict):
@@ -70,12 +74,12 @@ COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = STATES = (
     "unreadable",
 )
 
-_DIRECT = "direct"
-"""What the log calls a call that no host made."""
+_NOT_EVENTS = ("direct", "None", "")
+"""What the log calls a call that no host made, and what earlier versions called one that names no event."""
 
 
-def standing(root: str, variables: Mapping[str, str]) -> Standing:
-    """How things stand for the project whose sessions are at ``root``; writes nothing.
+def standing(root: str, variables: Mapping[str, str], now: datetime) -> Standing:
+    """How things stand at ``now`` for the project whose sessions are at ``root``; writes nothing.
 
     A setting of ours that means nothing is a warning like any other; ``BadSetting`` is for a user without a home.
     """
@@ -93,7 +97,7 @@ def standing(root: str, variables: Mapping[str, str]) -> Standing:
         *doubts.of_entries(settings),
         *doubts.of_root(installed, places),
         *doubts.of_sight(installed, places, plugin=plugin),
-        *doubts.of_use(installed, heard, enabled=enabled),
+        *doubts.of_use(installed, heard, now, enabled=enabled),
         *doubts.of_settings(settings, installed, plugin=plugin),
     ]
     return {
@@ -126,6 +130,7 @@ class _Look:
         words = words_of(ours[0].handler) if ours else []
         tools = TRACK_TOOLS in words
         missing = _missing(host, ours, tools=tools) if ours else []
+        wired = list(dict.fromkeys(entry.event for entry in ours))
         kept = receipts.find(places.state, path) if ours else None
         self.found: Installed = {
             "host": host.name,
@@ -136,7 +141,9 @@ class _Look:
             "command": words,
             "track_tools": tools,
             "allow_report": kept is not None and (kept.text(SETTING) is not None or bool(kept.texts(RULES))),
+            "wired": wired,
             "missing": missing,
+            "optional": [event for event in host.tools if event not in wired] if ours and not tools else [],
             "installed_at": kept.text(SINCE) if kept else None,
         }
 
@@ -166,7 +173,7 @@ def _heard(root: str) -> Heard:
     last: Heard = {}
     for line in logged.lines(root):
         event, at, host = line.get("event"), logged.time_of(line), line.get("host", CLAUDE_CODE)
-        if at and isinstance(event, str) and isinstance(host, str) and event != _DIRECT:
+        if at and isinstance(event, str) and isinstance(host, str) and event.strip() not in _NOT_EVENTS:
             of_host = last.setdefault(host, {})
             of_host[event] = max(of_host.get(event, at), at)
     return {host: dict(sorted(events.items())) for host, events in sorted(last.items())}

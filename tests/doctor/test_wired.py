@@ -56,7 +56,7 @@ def test_hooks_that_are_not_installed_are_a_remark(tmp_path: Path) -> None:
 def test_installed_and_not_heard_yet_is_a_remark(project: Path) -> None:
     finding = look(project)
     assert (finding["ok"], finding["mend"]) == (True, None)
-    assert finding["found"].startswith("claude-code (local): complete; no event of claude-code was heard")
+    assert finding["found"] == "claude-code (local): complete"
 
 
 def test_an_event_that_is_missing_is_mended_by_installing_again(project: Path) -> None:

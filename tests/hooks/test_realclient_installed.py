@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.clock import utc_now
 from gaia_sessions.hooks.reporting import program
 from gaia_sessions.wiring import installing
 from gaia_sessions.wiring.executable import hook_program
@@ -82,7 +83,7 @@ def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(install
     phases = [move["to_phase"] for move in installed.host.record()["history"]]
     assert phases == ["investigating", "planning", "completed"]
     assert [run["end"] for run in installed.host.record()["runs"]] == ["stopped"]
-    heard = standing(str(installed.host.root), {"HOME": str(installed.host.folder)})["heard"]
+    heard = standing(str(installed.host.root), {"HOME": str(installed.host.folder)}, utc_now())["heard"]
     assert {"SessionStart", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse", "SessionEnd"} <= set(heard)
 
 

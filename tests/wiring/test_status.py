@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ REWRITES = {"type": "command", "command": "rewrite.sh"}
 
 
 def look(setup: Setup) -> Standing:
-    return standing(setup.root, os.environ)
+    return standing(setup.root, os.environ, utc_now())
 
 
 def codes(setup: Setup) -> list[str]:
@@ -80,7 +81,9 @@ def test_what_was_just_installed_is_complete_and_was_never_heard(tmp_path: Path,
         "command": answer["command"],
         "track_tools": False,
         "allow_report": False,
+        "wired": list(HOSTS[host].events),
         "missing": [],
+        "optional": [event for event in HOSTS[host].tools if event not in HOSTS[host].events],
         "installed_at": "2026-01-08T18:05:30.123456Z",
     }
     assert codes(setup) == [doubts.NEVER_FIRED]
@@ -89,6 +92,53 @@ def test_what_was_just_installed_is_complete_and_was_never_heard(tmp_path: Path,
 def test_tools_that_are_followed_are_told(setup: Setup) -> None:
     setup.install(tools=True)
     assert (row(setup)["state"], row(setup)["track_tools"]) == ("complete", True)
+
+
+def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) -> None:
+    setup.install()
+    edit(setup, lambda said: said["hooks"].pop("Stop"))
+    found = row(setup)
+    assert ("Stop" in found["wired"], found["missing"], found["optional"]) == (False, ["Stop"], ["PermissionRequest"])
+    told = [*stands(look(setup), utc_now())]
+    assert [line for line in told if line.lstrip().startswith(("wired", "not wired")) or line[:4] == "    "] == [
+        "  wired: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse,",
+        "    PostToolUseFailure, PostToolBatch, SubagentStart, SubagentStop, StopFailure,",
+        "    SessionEnd",
+        "  not wired: Stop",
+        "  wired only with --track-tools: PermissionRequest",
+    ]
+    setup.install(tools=True)
+    assert "wired only with" not in "\n".join(stands(look(setup), utc_now()))
+
+
+def test_what_was_just_installed_is_given_a_day_to_be_heard(setup: Setup) -> None:
+    setup.install()
+    installed = datetime.fromisoformat(row(setup)["installed_at"] or "")
+    for hours, warned in ((1, []), (23, []), (25, [doubts.NEVER_FIRED])):
+        found = standing(setup.root, os.environ, installed + timedelta(hours=hours))
+        assert [warned["code"] for warned in found["warnings"]] == warned
+        assert any("no event yet" in line for line in stands(found, utc_now())) == (not warned)
+    hear(setup, LATER, host="codex")
+    assert codes_at(setup, installed + timedelta(hours=1)) == [doubts.NEVER_FIRED], "codex was started since"
+    hear(setup, LATER)
+    assert codes_at(setup, installed + timedelta(hours=25)) == []
+
+
+def codes_at(setup: Setup, now: datetime) -> list[str]:
+    return [warned["code"] for warned in standing(setup.root, os.environ, now)["warnings"]]
+
+
+@pytest.mark.parametrize("event", ["None", "", " ", "direct"])
+def test_a_call_that_names_no_event_is_not_told_as_one(setup: Setup, event: str) -> None:
+    setup.install()
+    hear(setup, LATER, event)
+    assert look(setup)["heard_from"] == {}
+    assert "last heard" not in "\n".join(stands(look(setup), utc_now()))
+
+
+def test_a_call_without_an_event_leaves_none_in_the_log() -> None:
+    assert log.named_in({"session_id": "s"}, "hook_event_name") == {"session_id": "s"}
+    assert log.named_in({"hook_event_name": "Stop"}, "hook_event_name") == {"event": "Stop"}
 
 
 def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> None:

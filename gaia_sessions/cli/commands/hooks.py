@@ -115,11 +115,12 @@ def status(call: Call) -> None:
 
     root = call.folder()
     check_ours(root)
-    found = standing(root, os.environ)
+    now = utc_now()
+    found = standing(root, os.environ, now)
     if call.as_json:
         output.say_json(_expressible(found))
     else:
-        output.say_all(wired.stands(found, utc_now()))
+        output.say_all(wired.stands(found, now))
 
 
 def _places(call: Call, *, here: bool = False) -> Places:
