@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-ROOT = click.option("--root", metavar="DIR", help="Where the sessions are.  [default: the project's .claude/session]")
-JSON = click.option("--json", "as_json", is_flag=True, help="Answer, and report errors, in JSON.")
+ROOT = click.option(
+    "--root", metavar="DIR", help="Directory of the sessions.  [default: the project's .claude/session]"
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the answer, and errors, as JSON.")
 LOCK_TIMEOUT = click.option(
-    "--lock-timeout", metavar="SECONDS", type=float, help="Wait so long for who holds a session.  [default: 10]"
+    "--lock-timeout", metavar="SECONDS", type=float, help="How long to wait for a locked session.  [default: 10]"
 )
 ID = click.argument("agent_id", metavar="ID")
 """For every command about one session, which then asks ``Call.session_id`` which one that is."""

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     import click
 
 COMMANDS = {
-    "create": "Begin a session; prints its id.",
-    "get": "Print a session's record as JSON.",
-    "update": "Say where the work stands, what is known, what went wrong.",
-    "should-resume": "May the work be resumed? Exit code 0 yes, 1 no.",
-    "list": "List sessions, the latest activity first.",
+    "create": "Create a session and print its ID.",
+    "get": "Print the record of a session as JSON.",
+    "update": "Update a session: phase, metadata, errors.",
+    "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
+    "list": "List sessions, the most recently active first.",
     "finalize": "End a session as completed, failed or abandoned.",
-    "cleanup": "Remove what nobody touched for long.",
-    "reconcile": "Close the runs that nobody ended, where that is proved.",
-    "doctor": "Say what is not as it should be, and which command mends it.",
+    "cleanup": "Remove sessions that have not been used for a while.",
+    "reconcile": "Close runs that ended without a report, where that is proved.",
+    "doctor": "Check settings, hooks and sessions; say how to fix problems.",
+    "show": "Show one session: timeline, errors, runs.",
+    "events": "Show what hosts reported about a session, with evidence.",
     "import": "Take in the sessions of another folder.",
-    "show": "Show one session to a person: timeline, errors, runs.",
-    "events": "Show what hosts told of a session, with evidence.",
     "hooks": "Install, remove or check the hooks in a host's settings.",
-    "hook": "Take in one event of a host: JSON on stdin.",
+    "hook": "Handle one event of a host: JSON on standard input.",
     "schema": "Print the JSON Schema of state.json.",
 }
 

@@ -40,10 +40,12 @@ Examples:
   gaia-sessions should-resume agent-20260108-180530-abc12345 && echo resume it
   gaia-sessions list --active-only
 \b
-ID is the id of a session, its beginning or end (4 characters or more, of no other session), or 'latest'.
+ID: the whole ID of a session, its beginning or end (4 characters
+or more, unambiguous), or 'latest'.
 \b
-Exit codes: 0 done, yes; 1 no; 2 usage; 3 not found; 4 conflict; 5 lock timeout; 6 corrupt;
-7 invalid input; 8 I/O error; 9 applied, durability unknown; 70 a bug of ours; 130 interrupted.
+Exit codes: 0 done, yes; 1 no; 2 usage; 3 not found; 4 conflict;
+5 lock timeout; 6 corrupt; 7 invalid input; 8 I/O error;
+9 applied, durability unknown; 70 a bug in gaia-sessions; 130 interrupted.
 """
 
 
@@ -72,7 +74,11 @@ def main(arguments: list[str] | None = None, group: click.Group = commands, name
         code = EXIT_DONE
     except (KeyboardInterrupt, click.Abort):
         code = _say(
-            EXIT_INTERRUPTED, "interrupted", "interrupted", "what was answered is done", as_json=_asks_for_json(given)
+            EXIT_INTERRUPTED,
+            "interrupted",
+            "interrupted",
+            "what was reported as done is done",
+            as_json=_asks_for_json(given),
         )
     except Exception as error:  # noqa: BLE001  # whoever called gets a line, of a bug of ours too, never our stack
         ours, as_json = _as_ours(error, given), _asks_for_json(given)

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from gaia_sessions.strictjson import Json
 
 METADATA = click.option(
-    "--metadata", metavar="JSON|-", help="An object to merge in, top level only; - reads it from stdin."
+    "--metadata",
+    metavar="JSON|-",
+    help="JSON object to merge into the metadata (top level only); - reads standard input.",
 )
-PAIRS = click.option("-m", "--meta", "pairs", metavar="KEY=VALUE", multiple=True, help="One text to merge in.")
+PAIRS = click.option(
+    "-m", "--meta", "pairs", metavar="KEY=VALUE", multiple=True, help="Metadata with a text value; can be repeated."
+)
 
 
 def collected(metadata: str | None, pairs: tuple[str, ...]) -> dict[str, Json] | None:

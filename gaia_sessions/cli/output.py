@@ -87,7 +87,7 @@ def failures(reasons: list[str], *, as_json: bool) -> int:
     """Says on stderr what failed, beside the answer that has it too; returns the exit code: 0 if nothing failed."""
     if not reasons:
         return EXIT_DONE
-    hint = "correct what the system says and try again"
+    hint = "correct what the system reports and try again"
     if as_json:
         complain_json({"error": {"code": StoreFailure.code, "message": well_formed("; ".join(reasons)), "hint": hint}})
     else:

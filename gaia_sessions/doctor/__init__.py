@@ -1,1 +1,1 @@
-"""What is not as it should be with the sessions of one root, and the exact command that mends it."""
+"""What is wrong with the sessions of one root, and the exact command that fixes it."""

@@ -1,4 +1,4 @@
-"""What a check says: whether all is well, what was found, and the command that mends it.
+"""What a check says: whether all is well, what was found, and the command that fixes it.
 
 Owns that shape and how commands are written so that a shell takes them as they stand.
 """
@@ -20,7 +20,7 @@ _SHOWN = 3
 class Finding(TypedDict):
     """name: of the check. mend: the exact command, null where all is well or only a person can tell.
 
-    fixable: whether ``doctor --fix`` mends it.
+    fixable: whether ``doctor --fix`` fixes it.
     """
 
     name: str

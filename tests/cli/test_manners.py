@@ -91,6 +91,15 @@ def test_every_command_has_help_with_examples(gaia: Gaia, name: str) -> None:
         assert f"\n    gaia-sessions {name}" in out.partition("Examples:")[2]
 
 
+@pytest.mark.parametrize(
+    "words", [[], *([name] for name in COMMANDS), *(["hooks", name] for name in ("install", "uninstall", "status"))]
+)
+def test_no_line_of_help_is_wider_than_a_terminal_of_80_columns(program: Gaia, words: list[str]) -> None:
+    code, out, err = program(*words, "-h", COLUMNS="80").all
+    assert (code, err, [line for line in out.splitlines() if len(line) > 80]) == (0, "", [])
+    assert "..." not in out.partition("Commands:")[2], "every summary is told whole"
+
+
 @pytest.mark.parametrize("name", [*COMMANDS])
 def test_the_summary_in_the_table_is_how_the_help_of_the_command_begins(name: str) -> None:
     text = command_of(name).help

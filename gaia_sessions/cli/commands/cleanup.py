@@ -1,4 +1,4 @@
-"""``cleanup``: what nobody touched for long."""
+"""``cleanup``: sessions that have not been used for a while."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ if TYPE_CHECKING:
 
 @declare("cleanup --hours 24 --dry-run", "cleanup --hours 24 --quiet", "cleanup --corrupt")
 @click.option(
-    "--hours", type=HOURS, default=DEFAULT_HOURS, help="How long unused, in hours; or 90m, 2h, 7d.  [default: 24]"
+    "--hours",
+    type=HOURS,
+    default=DEFAULT_HOURS,
+    help="Remove what has not been used for this long: hours, or 90m, 2h, 7d.  [default: 24]",
 )
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
-@click.option("--corrupt", is_flag=True, help="Remove what cannot be read as well, whatever its age.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but failures: for cron.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be removed; remove nothing.")
+@click.option("--corrupt", is_flag=True, help="Also remove sessions that cannot be read, whatever their age.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but failures (for cron).")
 def command(call: Call, hours: float, *, dry_run: bool, corrupt: bool, quiet: bool) -> int:
-    """Remove what nobody touched for long, never what may still be resumed or runs."""
+    """Remove sessions that have not been used for a while (24 hours by default).
+
+    Sessions that can be resumed, or may still be running, are kept.
+    """
     report = call.sessions().cleanup(hours, dry_run=dry_run, corrupt=corrupt)
     if call.as_json:
         output.say_json(report)

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     "create --agent scribe -m task_id=T001",
     'create --id agent-123 --metadata \'{"tags": ["infra"]}\'',
 )
-@click.option("--agent", metavar="NAME", default="unknown", help="The kind of agent.  [default: unknown]")
+@click.option("--agent", metavar="NAME", default="unknown", help="Kind of agent.  [default: unknown]")
 @click.option("--purpose", metavar="TEXT", default="general", help="What the work is for.  [default: general]")
-@click.option("--id", "agent_id", metavar="ID", help="An id of your own.  [default: one is made]")
+@click.option("--id", "agent_id", metavar="ID", help="ID to use.  [default: one is generated]")
 @METADATA
 @PAIRS
 def command(
     call: Call, agent: str, purpose: str, agent_id: str | None, metadata: str | None, pairs: tuple[str, ...]
 ) -> None:
-    """Begin a session; prints its id."""
+    """Create a session and print its ID."""
     sessions = call.sessions()
     is_new = output.is_watched() and not os.path.lexists(sessions.root)
     made = sessions.create(agent, purpose, collected(metadata, pairs), agent_id)

@@ -1,4 +1,4 @@
-"""``doctor``: what is not as it should be, and what mends it."""
+"""``doctor``: what is wrong, and what fixes it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 @declare("doctor || gaia-sessions doctor --fix", "doctor --fix --json")
-@click.option("--fix", is_flag=True, help="Mend what is safe to mend: modes, hints, leftovers, the inbox.")
+@click.option("--fix", is_flag=True, help="Fix what is safe to fix: modes, hints, leftovers, the inbox.")
 def command(call: Call, *, fix: bool) -> int:
-    """Say what is not as it should be, and which command mends it. Exit code 0 healthy, 1 something to mend."""
+    """Check settings, hooks and sessions; say how to fix problems. Exit code 0 healthy, 1 problems found."""
     report = _examined(call, fix=fix)
     if call.as_json:
         output.say_json(report)

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 @declare("finalize agent-123 completed --summary 'applied'", "finalize agent-123 failed --error 'plan rejected'")
 @ID
 @click.argument("outcome", metavar="completed|failed|abandoned")
-@click.option("--summary", metavar="TEXT", help="What came of it.")
-@click.option("--error", metavar="TEXT", help="Count a last error and keep its text.")
+@click.option("--summary", metavar="TEXT", help="Result of the work.")
+@click.option("--error", metavar="TEXT", help="Count an error and store its text.")
 def command(call: Call, agent_id: str, outcome: str, summary: str | None, error: str | None) -> None:
-    """End a session as completed, failed or abandoned. The same outcome again changes nothing."""
+    """End a session as completed, failed or abandoned. Repeating the same outcome changes nothing."""
     sessions = call.sessions()
     record, ended_now = sessions.end(call.session_id(agent_id, writes=True), outcome, summary, error)
     if not ended_now:

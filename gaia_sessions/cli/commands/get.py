@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 @declare("get agent-20260108-180530-abc12345")
 @ID
 def command(call: Call, agent_id: str) -> None:
-    """Print a session's record as JSON."""
+    """Print the record of a session as JSON."""
     output.say_json(call.sessions().store.read(call.session_id(agent_id)))

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @declare("hook < event.json")
 def command(call: Call) -> int:
-    """Take in one event of a host: JSON on stdin.
+    """Handle one event of a host: JSON on standard input.
 
-    Answers with at most one JSON object on stdout; the exit code is always 0.
+    Prints at most one JSON object; the exit code is always 0. Hosts call it: see gaia-sessions hooks --help.
     """
     from gaia_sessions.hooks.run import main
 

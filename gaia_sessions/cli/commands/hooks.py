@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from gaia_sessions.wiring.installing import Answer
 
 _WHOSE = {
-    USER: "In your own settings, for every project.",
-    PROJECT: "In the project's settings, which the team shares.",
-    LOCAL: "In the project's settings that are yours alone.  [default, if the host has such]",
+    USER: "Your own settings, for all projects.",
+    PROJECT: "The project's settings, shared with the team.",
+    LOCAL: "The project's settings that are yours alone.  [default where the host has them]",
 }
 
 
@@ -63,17 +63,15 @@ def _where(function: Callable[..., Any]) -> Callable[..., Any]:
     taken: Callable[..., Any] = of_one
     for scope in reversed(SCOPES):
         taken = click.option(f"--{scope}", scope, is_flag=True, help=_WHOSE[scope])(taken)
-    told = (
-        "Use this folder's settings instead of the project's: a client reads the settings of the folder it starts in."
-    )
+    told = "Use the settings of this folder instead of the project's: a client reads those of the folder it starts in."
     taken = click.option("--here", is_flag=True, help=told)(taken)
-    told = "Whose settings.  [default: claude-code]"
+    told = "Host whose settings to use.  [default: claude-code]"
     return click.option(
         "--host", type=_Host(list(HOSTS)), default=heard.CLAUDE_CODE, metavar="|".join(HOSTS), help=told
     )(taken)
 
 
-_DRY_RUN = click.option("--dry-run", is_flag=True, help="Write nothing; print the difference as a patch.")
+_DRY_RUN = click.option("--dry-run", is_flag=True, help="Write nothing; print the changes as a patch.")
 
 
 @declare_group("hooks install --user", "hooks status")
@@ -83,16 +81,18 @@ def command(call: Call) -> None:
 
 @declare("hooks install", "hooks install --allow-report", "hooks install --host codex --user --dry-run")
 @_where
-@click.option("--track-tools", is_flag=True, help="Also follow what sub-agents do with their tools.")
-@click.option("--allow-report", is_flag=True, help="Allow sub-agents to report with our command, and tell them of it.")
+@click.option("--track-tools", is_flag=True, help="Also track the tools that sub-agents use.")
+@click.option(
+    "--allow-report", is_flag=True, help="Allow sub-agents to report with gaia-sessions update, and tell them so."
+)
 @_DRY_RUN
 def install(
     call: Call, places: Places, scope: str, host: str, *, track_tools: bool, allow_report: bool, dry_run: bool
 ) -> None:
-    """Put the hooks into the settings; nothing else in there changes.
+    """Add the hooks to a host's settings.
 
-    Installing again with other options replaces our entries, in the file of the project that has them, and nobody
-    else's, and takes back what is not asked for.
+    Nothing else in the settings changes. Installing again replaces the entries of gaia-sessions in the file that has
+    them, and undoes options that are not given again.
     """
     wish = installing.Wish(host, scope, tools=track_tools, report=allow_report)
     scopes.refuse_second(places, wish.host, scope)
@@ -104,13 +104,19 @@ def install(
 @_where
 @_DRY_RUN
 def uninstall(call: Call, places: Places, scope: str, host: str, *, dry_run: bool) -> None:
-    """Take the hooks out of the settings; what nobody changed since is as it was to the last byte."""
+    """Remove the hooks from a host's settings.
+
+    A file that nobody changed since the installation is restored to the byte.
+    """
     _say(call, installing.uninstall(places, installing.Wish(host, scope), dry_run=dry_run))
 
 
 @declare("hooks status", "hooks status --json")
 def status(call: Call) -> None:
-    """Say where the hooks are installed, what was heard from them when, and what is doubtful."""
+    """Show where the hooks are installed.
+
+    Also which events are wired, when each was last heard, and what may be wrong.
+    """
     from gaia_sessions.wiring.status import standing
 
     root = call.folder()

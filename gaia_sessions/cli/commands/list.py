@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 @declare("list --active-only", "list --agent terraform-architect --phase approval", "list --since 2h --limit 10 --json")
-@click.option("--active-only", is_flag=True, help="Only what is not final.")
+@click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
 @click.option("--agent", metavar="NAME", help="Only this kind of agent.")
-@click.option("--phase", "phases", metavar="PHASE", multiple=True, help="Only this phase; may be given again.")
-@click.option("--since", type=TIME, help="Created at or after.")
-@click.option("--until", type=TIME, help="Created at or before.")
-@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="The first N only.")
+@click.option("--phase", "phases", metavar="PHASE", multiple=True, help="Only this phase; can be repeated.")
+@click.option("--since", type=TIME, help="Only those created at or after this time: 2h or 3d (ago), or a date.")
+@click.option("--until", type=TIME, help="Only those created at or before this time.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N sessions.")
 def command(
     call: Call,
     *,
@@ -35,7 +35,7 @@ def command(
     until: datetime | None,
     limit: int | None,
 ) -> None:
-    """List sessions, the latest activity first."""
+    """List sessions, the most recently active first."""
     wanted = Filter(active_only=active_only, agent_name=agent, phases=phases, since=since, until=until)
     sessions = call.sessions()
     lines = sessions.list(wanted, limit)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 @declare("reconcile --dry-run", "reconcile --json")
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be closed, and close nothing.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be closed; close nothing.")
 def command(call: Call, *, dry_run: bool) -> int:
-    """Close the runs that nobody ended, where that is proved: by the host's own word, or its process being gone.
+    """Close runs that ended without a report, where that is proved: the host said so, or its process is gone.
 
-    Each verdict comes with its evidence. What cannot be told is unsure: it is listed and left alone.
+    Each verdict comes with its evidence. A run that may still be going on is listed as unsure and left alone.
     """
     report = call.sessions().reconcile(dry_run=dry_run)
     if call.as_json:

@@ -23,7 +23,10 @@ _CODES = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[Corrup
 @ID
 @click.option("--verbose", is_flag=True, help="Show all checks, not only those that failed.")
 def command(call: Call, agent_id: str, *, verbose: bool) -> int:
-    """May the work be resumed? Exit code 0 yes, 1 no, 3 not found, 6 corrupt, 7 impossible id."""
+    """Check whether a session can be resumed: exit code 0 or 1.
+
+    Exit codes: 0 yes, 1 no, 3 not found, 6 corrupt, 7 invalid ID.
+    """
     sessions = call.sessions()
     agent_id = call.session_id(agent_id)
     try:

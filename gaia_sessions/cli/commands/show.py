@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @declare("show agent-20260108-180530-abc12345")
 @ID
 def command(call: Call, agent_id: str) -> None:
-    """Show one session to a person: timeline, errors, runs."""
+    """Show one session: timeline, errors, runs."""
     sessions = call.sessions()
     record = sessions.preview(call.session_id(agent_id))
     if call.as_json:

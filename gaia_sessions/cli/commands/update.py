@@ -25,14 +25,21 @@ if TYPE_CHECKING:
 )
 @click.argument("agent_id", metavar="ID", required=False)
 @click.option(
-    "--host-agent", nargs=2, metavar="SESSION AGENT", help="Instead of ID: the host's ids of who works on it."
+    "--host-agent",
+    nargs=2,
+    metavar="SESSION AGENT",
+    help="Name the session by the host's IDs of its agent instead of by ID.",
 )
-@click.option("--phase", metavar="PHASE", help="Where the work stands; a final phase ends the session.")
+@click.option("--phase", metavar="PHASE", help="New phase; a final phase ends the session.")
 @METADATA
 @PAIRS
-@click.option("--error", metavar="TEXT", help="Count an error and keep its text.")
-@click.option("--resume-ready/--no-resume-ready", default=None, help="Allow or forbid resuming until the next phase.")
-@click.option("--deny", "denial", metavar="TEXT", help="Refuse what it waits for in approval, and say why.")
+@click.option("--error", metavar="TEXT", help="Count an error and store its text.")
+@click.option(
+    "--resume-ready/--no-resume-ready", default=None, help="Allow or forbid resuming until the phase changes."
+)
+@click.option(
+    "--deny", "denial", metavar="TEXT", help="Deny what the session waits for in phase approval, and say why."
+)
 @click.option("--if-revision", metavar="N", type=int, help="Write only if the record is at revision N.")
 def command(
     call: Call,
@@ -47,7 +54,7 @@ def command(
     if_revision: int | None,
     denial: str | None,
 ) -> None:
-    """Say where the work stands, what is known, what went wrong. Without options: a heartbeat."""
+    """Update a session: phase, metadata, errors. Without options, only note that the work is going on."""
     known = collected(metadata, pairs)
     sessions = call.sessions()
     record = sessions.update(

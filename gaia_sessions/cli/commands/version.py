@@ -10,6 +10,6 @@ from gaia_sessions.cli import output
 
 @click.command(hidden=True)
 def command() -> int:
-    """Say which version this is."""
+    """Print the version."""
     output.say(f"gaia-sessions, version {__version__}")
     return 0
