@@ -25,29 +25,29 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 def text(value: object, where: str) -> None:
     if not isinstance(value, str):
-        raise InvalidInput(f"a string is wanted, not {kind_of(value)}", where)
+        raise InvalidInput(f"must be a string, not {kind_of(value)}", where)
 
 
 def flag(value: object, where: str) -> None:
     if not isinstance(value, bool):
-        raise InvalidInput(f"true or false is wanted, not {kind_of(value)}", where)
+        raise InvalidInput(f"must be true or false, not {kind_of(value)}", where)
 
 
 def mapping(value: object, where: str) -> None:
     if not isinstance(value, dict):
-        raise InvalidInput(f"an object is wanted, not {kind_of(value)}", where)
+        raise InvalidInput(f"must be an object, not {kind_of(value)}", where)
 
 
 def time(value: object, where: str) -> None:
     try:
         read_time(value)
     except ValueError:
-        raise InvalidInput("an ISO 8601 time is wanted", where) from None
+        raise InvalidInput("must be an ISO 8601 time", where) from None
 
 
 def seconds(value: object, where: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise InvalidInput("a number from 0 is wanted", where)
+        raise InvalidInput("must be a number from 0", where)
 
 
 def count_from(least: int) -> Check:
@@ -55,7 +55,7 @@ def count_from(least: int) -> Check:
 
     def check(value: object, where: str) -> None:
         if not is_integer(value) or value < least:
-            raise InvalidInput(f"a whole number from {least} is wanted", where)
+            raise InvalidInput(f"must be a whole number from {least}", where)
 
     return check
 
@@ -65,7 +65,7 @@ def one_of(words: tuple[str, ...]) -> Check:
 
     def check(value: object, where: str) -> None:
         if not isinstance(value, str) or value not in words:
-            raise InvalidInput(f"one of {', '.join(words)} is wanted", where)
+            raise InvalidInput(f"must be one of {', '.join(words)}", where)
 
     return check
 
@@ -85,7 +85,7 @@ def each(element: Check) -> Check:
 
     def check(value: object, where: str) -> None:
         if not isinstance(value, list):
-            raise InvalidInput(f"an array is wanted, not {kind_of(value)}", where)
+            raise InvalidInput(f"must be an array, not {kind_of(value)}", where)
         for number, item in enumerate(value):
             element(item, f"{where}[{number}]")
 
@@ -97,7 +97,7 @@ def members(required: dict[str, Check], optional: dict[str, Check]) -> Check:
 
     def check(value: object, where: str) -> None:
         if not isinstance(value, dict):
-            raise InvalidInput(f"an object is wanted, not {kind_of(value)}", where)
+            raise InvalidInput(f"must be an object, not {kind_of(value)}", where)
         prefix = f"{where}." if where else ""
         for key, inner in required.items():
             if key not in value:

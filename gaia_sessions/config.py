@@ -237,4 +237,4 @@ def _read(name: str, value: object, origin: str) -> object:
     try:
         return option.read(value)
     except (ValueError, OverflowError):
-        raise BadSetting(origin, f"{option.key} = {shown(value)}", f"{option.wanted} is wanted") from None
+        raise BadSetting(origin, f"{option.key} = {shown(value)}", f"must be {option.wanted}") from None

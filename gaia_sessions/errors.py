@@ -117,7 +117,7 @@ class BadArgument(UsageError):
     def __init__(self, name: str, value: object, wanted: str) -> None:
         self.name = name
         self.value = value
-        super().__init__(f"{name} {_shortened(repr(value))} means nothing", f"{wanted} is wanted")
+        super().__init__(f"{name} {_shortened(repr(value))} is not valid", f"must be {wanted}")
 
 
 class NoSuchFolder(UsageError):
@@ -197,7 +197,7 @@ class SessionExists(Conflict):
 
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id
-        super().__init__(f"session {agent_id!r} exists already", "leave the id out to have one made")
+        super().__init__(f"session {agent_id!r} exists already", "leave out the ID to have one generated")
 
 
 class SessionFinal(Conflict):
@@ -220,7 +220,7 @@ class IllegalMove(Conflict):
         self.allowed = tuple(allowed)
         ways = ", ".join(self.allowed) or "nothing: it is final"
         super().__init__(
-            f"no move leads from {from_phase} to {to_phase}", f"from {from_phase} the work can go to {ways}"
+            f"a session cannot go from {from_phase} to {to_phase}", f"from {from_phase} it can go to {ways}"
         )
 
 
@@ -244,7 +244,7 @@ class NothingToDeny(Conflict):
         self.phase = phase
         super().__init__(
             f"session {agent_id!r} does not wait for an approval: it is {phase}",
-            "only what is in phase approval can be denied",
+            "only a session in phase approval can be denied",
         )
 
 
@@ -256,7 +256,8 @@ class RevisionChanged(Conflict):
         self.asked = asked
         self.actual = actual
         super().__init__(
-            f"session {agent_id!r} is at revision {actual}, not {asked}", "read it again and decide on what it says now"
+            f"session {agent_id!r} is at revision {actual}, not {asked}",
+            "read it again, then update it with its revision",
         )
 
 
@@ -283,7 +284,7 @@ class HooksElsewhere(Conflict):
         self.scope = scope
         super().__init__(
             f"{path} already has the hooks for {host}",
-            f"update them there with --{scope}, or take them out first: gaia-sessions hooks uninstall --{scope}",
+            f"update them there with --{scope}, or remove them first: gaia-sessions hooks uninstall --{scope}",
         )
 
 
@@ -298,7 +299,7 @@ class LockTimeout(SessionsError):
         self.holder = holder
         who = f"process {holder}" if holder else "another process"
         super().__init__(
-            f"{path}: held by {who} for over {seconds:g} s", "try again, or wait longer with --lock-timeout"
+            f"{path}: locked by {who} for more than {seconds:g} s", "try again, or wait longer with --lock-timeout"
         )
 
 
@@ -312,7 +313,8 @@ class CorruptSession(SessionsError):
         self.path = path
         self.problem = problem
         super().__init__(
-            f"{path}: {problem}", "mend the file, or remove its directory; cleanup --corrupt removes all such"
+            f"{path}: {problem}",
+            "fix the file, or remove its directory; cleanup --corrupt removes all corrupt sessions",
         )
 
 
@@ -348,8 +350,8 @@ class InvalidId(InvalidInput):
     def __init__(self, value: object, problem: str) -> None:
         self.value = value
         super().__init__(
-            f"{_shortened(repr(value))} is no session id: {problem}",
-            hint="an id looks like agent-123: letters, digits, . _ -",
+            f"{_shortened(repr(value))} is not a session ID: {problem}",
+            hint="an ID looks like agent-123: letters, digits, . _ -",
         )
 
 
@@ -382,7 +384,7 @@ class StoreFailure(SessionsError):
     code = "io_error"
 
     def __init__(
-        self, action: str, path: str, reason: str, hint: str = "mend what the system says and try again"
+        self, action: str, path: str, reason: str, hint: str = "correct what the system reports and try again"
     ) -> None:
         self.action = action
         self.path = path

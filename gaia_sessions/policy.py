@@ -183,7 +183,7 @@ _RULES: tuple[tuple[str, str, Rule], ...] = (
 ADVICE = {
     RESUMABLE_REASON: "resume it with its metadata and history as context",
     "not_found": "start new work: there is nothing to resume",
-    "corrupt": "start new work, and mend or remove the file",
+    "corrupt": "start new work, and fix or remove the file",
     "phase_not_resumable": "resume only from investigating, planning or approval; otherwise start new work",
     "running": "leave it alone: its agent is still at work",
     "claimed": "leave it alone: somebody is about to resume it",

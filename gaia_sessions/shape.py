@@ -260,5 +260,5 @@ def check_numbers(record: Record, prefix: str) -> None:
         least = most if place == len(runs) else number + 1
         number = run["run"]
         if not least <= number <= most:
-            wanted = f"{most} is wanted" if least == most else f"one from {least} to {most} is wanted"
+            wanted = f"must be {most}" if least == most else f"must be from {least} to {most}"
             raise InvalidInput(f"runs are numbered from 1 in their order: {wanted}", f"{prefix}runs[{place - 1}].run")

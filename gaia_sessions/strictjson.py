@@ -53,7 +53,7 @@ def load_object(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
     """Like ``loads`` for what must be an object."""
     value = loads(data, limit)
     if not isinstance(value, dict):
-        raise InvalidInput(f"a JSON object is wanted, not {kind_of(value)}")
+        raise InvalidInput(f"expected a JSON object, not {kind_of(value)}")
     return value
 
 

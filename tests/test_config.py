@@ -151,12 +151,12 @@ def test_there_is_a_value_above_for_every_option() -> None:
     assert {row[0] for row in VALUES} == set(OPTIONS)
 
 
-MINUTES = "a number of minutes above 0 is wanted"
-SECONDS = "a number of seconds from 0 is wanted"
-COUNT = "a whole number above 0 is wanted"
-SWITCH = "true or false is wanted"
-NOTE = '"all", "resume" or "off" is wanted'
-TRACK = '"all" or "named" is wanted'
+MINUTES = "must be a number of minutes above 0"
+SECONDS = "must be a number of seconds from 0"
+COUNT = "must be a whole number above 0"
+SWITCH = "must be true or false"
+NOTE = 'must be "all", "resume" or "off"'
+TRACK = 'must be "all" or "named"'
 ALL_KEYS = (
     "the settings are durability, hooks.enabled, hooks.ignore_agents, hooks.keep_last_message, "
     "hooks.note, hooks.report_command, hooks.store_description, hooks.track, idle_minutes, lock_timeout, max_errors"
@@ -179,13 +179,13 @@ BAD_LINES: list[tuple[str, str, str]] = [
     ("lock_timeout = inf", "lock_timeout = inf", SECONDS),
     ("lock_timeout = false", "lock_timeout = False", SECONDS),
     ('lock_timeout = ""', "lock_timeout = ''", SECONDS),
-    ('durability = "slow"', "durability = 'slow'", '"full" or "fast" is wanted'),
-    ("durability = 1", "durability = 1", '"full" or "fast" is wanted'),
+    ('durability = "slow"', "durability = 'slow'", 'must be "full" or "fast"'),
+    ("durability = 1", "durability = 1", 'must be "full" or "fast"'),
     ("hooks.enabled = 1", "hooks.enabled = 1", SWITCH),
     ('hooks.enabled = "maybe"', "hooks.enabled = 'maybe'", SWITCH),
     ("hooks.enabled = {a = 1}", "hooks.enabled = {'a': 1}", SWITCH),
-    ("hooks.ignore_agents = 1", "hooks.ignore_agents = 1", "a list of agent types is wanted"),
-    ('hooks.ignore_agents = ["a", 1]', "hooks.ignore_agents = ['a', 1]", "a list of agent types is wanted"),
+    ("hooks.ignore_agents = 1", "hooks.ignore_agents = 1", "must be a list of agent types"),
+    ('hooks.ignore_agents = ["a", 1]', "hooks.ignore_agents = ['a', 1]", "must be a list of agent types"),
     ("hooks.store_description = []", "hooks.store_description = []", SWITCH),
     ("hooks.keep_last_message = 0", "hooks.keep_last_message = 0", SWITCH),
     ("hooks.report_command = 1", "hooks.report_command = 1", SWITCH),
@@ -211,7 +211,7 @@ def test_a_value_that_means_nothing_is_refused_with_its_file_and_what_is_wanted(
         ("IDLE_MINUTES", "soon", "idle_minutes = 'soon'", MINUTES),
         ("MAX_ERRORS", "-3", "max_errors = '-3'", COUNT),
         ("LOCK_TIMEOUT", "nan", "lock_timeout = 'nan'", SECONDS),
-        ("DURABILITY", "FAST", "durability = 'FAST'", '"full" or "fast" is wanted'),
+        ("DURABILITY", "FAST", "durability = 'FAST'", 'must be "full" or "fast"'),
         ("LOCK_TIMEOUT", "-1", "lock_timeout = '-1'", SECONDS),
         ("NOTE", "Resume", "hooks.note = 'Resume'", NOTE),
         ("TRACK", "none", "hooks.track = 'none'", TRACK),

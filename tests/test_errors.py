@@ -76,8 +76,8 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         BadArgument("hours", -1, "a number from 0"),
         "bad_argument",
         2,
-        "hours -1 means nothing",
-        "a number from 0 is wanted",
+        "hours -1 is not valid",
+        "must be a number from 0",
         {"name": "hours", "value": -1},
     ),
     (
@@ -118,7 +118,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "exists",
         4,
         "session 'agent-1' exists already",
-        "leave the id out to have one made",
+        "leave out the ID to have one generated",
         {"agent_id": "agent-1"},
     ),
     (
@@ -133,16 +133,16 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         IllegalMove("planning", "initializing", iter(["approval", "failed"])),
         "illegal_move",
         4,
-        "no move leads from planning to initializing",
-        "from planning the work can go to approval, failed",
+        "a session cannot go from planning to initializing",
+        "from planning it can go to approval, failed",
         {"from_phase": "planning", "to_phase": "initializing", "allowed": ("approval", "failed")},
     ),
     (
         IllegalMove("completed", "planning", []),
         "illegal_move",
         4,
-        "no move leads from completed to planning",
-        "from completed the work can go to nothing: it is final",
+        "a session cannot go from completed to planning",
+        "from completed it can go to nothing: it is final",
         {"from_phase": "completed", "to_phase": "planning", "allowed": ()},
     ),
     (
@@ -150,7 +150,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "nothing_to_deny",
         4,
         "session 'agent-1' does not wait for an approval: it is planning",
-        "only what is in phase approval can be denied",
+        "only a session in phase approval can be denied",
         {"agent_id": "agent-1", "phase": "planning"},
     ),
     (
@@ -166,7 +166,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "revision_changed",
         4,
         "session 'agent-1' is at revision 5, not 3",
-        "read it again and decide on what it says now",
+        "read it again, then update it with its revision",
         {"agent_id": "agent-1", "asked": 3, "actual": 5},
     ),
     (
@@ -182,14 +182,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "hooks_elsewhere",
         4,
         "/p/.claude/settings.json already has the hooks for claude-code",
-        "update them there with --project, or take them out first: gaia-sessions hooks uninstall --project",
+        "update them there with --project, or remove them first: gaia-sessions hooks uninstall --project",
         {"host": "claude-code", "path": "/p/.claude/settings.json", "scope": "project"},
     ),
     (
         LockTimeout("session/.locks/a.lock", 10.0, 4711),
         "lock_timeout",
         5,
-        "session/.locks/a.lock: held by process 4711 for over 10 s",
+        "session/.locks/a.lock: locked by process 4711 for more than 10 s",
         "try again, or wait longer with --lock-timeout",
         {"path": "session/.locks/a.lock", "seconds": 10.0, "holder": 4711},
     ),
@@ -197,7 +197,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         LockTimeout("a.lock", 0.5, None),
         "lock_timeout",
         5,
-        "a.lock: held by another process for over 0.5 s",
+        "a.lock: locked by another process for more than 0.5 s",
         "try again, or wait longer with --lock-timeout",
         {"path": "a.lock", "seconds": 0.5, "holder": None},
     ),
@@ -222,16 +222,16 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "corrupt",
         6,
         "agent-1/state.json: line 1 column 1: not JSON",
-        "mend the file, or remove its directory; cleanup --corrupt removes all such",
+        "fix the file, or remove its directory; cleanup --corrupt removes all corrupt sessions",
         {"agent_id": "agent-1", "path": "agent-1/state.json", "problem": "line 1 column 1: not JSON"},
     ),
     (
-        InvalidInput("a string is wanted, not a number", "summary"),
+        InvalidInput("must be a string, not a number", "summary"),
         "invalid_input",
         7,
-        "summary: a string is wanted, not a number",
+        "summary: must be a string, not a number",
         "correct the input and try again",
-        {"problem": "a string is wanted, not a number", "where": "summary"},
+        {"problem": "must be a string, not a number", "where": "summary"},
     ),
     (
         InvalidInput("nothing came", hint="send something"),
@@ -245,11 +245,11 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         InvalidId("..", "does not begin with a letter or digit"),
         "invalid_id",
         7,
-        "'..' is no session id: does not begin with a letter or digit",
-        "an id looks like agent-123: letters, digits, . _ -",
+        "'..' is not a session ID: does not begin with a letter or digit",
+        "an ID looks like agent-123: letters, digits, . _ -",
         {
             "value": "..",
-            "problem": "'..' is no session id: does not begin with a letter or digit",
+            "problem": "'..' is not a session ID: does not begin with a letter or digit",
             "where": "",
         },
     ),
@@ -278,7 +278,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "io_error",
         8,
         "state.json: cannot write: No space left on device",
-        "mend what the system says and try again",
+        "correct what the system reports and try again",
         {"action": "write", "path": "state.json", "reason": "No space left on device"},
     ),
     (
@@ -410,7 +410,7 @@ def test_an_error_of_a_later_part_ends_like_its_nearest_ancestor() -> None:
     ],
 )
 def test_an_impossible_id_is_shown_shortened(length: int, shown: str) -> None:
-    assert str(InvalidId("x" * length, "too long")) == f"{shown} is no session id: too long"
+    assert str(InvalidId("x" * length, "too long")) == f"{shown} is not a session ID: too long"
 
 
 def test_a_message_is_well_formed_utf_8_whatever_bytes_a_name_has() -> None:
@@ -419,4 +419,4 @@ def test_a_message_is_well_formed_utf_8_whatever_bytes_a_name_has() -> None:
 
 
 def test_control_characters_of_an_impossible_id_are_shown_escaped() -> None:
-    assert str(InvalidId("a\x1b[2J\n", "bad")) == r"'a\x1b[2J\n' is no session id: bad"
+    assert str(InvalidId("a\x1b[2J\n", "bad")) == r"'a\x1b[2J\n' is not a session ID: bad"

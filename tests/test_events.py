@@ -101,33 +101,33 @@ KINDS_IN_WORDS = (
 )
 
 FAULTS: list[tuple[str, Any, str, str]] = [
-    ("an array", [], "an object is wanted, not an array", ""),
+    ("an array", [], "must be an object, not an array", ""),
     ("no kind", {"at": "2026-01-08T18:05:30Z"}, "missing", "kind"),
     ("no time", {"kind": "stop"}, "missing", "at"),
-    ("unknown kind", {**STOP, "kind": "begin"}, f"one of {', '.join(KINDS_IN_WORDS)} is wanted", "kind"),
-    ("a kind in capitals", {**STOP, "kind": "Stop"}, f"one of {', '.join(KINDS_IN_WORDS)} is wanted", "kind"),
-    ("no real time", {**STOP, "at": "today"}, "an ISO 8601 time is wanted", "at"),
+    ("unknown kind", {**STOP, "kind": "begin"}, f"must be one of {', '.join(KINDS_IN_WORDS)}", "kind"),
+    ("a kind in capitals", {**STOP, "kind": "Stop"}, f"must be one of {', '.join(KINDS_IN_WORDS)}", "kind"),
+    ("no real time", {**STOP, "at": "today"}, "must be an ISO 8601 time", "at"),
     (
         "marked otherwise",
         {**STOP, "marked": "executing"},
-        "one of investigating, planning, approval, failed is wanted",
+        "must be one of investigating, planning, approval, failed",
         "marked",
     ),
-    ("unknown outcome", {**STOP, "outcome": "done"}, "one of completed, failed, abandoned is wanted", "outcome"),
-    ("background a word", {**STOP, "background": "yes"}, "true or false is wanted, not a string", "background"),
-    ("again a number", {**STOP, "again": 1}, "true or false is wanted, not a number", "again"),
-    ("a pid of 0", {**STOP, "host_process": {"pid": 0}}, "a whole number from 1 is wanted", "host_process.pid"),
+    ("unknown outcome", {**STOP, "outcome": "done"}, "must be one of completed, failed, abandoned", "outcome"),
+    ("background a word", {**STOP, "background": "yes"}, "must be true or false, not a string", "background"),
+    ("again a number", {**STOP, "again": 1}, "must be true or false, not a number", "again"),
+    ("a pid of 0", {**STOP, "host_process": {"pid": 0}}, "must be a whole number from 1", "host_process.pid"),
     (
         "a start time in ticks",
         {**STOP, "host_process": {"pid": 1, "started": 5}},
-        "a string is wanted, not a number",
+        "must be a string, not a number",
         "host_process.started",
     ),
-    ("a process by its pid", {**STOP, "host_process": 4242}, "an object is wanted, not a number", "host_process"),
-    *((f"{key} null", {**STOP, key: None}, "true or false is wanted, not null", key) for key in FLAGS),
-    *((f"{key} a word", {**STOP, key: "a"}, "an array is wanted, not a string", key) for key in LISTS),
-    *((f"{key} of numbers", {**STOP, key: ["a", 1]}, "a string is wanted, not a number", f"{key}[1]") for key in LISTS),
-    *((f"{key} null", {**STOP, key: None}, "a string is wanted, not null", key) for key in TEXTS),
+    ("a process by its pid", {**STOP, "host_process": 4242}, "must be an object, not a number", "host_process"),
+    *((f"{key} null", {**STOP, key: None}, "must be true or false, not null", key) for key in FLAGS),
+    *((f"{key} a word", {**STOP, key: "a"}, "must be an array, not a string", key) for key in LISTS),
+    *((f"{key} of numbers", {**STOP, key: ["a", 1]}, "must be a string, not a number", f"{key}[1]") for key in LISTS),
+    *((f"{key} null", {**STOP, key: None}, "must be a string, not null", key) for key in TEXTS),
 ]
 
 

@@ -84,7 +84,7 @@ def test_a_good_id_is_returned_as_it_is(value: str) -> None:
 def test_an_impossible_id_is_refused_with_the_rule_it_breaks(value: object, problem: str) -> None:
     with pytest.raises(InvalidId) as caught:
         check_agent_id(value)
-    assert (caught.value.value, str(caught.value).split(" is no session id: ")[1]) == (value, problem)
+    assert (caught.value.value, str(caught.value).split(" is not a session ID: ")[1]) == (value, problem)
     assert not is_agent_id(value)
 
 

@@ -120,7 +120,7 @@ def test_a_corrupt_session_is_named_with_its_problem_and_nothing_is_known_of_it(
         "idle_seconds": None,
         "until": None,
         "checks": checks(corrupt=(False, "line 1 column 1: not JSON", None), **UNKNOWN),
-        "advice": "start new work, and mend or remove the file",
+        "advice": "start new work, and fix or remove the file",
     }
 
 

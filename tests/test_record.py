@@ -195,8 +195,8 @@ def test_a_record_without_an_id_is_said_to_lack_one() -> None:
 @pytest.mark.parametrize(
     ("changed", "problem", "where"),
     [
-        pytest.param({"agent_id": 1}, "a string is wanted, not a number", "agent_id", id="an id that is no text"),
-        pytest.param({"agent_id": "agent-2", "purpose": 1}, "a string is wanted, not a number", "purpose", id="both"),
+        pytest.param({"agent_id": 1}, "must be a string, not a number", "agent_id", id="an id that is no text"),
+        pytest.param({"agent_id": "agent-2", "purpose": 1}, "must be a string, not a number", "purpose", id="both"),
     ],
 )
 def test_the_shape_of_a_record_is_judged_before_its_id(changed: dict[str, Any], problem: str, where: str) -> None:
@@ -216,7 +216,7 @@ def test_an_endless_id_of_another_session_is_shown_shortened() -> None:
         pytest.param(
             USERS_SAMPLE[:110], "not JSON: Unterminated string starting at", "line 4 column 14", id="cut short"
         ),
-        pytest.param(b"[]", "a JSON object is wanted, not an array", "", id="array"),
+        pytest.param(b"[]", "expected a JSON object, not an array", "", id="array"),
         pytest.param(b"\0" * 512, "not JSON: Expecting value", "line 1 column 1", id="zeros after a power cut"),
         pytest.param(USERS_SAMPLE.replace(b"T001", b"\xff"), "not UTF-8", "byte 260", id="broken text"),
     ],
@@ -261,19 +261,19 @@ def test_moves_that_others_wrote_are_read_among_ours(time: str) -> None:
     assert decode(json.dumps(document).encode(), AGENT)["history"] == document["history"]
 
 
-_ANY_PHASE = "one of " + ", ".join(PHASES) + " is wanted"
+_ANY_PHASE = "must be one of " + ", ".join(PHASES) + ""
 
 FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
-    ("agent_name null", {"agent_name": None}, "a string is wanted, not null", "agent_name"),
-    ("purpose a number", {"purpose": 1}, "a string is wanted, not a number", "purpose"),
-    ("created_at a date", {"created_at": "2026-01-08"}, "an ISO 8601 time is wanted", "created_at"),
-    ("last_updated unix", {"last_updated": 1767895530}, "an ISO 8601 time is wanted", "last_updated"),
+    ("agent_name null", {"agent_name": None}, "must be a string, not null", "agent_name"),
+    ("purpose a number", {"purpose": 1}, "must be a string, not a number", "purpose"),
+    ("created_at a date", {"created_at": "2026-01-08"}, "must be an ISO 8601 time", "created_at"),
+    ("last_updated unix", {"last_updated": 1767895530}, "must be an ISO 8601 time", "last_updated"),
     ("phase unknown", {"phase": "sleeping"}, _ANY_PHASE, "phase"),
     ("phase null", {"phase": None}, _ANY_PHASE, "phase"),
-    ("metadata an array", {"metadata": []}, "an object is wanted, not an array", "metadata"),
-    ("resume_ready a number", {"resume_ready": 1}, "true or false is wanted, not a number", "resume_ready"),
-    ("history an object", {"history": {}}, "an array is wanted, not an object", "history"),
-    ("history of words", {"history": ["a"]}, "an object is wanted, not a string", "history[0]"),
+    ("metadata an array", {"metadata": []}, "must be an object, not an array", "metadata"),
+    ("resume_ready a number", {"resume_ready": 1}, "must be true or false, not a number", "resume_ready"),
+    ("history an object", {"history": {}}, "must be an array, not an object", "history"),
+    ("history of words", {"history": ["a"]}, "must be an object, not a string", "history[0]"),
     (
         "a move without an end",
         {"history": [{"from_phase": "planning", "timestamp": "2026-01-08T18:05Z"}]},
@@ -289,37 +289,37 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
     (
         "a move at no time",
         {"history": [{"from_phase": "planning", "to_phase": "planning", "timestamp": ""}]},
-        "an ISO 8601 time is wanted",
+        "must be an ISO 8601 time",
         "history[0].timestamp",
     ),
-    ("error_count negative", {"error_count": -1}, "a whole number from 0 is wanted", "error_count"),
-    ("error_count a fraction", {"error_count": 1.0}, "a whole number from 0 is wanted", "error_count"),
-    ("last_error a word", {"last_error": "boom"}, "an object is wanted, not a string", "last_error"),
+    ("error_count negative", {"error_count": -1}, "must be a whole number from 0", "error_count"),
+    ("error_count a fraction", {"error_count": 1.0}, "must be a whole number from 0", "error_count"),
+    ("last_error a word", {"last_error": "boom"}, "must be an object, not a string", "last_error"),
     ("last_error without time", {"last_error": {"message": "m"}}, "missing", "last_error.timestamp"),
     (
         "last_error without words",
         {"last_error": {"message": None, "timestamp": "2026-01-08T18:05Z"}},
-        "a string is wanted, not null",
+        "must be a string, not null",
         "last_error.message",
     ),
-    ("schema 0", {"schema": 0}, "a whole number from 1 is wanted", "schema"),
-    ("schema true", {"schema": True}, "a whole number from 1 is wanted", "schema"),
-    ("schema a word", {"schema": "2"}, "a whole number from 1 is wanted", "schema"),
-    ("schema a newer fraction", {"schema": 2.5}, "a whole number from 1 is wanted", "schema"),
-    ("schema null", {"schema": None}, "a whole number from 1 is wanted", "schema"),
-    ("revision negative", {"revision": -1}, "a whole number from 0 is wanted", "revision"),
-    ("revision null", {"revision": None}, "a whole number from 0 is wanted", "revision"),
-    ("history_dropped negative", {"history_dropped": -1}, "a whole number from 0 is wanted", "history_dropped"),
-    ("finalized_at null", {"finalized_at": None}, "an ISO 8601 time is wanted", "finalized_at"),
-    ("duration a flag", {"duration_seconds": True}, "a number from 0 is wanted", "duration_seconds"),
-    ("runs_dropped negative", {"runs_dropped": -1}, "a whole number from 0 is wanted", "runs_dropped"),
-    ("duration null", {"duration_seconds": None}, "a number from 0 is wanted", "duration_seconds"),
-    ("summary a number", {"summary": 1}, "a string is wanted, not a number", "summary"),
-    ("runs an object", {"runs": {}}, "an array is wanted, not an object", "runs"),
+    ("schema 0", {"schema": 0}, "must be a whole number from 1", "schema"),
+    ("schema true", {"schema": True}, "must be a whole number from 1", "schema"),
+    ("schema a word", {"schema": "2"}, "must be a whole number from 1", "schema"),
+    ("schema a newer fraction", {"schema": 2.5}, "must be a whole number from 1", "schema"),
+    ("schema null", {"schema": None}, "must be a whole number from 1", "schema"),
+    ("revision negative", {"revision": -1}, "must be a whole number from 0", "revision"),
+    ("revision null", {"revision": None}, "must be a whole number from 0", "revision"),
+    ("history_dropped negative", {"history_dropped": -1}, "must be a whole number from 0", "history_dropped"),
+    ("finalized_at null", {"finalized_at": None}, "must be an ISO 8601 time", "finalized_at"),
+    ("duration a flag", {"duration_seconds": True}, "must be a number from 0", "duration_seconds"),
+    ("runs_dropped negative", {"runs_dropped": -1}, "must be a whole number from 0", "runs_dropped"),
+    ("duration null", {"duration_seconds": None}, "must be a number from 0", "duration_seconds"),
+    ("summary a number", {"summary": 1}, "must be a string, not a number", "summary"),
+    ("runs an object", {"runs": {}}, "must be an array, not an object", "runs"),
     ("a run without number", {"runs": [{}]}, "missing", "runs[0].run"),
-    ("run 0", {"runs": [{"run": 0}]}, "a whole number from 1 is wanted", "runs[0].run"),
+    ("run 0", {"runs": [{"run": 0}]}, "must be a whole number from 1", "runs[0].run"),
     *(
-        (f"run {key}", {"runs": [full_run(**{key: None})]}, "a string is wanted, not null", f"runs[0].{key}")
+        (f"run {key}", {"runs": [full_run(**{key: None})]}, "must be a string, not null", f"runs[0].{key}")
         for key in (
             "host",
             "host_session_id",
@@ -332,26 +332,26 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
         )
     ),
     *(
-        (f"run {key}", {"runs": [full_run(**{key: "soon"})]}, "an ISO 8601 time is wanted", f"runs[0].{key}")
+        (f"run {key}", {"runs": [full_run(**{key: "soon"})]}, "must be an ISO 8601 time", f"runs[0].{key}")
         for key in ("claimed_at", "started_at", "ended_at")
     ),
     (
         "run background",
         {"runs": [full_run(background=0)]},
-        "true or false is wanted, not a number",
+        "must be true or false, not a number",
         "runs[0].background",
     ),
     (
         "run unannounced",
         {"runs": [full_run(unannounced="no")]},
-        "true or false is wanted, not a string",
+        "must be true or false, not a string",
         "runs[0].unannounced",
     ),
     ("run reported", {"runs": [full_run(reported="done")]}, _ANY_PHASE, "runs[0].reported"),
     (
         "run end",
         {"runs": [full_run(), full_run(end="died")]},
-        "one of killed, failed, stopped, returned, ended_with_host, lost, denied is wanted",
+        "must be one of killed, failed, stopped, returned, ended_with_host, lost, denied",
         "runs[1].end",
     ),
     (
@@ -373,20 +373,20 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
     (
         "run host_process",
         {"runs": [full_run(host_process=1)]},
-        "an object is wanted, not a number",
+        "must be an object, not a number",
         "runs[0].host_process",
     ),
     (
         "host process pid",
         {"runs": [full_run(host_process={"pid": 0})]},
-        "a whole number from 1 is wanted",
+        "must be a whole number from 1",
         "runs[0].host_process.pid",
     ),
     *(
         (
             f"host process {key}",
             {"runs": [full_run(host_process={key: 1})]},
-            "a string is wanted, not a number",
+            "must be a string, not a number",
             f"runs[0].host_process.{key}",
         )
         for key in ("started", "boot_id", "pid_ns", "machine")
@@ -443,7 +443,7 @@ def test_the_ends_of_a_run_stand_strongest_first() -> None:
 def test_runs_that_do_not_count_from_one_are_refused(numbers: list[int], place: int) -> None:
     document = sample(runs=[{"run": number} for number in numbers])
     assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == (
-        f"runs are numbered from 1 in their order: {place + 1} is wanted",
+        f"runs are numbered from 1 in their order: must be {place + 1}",
         f"runs[{place}].run",
     )
 

@@ -96,13 +96,13 @@ def test_numbers_go_on_from_those_that_were_dropped() -> None:
 @pytest.mark.parametrize(
     ("numbers", "dropped", "wrong", "place"),
     [
-        pytest.param([1, 3], 0, "2 is wanted", 1, id="one is missing"),
-        pytest.param([2], 0, "1 is wanted", 0, id="the first is missing"),
-        pytest.param([1, 1], 1, "3 is wanted", 1, id="twice the same"),
-        pytest.param([3, 2, 6], 3, "one from 4 to 5 is wanted", 1, id="falling"),
-        pytest.param([5, 6], 3, "one from 1 to 4 is wanted", 0, id="more than there were"),
-        pytest.param([1, 2], 3, "5 is wanted", 1, id="fewer than there were"),
-        pytest.param([0, 5], 3, "a whole number from 1 is wanted", 0, id="none"),
+        pytest.param([1, 3], 0, "must be 2", 1, id="one is missing"),
+        pytest.param([2], 0, "must be 1", 0, id="the first is missing"),
+        pytest.param([1, 1], 1, "must be 3", 1, id="twice the same"),
+        pytest.param([3, 2, 6], 3, "must be from 4 to 5", 1, id="falling"),
+        pytest.param([5, 6], 3, "must be from 1 to 4", 0, id="more than there were"),
+        pytest.param([1, 2], 3, "must be 5", 1, id="fewer than there were"),
+        pytest.param([0, 5], 3, "must be a whole number from 1", 0, id="none"),
     ],
 )
 def test_runs_that_are_not_numbered_in_order_are_no_record(

@@ -218,7 +218,7 @@ def test_an_object_is_read_where_one_is_wanted() -> None:
     ],
 )
 def test_anything_but_an_object_is_refused_by_its_kind(data: bytes, kind: str) -> None:
-    assert refusal(lambda: load_object(data)) == (InvalidInput, f"a JSON object is wanted, not {kind}", "")
+    assert refusal(lambda: load_object(data)) == (InvalidInput, f"expected a JSON object, not {kind}", "")
 
 
 @pytest.mark.parametrize(

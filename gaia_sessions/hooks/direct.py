@@ -77,7 +77,7 @@ def subagent_stop(asked: Asked, desk: Desk) -> Answer:
     """
     told = asked.get("task_info", asked)
     if not isinstance(told, dict):
-        raise InvalidInput("an object is wanted", "task_info")
+        raise InvalidInput("must be an object", "task_info")
     agent_id = _optional_text(told, "agent_id")
     if agent_id is None:
         return {"finalized": False, "agent_id": None, "outcome": None, "reason": "no_agent_id"}
@@ -183,7 +183,7 @@ def _outcome(told: Asked) -> str:
         return check_outcome(told["outcome"])
     exit_code = told.get("exit_code", 0)
     if not is_integer(exit_code):
-        raise InvalidInput("a whole number is wanted", "exit_code")
+        raise InvalidInput("must be a whole number", "exit_code")
     return FAILED if exit_code else COMPLETED
 
 

@@ -46,7 +46,7 @@ def main(hook: str, arguments: list[str]) -> int:
         steps = list(_STEPS[hook](os.path.join(folder, "session")))
     for word in read(arguments).ignored:
         if word != TEST:
-            sys.stdout.write(f"{well_formed(one_line(word))} means nothing here and is passed over\n")
+            sys.stdout.write(f"{well_formed(one_line(word))} is not an option and is ignored\n")
     for name, passed in steps:
         sys.stdout.write(f"{'passed' if passed else 'FAILED'}: {name}\n")
     failed = sum(not passed for _, passed in steps)

@@ -72,7 +72,7 @@ def check_metadata(metadata: object) -> dict[str, Json]:
     """A copy of ``metadata`` as JSON has it; ``InvalidInput`` for what is no JSON object."""
     copy = strictjson.canonical(metadata, "metadata")
     if not isinstance(copy, dict):
-        raise InvalidInput(f"an object is wanted, not {strictjson.kind_of(copy)}", "metadata")
+        raise InvalidInput(f"must be an object, not {strictjson.kind_of(copy)}", "metadata")
     return copy
 
 

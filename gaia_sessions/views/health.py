@@ -1,4 +1,4 @@
-"""How the findings of ``doctor`` are said: a line per check, and below it the command that mends it."""
+"""How the findings of ``doctor`` are said: a line per check, and below it the command that fixes it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _WIDTH = 12
 
 
 def examined(report: Examined) -> Iterator[str]:
-    """What was mended, what was found, and whether all is well; each command on a line of its own, to be copied."""
+    """What was fixed, what was found, and whether all is well; each command on a line of its own, to be copied."""
     yield from (f"fixed {fixed['name']}: {safe(fixed['done'], _LONGEST)}" for fixed in report["fixed"])
     for finding in report["checks"]:
-        verdict = "ok  " if finding["ok"] else "MEND"
+        verdict = "ok  " if finding["ok"] else "FIX "
         yield f"{verdict}  {finding['name']:<{_WIDTH}} {safe(finding['found'], _LONGEST)}"
         if finding["mend"]:
             yield f"      {safe(finding['mend'], len(finding['mend']))}"
     sick = sum(not finding["ok"] for finding in report["checks"])
-    yield "healthy" if report["healthy"] else f"{plural(sick, 'thing')} to mend"
+    yield "healthy" if report["healthy"] else f"{plural(sick, 'problem')} found"

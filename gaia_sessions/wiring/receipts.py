@@ -120,7 +120,7 @@ def _as_text(note: dict[str, Json]) -> bytes:
 def _as_note(data: bytes) -> dict[str, Json]:
     note = json.loads(data)
     if not isinstance(note, dict):
-        raise InvalidInput("a JSON object is wanted")
+        raise InvalidInput("must be a JSON object")
     return note
 
 

@@ -48,7 +48,7 @@ def load(path: str, host: Host) -> Settings:
 def _object(data: bytes, host: Host) -> Text:
     text = parse(data, comments=host.comments)
     if not isinstance(text.value, dict):
-        raise InvalidInput("a JSON object is wanted")
+        raise InvalidInput("must be a JSON object")
     _refuse_twins(text, text.start, ("hooks", "permissions"))
     permissions = text.member(text.start, "permissions")
     if permissions is not None and isinstance(permissions.value, dict):

@@ -133,7 +133,7 @@ def test_hours_that_mean_nothing_are_a_usage_error_and_nothing_goes(
     put("old", idle=99 * HOUR, **QUIET)
     before = tree()
     error = gaia("cleanup", "--json", f"--hours={hours}").error
-    assert (error["code"], error["hint"]) == ("bad_argument", "a number from 0 to 1000000 is wanted")
+    assert (error["code"], error["hint"]) == ("bad_argument", "must be a number from 0 to 1000000")
     assert tree() == before
 
 

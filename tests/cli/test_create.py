@@ -67,7 +67,7 @@ def test_an_id_that_exists_is_a_conflict_and_the_old_session_stays(gaia: Gaia, r
     assert gaia("create", "--id", "agent-123", "--agent", "second").all == (
         4,
         "",
-        "Error: session 'agent-123' exists already\nHint: leave the id out to have one made\n",
+        "Error: session 'agent-123' exists already\nHint: leave out the ID to have one generated\n",
     )
     assert Path(root, "agent-123", "state.json").read_bytes() == before
 
@@ -98,9 +98,9 @@ def test_a_dash_reads_metadata_from_stdin(gaia: Gaia, state: Gaia) -> None:
 @pytest.mark.parametrize(
     ("metadata", "problem"),
     [
-        ("[1]", "a JSON object is wanted, not an array"),
-        ("null", "a JSON object is wanted, not null"),
-        ('"text"', "a JSON object is wanted, not a string"),
+        ("[1]", "expected a JSON object, not an array"),
+        ("null", "expected a JSON object, not null"),
+        ('"text"', "expected a JSON object, not a string"),
         ("", "line 1 column 1: not JSON: Expecting value"),
         ("{", "line 1 column 2: not JSON: Expecting property name enclosed in double quotes"),
         ('{"a": 1, "a": 2}', "key 'a': the same key twice in an object"),

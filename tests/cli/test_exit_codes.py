@@ -76,7 +76,7 @@ def test_5_a_session_somebody_else_holds_all_the_while(program: Gaia, held: Path
         5,
         "",
         (
-            f"Error: {held}: held by process {os.getpid()} for over 0.05 s\n"
+            f"Error: {held}: locked by process {os.getpid()} for more than 0.05 s\n"
             "Hint: try again, or wait longer with --lock-timeout\n"
         ),
     )
@@ -100,7 +100,7 @@ def test_8_an_answer_that_finds_no_space(put: Gaia, words: list[str]) -> None:
         8,
         (
             "Error: stdout: cannot write the answer: No space left on device\n"
-            "Hint: mend what the system says and try again\n"
+            "Hint: correct what the system reports and try again\n"
         ),
     )
 
@@ -209,7 +209,11 @@ def test_130_interrupted_while_waiting_for_a_lock(held: Path, root: str) -> None
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
     said = [line for line in err.splitlines() if line and not line.startswith("import time:")]
-    assert (process.returncode, out, said) == (130, "", ["Error: interrupted", "Hint: what was answered is done"])
+    assert (process.returncode, out, said) == (
+        130,
+        "",
+        ["Error: interrupted", "Hint: what was reported as done is done"],
+    )
     assert (Path(root, "held", "state.json").read_bytes(), held.exists()) == (before, True)
 
 

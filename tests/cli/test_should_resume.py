@@ -165,7 +165,7 @@ def test_a_corrupt_one_is_no_with_exit_code_6(gaia: Gaia, spoil: Gaia) -> None:
 def test_an_impossible_id_is_no_with_exit_code_7(gaia: Gaia, agent_id: str) -> None:
     text, told = gaia("should-resume", agent_id), gaia("should-resume", agent_id, "--json")
     assert (text.code, text.out) == (7, b"no: no session can have this ID (invalid_id)\n")
-    assert b"is no session id" in text.err
+    assert b"is not a session ID" in text.err
     assert told.code == 7
     assert json_of(told) == {
         "should_resume": False,
@@ -175,7 +175,7 @@ def test_an_impossible_id_is_no_with_exit_code_7(gaia: Gaia, agent_id: str) -> N
         "idle_seconds": None,
         "until": None,
         "checks": [],
-        "advice": "an id looks like agent-123: letters, digits, . _ -",
+        "advice": "an ID looks like agent-123: letters, digits, . _ -",
     }
 
 

@@ -111,8 +111,8 @@ def test_a_final_phase_ends_the_session(gaia: Gaia, state: Gaia, session: str) -
         (["--phase", "--json"], 2, "unknown_phase", "unknown phase '--json'"),
         (["--resume-ready"], 4, "resume_not_allowed", "session 's' cannot be made ready to resume while executing"),
         (["--if-revision", "1"], 4, "revision_changed", "session 's' is at revision 2, not 1"),
-        (["--phase", "initializing"], 4, "illegal_move", "no move leads from executing to initializing"),
-        (["--metadata", "[]"], 7, "invalid_input", "a JSON object is wanted, not an array"),
+        (["--phase", "initializing"], 4, "illegal_move", "a session cannot go from executing to initializing"),
+        (["--metadata", "[]"], 7, "invalid_input", "expected a JSON object, not an array"),
         (["--if-revision", "x"], 2, "usage", "Invalid value for '--if-revision': 'x' is not a whole number."),
         (["-m", "x"], 2, "usage", "-m takes KEY=VALUE, not 'x'"),
     ],
@@ -245,7 +245,7 @@ def test_what_does_not_wait_for_an_approval_cannot_be_denied(gaia: Gaia, tree: G
         "",
         (
             "Error: session 'agent-123' does not wait for an approval: it is planning\n"
-            "Hint: only what is in phase approval can be denied\n"
+            "Hint: only a session in phase approval can be denied\n"
         ),
     )
     assert tree() == before

@@ -239,13 +239,13 @@ def test_asked_to_create_it_creates_nothing_when_there_is_something_to_resume(ho
 
 
 WRONG = {
-    "agent_id: a string is wanted, not a number": {"agent_id": 5},
-    "agent_id: a string is wanted, not an array": {"agent_id": ["agent-1"]},
-    "agent_name: a string is wanted, not a boolean": {"agent_name": True},
-    "create: true or false is wanted, not a string": {"create": "yes"},
-    "metadata: an object is wanted, not an array": {"create": True, "metadata": [1]},
-    "'../x' is no session id: has a character other than letters, digits, . _ -": {"agent_id": "../x"},
-    "'' is no session id: empty": {"agent_id": ""},
+    "agent_id: must be a string, not a number": {"agent_id": 5},
+    "agent_id: must be a string, not an array": {"agent_id": ["agent-1"]},
+    "agent_name: must be a string, not a boolean": {"agent_name": True},
+    "create: must be true or false, not a string": {"create": "yes"},
+    "metadata: must be an object, not an array": {"create": True, "metadata": [1]},
+    "'../x' is not a session ID: has a character other than letters, digits, . _ -": {"agent_id": "../x"},
+    "'' is not a session ID: empty": {"agent_id": ""},
 }
 
 
@@ -285,6 +285,6 @@ def test_every_call_leaves_one_line_in_the_log(host: Host, waiting: str) -> None
         {
             "at": "TIME",
             "decision": "error",
-            "error": "'../x' is no session id: has a character other than letters, digits, . _ -",
+            "error": "'../x' is not a session ID: has a character other than letters, digits, . _ -",
         },
     ]

@@ -207,14 +207,14 @@ def test_an_unknown_id_is_a_success_with_a_note(host: Host, working: str) -> Non
 
 
 WRONG: dict[str, dict[str, Any]] = {
-    "task_info: an object is wanted": {"task_info": ["agent-123"]},
-    "agent_id: a string is wanted, not a number": {"agent_id": 123},
-    "exit_code: a whole number is wanted": {"agent_id": "agent-123", "exit_code": "1"},
-    "exit_code: a whole number is wanted (not a boolean)": {"agent_id": "agent-123", "exit_code": False},
+    "task_info: must be an object": {"task_info": ["agent-123"]},
+    "agent_id: must be a string, not a number": {"agent_id": 123},
+    "exit_code: must be a whole number": {"agent_id": "agent-123", "exit_code": "1"},
+    "exit_code: must be a whole number (not a boolean)": {"agent_id": "agent-123", "exit_code": False},
     "unknown outcome 'done'": {"agent_id": "agent-123", "outcome": "done"},
     "unknown outcome ['failed']": {"agent_id": "agent-123", "outcome": ["failed"]},
-    "summary: a string is wanted, not an object": {"agent_id": "agent-123", "summary": {}},
-    "error: a string is wanted, not a number": {"agent_id": "agent-123", "error": 1},
+    "summary: must be a string, not an object": {"agent_id": "agent-123", "summary": {}},
+    "error: must be a string, not a number": {"agent_id": "agent-123", "error": 1},
 }
 
 

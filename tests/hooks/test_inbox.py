@@ -191,8 +191,8 @@ def test_the_direct_form_has_a_line_in_the_log_for_what_it_drops_too(host: Host)
 
 NEVER = {
     "not JSON": (b"{torn", "not JSON"),
-    "no event": (b"[1]", "a JSON object is wanted, not an array"),
-    "an unknown kind": (b'{"kind": "nap", "at": "2026-01-08T18:05:30Z"}', "kind: one of delegate, "),
+    "no event": (b"[1]", "expected a JSON object, not an array"),
+    "an unknown kind": (b'{"kind": "nap", "at": "2026-01-08T18:05:30Z"}', "kind: must be one of delegate, "),
     "an event without its keys": (b'{"kind": "stop", "at": "2026-01-08T18:05:30Z"}', "host_session_id: missing"),
     "an end of nothing": (
         b'{"kind": "finalize", "at": "2026-01-08T18:05:30Z", "agent_id": "agent-404", "outcome": "failed"}',
@@ -200,7 +200,7 @@ NEVER = {
     ),
     "an impossible id": (
         b'{"kind": "finalize", "at": "2026-01-08T18:05:30Z", "agent_id": "../x", "outcome": "failed"}',
-        "'../x' is no session id",
+        "'../x' is not a session ID",
     ),
 }
 

@@ -116,7 +116,7 @@ def test_the_environment_beats_the_project_file_which_beats_the_user_file(host: 
 
 FAULTS = {
     "an unknown variable": ({"GAIA_SESSIONS_HOOK": "off"}, "", "unknown setting GAIA_SESSIONS_HOOK; did you mean"),
-    "a bad value": ({"GAIA_SESSIONS_MAX_ERRORS": "many"}, "", "max_errors = 'many'; a whole number above 0 is wanted"),
+    "a bad value": ({"GAIA_SESSIONS_MAX_ERRORS": "many"}, "", "max_errors = 'many'; must be a whole number above 0"),
     "an unknown key": ({}, "[hooks]\nenable = false\n", "unknown setting hooks.enable; did you mean hooks.enabled?"),
     "a torn file": ({}, "[hooks\nenabled = false\n", "correct the file or remove it"),
 }
@@ -252,14 +252,14 @@ def test_its_own_test_runs_behind_whatever_it_was_wired_with(host: Host, words: 
 
     assert (code, err) == (0, b"")
     assert out.endswith(b" passed, 0 failed\n")
-    assert b"means nothing" not in out
+    assert b"is not an option" not in out
 
 
 def test_its_own_test_names_what_it_does_not_know(host: Host) -> None:
     code, out, err = wired(host, "every_event", {}, "--trackt\x1bools", "--test")
 
     assert (code, err) == (0, b"")
-    assert out.splitlines()[0] == b"--tracktools means nothing here and is passed over"
+    assert out.splitlines()[0] == b"--tracktools is not an option and is ignored"
     assert out.splitlines()[-1].endswith(b" passed, 0 failed")
 
 

@@ -62,7 +62,7 @@ COMMENTED = b"""// mine
 """
 
 EMPTIED = b"{}\n"
-NO_OBJECT = "a JSON object is wanted"
+NO_OBJECT = "must be a JSON object"
 
 ROWS: dict[str, Row] = {
     "missing": Row(None, EMPTIED),
