@@ -226,13 +226,13 @@ def test_what_cannot_be_read_is_skipped_with_its_reason_and_hides_nothing(
     shortened = [(one["agent_id"], one["reason"], problem_in(one["detail"])) for one in told["skipped"]]
     assert shortened == [
         ("a-pipe", "corrupt", "state.json is not a regular file"),
-        ("bad id", "invalid_id", "'bad id' is no session id: has a character other than letters, digits, . _ -"),
+        ("bad id", "invalid_id", "'bad id' is not a session ID: has a character other than letters, digits, . _ -"),
         ("linked", "corrupt", f"{source}/linked: a link, which is not followed"),
         ("linked-file", "corrupt", "a link, not a file"),
         ("newer", "newer_schema", "session 'newer' has schema 2; this version writes 1 and only shows newer ones"),
         ("no-room", "too_large", "the document is over the limit of 1046528 bytes"),
         ("other-name", "corrupt", f"agent_id: the id of another session, '{OPEN['agent_id']}'"),
-        ("string-count", "corrupt", "error_count: a whole number from 0 is wanted"),
+        ("string-count", "corrupt", "error_count: must be a whole number from 0"),
         ("too-deep", "corrupt", "nested deeper than 64"),
         ("too-large", "corrupt", "state.json is larger than 1048576 bytes"),
         ("torn", "corrupt", "line 1 column 2: not JSON: Expecting property name enclosed in double quotes"),

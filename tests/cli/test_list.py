@@ -244,7 +244,7 @@ def five(put: Gaia, spoil: Gaia) -> None:
                 "T001          resumable for 23 min",
                 "deploy-produ  expired",
                 "0000abcd      completed",
-                "torn          corrupt: a JSON object is…",
+                "torn          corrupt: expected a JSON …",
             ],
         ),
         (
@@ -255,7 +255,7 @@ def five(put: Gaia, spoil: Gaia) -> None:
                 "T001         investigating resumable for 23 min 7 min ago",
                 "deploy-produ approval      expired              50 min ago",
                 "0000abcd     completed                          3 h ago",
-                "torn         corrupt: a JSON object is wanted, not an array",
+                "torn         corrupt: expected a JSON object, not an array",
             ],
         ),
         (
@@ -266,7 +266,7 @@ def five(put: Gaia, spoil: Gaia) -> None:
                 "T001          한국어-에이전트    investigating  resumable for 23 min  7 min ago",
                 "deploy-produ  x                  approval       expired               50 min ago",
                 "0000abcd      tester             completed                            3 h ago",
-                "torn          corrupt: a JSON object is wanted, not an array",
+                "torn          corrupt: expected a JSON object, not an array",
             ],
         ),
         (
@@ -280,7 +280,7 @@ def five(put: Gaia, spoil: Gaia) -> None:
                 "T001          한국어-에이전트      investigating  resumable for 23 min  7 min ago   e\u0301te\u0301",
                 "deploy-produ  x                    approval       expired               50 min ago  (2 errors)",
                 "0000abcd      tester               completed                            3 h ago     test",
-                "torn          corrupt: a JSON object is wanted, not an array",
+                "torn          corrupt: expected a JSON object, not an array",
             ],
         ),
     ],

@@ -145,10 +145,10 @@ def test_a_missing_session_is_no_with_exit_code_3(gaia: Gaia, tree: Gaia) -> Non
 def test_a_corrupt_one_is_no_with_exit_code_6(gaia: Gaia, spoil: Gaia) -> None:
     path = spoil("torn", b"[1]")
     text, told = gaia("should-resume", "torn"), gaia("should-resume", "torn", "--json")
-    problem = f"{path}: a JSON object is wanted, not an array"
+    problem = f"{path}: expected a JSON object, not an array"
     assert text.all == (
         6,
-        f"no: torn cannot be read: {problem} (corrupt)\n  start new work, and mend or remove the file\n",
+        f"no: torn cannot be read: {problem} (corrupt)\n  start new work, and fix or remove the file\n",
         "",
     )
     decision = json_of(told)
