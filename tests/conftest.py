@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # No deadline: a slow machine is no wrong answer. No example store: the suite leaves nothing behind.
-settings.register_profile("gaia_sessions", deadline=None, database=None)
-settings.load_profile("gaia_sessions")
+# Of each property a sample of its examples; scripts/test --all asks for the thorough profile.
+settings.register_profile("thorough", deadline=None, database=None)
+settings.register_profile("sample", settings.get_profile("thorough"), max_examples=25)  # of 100
+settings.load_profile("sample")
 
 _OURS = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_", "GIT_")
 

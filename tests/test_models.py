@@ -24,6 +24,7 @@ from gaia_sessions.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.record import check_readable, decode, encode
 from gaia_sessions.shape import ENDS
 from gaia_sessions.stores.memory import MemoryStore
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -188,7 +189,7 @@ def test_a_sound_record_is_sound_to_both(document: dict[str, Any]) -> None:
     assert (verdict_of_shape(document), verdict_of_models(document)) == (True, True)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(documents())
 @example({**FULL, "runs": [{**RUN, "host_process": None}]})
 @example({**FULL, "runs": [{**RUN, "run": 2}]})
@@ -298,7 +299,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(STEPS)
 def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
     steps: list[tuple[Any, timedelta]],

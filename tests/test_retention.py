@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions import retention
@@ -300,7 +300,6 @@ class Full:
 SMALL = 1 << 15
 
 
-@settings(max_examples=100)
 @given(st.integers(0, 3000), STEPS)
 def test_no_event_about_a_full_record_is_lost_for_its_size(free: int, steps: list[tuple[Any, ...]]) -> None:
     with pytest.MonkeyPatch.context() as patched:

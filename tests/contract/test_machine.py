@@ -28,6 +28,7 @@ from gaia_sessions.record import is_open, new_record
 from gaia_sessions.runs import delegation_alias
 from gaia_sessions.stores.files import FileStore
 from gaia_sessions.stores.memory import MemoryStore
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -271,7 +272,7 @@ def _events(store: Store) -> Iterator[object]:
 
 TestTwins = Twins.TestCase
 TestTwins.settings = settings(
-    max_examples=60,
+    max_examples=examples(60),
     stateful_step_count=30,
     deadline=None,
     database=None,

@@ -15,6 +15,7 @@ import gaia_sessions
 from gaia_sessions import streams
 from gaia_sessions.hooks import HOOK, claude_code
 from gaia_sessions.hooks.run import Call
+from tests.examples import examples
 from tests.hooks.conftest import SILENT
 
 if TYPE_CHECKING:
@@ -608,7 +609,7 @@ _names = sorted(
 _part = st.dictionaries(st.sampled_from(_names), _json | st.dictionaries(st.sampled_from(_names), _json), max_size=6)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_payload_of_any_event_makes_a_hook_raise_or_decide(
     host: Host, monkeypatch: pytest.MonkeyPatch, data: st.DataObject

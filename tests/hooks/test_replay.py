@@ -168,7 +168,7 @@ class Run(NamedTuple):
     is_over: bool
 
 
-@pytest.fixture(scope="module", params=["each shape", pytest.param("each call", marks=pytest.mark.stress)])
+@pytest.fixture(scope="module", params=["each shape", pytest.param("each call", marks=pytest.mark.slow)])
 def replayed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Replay]:
     """Every capture, replayed; four at a time, for there are hundreds of processes to start."""
     plan = calls_worth_a_process() if request.param == "each shape" else None

@@ -1,0 +1,93 @@
+"""The script before every commit: what it says of itself is all there is, and what it starts is what was asked for."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Check = Callable[..., list[str]]
+
+CHECKOUT = Path(__file__).parents[1]
+SCRIPTS = CHECKOUT / "scripts"
+TOOLS = ("sh", "dirname", "cat")
+STARTED = ("ruff", "mypy", "python")
+PYTEST = "python -m pytest -q -rs -n auto --dist loadfile"
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Check:
+    """Runs a script where the tools that it starts only say how they were started; the lines on stdout."""
+    for tool in TOOLS:
+        found = which(tool)
+        assert found
+        (tmp_path / tool).symlink_to(found)
+    for name in STARTED:
+        stub = tmp_path / name
+        stub.write_text(f'#!/bin/sh\nprintf "%s" {name}; for word; do printf " %s" "${{word:-(empty)}}"; done; echo\n')
+        stub.chmod(0o755)
+
+    def start(script: str, *words: str) -> list[str]:
+        done = subprocess.run(
+            ["sh", SCRIPTS / script, *words],
+            env={"PATH": str(tmp_path), "HOME": os.environ["HOME"]},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stderr == ""
+        return done.stdout.splitlines()
+
+    return start
+
+
+@pytest.mark.parametrize(
+    ("words", "started"),
+    [
+        ([], PYTEST),
+        (["tests/hooks", "-k", "a b"], f"{PYTEST} tests/hooks -k a b"),
+        (["--all"], f"{PYTEST} -m (empty) --hypothesis-profile=thorough"),
+        (["-x", "--all", "-m", "slow"], f"{PYTEST} -m (empty) --hypothesis-profile=thorough -x -m slow"),
+        (
+            ["--all", "--coverage"],
+            f"{PYTEST} --cov --cov-report=term -m (empty) --hypothesis-profile=thorough",
+        ),
+    ],
+    ids=" ".join,
+)
+def test_lint_types_and_the_tests_that_were_asked_for_are_started(check: Check, words: list[str], started: str) -> None:
+    lines = [line for line in check("check", *words) if not line.startswith("== ")]
+
+    assert lines == ["ruff check .", "ruff format --check .", "mypy", "python scripts/render_phases --check", started]
+
+
+@pytest.mark.parametrize("script", ["check", "test"])
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["--all", "--help"]], ids=" ".join)
+def test_help_starts_nothing_and_names_every_option_and_every_marker(
+    check: Check, script: str, words: list[str]
+) -> None:
+    options = set(
+        re.findall(r"^ +(--\w+)\)|\| (--\w+)\)", (SCRIPTS / "check").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    markers = {line.partition(":")[0] for line in settings["markers"]}
+
+    lines = check(script, *words)
+
+    described = {word.rstrip(",") for line in lines if line.startswith("  ") for word in line.split("   ")[0].split()}
+    assert described >= {"".join(option) for option in options} | markers
+    assert len(options) == 3
+    assert not {line.split()[0] for line in lines if line} & set(STARTED)
+
+
+def test_a_server_runs_all_tests_with_their_coverage() -> None:
+    assert "\nsh scripts/test --all --coverage\n" in (CHECKOUT / ".ci" / "run").read_text(encoding="utf-8")
