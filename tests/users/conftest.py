@@ -106,8 +106,10 @@ def machine() -> Iterator[Machine]:
     for source in [Path(gaia_sessions.__file__).parent, *(_folder_of(package) for package in PACKAGES)]:
         shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(CHECKOUT / "hooks", folder / "hooks")
+    python = _interpreter_for_all()
+    subprocess.run([python, "-m", "compileall", "-q", folder], check=True)  # the users themselves leave nothing behind
     _make_readable(folder)
-    yield Machine(_interpreter_for_all(), folder)
+    yield Machine(python, folder)
     shutil.rmtree(folder)
 
 
