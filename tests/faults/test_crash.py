@@ -63,7 +63,7 @@ def kill_at(case_of: CaseOf) -> Callable[[Operation, str], list[Kill]]:
     return cache(run_all)
 
 
-@pytest.fixture(params=[EACH_CHANGE, pytest.param(EACH_CALL, marks=pytest.mark.stress)])
+@pytest.fixture(params=[EACH_CHANGE, pytest.param(EACH_CALL, marks=pytest.mark.slow)])
 def kills(
     operation: Operation, kill_at: Callable[[Operation, str], list[Kill]], request: pytest.FixtureRequest
 ) -> list[Kill]:

@@ -145,7 +145,8 @@ def _faults(case: Case) -> Iterator[tuple[Call, str]]:
 def _refuse(case: Case, call: Call, error: str) -> Refusal:
     project = case.copy()
     ended, calls = case.start_with(f"{call.name}:error={error}:when={call.ordinal}", project)
-    assert (call.name, call.ordinal) in {(made.name, made.ordinal) for made in calls}, f"not refused: {call}"
+    [refused] = [made for made in calls if made.ordinal == call.ordinal]
+    assert refused.line.endswith("(INJECTED)"), f"not refused: {call}"
     untrue = list(_untrue(case, project, ended))
     left = [] if _refuses_removal(case, call) else case.leftovers(project)
     unsaid = list(_unsaid(case, project, ended))

@@ -36,7 +36,7 @@ def test_two_cleanups_at_once_delete_each_of_five_hundred_once(root: str, race: 
     assert list(Path(root, ".trash").iterdir()) == []
 
 
-@pytest.mark.parametrize("seconds", [10, pytest.param(60, marks=pytest.mark.stress)])
+@pytest.mark.parametrize("seconds", [4, pytest.param(60, marks=pytest.mark.slow)])
 def test_cleanup_beside_writers_and_creators_loses_nothing_and_revives_nothing(
     root: str, race: Start, seconds: int
 ) -> None:
