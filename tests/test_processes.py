@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     Renamed = Callable[[bytes], subprocess.Popen[bytes]]
 
-pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="only Linux tells of processes")
+pytestmark = pytest.mark.skipif(
+    not os.path.exists("/proc/self/stat"), reason="needs Linux, which alone tells of processes in /proc"
+)
 
 NOBODY = 2**22 + 1  # no pid is as large
 

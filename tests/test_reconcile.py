@@ -318,7 +318,7 @@ def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(root: str, 
 def test_another_boot_is_proof_only_of_the_same_machine(root: str, put: Put, same: bool) -> None:  # noqa: FBT001
     process: Any = describe(os.getpid())
     if "machine" not in process:
-        pytest.skip("this machine has no id")
+        pytest.skip("needs a machine that has an id (/etc/machine-id)")
     machine = process["machine"] if same else "0" * 32
     put("a", {**BEGUN, "host_process": {**process, "boot_id": "another", "machine": machine}})
     assert verdicts(root) == {"a": "lost" if same else "unsure"}

@@ -88,7 +88,7 @@ def test_what_is_not_understood_is_given_up(text: str) -> None:
     assert list(commands_in(text))[-1] is None
 
 
-@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash to compare with")
 @given(st.text("ab \t'\"\\#2;|&<>\n$", max_size=12).map(lambda rest: f"say {rest}"))
 @example("say \"a\\\nb\" 'c\\' d")
 @example("say a#b #c\nsay d")

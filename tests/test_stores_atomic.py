@@ -63,7 +63,7 @@ def store(root: str, now: datetime) -> FileStore:
 def run(act: str, root: str, *options: str) -> int:
     """The exit code of an act under strace with ``options``."""
     if which("strace") is None:
-        pytest.skip("strace is missing")
+        pytest.skip("needs strace to refuse a call")
     command = ["strace", "-qq", "-e", "signal=none", *options, sys.executable, "-B", "-c", DOES, root, act]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr

@@ -95,7 +95,7 @@ def run(script: str, *arguments: str, umask: int = -1, through: tuple[str, ...] 
 def syscalls(calls: str, script: str, *arguments: str, log: Path) -> list[str]:
     """The lines strace writes for ``calls`` while ``script`` runs."""
     if which("strace") is None:
-        pytest.skip("strace is missing")
+        pytest.skip("needs strace to see the calls of a process")
     run(
         script, *arguments, through=("strace", "-f", "-qq", "-e", f"trace={calls}", "-e", "signal=none", "-o", str(log))
     )

@@ -151,7 +151,7 @@ FileStore(sys.argv[1]).change("one", resumed)
 def run_with(fault: str, script: str, root: str, *options: str) -> int:
     """How ``script`` ends when strace injects ``fault``."""
     if which("strace") is None:
-        pytest.skip("strace is missing")
+        pytest.skip("needs strace to refuse a call")
     command = ["strace", "-qq", "-e", f"inject={fault}", *options, sys.executable, "-c", script, root]
     return subprocess.run(command, capture_output=True, check=False).returncode
 
@@ -300,7 +300,7 @@ print(json.dumps([complete, active, store.find(delegation_alias("host", "tool/1"
 def run_without_boot_id(script: str, *arguments: str, in_a_boot: tuple[str, ...] = ()) -> str:
     """What ``script`` prints where the file with the id of the boot cannot be opened."""
     if which("strace") is None:
-        pytest.skip("strace is missing")
+        pytest.skip("needs strace to refuse a call")
     hiding = ["strace", "-qq", "-o", os.devnull, "-P", BOOT_ID, "-e", "inject=openat:error=ENOENT"]
     command = [*in_a_boot, *hiding, sys.executable, "-c", script, *arguments]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -312,7 +312,7 @@ def test_without_an_id_of_the_boot_the_index_is_relied_on_in_one_boot_and_in_no_
     """The next boot, after a power cut: every mark is lost, what vouches for them is still there."""
     another = ("unshare", "--time", "--boottime", "60")
     if subprocess.run([*another, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("the clock of another boot needs a time namespace")
+        pytest.skip("needs the right to make a time namespace, for the clock of another boot")
     run_without_boot_id(CREATES, root, json.dumps(for_host("one", now)))
     assert json.loads(run_without_boot_id(LOOKS, root)) == [True, ["one"], "one"]
 

@@ -183,7 +183,7 @@ def test_a_held_lock_whose_file_is_gone_does_not_exclude_from_the_new_file(folde
 def test_whoever_opened_a_lock_file_before_it_was_removed_begins_again(folder: Directory, tmp_path: Path) -> None:
     """The other process is kept for a second between opening the file and locking it."""
     if which("strace") is None:
-        pytest.skip("strace is missing")
+        pytest.skip("needs strace to delay a call")
     path, log = f"{folder.path}/one.lock", tmp_path / "log"
     slowly = [
         "strace",

@@ -129,7 +129,7 @@ def test_8_a_root_that_is_a_file(program: Gaia, root: str) -> None:
 def strace() -> tuple[str, ...]:
     command = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "signal=none", "-e", "trace=fsync")
     if which("strace") is None or subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("strace cannot be used here")
+        pytest.skip("needs strace, and the right to trace, to refuse a call")
     return command
 
 

@@ -16,7 +16,7 @@ from gaia_sessions.doctor import machine, place, tree
 from gaia_sessions.doctor.case import Case
 from gaia_sessions.stores import mounts
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone may give files away")
 
 
 def case_of(root: str, ago: timedelta = timedelta()) -> Case:

@@ -419,7 +419,7 @@ def _why_not_strace() -> str:
     if not shutil.which("strace"):
         return "needs strace to refuse a call or to kill at it"
     tried = subprocess.run([*STRACE, "-o", os.devnull, "true"], capture_output=True, text=True, check=False)
-    return "" if tried.returncode == 0 else f"strace cannot be used here: {tried.stderr.strip()}"
+    return "" if tried.returncode == 0 else f"needs strace and the right to trace: {tried.stderr.strip()}"
 
 
 @pytest.fixture
@@ -479,9 +479,10 @@ def operation_named() -> Callable[[str], Operation]:
 
 SAMPLE = ("update", "subagent_stop, direct")
 """A command and a hook; the others take minutes."""
+EACH = {name: pytest.param(name, marks=[] if name in SAMPLE else pytest.mark.slow) for name in OPERATIONS}
 
 
-@pytest.fixture(params=[name if name in SAMPLE else pytest.param(name, marks=pytest.mark.slow) for name in OPERATIONS])
+@pytest.fixture(params=EACH.values())
 def operation(request: pytest.FixtureRequest) -> Operation:
     """Each operation in turn."""
     chosen: Operation = OPERATIONS[request.param]

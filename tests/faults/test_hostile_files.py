@@ -188,7 +188,7 @@ def _plant_device(path: Path) -> None:
     try:
         os.mknod(path, 0o600 | 0o020000, os.makedev(1, 3))
     except PermissionError:
-        pytest.skip("making a device is not permitted")
+        pytest.skip("needs the right to make a device")
 
 
 PLANTS: dict[str, Callable[[Path], Any]] = {

@@ -42,7 +42,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     words = ["mount", "-t", "tmpfs", "-o", "size=256k,mode=0700", "none", str(disk)]
     mounted = subprocess.run(words, capture_output=True, text=True, check=False)
     if mounted.returncode:
-        pytest.skip(f"mounting is not permitted: {mounted.stderr.strip()}")
+        pytest.skip(f"needs the right to mount a small disk: {mounted.stderr.strip()}")
     yield disk
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
@@ -60,7 +60,7 @@ def read_only(request: pytest.FixtureRequest, populated: str) -> tuple[str, list
     if os.geteuid():
         return populated, []
     if not shutil.which("setpriv"):
-        pytest.skip("root may write everywhere, and setpriv is not installed")
+        pytest.skip("needs setpriv to run without the privileges of root, who may write everywhere")
     return populated, ["setpriv", f"--bounding-set={PRIVILEGES}", f"--inh-caps={PRIVILEGES}"]
 
 

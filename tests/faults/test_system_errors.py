@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.faults.conftest import EACH, OPERATIONS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -46,6 +48,9 @@ ERRORS: dict[str, tuple[str, ...]] = {
 }
 CLOSING = "EIO"
 """Of files that were written: for directories and for what was only read, closing cannot fail."""
+
+THAT_CAN_TELL = [param for name, param in EACH.items() if not OPERATIONS[name].is_hook and name != "append"]
+"""Hooks have no such exit code, and an append moves no file."""
 
 _PATH = re.compile(r"<([^>]+)>")
 
@@ -117,11 +122,10 @@ def test_a_call_that_was_interrupted_is_made_again(
     assert told
 
 
+@pytest.mark.parametrize("operation", THAT_CAN_TELL, indirect=True)
 def test_a_directory_that_is_not_synced_after_the_move_in_it_is_exit_9(
     refusals: list[Refusal], case_of: CaseOf, operation: Operation
 ) -> None:
-    if operation.is_hook or operation.name == "append":
-        pytest.skip("it has no such exit code, or moves nothing")
     calls = case_of(operation).calls
     moved = max(number for number, call in enumerate(calls) if call.name == "renameat")
     syncs = {call for call in calls[moved:] if call.name == "fsync"}

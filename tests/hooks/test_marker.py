@@ -302,7 +302,13 @@ WRAPPED: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), WRAPPED.values(), ids=WRAPPED)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(*pair, id=name, marks=[pytest.mark.slow] * (name != "between lines"))
+        for name, pair in WRAPPED.items()
+    ],
+)
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_text_of_eight_mebibytes_is_read_in_the_time_that_a_hook_has(
     piece: str, before: str, after: str

@@ -95,7 +95,7 @@ def test_an_agent_that_was_moved_to_the_background_is_one_session_with_its_true_
     client: Client, folder: Path
 ) -> None:
     if "2.1.330" not in os.environ["REALCLIENT_PACKAGE"]:
-        pytest.skip("this version cannot move its agents to the background when it ends")
+        pytest.skip("needs Claude Code 2.1.330 or later, which moves agents to the background when it ends")
 
     terminal = Terminal(client, folder, "moved-to-background")
 

@@ -100,7 +100,7 @@ class User(NamedTuple):
 @pytest.fixture(scope="session")
 def machine() -> Iterator[Machine]:
     if os.geteuid():
-        pytest.skip("only root can make users and act as them")
+        pytest.skip("needs root to make users and act as them")
     folder = Path(tempfile.mkdtemp(prefix="gaia-sessions-users-"))
     folder.chmod(0o755)
     for source in [Path(gaia_sessions.__file__).parent, *(_folder_of(package) for package in PACKAGES)]:
@@ -131,14 +131,14 @@ def _interpreter_for_all() -> str:
             continue
         if done.returncode == 0:
             return python
-    return pytest.skip("no Python 3.11 or later that another user may start")
+    return pytest.skip("needs a Python 3.11 or later that every user may start")
 
 
 @pytest.fixture(scope="session")
 def names() -> Iterator[list[str]]:
     """The names of two users that exist as long as the tests run."""
     if os.geteuid() or not shutil.which("useradd"):
-        pytest.skip("only root can make users, with useradd")
+        pytest.skip("needs root and useradd to make users")
     names = [f"gaia-{who}-{os.getpid()}" for who in ("alice", "bob")]
     for name in names:
         subprocess.run(["useradd", "--no-create-home", "--user-group", name], check=True, capture_output=True)

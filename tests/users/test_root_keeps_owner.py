@@ -202,9 +202,10 @@ while libc.renameat2(-100, names[0], -100, names[1], 2) == 0:
 """
 
 
+@pytest.mark.parametrize("times", [2, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("exchanged", [".claude/session", ".claude", "."])
 def test_root_is_led_nowhere_by_a_user_who_exchanges_a_folder_with_a_link_meanwhile(
-    world: Path, alice: User, root_user: User, exchanged: str
+    world: Path, alice: User, root_user: User, exchanged: str, times: int
 ) -> None:
     alice.make(world / "of-alice", project := world / "of-alice" / "project")
     create(alice, project)
@@ -224,7 +225,7 @@ def test_root_is_led_nowhere_by_a_user_who_exchanges_a_folder_with_a_link_meanwh
         ["/usr/bin/python3", "-c", EXCHANGES, folder, aside], user=alice.uid, group=alice.gid, extra_groups=[]
     )
     try:
-        for _ in range(8):
+        for _ in range(times):
             for words in (["cleanup", "--corrupt", "--hours", "0"], ["create"]):
                 root_user.gaia(root_user.home, *words, CLAUDE_PROJECT_DIR=str(project))
             root_user.hook(root_user.home, DELEGATES, CLAUDE_PROJECT_DIR=str(project))

@@ -61,7 +61,7 @@ def test_a_new_file_has_the_mode_that_the_umask_says(setup: Setup) -> None:
     assert stat.S_IMODE(setup.file.stat().st_mode) == 0o640
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone may give files away")
 def test_the_owner_stays(setup: Setup) -> None:
     nobody = pwd.getpwnam("nobody")
     os.chown(setup.put(DATA).file, nobody.pw_uid, nobody.pw_gid)
@@ -74,7 +74,7 @@ def test_attributes_of_the_file_stay(setup: Setup) -> None:
     try:
         os.setxattr(setup.file, "user.note", b"mine\xff")
     except OSError:
-        pytest.skip("a file system without attributes")
+        pytest.skip("needs a file system with extended attributes")
     setup.install()
     assert os.getxattr(setup.file, "user.note") == b"mine\xff"
     setup.uninstall()
