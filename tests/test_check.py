@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 CHECKOUT = Path(__file__).parents[1]
 SCRIPTS = CHECKOUT / "scripts"
-TOOLS = ("sh", "dirname", "cat")
+TOOLS = ("sh", "dirname", "cat", "getconf")
 STARTED = ("ruff", "mypy", "python")
-PYTEST = "python -m pytest -q -rs -n auto --dist loadfile"
+PROCESSORS = os.sysconf("SC_NPROCESSORS_ONLN")
+PYTEST = f"python -m pytest -q -rs -n {PROCESSORS + 1} --dist loadfile --no-loadscope-reorder"
 
 
 @pytest.fixture
