@@ -408,7 +408,9 @@ def test_what_fails_never_ends_with_0_and_says_what_to_type(folder: Folder) -> N
         "update done --phase approval": "Failed to update session: done\n",
     }
     assert [one for one in said.values() if not re.fullmatch("Error: .+\nHint: .+\n", one.err)] == []
-    assert said["list --nonsense"].err.endswith("Hint: python3 tools/4-memory/agent_session.py list --help lists the options\n")
+    assert said["list --nonsense"].err.endswith(
+        "Hint: python3 tools/4-memory/agent_session.py list --help lists the options\n"
+    )
     assert folder.run(tool("should-resume a"))[:2] == (1, "Should resume a: False\n")
     assert folder.run(tool("should-resume ../a"))[:2] == (7, "Should resume ../a: False\n")
 
