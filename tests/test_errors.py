@@ -43,6 +43,7 @@ from gaia_sessions.errors import (
     UnknownPhase,
     UsageError,
     exit_code,
+    of_commands,
 )
 
 # One of each kind: the error, its code, its exit code, its message, its hint, its own data.
@@ -332,7 +333,11 @@ class Later(LockUnsupported):
         super().__init__(path, f"errno {number}")
 
 
-KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, SessionsError)]
+KINDS = [
+    kind
+    for kind in (*vars(errors).values(), *of_commands.ERRORS.values())
+    if isinstance(kind, type) and issubclass(kind, SessionsError)
+]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 Owns the tree below and the one table that turns an error into an exit code. Knows nothing of
 files, commands or hosts: an error carries its data as attributes, builds its own message, and
-says in ``hint`` what to do next. Longer than a room should be, because the tree is read as one.
+says in ``hint`` what to do next. Those that no hook can raise are next door, and are loaded when somebody names them:
+each class costs a hook more than many a check.
 
     SessionsError
     ├── UsageError              2   asked in a way that can never be answered
@@ -42,12 +43,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from .of_commands import AmbiguousId as AmbiguousId
+    from .of_commands import BadArgument as BadArgument
+    from .of_commands import HooksElsewhere as HooksElsewhere
+    from .of_commands import NoSuchFolder as NoSuchFolder
+    from .of_commands import NothingReadable as NothingReadable
+    from .of_commands import NothingToDeny as NothingToDeny
+    from .of_commands import ResumeNotAllowed as ResumeNotAllowed
+    from .of_commands import RevisionChanged as RevisionChanged
+    from .of_commands import SettingsUnreadable as SettingsUnreadable
+    from .of_commands import UnknownHost as UnknownHost
 
 KEEP_ELSEWHERE = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
 """What a user types who may not use the sessions here; said to the host as well, its hooks use that place too."""
-
-
-_LISTED = 5
 
 
 class SessionsError(Exception):
@@ -88,7 +96,7 @@ class UnknownPhase(UsageError):
     def __init__(self, phase: object, known: Iterable[str]) -> None:
         self.phase = phase
         self.known = tuple(known)
-        super().__init__(f"unknown phase {_shortened(repr(phase))}", "the phases are " + ", ".join(self.known))
+        super().__init__(f"unknown phase {shortened(repr(phase))}", "the phases are " + ", ".join(self.known))
 
 
 class UnknownOutcome(UsageError):
@@ -97,57 +105,7 @@ class UnknownOutcome(UsageError):
     def __init__(self, outcome: object, known: Iterable[str]) -> None:
         self.outcome = outcome
         self.known = tuple(known)
-        super().__init__(f"unknown outcome {_shortened(repr(outcome))}", "the outcomes are " + ", ".join(self.known))
-
-
-class UnknownHost(UsageError):
-    code = "unknown_host"
-
-    def __init__(self, host: object, known: Iterable[str]) -> None:
-        self.host = host
-        self.known = tuple(known)
-        super().__init__(f"unknown host {_shortened(repr(host))}", "the hosts are " + ", ".join(self.known))
-
-
-class BadArgument(UsageError):
-    """An argument outside what its command or function can mean."""
-
-    code = "bad_argument"
-
-    def __init__(self, name: str, value: object, wanted: str) -> None:
-        self.name = name
-        self.value = value
-        super().__init__(f"{name} {_shortened(repr(value))} is not valid", f"must be {wanted}")
-
-
-class NoSuchFolder(UsageError):
-    """The folder that was named does not exist, or is not a folder."""
-
-    code = "no_such_folder"
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        super().__init__(
-            f"{path!r} is not a folder",
-            "name the folder that has one folder per session, for example /path/to/project/.claude/session",
-        )
-
-
-class AmbiguousId(UsageError):
-    """What was typed for an id is a part of several: ``candidates``."""
-
-    code = "ambiguous_id"
-
-    def __init__(self, typed: str, candidates: Iterable[str]) -> None:
-        self.typed = typed
-        self.candidates = tuple(candidates)
-        listed = ", ".join(self.candidates[:_LISTED])
-        more = len(self.candidates) - _LISTED
-        rest = f" and {more} more" if more > 0 else ""
-        super().__init__(
-            f"{typed!r} is the beginning or end of {len(self.candidates)} ids: {listed}{rest}",
-            "type more of the id: `gaia-sessions list` shows those that exist",
-        )
+        super().__init__(f"unknown outcome {shortened(repr(outcome))}", "the outcomes are " + ", ".join(self.known))
 
 
 class BadSetting(UsageError):
@@ -157,7 +115,7 @@ class BadSetting(UsageError):
 
     def __init__(self, origin: str, problem: str, hint: str) -> None:
         self.origin = origin
-        super().__init__(f"{origin}: {_shortened(problem, 500)}", hint)
+        super().__init__(f"{origin}: {shortened(problem, 500)}", hint)
 
 
 class SessionNotFound(SessionsError):
@@ -174,7 +132,7 @@ class SessionNotFound(SessionsError):
     def of_agent(cls, host_session_id: str, host_agent_id: str) -> SessionNotFound:
         """The same of a session that was named by the ids of the host's agent; ``agent_id`` is empty."""
         error = cls("")
-        agent, conversation = _shortened(repr(host_agent_id)), _shortened(repr(host_session_id))
+        agent, conversation = shortened(repr(host_agent_id)), shortened(repr(host_session_id))
         error.args = (well_formed(f"no session of agent {agent} in the host's session {conversation}"),)
         error.hint = "name the session by its own id: `gaia-sessions list` shows those that exist"
         return error
@@ -224,43 +182,6 @@ class IllegalMove(Conflict):
         )
 
 
-class ResumeNotAllowed(Conflict):
-    code = "resume_not_allowed"
-
-    def __init__(self, agent_id: str, phase: str) -> None:
-        self.agent_id = agent_id
-        self.phase = phase
-        super().__init__(
-            f"session {agent_id!r} cannot be made ready to resume while {phase}",
-            "move it to investigating, planning or approval first",
-        )
-
-
-class NothingToDeny(Conflict):
-    code = "nothing_to_deny"
-
-    def __init__(self, agent_id: str, phase: str) -> None:
-        self.agent_id = agent_id
-        self.phase = phase
-        super().__init__(
-            f"session {agent_id!r} does not wait for an approval: it is {phase}",
-            "only a session in phase approval can be denied",
-        )
-
-
-class RevisionChanged(Conflict):
-    code = "revision_changed"
-
-    def __init__(self, agent_id: str, asked: int, actual: int) -> None:
-        self.agent_id = agent_id
-        self.asked = asked
-        self.actual = actual
-        super().__init__(
-            f"session {agent_id!r} is at revision {actual}, not {asked}",
-            "read it again, then update it with its revision",
-        )
-
-
 class NewerSchema(Conflict):
     code = "newer_schema"
 
@@ -270,21 +191,6 @@ class NewerSchema(Conflict):
         super().__init__(
             f"session {agent_id!r} has schema {schema}; this version writes {known} and only shows newer ones",
             "update gaia-sessions",
-        )
-
-
-class HooksElsewhere(Conflict):
-    """Another settings file of the project has the hooks: in two, they would be told of each event twice."""
-
-    code = "hooks_elsewhere"
-
-    def __init__(self, host: str, path: str, scope: str) -> None:
-        self.host = host
-        self.path = path
-        self.scope = scope
-        super().__init__(
-            f"{path} already has the hooks for {host}",
-            f"update them there with --{scope}, or remove them first: gaia-sessions hooks uninstall --{scope}",
         )
 
 
@@ -318,21 +224,6 @@ class CorruptSession(SessionsError):
         )
 
 
-class NothingReadable(CorruptSession):
-    """A folder has sessions, and none of them can be read; they are kept as they are."""
-
-    code = "nothing_readable"
-
-    def __init__(self, folder: str, number: int) -> None:
-        self.folder = folder
-        self.number = number
-        SessionsError.__init__(
-            self,
-            f"{folder}: {'its only session cannot' if number == 1 else f'none of its {number} sessions can'} be read",
-            "the report says what is wrong with each; correct the files and import again",
-        )
-
-
 class InvalidInput(SessionsError):
     """What was handed in is refused; ``where`` is the place in it, empty for the whole."""
 
@@ -350,20 +241,8 @@ class InvalidId(InvalidInput):
     def __init__(self, value: object, problem: str) -> None:
         self.value = value
         super().__init__(
-            f"{_shortened(repr(value))} is not a session ID: {problem}",
+            f"{shortened(repr(value))} is not a session ID: {problem}",
             hint="an ID looks like agent-123: letters, digits, . _ -",
-        )
-
-
-class SettingsUnreadable(InvalidInput):
-    """A host's settings file that does not say what it must; it is left as it is."""
-
-    code = "settings_unreadable"
-
-    def __init__(self, path: str, problem: str, place: str) -> None:
-        self.path = path
-        super().__init__(
-            problem, f"{path}: {place}" if place else path, "correct the file; it was left untouched, byte for byte"
         )
 
 
@@ -428,7 +307,7 @@ class DurabilityUnknown(SessionsError):
         )
 
 
-def _shortened(text: str, longest: int = 80) -> str:
+def shortened(text: str, longest: int = 80) -> str:
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
@@ -452,3 +331,12 @@ EXIT_CODES: dict[type[SessionsError], int] = {
 def exit_code(error: SessionsError) -> int:
     """The documented exit code of ``error``: that of its nearest ancestor in the table."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+
+
+def __getattr__(name: str) -> type[SessionsError]:
+    """An error of commands, when it is first named."""
+    from .of_commands import ERRORS
+
+    if name not in ERRORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return ERRORS[name]
