@@ -107,3 +107,9 @@ def test_the_events_of_a_missing_session_are_refused_when_they_are_asked_for(roo
     with pytest.raises(SessionNotFound):
         gaia_sessions.session_events("agent-2", root=root)
     assert list(gaia_sessions.session_events("agent-1", root=root)) == []
+
+
+@pytest.mark.parametrize("hours", ["2h", None, -1, float("nan"), 1e9])
+def test_an_age_that_is_no_number_of_hours_is_refused(hours: Any, root: str) -> None:
+    with pytest.raises(BadArgument, match=r"^hours "):
+        gaia_sessions.cleanup_sessions(hours, root=root)

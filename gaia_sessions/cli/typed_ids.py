@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LATEST = "latest"
 SHORTEST = 4
+_RANDOM = len("abc12345")
 _ALIKE = 0.6
 _MISTYPED = 0.9
 """How alike two ids must be for one to be named where the other was typed; any two generated ones are rather alike."""
@@ -35,12 +36,18 @@ def session_meant(sessions: Sessions, typed: str) -> str:
         return _latest(sessions) or typed
     if len(typed) < SHORTEST or further_up(typed):
         return typed
-    found = [agent_id for agent_id in sessions.store.ids() if agent_id.startswith(typed) or agent_id.endswith(typed)]
+    found = [agent_id for agent_id in sessions.store.ids() if is_part(typed, agent_id)]
     if not found or typed in found:
         return typed
     if len(found) > 1:
         raise AmbiguousId(typed, sorted(found))
     return found[0]
+
+
+def is_part(typed: str, agent_id: str) -> bool:
+    """Whether ``typed`` is the beginning or the end of an id, or begins the random digits that a list shows."""
+    is_random = is_generated(agent_id) and agent_id.startswith(typed, len(agent_id) - _RANDOM)
+    return agent_id.startswith(typed) or agent_id.endswith(typed) or is_random
 
 
 def _latest(sessions: Sessions) -> str | None:

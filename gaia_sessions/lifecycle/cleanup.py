@@ -57,13 +57,17 @@ _MOST_HOURS = 1_000_000
 _UNKNOWN_RUN_LIVES = timedelta(hours=24)
 
 
+def _is_allowed(hours: object) -> bool:
+    return isinstance(hours, int | float) and 0 <= hours <= _MOST_HOURS  # NaN is none of them
+
+
 class Rule:
     """What may go at ``now``: untouched for ``hours``; with ``corrupt`` also what cannot be read."""
 
     __slots__ = ("age", "corrupt", "limits", "now")
 
     def __init__(self, now: datetime, hours: float, limits: Limits, *, corrupt: bool = False) -> None:
-        if not 0 <= hours <= _MOST_HOURS:  # NaN is refused too
+        if not _is_allowed(hours):
             raise BadArgument("hours", hours, f"a number from 0 to {_MOST_HOURS}")
         self.now = now
         self.age = timedelta(hours=hours)

@@ -10,7 +10,7 @@ from gaia_sessions import policy
 from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound, SessionsError
 from gaia_sessions.ids import check_agent_id
 from gaia_sessions.processes import runs_gone
-from gaia_sessions.record import check_readable
+from gaia_sessions.record import SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,14 +30,18 @@ def consider(sessions: Reader, now: datetime, agent_id: str, limits: Limits) -> 
     found: Found
     try:
         found = sessions.read(agent_id)
-        check_readable(found)
-    except (SessionNotFound, CorruptSession, NewerSchema) as error:
+    except (SessionNotFound, CorruptSession) as error:
         found = error
     return decide(agent_id, found, now, limits), None if isinstance(found, SessionsError) else found
 
 
 def decide(agent_id: str, found: Found, now: datetime, limits: Limits) -> Decision:
-    """The policy's answer on what was ``found`` of the session: its record, or why there is none to be read."""
+    """The policy's answer on what was ``found`` of the session: its record, or why there is none to be read.
+
+    A record of a later version is as one that cannot be read: nobody here could go on with it.
+    """
+    if not isinstance(found, SessionsError) and has_newer_schema(found):
+        found = NewerSchema(agent_id, found["schema"], SCHEMA)
     if not isinstance(found, SessionsError):
         return policy.decide(agent_id, found, now, limits, gone=runs_gone(found))
     problem = None if isinstance(found, SessionNotFound) else str(found)

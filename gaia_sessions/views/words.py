@@ -48,7 +48,7 @@ def resumable(resume: Resume, phase: str, now: datetime, *, running: bool = Fals
     return "running" if running else _NOT_RESUMABLE.get(resume["reason"], resume["reason"].replace("_", " "))
 
 
-_NOT_RESUMABLE = {"phase_not_resumable": "not resumable", "not_ready": "switched off"}
+_NOT_RESUMABLE = {"phase_not_resumable": "not resumable", "corrupt": "not resumable", "not_ready": "switched off"}
 
 
 def _left(seconds: float) -> str:

@@ -250,6 +250,11 @@ PARTS = [
 ]
 
 
+def test_the_beginning_of_the_random_digits_is_a_part_as_they_are_what_a_list_shows(gaia: Gaia, two: None) -> None:  # noqa: ARG001
+    assert gaia("get", "abc1").json["agent_id"] == WHOLE
+    assert gaia("get", "bc12").code == 3
+
+
 @pytest.mark.parametrize(("typed", "there"), PARTS)
 def test_a_command_that_writes_takes_any_unique_part_and_says_which_session_it_took(
     gaia: Gaia, put: Gaia, state: Gaia, typed: str, there: str

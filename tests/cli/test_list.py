@@ -199,12 +199,11 @@ def test_a_corrupt_session_comes_last_and_hides_no_other(gaia: Gaia, spoil: Gaia
 
 def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
     document = put("new", schema=2, idle=timedelta(hours=2))
-    expired = {"should_resume": False, "reason": "expired", "until": None}
-    told = {"status": "newer", "resume": expired, "running": False}
+    told = {"status": "newer", "resume": {"should_resume": False, "reason": "corrupt", "until": None}, "running": False}
     assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY}, **told}]
     assert gaia("list").all == (
         0,
-        "new  tester: test  approval  2 hours ago  expired, written by a later version\n",
+        "new  tester: test  approval  2 hours ago  not resumable, written by a later version\n",
         "",
     )
     put("new", schema=2, phase=["dreaming"])
