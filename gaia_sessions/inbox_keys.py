@@ -24,7 +24,7 @@ MOST_KEYS = 12
 MOST_CONCERNED = 32
 """At most this many events that concern the news at hand are tried before it."""
 
-LENGTH, _PRIME = 8, (1 << 32) - 5
+_LENGTH, _PRIME = 8, (1 << 32) - 5
 """Hexadecimal digits of a key, and the largest prime number that fits into them."""
 
 _SESSION, _AGENT, _DELEGATION, _CONVERSATION, _KEYED_LATER = "satcl"
@@ -75,6 +75,11 @@ def keys_of_record(record: Record) -> set[str]:
     return keys
 
 
+def concerned(waiting: Iterable[Waiting], keys: set[str]) -> list[Waiting]:
+    """The events that have one of ``keys``, or may have."""
+    return [(name, told) for name, told in waiting if not told or any(key in told for key in keys)]
+
+
 def chosen(waiting: Iterable[Waiting], keys: set[str], others: int, chance: int) -> list[str]:
     """The names of those events that are tried by a call whose news has ``keys``, in the order of ``waiting``.
 
@@ -88,7 +93,7 @@ def chosen(waiting: Iterable[Waiting], keys: set[str], others: int, chance: int)
     for number, (name, told) in enumerate(waiting):
         order[name] = number
         if not any(key in told for key in keys):
-            groups.setdefault(told[:LENGTH] or name, []).append(name)
+            groups.setdefault(told[:_LENGTH] or name, []).append(name)
         elif len(mine) < MOST_CONCERNED:
             mine.append(name)
     return sorted([*mine, *_some_of(list(groups.values()), others, chance)], key=order.__getitem__)
@@ -115,4 +120,4 @@ def _of_conversation(event: Mapping[str, object]) -> list[str]:
 
 def _key(kind: str, value: str) -> str:
     data = f"{kind}{value}".encode("utf-8", "surrogatepass")
-    return f"{int.from_bytes(data) % _PRIME:0{LENGTH}x}"
+    return f"{int.from_bytes(data) % _PRIME:0{_LENGTH}x}"

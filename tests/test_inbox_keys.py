@@ -13,11 +13,12 @@ from gaia_sessions.inbox_keys import (
     MOST_CONCERNED,
     MOST_KEYS,
     chosen,
+    concerned,
     is_of_others,
     keys_of_event,
     keys_of_news,
+    keys_of_record,
 )
-from gaia_sessions.lifecycle.preview import Waiting
 
 if TYPE_CHECKING:
     from gaia_sessions import inbox_keys
@@ -67,12 +68,13 @@ NOTHING_TO_IT: dict[str, tuple[dict[str, object], Any]] = {
 
 @pytest.mark.parametrize(("event", "record"), CONCERNS.values(), ids=CONCERNS)
 def test_what_may_change_a_record_is_found_by_its_name(event: dict[str, object], record: Record) -> None:
-    assert Waiting([("other", "f" * 8), ("it", keys_of_event(event))]).concerning([record]) == ["it"]
+    waiting = [("other", "f" * 8), ("it", keys_of_event(event))]
+    assert concerned(waiting, keys_of_record(record)) == [waiting[1]]
 
 
 @pytest.mark.parametrize(("event", "record"), NOTHING_TO_IT.values(), ids=NOTHING_TO_IT)
 def test_what_cannot_change_a_record_need_not_be_read(event: dict[str, object], record: Record) -> None:
-    assert Waiting([("it", keys_of_event(event))]).concerning([record]) == []
+    assert concerned([("it", keys_of_event(event))], keys_of_record(record)) == []
 
 
 def test_keys_are_the_same_in_every_process_and_short_enough_for_a_file_name() -> None:
@@ -139,5 +141,5 @@ def test_of_one_agent_no_event_is_tried_before_an_older_one(others: int, chance:
 
 def test_an_event_of_an_earlier_version_may_concern_anybody_and_is_one_of_the_others() -> None:
     waiting = [("old", ""), *crowd(20)]
-    assert Waiting(waiting).concerning([SESSION]) == ["old"]
+    assert concerned(waiting, keys_of_record(SESSION)) == [("old", "")]
     assert "old" in chosen(waiting, set(), 4, 0)

@@ -35,15 +35,25 @@ _FORK = "fork"
 class Answering:
     """One event that was taken in, and what is needed to answer it."""
 
-    __slots__ = ("config", "done", "event", "now", "payload", "store")
+    __slots__ = ("config", "done", "event", "is_late", "now", "payload", "store")
 
-    def __init__(self, payload: Payload, event: Event, done: Done, store: Store, config: Config, now: datetime) -> None:
+    def __init__(  # what one answer may need
+        self,
+        payload: Payload,
+        event: Event,
+        done: Done,
+        store: Store,
+        config: Config,
+        now: datetime,
+        is_late: Callable[[], bool],
+    ) -> None:
         self.payload = payload
         self.event = event
         self.done = done
         self.store = store
         self.config = config
         self.now = now
+        self.is_late = is_late
 
 
 def answer(asked: Answering) -> Answer | None:
@@ -111,7 +121,7 @@ def _paused(asked: Answering) -> Answer | None:
     from gaia_sessions.lifecycle.preview import Preview
 
     only_of = asked.event["host_session_id"] if asked.event.get("source") in _GOES_ON else None
-    sessions = Preview(asked.store, asked.now, asked.config)
+    sessions = Preview(asked.store, asked.now, asked.config, asked.is_late)
     scanned = sessions.scan(active_only=True, host_session_id=only_of)
     found = (record for _, record in scanned if not isinstance(record, SessionsError))
     paused = [record for record in found if _may_be_resumed(record, asked) and _is_of_interest(record, asked.event)]

@@ -19,6 +19,7 @@ from . import PRE_DELEGATE, SUBAGENT_STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -42,13 +43,16 @@ _LONGEST_ANSWER = 16 << 20
 class Desk:
     """Where a question is answered: the store, the settings, the time, how long to wait, and what was done besides."""
 
-    __slots__ = ("applied", "config", "now", "store", "timeout")
+    __slots__ = ("applied", "config", "is_late", "now", "store", "timeout")
 
-    def __init__(self, store: Store, config: Config, now: datetime, timeout: float) -> None:
+    def __init__(
+        self, store: Store, config: Config, now: datetime, timeout: float, is_late: Callable[[], bool]
+    ) -> None:
         self.store = store
         self.config = config
         self.now = now
         self.timeout = timeout
+        self.is_late = is_late
         self.applied: list[str] = []
 
     def take_in_deferred(self, *before: Event) -> None:
@@ -130,7 +134,7 @@ def _decided(agent_id: str | None, desk: Desk) -> Answer:
         return _refusal(None, "no_existing_session")
     from gaia_sessions.lifecycle import preview, resuming
 
-    sessions = preview.Preview(desk.store, desk.now, desk.config)
+    sessions = preview.Preview(desk.store, desk.now, desk.config, desk.is_late)
     decision, record = resuming.consider(sessions, desk.now, agent_id, desk.config.limits)
     if not decision["should_resume"] or record is None:
         return {**_refusal(agent_id, "session_not_resumable"), "detail": decision["reason"]}

@@ -201,7 +201,7 @@ class Call:
             return None
         from .answers import Answering, answer
 
-        return answer(Answering(payload, event, done, store, config, self.now))
+        return answer(Answering(payload, event, done, store, config, self.now, self._is_late))
 
     def _tell(self, answers: list[Answer]) -> None:
         if not answers:
@@ -217,7 +217,7 @@ class Call:
         if self.off:
             direct.say(self.hook, direct.disabled(payload), payload, self._left())
             return
-        desk = direct.Desk(self._store(config), config, self.now, LOCK_WAIT)
+        desk = direct.Desk(self._store(config), config, self.now, LOCK_WAIT, self._is_late)
         answer = direct.ANSWERS[self.hook](payload, desk)
         self._note_deferred(desk.applied)
         self.line |= {"event": "direct", "decision": answer["reason"], "session": answer["agent_id"]}

@@ -14,7 +14,7 @@ from gaia_sessions.ids import check_agent_id
 from gaia_sessions.inbox_keys import keys_of_event
 from gaia_sessions.record import decode, is_open
 from gaia_sessions.retention import fitted
-from gaia_sessions.runs import aliases_of, conversations_of, newest_with
+from gaia_sessions.runs import conversations_of, newest_with
 
 from .journal import EVENTS, line_about
 
@@ -38,7 +38,6 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}
-        self._aliases: dict[str, list[Alias]] = {}
         self._journals: dict[tuple[str, str], list[bytes]] = {}
         self._inbox: dict[str, tuple[str, bytes]] = {}
         self._held: set[tuple[str, ...]] = set()
@@ -69,11 +68,11 @@ class MemoryStore:
 
     def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
         agent_id = check_agent_id(record["agent_id"])
-        kept, data = fitted(record, spare)
+        _, data = fitted(record, spare)
         if agent_id in self._records:
             raise SessionExists(agent_id)
         lines = _lines(record, entry)
-        self._keep(kept, data)
+        self._records[agent_id] = data
         self._journals[agent_id, EVENTS] = lines
 
     def change(
@@ -93,18 +92,12 @@ class MemoryStore:
         changed = written(changed)
         lines = _lines(changed, entry)
         changed, data = fitted(changed, spare, record)
-        self._keep(changed, data)
+        self._records[agent_id] = data
         self._journals.setdefault((agent_id, EVENTS), []).extend(lines)
         return changed
 
     def find(self, alias: Alias) -> str | None:
-        return newest_with(
-            alias, [self.read(agent_id) for agent_id in self._records if alias in self._aliases[agent_id]]
-        )
-
-    def _keep(self, record: Record, data: bytes) -> None:
-        self._records[record["agent_id"]] = data
-        self._aliases[record["agent_id"]] = aliases_of(record)
+        return newest_with(alias, map(self.read, list(self._records)))
 
     def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
         if not judge(self.read(agent_id)):
@@ -156,23 +149,6 @@ class MemoryStore:
 
     def dismiss(self, name: str) -> None:
         self._inbox.pop(name, None)
-
-
-class Rehearsal(MemoryStore):
-    """The same for a few calls of our own, which change no record in place: it hands out those that it was given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._given: dict[str, Record] = {}
-
-    def read(self, agent_id: str) -> Record:
-        if agent_id not in self._given:
-            raise SessionNotFound(check_agent_id(agent_id))
-        return self._given[agent_id]
-
-    def _keep(self, record: Record, data: bytes) -> None:
-        super()._keep(record, data)
-        self._given[record["agent_id"]] = record
 
 
 def _lines(record: Record, entry: Entry | None) -> list[bytes]:
