@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 
-from gaia_sessions.errors import AmbiguousId, SessionNotFound
+from gaia_sessions.errors import AmbiguousId, SessionNotFound, well_formed
 from gaia_sessions.ids import fold, is_agent_id, is_generated
 from gaia_sessions.project import roots_from, working_directory
 
@@ -76,7 +76,7 @@ def advice(agent_id: str, sessions: Sessions, otherwise: str) -> str:
     """The same for whoever asked whether to resume it; ``otherwise`` is what to do if it exists nowhere."""
     missing = SessionNotFound(agent_id)
     explain(missing, sessions)
-    parts = [str(missing), missing.hint]
+    parts = [f"looked in {well_formed(sessions.root)}", missing.hint]
     return "; ".join(parts if further_up(agent_id) else [*parts, otherwise])
 
 

@@ -219,8 +219,12 @@ def test_where_there_is_no_session_there_is_no_latest(gaia: Gaia, root: str, com
     ended = run(gaia, command, "latest")
 
     assert ended.code == 3
-    assert f"no session 'latest' in {root}" in (ended.out + ended.err).decode()
-    assert "there are no sessions in that folder; --root DIR names another" in (ended.out + ended.err).decode()
+    hint = "there are no sessions in that folder; --root DIR names another"
+    if command == "should-resume":
+        advice = f"looked in {root}; {hint}; start new work: there is nothing to resume"
+        assert ended.all[1:] == (f"no: there is no session latest (not_found)\n  {advice}\n", "")
+    else:
+        assert ended.all[1:] == ("", f"Error: no session 'latest' in {root}\nHint: {hint}\n")
     assert not os.path.exists(root)
 
 
@@ -352,9 +356,9 @@ def test_of_a_missing_one_the_folder_and_the_nearest_id_are_named(
 
     message = f"no session '{typed}' in {root}"
     hint = f"the nearest id there is '{near}'; {LISTS}" if near else LISTS
-    advice = f"  {message}; {hint}; start new work: there is nothing to resume\n"
     if command == "should-resume":
-        assert (ended.code, ended.out.decode().endswith(advice), ended.err) == (3, True, b"")
+        advice = f"looked in {root}; {hint}; start new work: there is nothing to resume"
+        assert ended.all == (3, f"no: there is no session {typed} (not_found)\n  {advice}\n", "")
     else:
         assert ended.all == (3, "", f"Error: {message}\nHint: {hint}\n")
 
@@ -373,7 +377,7 @@ def test_whether_to_resume_a_missing_one_is_answered_with_the_same_in_json(gaia:
         "deploy-forntend",
     )
     assert decision["advice"] == (
-        f"no session 'deploy-forntend' in {root}; the nearest id there is 'deploy-frontend'; {LISTS};"
+        f"looked in {root}; the nearest id there is 'deploy-frontend'; {LISTS};"
         " start new work: there is nothing to resume"
     )
 

@@ -126,7 +126,7 @@ def test_whether_to_resume_what_is_in_a_store_further_up_is_answered_with_the_ro
     assert (ended.code, ended.err) == (3, b"")
     decision = json.loads(ended.out)
     here = searched / ".claude" / "session"
-    advice = f"no session 'a' in {here}; it is in another store; add --root {above}"
+    advice = f"looked in {here}; it is in another store; add --root {above}"
     assert (decision["reason"], decision["advice"]) == ("not_found", advice)
     assert gaia("should-resume", "b").out.endswith(b"start new work: there is nothing to resume\n")
 

@@ -27,21 +27,31 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
 
     Exit codes: 0 yes, 1 no, 3 not found, 6 corrupt, 7 invalid ID.
     """
-    sessions = call.sessions()
-    agent_id = call.session_id(agent_id)
     try:
-        decision = sessions.explain(agent_id)
+        decision = decision_on(call, agent_id)
     except InvalidId as error:
         output.say_json(_impossible(agent_id, error)) if call.as_json else output.say(decisions.impossible(error.code))
         raise
-    if decision["reason"] == "not_found":
-        from gaia_sessions.cli.typed_ids import advice
-
-        decision["advice"] = advice(agent_id, sessions, decision["advice"])
     if call.as_json:
         output.say_json(decision)
     else:
         output.say_all(decisions.decided(decision, verbose=verbose))
+    return exit_code_of(decision)
+
+
+def decision_on(call: Call, typed: str) -> Decision:
+    """The policy's answer on the session that was ``typed`` as ID; a missing one is advised where it may be."""
+    sessions, agent_id = call.sessions(), call.session_id(typed)
+    decision = sessions.explain(agent_id)
+    if decision["reason"] == "not_found":
+        from gaia_sessions.cli.typed_ids import advice
+
+        decision["advice"] = advice(agent_id, sessions, decision["advice"])
+    return decision
+
+
+def exit_code_of(decision: Decision) -> int:
+    """0 for yes; for no what tells a reason of the policy from a session that is missing or corrupt."""
     return EXIT_DONE if decision["should_resume"] else _CODES.get(decision["reason"], EXIT_NO)
 
 
