@@ -415,6 +415,18 @@ def test_what_fails_never_ends_with_0_and_says_what_to_type(folder: Folder) -> N
     assert folder.run(tool("should-resume ../a"))[:2] == (7, "Should resume ../a: False\n")
 
 
+def test_a_missing_session_and_a_summary_that_is_not_stored_are_said_as_by_our_commands(folder: Folder) -> None:
+    folder.put("a", timedelta(hours=1), phase="completed")
+    lists = "`gaia-sessions list` shows those that exist"
+    advice = f"looked in {plain(str(folder.session))}; {lists}; start new work: there is nothing to resume"
+    assert folder.run(tool("should-resume nobody")) == Said(
+        3, "Should resume nobody: False\n", f"not_found: {advice}\n"
+    )
+    note = "Note: already completed: the summary was not stored\nHint: gaia-sessions show a shows what is stored\n"
+    assert folder.run(tool("finalize a completed --summary x")) == Said(0, "Finalized session: a\n", note)
+    assert folder.run(tool("cleanup --hours 30m")) == Said(0, "Cleaned up 1 sessions older than 0.5h\n")
+
+
 def test_errors_are_counted_in_the_list(folder: Folder) -> None:
     folder.put("a", timedelta(minutes=1))
     assert folder.run(tool("update a --error boom")) == Said(0, "Updated session: a\n")

@@ -12,23 +12,18 @@ from contextlib import contextmanager
 
 import click
 
-from gaia_sessions.api import DEFAULT_HOURS, list_sessions
-from gaia_sessions.errors import (
-    EXIT_CODES,
-    EXIT_DONE,
-    EXIT_NO,
-    CorruptSession,
-    InvalidId,
-    SessionNotFound,
-    SessionsError,
-    StoreFailure,
-)
+from gaia_sessions.api import DEFAULT_HOURS
+from gaia_sessions.errors import EXIT_DONE, InvalidId, SessionNotFound, SessionsError
+from gaia_sessions.lifecycle.listing import Filter
 from gaia_sessions.views.words import safe
 
 from . import output, start
-from .call import CONTEXT, declare
-from .commands.create import warn_of_network
-from .group import Commands
+from .call import CONTEXT, ID, declare
+from .commands.create import AGENT, PURPOSE, warn_of_network
+from .commands.finalize import say_unchanged
+from .commands.should_resume import decision_on, exit_code_of
+from .group import COMMANDS, Commands
+from .times import HOURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,10 +32,6 @@ if TYPE_CHECKING:
     from gaia_sessions.shape import CorruptSummary, Summary
 
     from .call import Call
-
-_NO = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[CorruptSession]}
-
-_ID = click.argument("agent_id", metavar="ID")
 
 
 @click.group(context_settings=CONTEXT, invoke_without_command=True, no_args_is_help=False)
@@ -76,7 +67,7 @@ def _command(name: str, failed: str = "") -> Callable[[Callable[..., int | None]
             code: int | None = ctx.invoke(ours, **options)  # type: ignore[arg-type]  # it has all of their names
             return code
 
-        run.__doc__ = function.__doc__
+        run.__doc__ = COMMANDS[name]
         run.__dict__.update(function.__dict__)  # the options, where click keeps them until a command is made
         command = declare()(run)
         command.epilog = f"gaia-sessions {name} does the same and more."
@@ -96,10 +87,9 @@ def _saying(failed: str, agent_id: object) -> Iterator[None]:
 
 
 @_command("create")
-@click.option("--agent", metavar="NAME", default="unknown", help="The kind of agent.  [default: unknown]")
-@click.option("--purpose", metavar="TEXT", default="general", help="What the work is for.  [default: general]")
+@AGENT
+@PURPOSE
 def _create(call: Call, agent: str, purpose: str) -> None:
-    """Create a session."""
     sessions = call.sessions()
     made = sessions.create(agent, purpose)
     warn_of_network(sessions.root)
@@ -107,35 +97,31 @@ def _create(call: Call, agent: str, purpose: str) -> None:
 
 
 @_command("update", failed="Failed to update session")
-@_ID
-@click.option("--phase", metavar="PHASE", help="Where the work stands; a final phase ends the session.")
-@click.option("--error", metavar="TEXT", help="Count an error and keep its text.")
+@ID
+@click.option("--phase", metavar="PHASE", help="New phase; a final phase ends the session.")
+@click.option("--error", metavar="TEXT", help="Count an error and store its text.")
 def _update(call: Call, agent_id: str, phase: str | None, error: str | None) -> None:
-    """Update a session."""
     record = call.sessions().update(call.session_id(agent_id, writes=True), phase, error=error)
     output.say(f"Updated session: {record['agent_id']}")
 
 
 @_command("should-resume")
-@_ID
+@ID
 def _should_resume(call: Call, agent_id: str) -> int:
-    """Say whether the work may be resumed. Exit code 0 yes, 1 no, 3 not found, 6 corrupt, 7 impossible id."""
     try:
-        decision = call.sessions().explain(call.session_id(agent_id))
+        decision = decision_on(call, agent_id)
     except InvalidId:
         output.say(f"Should resume {safe(agent_id)}: False")
         raise
     output.say(f"Should resume {decision['agent_id']}: {decision['should_resume']}")
-    if decision["should_resume"]:
-        return EXIT_DONE
-    output.complain(f"{decision['reason']}: {safe(decision['advice'], 500)}")
-    return _NO.get(decision["reason"], EXIT_NO)
+    if not decision["should_resume"]:
+        output.complain(f"{decision['reason']}: {safe(decision['advice'], 500)}")
+    return exit_code_of(decision)
 
 
 @_command("get")
-@_ID
+@ID
 def _get(call: Call, agent_id: str) -> None:
-    """Print a session's record as JSON."""
     try:
         output.say_json(call.sessions().store.read(call.session_id(agent_id)))
     except SessionNotFound:
@@ -144,21 +130,21 @@ def _get(call: Call, agent_id: str) -> None:
 
 
 @_command("finalize", failed="Failed to finalize session")
-@_ID
+@ID
 @click.argument("outcome", metavar="completed|failed|abandoned")
-@click.option("--summary", metavar="TEXT", help="What came of it.")
+@click.option("--summary", metavar="TEXT", help="Result of the work.")
 def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> None:
-    """End a session. The same outcome again changes nothing."""
-    record = call.sessions().finalize(call.session_id(agent_id, writes=True), outcome, summary)
+    record, ended_now = call.sessions().end(call.session_id(agent_id, writes=True), outcome, summary)
+    if not ended_now:
+        say_unchanged(call, record, {"summary": summary})
     output.say(f"Finalized session: {record['agent_id']}")
 
 
 @_command("list")
-@click.option("--active-only", is_flag=True, help="Only what is not final.")
+@click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
 @click.option("--agent", metavar="NAME", help="Only this kind of agent.")
 def _list(call: Call, *, active_only: bool, agent: str | None) -> None:
-    """List sessions, the latest activity first."""
-    found = list(list_sessions(active_only=active_only, agent_name=agent, root=call.folder()))
+    found = list(call.sessions().list(Filter(active_only=active_only, agent_name=agent)))
     if not found:
         output.say("No sessions found")
         return
@@ -180,11 +166,12 @@ def _described(line: Summary | CorruptSummary) -> Iterator[str]:
 
 
 @_command("cleanup")
-@click.option("--hours", type=float, default=DEFAULT_HOURS, help="Untouched for so long.  [default: 24]")
+@click.option(
+    "--hours", type=HOURS, default=DEFAULT_HOURS, help="Remove what has not been used for this long.  [default: 24]"
+)
 def _cleanup(call: Call, hours: float) -> int:
-    """Remove what nobody touched for long, never what may still be resumed or runs."""
     report = call.sessions().cleanup(hours)
     output.say(f"Cleaned up {len(report['removed'])} sessions older than {hours:g}h")
-    for left in (*report["failed"], *report["corrupt"]):
+    for left in report["corrupt"]:
         output.complain(f"{left['agent_id']}: {safe(left['reason'])}")
-    return EXIT_CODES[StoreFailure] if report["failed"] else EXIT_DONE
+    return output.failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)

@@ -15,14 +15,17 @@ from gaia_sessions.stores.mounts import network_kind
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
 
+AGENT = click.option("--agent", metavar="NAME", default="unknown", help="Kind of agent.  [default: unknown]")
+PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="What the work is for.  [default: general]")
+
 
 @declare(
     "create --agent terraform-architect --purpose approval_workflow",
     "create --agent scribe -m task_id=T001",
     'create --id agent-123 --metadata \'{"tags": ["infra"]}\'',
 )
-@click.option("--agent", metavar="NAME", default="unknown", help="Kind of agent.  [default: unknown]")
-@click.option("--purpose", metavar="TEXT", default="general", help="What the work is for.  [default: general]")
+@AGENT
+@PURPOSE
 @click.option("--id", "agent_id", metavar="ID", help="ID to use.  [default: one is generated]")
 @METADATA
 @PAIRS

@@ -28,18 +28,18 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
     sessions = call.sessions()
     record, ended_now = sessions.end(call.session_id(agent_id, writes=True), outcome, summary, error)
     if not ended_now:
-        _say_unchanged(call, record, {"summary": summary, "error": error})
+        say_unchanged(call, record, {"summary": summary, "error": error})
     if call.as_json:
         output.say_json(record)
     else:
         output.say(plain.updated(record, sessions.decide(record), utc_now()))
 
 
-def _say_unchanged(call: Call, record: Record, told: dict[str, str | None]) -> None:
-    """A text that is not stored must not be lost without a word."""
+def say_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> None:
+    """Says on stderr which of ``texts``, by their options' names, ``record`` has not: it had ended already."""
     last_error = record["last_error"]
     stored = (record.get("summary"), last_error["message"] if last_error else None)
-    lost = [f"the {name}" for name, text in told.items() if text and text not in stored]
+    lost = [f"the {name}" for name, text in texts.items() if text and text not in stored]
     was = f"{' and '.join(lost)} {'were' if len(lost) > 1 else 'was'} not stored" if lost else "nothing was changed"
     hint = f"gaia-sessions show {record['agent_id']} shows what is stored"
     output.notice("unchanged", f"already {record['phase']}: {was}", hint, as_json=call.as_json)
