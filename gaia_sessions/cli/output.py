@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from gaia_sessions.errors import SessionsError
+
 _NO_LIMIT = sys.maxsize
 _LONGEST = 2000
 
@@ -83,17 +85,20 @@ def notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
         complain(f"Note: {safe(message, _LONGEST)}\nHint: {safe(hint, _LONGEST)}")
 
 
-def failures(reasons: list[str], *, as_json: bool) -> int:
-    """Says on stderr what failed, beside the answer that has it too; returns the exit code: 0 if nothing failed."""
+def failures(reasons: list[str], kind: type[SessionsError] = StoreFailure, *, as_json: bool) -> int:
+    """Says on stderr what failed, beside the answer that has it too; returns the exit code: 0 if nothing failed.
+
+    kind: the error that the first of them is.
+    """
     if not reasons:
         return EXIT_DONE
     hint = "correct what the system reports and try again"
     if as_json:
-        complain_json({"error": {"code": StoreFailure.code, "message": well_formed("; ".join(reasons)), "hint": hint}})
+        complain_json({"error": {"code": kind.code, "message": well_formed("; ".join(reasons)), "hint": hint}})
     else:
         complain("\n".join(f"Error: {safe(reason, _LONGEST)}" for reason in reasons))
         complain(f"Hint: {hint}")
-    return EXIT_CODES[StoreFailure]
+    return EXIT_CODES[kind]
 
 
 def draw(renderable: RenderableType) -> None:

@@ -278,9 +278,7 @@ def test_a_folder_named_by_mistake_leads_to_the_right_one(gaia: Gaia, leave: Gai
         f"nothing to import in {wrong}: it has no folder with a state.json\n",
         f"Note: {wrong} has no sessions, and {source} has\nHint: gaia-sessions import '{source}'\n",
     )
-    assert gaia("import", str(wrong), "--json").out == b"" or json.loads(gaia("import", str(wrong), "--json").out)[
-        "instead"
-    ] == str(source)
+    assert json.loads(gaia("import", str(wrong), "--json").out)["instead"] == str(source)
 
 
 @pytest.mark.parametrize("spelling", ["{root}", "{root}/../session/", "{link}", "session"])
@@ -332,12 +330,17 @@ def test_what_the_system_refuses_to_store_is_an_error_that_stops_no_other(
     leave(FINAL)
     gaia("create", "--id", "first")
     Path(root, ".locks", "sub-final.lock").mkdir()
-    ended = gaia("import", str(source))
-    assert (ended.code, ended.err.startswith(b"Error: "), b"imported 1 session " in ended.out) == (8, True, True)
+    lock, hint = f"{root}/.locks/sub-final.lock", "correct what the system reports and try again"
+    reason = f"{lock}: cannot lock: Is a directory"
+    out = f"imported 1 session from {source} into {root}\n  {OPEN['agent_id']}\n"
+    assert gaia("import", str(source)).all == (8, out, f"Error: {reason}\nHint: {hint}\n")
     ended = gaia("import", str(source), "--json")
-    told = json.loads(ended.out)
-    assert (ended.code, [one["agent_id"] for one in told["failed"]]) == (8, ["sub-final"])
-    assert (told["already_there"], json.loads(ended.err)["error"]["code"]) == ([OPEN["agent_id"]], "io_error")
+    failed = [{"agent_id": "sub-final", "reason": "io_error", "detail": reason}]
+    assert (ended.code, json.loads(ended.out)) == (
+        8,
+        report(source, root, already_there=[OPEN["agent_id"]], failed=failed),
+    )
+    assert json.loads(ended.err) == {"error": {"code": "io_error", "message": reason, "hint": hint}}
 
 
 def test_the_api_takes_a_path_and_says_the_same(leave: Gaia, source: Path, root: str) -> None:

@@ -9,16 +9,15 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, DurabilityUnknown, LockTimeout, NothingReadable, StoreFailure
+from gaia_sessions.errors import DurabilityUnknown, LockTimeout, NothingReadable, StoreFailure
 from gaia_sessions.lifecycle.importing import unreadable
 from gaia_sessions.views.imports import imported
-from gaia_sessions.views.words import safe
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
     from gaia_sessions.lifecycle.importing import Imported
 
-_CODES = {kind.code: EXIT_CODES[kind] for kind in (LockTimeout, DurabilityUnknown)}
+_KINDS = {kind.code: kind for kind in (LockTimeout, DurabilityUnknown)}
 
 
 @declare("import ../old-project/.claude/session --dry-run", "import ../old-project/.claude/session")
@@ -38,7 +37,8 @@ def command(call: Call, directory: str, *, dry_run: bool) -> int:
     _suggest(report, as_json=call.as_json)
     if number := unreadable(report):
         raise NothingReadable(report["directory"], number)
-    return _failures(report, as_json=call.as_json)
+    kinds = [_KINDS.get(failed["reason"], StoreFailure) for failed in report["failed"]]
+    return output.failures([failed["detail"] for failed in report["failed"]], *kinds[:1], as_json=call.as_json)
 
 
 def _suggest(report: Imported, *, as_json: bool) -> None:
@@ -49,15 +49,3 @@ def _suggest(report: Imported, *, as_json: bool) -> None:
             f"gaia-sessions import {shlex.quote(report['instead'])}",
             as_json=as_json,
         )
-
-
-def _failures(report: Imported, *, as_json: bool) -> int:
-    """The exit code, after a line on stderr for each session that the system did not let in."""
-    for one in report["failed"]:
-        if as_json:
-            hint = "correct what the system says and import again"
-            output.complain_json({"error": {"code": one["reason"], "message": one["detail"], "hint": hint}})
-        else:
-            output.complain(f"Error: {safe(one['detail'])}")
-    codes = [_CODES.get(one["reason"], EXIT_CODES[StoreFailure]) for one in report["failed"]]
-    return codes[0] if codes else EXIT_DONE
