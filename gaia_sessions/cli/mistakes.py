@@ -118,7 +118,7 @@ def _behind_its_command(ctx: click.Context, typed: str, given: list[str]) -> tup
         return None
     for place in range(start + 1, len(given)):
         inner = group.get_command(ctx, given[place]) if given[place] in group.list_commands(ctx) else None
-        if inner and typed in _options(inner, click.Context(inner)):
+        if inner and typed in _options(inner, click.Context(inner, ctx)):
             return given[place], [*given[:start], given[place], *given[start:place], *given[place + 1 :]]
     return None
 

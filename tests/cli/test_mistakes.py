@@ -173,6 +173,10 @@ def test_what_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, hint: str) -> Non
     assert gaia(*shlex.split(hint.removeprefix("type gaia-sessions "))).code in (0, 1)
 
 
+def test_an_option_before_its_command_leaves_the_options_of_the_command_as_they_are(gaia: Gaia) -> None:
+    assert [gaia("--active-only", "list").code, gaia("list", "-h").code] == [2, 0]
+
+
 @pytest.mark.parametrize("line", ["update a --metadata plan=x", "update a --metadata plan=x -m k=v"])
 def test_a_key_with_a_value_in_the_place_of_json_is_answered_with_the_option_for_it(
     gaia: Gaia, put: Gaia, state: Gaia, line: str
