@@ -25,8 +25,8 @@ _PROGRAM = "gaia-sessions"
 _NEAR = 0.75
 """How alike two words must be: ``phas`` is ``phase``, ``status`` is nothing."""
 _SHORTEST_BEGINNING = 3
-_LONGEST_LINE = 69
-"""With it, the whole hint has 80 columns."""
+_LONGEST_LINE = 149
+"""With it, the whole hint has two lines of 80 columns: there is room for a generated ID and a sentence."""
 
 _PLAIN = {"a valid integer range": "a whole number", "a valid integer": "a whole number", "a valid float": "a number"}
 """What click says for those who know the types of Python, and what everybody understands."""

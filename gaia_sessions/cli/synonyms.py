@@ -65,7 +65,7 @@ OPTIONS = {
     "--global": ["--user"],
     "--dir": ["--root"],
     "--timeout": ["--lock-timeout"],
-    "-v": ["--version"],
+    "-v": ["--version", "--verbose"],
     "-n": ["--limit", "--dry-run"],
 }
 

@@ -59,6 +59,8 @@ WRONG = [
     ("finalize a success", "unknown outcome 'success'", "type gaia-sessions finalize a completed"),
     ("finalize a cancelled", "unknown outcome 'cancelled'", "type gaia-sessions finalize a abandoned"),
     ("finalize a faild", "unknown outcome 'faild'", "type gaia-sessions finalize a failed"),
+    ("finalize COMPLETED a", "unknown outcome 'COMPLETED'", "type gaia-sessions finalize completed a"),
+    ("finalize done a", "unknown outcome 'done'", "type gaia-sessions finalize completed a"),
     ("finalize a nonsense", "unknown outcome 'nonsense'", "the outcomes are completed, failed, abandoned"),
     (
         "finalize a",
@@ -113,6 +115,7 @@ WRONG = [
     ("show --id a", "no such option: --id", "type gaia-sessions show a"),
     ("show --id=a", "no such option: --id", "type gaia-sessions show a"),
     ("-v", "no such option: -v", "type gaia-sessions --version"),
+    ("should-resume a -v", "no such option: -v", "type gaia-sessions should-resume a --verbose"),
     # Orders
     ("hooks --host codex install", "--host goes after install", "type gaia-sessions hooks install --host codex"),
     ("hooks --user install", "--user goes after install", "type gaia-sessions hooks install --user"),
@@ -187,9 +190,18 @@ def test_a_key_with_a_value_in_the_place_of_json_is_answered_with_the_option_for
     assert state("a")["revision"] == 1
 
 
+def test_a_line_with_a_generated_id_and_a_sentence_is_repeated(gaia: Gaia, put: Gaia) -> None:
+    agent_id = "agent-20260108-180530-abc12345"
+    put(agent_id)
+    line = f"type gaia-sessions finalize {agent_id} completed --summary 'the plan was applied in production'"
+    ended = gaia("finalize", agent_id, "completed", "the plan was applied", "in", "production")
+    told = "Error: unexpected arguments: 'the plan was applied' in production\n"
+    assert ended.all == (2, "", f"{told}Hint: {line}\n")
+
+
 def test_a_line_that_is_too_long_to_be_read_in_a_message_is_not_repeated(gaia: Gaia, put: Gaia) -> None:
     put("a")
-    ended = gaia("update", "a", "--status", "approval", "--error", "e" * 60)
+    ended = gaia("update", "a", "--status", "approval", "--error", "e" * 150)
     assert ended.all == (2, "", "Error: no such option: --status\nHint: did you mean --phase?\n")
 
 

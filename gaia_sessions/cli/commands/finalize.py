@@ -46,9 +46,13 @@ def say_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> N
 
 
 def _in_order(itself: click.Command, words: list[str]) -> list[str]:
-    """``completed ID`` is taken for ``ID completed``, unless both are words for an outcome."""
+    """``completed ID`` is taken for ``ID completed``, and ``done ID`` for ``ID done``, unless ID is an outcome."""
     first, second = [*arguments(itself, words), -1, -1][:2]
-    if second < 0 or words[first] not in OUTCOMES or words[second] in OUTCOMES:
+    if second < 0 or words[second] in OUTCOMES:
+        return words
+    from gaia_sessions.cli import synonyms
+
+    if words[first].casefold() not in synonyms.OUTCOMES:
         return words
     swapped = [*words]
     swapped[first], swapped[second] = words[second], words[first]
