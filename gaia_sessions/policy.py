@@ -189,7 +189,7 @@ ADVICE = {
     "claimed": "leave it alone: somebody is about to resume it",
     "not_ready": "switch it back on with update --resume-ready, or start new work",
     "clock_skew": "correct the clock or last_updated: the last activity lies in the future",
-    "expired": "start new work: this one has rested too long",
+    "expired": "start new work: this one has been idle for too long",
     "too_many_errors": "look at last_error and start new work: this one keeps failing",
 }
 """What to do for each reason, in the order in which reasons are given."""

@@ -280,7 +280,7 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
         "claimed": "no: agent-1 was just delegated, and run 1 is about to start",
         "not_ready": "no: resuming agent-1 is switched off",
         "clock_skew": "no: the last activity of agent-1 is 1 hour in the future; the limit is 5 minutes",
-        "expired": "no: agent-1 has rested for 1 hour 35 minutes; the limit is 30 minutes",
+        "expired": "no: agent-1 has been idle for 1 hour 35 minutes; the limit is 30 minutes",
         "too_many_errors": "no: agent-1 has had 3 errors; the limit is 3",
     }
     found = record(**(RESTING | FAILING[reason])) if reason in FAILING else None

@@ -77,5 +77,5 @@ def clock(case: Case) -> Finding:
 def process_table(_case: Case) -> Finding:
     """Where nothing is known of processes, a killed host is never proved to be gone."""
     if processes.describe(os.getpid()) is None:
-        return fine("processes", "the system tells nothing of processes: killed hosts cannot be told from silent ones")
-    return fine("processes", "killed hosts are told from silent ones, within this pid namespace")
+        return fine("processes", "the system does not list processes: killed hosts look like silent ones")
+    return fine("processes", "killed hosts can be recognised, within this pid namespace")

@@ -71,7 +71,7 @@ def file_system(case: Case) -> Finding:
     """Over a network neither locks nor renames can be relied on."""
     kind = kind_at(case.root)
     if kind not in NETWORK:
-        return fine("file_system", kind or "the system does not tell its kind")
+        return fine("file_system", kind or "the system does not say its kind")
     return ailing("file_system", f"{kind}: locks and renames over a network lose writes; {_MOVE}", None)
 
 

@@ -41,7 +41,7 @@ _WHY_ANEW = {
     "phase_not_resumable": "it has ended, or stopped in a phase that cannot be resumed",
     "not_ready": "resuming it was switched off",
     "clock_skew": "its last activity lies in the future",
-    "expired": "it rested too long",
+    "expired": "it was idle for too long",
     "too_many_errors": "it failed too often",
 }
 

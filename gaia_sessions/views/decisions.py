@@ -55,9 +55,8 @@ def _failed(decision: Decision) -> list[str]:
 
 
 def _resumable(decision: Decision) -> str:
-    idle = next(check for check in decision["checks"] if check["name"] == "idle_seconds")
-    rested = f"{decision['agent_id']} is in {decision['phase']} and {_rested(idle)}"
-    return f"{rested} ({decision['reason']})"
+    check = next(check for check in decision["checks"] if check["name"] == "idle_seconds")
+    return f"{decision['agent_id']} is in {decision['phase']} and {_idle(check)} ({decision['reason']})"
 
 
 def _sentence(subject: str, check: Finding) -> str:
@@ -84,8 +83,8 @@ def _clock(subject: str, check: Finding) -> str:
     return f"the last activity of {subject} is {ahead} in the future; the limit is {limit}"
 
 
-def _rested(check: Finding) -> str:
-    return f"has rested for {span(_number(check['actual']))}; the limit is {span(_number(check['limit']))}"
+def _idle(check: Finding) -> str:
+    return f"has been idle for {span(_number(check['actual']))}; the limit is {span(_number(check['limit']))}"
 
 
 def _errors(subject: str, check: Finding) -> str:
@@ -101,7 +100,7 @@ _SENTENCES: dict[str, tuple[str, Sentence]] = {
     "not_claimed": ("claimed", _claimed),
     "resume_ready": ("not_ready", lambda subject, _: f"resuming {subject} is switched off"),
     "clock": ("clock_skew", _clock),
-    "idle_seconds": ("expired", lambda subject, check: f"{subject} {_rested(check)}"),
+    "idle_seconds": ("expired", lambda subject, check: f"{subject} {_idle(check)}"),
     "error_count": ("too_many_errors", _errors),
 }
 """What is said when the check of that name fails, and the code of the reason that it is."""

@@ -67,7 +67,7 @@ BAD_SETTING = "bad_setting"
 _REFUSES = "Python then ends with 2, which hosts take for a refusal"
 _PEACE = "the hooks do nothing then; install them again, or uninstall them"
 _LEFT_ALONE = "it is neither replaced nor taken out"
-_TWICE = "nothing counts twice, but each event takes twice the time"
+_TWICE = "nothing counts twice, but each event takes twice as long"
 
 _LONG = timedelta(days=1)
 
@@ -144,12 +144,12 @@ def of_use(installed: list[Installed], heard: Heard, now: datetime, *, enabled: 
     """Whether what is installed was ever heard, each host by itself; switched off, it cannot be."""
     there = [found for found in installed if found["command"]]
     if there and not enabled:
-        yield _warned(HOOKS_OFF, "the hooks are installed, and our own setting hooks.enabled is off", None)
+        yield _warned(HOOKS_OFF, "the hooks are installed, and the setting hooks.enabled is off", None)
     for found in there if enabled else []:
         since = found["installed_at"]
         if not is_heard(found, heard) and (since is None or _is_due(found["host"], since, heard, now)):
             when = f" since {since}" if since else ""
-            told = f"no event of {found['host']} was heard in this project{when}; begin a conversation there"
+            told = f"no event of {found['host']} has arrived in this project{when}; begin a conversation there"
             yield _warned(NEVER_FIRED, told, found["file"])
 
 
@@ -178,14 +178,14 @@ def of_settings(read: list[Read], installed: list[Installed], *, plugin: bool) -
 def _twice(host: Host, read: list[Settings], installed: list[Installed], *, plugin: bool) -> Iterator[Warned]:
     files = [found["file"] for found in installed if found["host"] == host.name and found["command"]]
     if len({os.path.realpath(path) for path in files}) > 1:
-        yield _warned(INSTALLED_TWICE, f"each event is told to us by {', '.join(files)}; {_TWICE}", files[-1])
+        yield _warned(INSTALLED_TWICE, f"each event is sent by {', '.join(files)}; {_TWICE}", files[-1])
     elif files and plugin and host.name == CLAUDE_CODE:
         told = f"the plugin is enabled, and the settings have the hooks as well; {_TWICE}"
         yield _warned(INSTALLED_TWICE, told, files[0])
     for settings in read:
         groups = [(entry.event, entry.matcher) for entry in entries(settings.text) if is_ours(entry.handler)]
         if len(set(groups)) < len(groups):
-            yield _warned(INSTALLED_TWICE, f"an event has more than one entry of ours; {_TWICE}", settings.path)
+            yield _warned(INSTALLED_TWICE, f"an event has more than one gaia-sessions entry; {_TWICE}", settings.path)
 
 
 def _disabled(read: list[Settings]) -> Iterator[Warned]:

@@ -90,7 +90,8 @@ def test_a_yes_for_people_is_a_sentence_and_says_how_to_resume(gaia: Gaia, put: 
     assert without_seconds(gaia("should-resume", "agent-123")) == (
         0,
         (
-            "yes: agent-123 is in approval and has rested for 3 minutes; the limit is 30 minutes (session_resumable)\n"
+            "yes: agent-123 is in approval and has been idle for 3 minutes; the limit is 30 minutes"
+            " (session_resumable)\n"
             "  resume it with its metadata and history as context\n"
             "  where the hooks are installed, this line in a sub-agent's prompt resumes it:"
             " [gaia-sessions: resume agent-123]\n"
@@ -104,9 +105,9 @@ def test_a_no_for_people_is_a_sentence_for_each_check_that_failed_and_what_to_do
     assert without_seconds(gaia("should-resume", "agent-123")) == (
         1,
         (
-            "no: agent-123 has rested for 45 minutes; the limit is 30 minutes (expired)\n"
+            "no: agent-123 has been idle for 45 minutes; the limit is 30 minutes (expired)\n"
             "  it has had 4 errors; the limit is 3 (too_many_errors)\n"
-            "  start new work: this one has rested too long\n"
+            "  start new work: this one has been idle for too long\n"
         ),
         "",
     )
@@ -118,7 +119,7 @@ def test_with_verbose_every_check_is_shown_with_its_limit(gaia: Gaia, put: Gaia)
     assert (code, re.sub("27[0-9][0-9]", "2700", out), err) == (
         1,
         (
-            "no: agent-123 has rested for 45 minutes; the limit is 30 minutes (expired)\n"
+            "no: agent-123 has been idle for 45 minutes; the limit is 30 minutes (expired)\n"
             "  ok  exists\n"
             "  ok  readable\n"
             "  ok  phase: approval, limit investigating, planning, approval\n"
@@ -128,7 +129,7 @@ def test_with_verbose_every_check_is_shown_with_its_limit(gaia: Gaia, put: Gaia)
             "  ok  clock: 0, limit 300\n"
             "  NO  idle_seconds: 2700, limit 1800\n"
             "  NO  error_count: 4, limit 3\n"
-            "  start new work: this one has rested too long\n"
+            "  start new work: this one has been idle for too long\n"
         ),
         "",
     )

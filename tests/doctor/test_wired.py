@@ -73,7 +73,7 @@ def test_hooks_installed_twice_are_taken_out_once(project: Path) -> None:
     shell(f"gaia-sessions --root {project}/.claude/session hooks install --user")
     finding = look(project)
     assert not finding["ok"]
-    assert "nothing counts twice, but each event takes twice the time" in finding["found"]
+    assert "nothing counts twice, but each event takes twice as long" in finding["found"]
     shell(finding["mend"] or "")
     assert look(project)["ok"]
 
@@ -83,7 +83,7 @@ def test_an_entry_twice_in_one_file_is_mended_by_installing_again(project: Path)
     document["hooks"]["Stop"] *= 2
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     finding = look(project)
-    assert (finding["ok"], "more than one entry of ours" in finding["found"]) == (False, True)
+    assert (finding["ok"], "more than one gaia-sessions entry" in finding["found"]) == (False, True)
     shell(finding["mend"] or "")
     assert look(project)["ok"]
 

@@ -193,7 +193,7 @@ def ahead(host: Host, agent_id: str) -> None:
 
 
 ANEW: dict[str, tuple[Callable[[Host, str], None], str, str]] = {
-    "expired": (expired, "expired", "it rested too long."),
+    "expired": (expired, "expired", "it was idle for too long."),
     "too many errors": (failing, "too_many_errors", "it failed too often."),
     "final": (finished, "phase_not_resumable", "it has ended, or stopped in a phase that cannot be resumed."),
     "executing": (at_work, "phase_not_resumable", "it has ended, or stopped in a phase that cannot be resumed."),

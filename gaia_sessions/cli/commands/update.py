@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "update agent-123 --phase approval",
     "update agent-123 -m finding='issue A' --error 'no such host'",
     "update agent-123 --metadata - --if-revision 4 < findings.json",
-    "update agent-123 --deny 'too dear'",
+    "update agent-123 --deny 'too expensive'",
 )
 @click.argument("agent_id", metavar="ID", required=False)
 @click.option(
