@@ -288,7 +288,7 @@ class Sessions:
         path = os.fspath(directory)
         with import_source.opened(os.path.join(working_directory(), path) if path else path) as folder:
             in_place = import_source.is_root(folder, self.root)
-            report = importing.nothing_yet(
+            report = importing.empty_report(
                 well_formed(os.path.realpath(folder.path)), well_formed(self.root), dry_run=dry_run, in_place=in_place
             )
             if not in_place:

@@ -1,6 +1,7 @@
-"""What every command has in common: ``--root``, ``--lock-timeout``, ``--json``, and how a command is declared.
+"""What every command has in common: ``--root``, ``--lock-timeout``, ``--json``, ID, and how a command is declared.
 
-Owns the one frozen value that a command gets beside its own options.
+Owns the one value that a command gets beside its own options: whose sessions, which session is meant by what was typed
+as ID, and for whom the answer is.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ _DIFFERS = "a session with this id is here already, and it is not the same"
 _UNREADABLE = frozenset([CorruptSession.code, InvalidId.code, StoreFailure.code])
 
 
-def nothing_yet(directory: str, root: str, *, dry_run: bool, in_place: bool) -> Imported:
+def empty_report(directory: str, root: str, *, dry_run: bool, in_place: bool) -> Imported:
     """The report of an import that has not begun."""
     return {
         "dry_run": dry_run,

@@ -44,7 +44,7 @@ def command(
         return
     found = list(lines)
     if not found:
-        output.say(plain.none_found(sessions.root, left_out=sum(1 for _ in sessions.store.scan())))
+        output.say(plain.none_found(sessions.root, left_out=len(sessions.store.ids())))
     elif output.is_terminal():
         from gaia_sessions.views import tables
 
