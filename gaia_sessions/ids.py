@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LONGEST_ID = 128
 RANDOM_DIGITS = 8
 """How many random digits end a generated id."""
+SHORTEST_PART = 4
+"""How many characters of an id commands take at least in place of the whole."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _PLAIN = frozenset(_LETTERS + _LETTERS.upper() + "0123456789")

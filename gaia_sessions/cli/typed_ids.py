@@ -10,7 +10,7 @@ import os
 import shlex
 
 from gaia_sessions.errors import AmbiguousId, SessionNotFound, well_formed
-from gaia_sessions.ids import fold, is_agent_id, is_generated
+from gaia_sessions.ids import SHORTEST_PART, fold, is_agent_id, is_generated
 from gaia_sessions.project import roots_from, working_directory
 
 TYPE_CHECKING = False
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from gaia_sessions.api import Sessions
 
 LATEST = "latest"
-SHORTEST = 4
-_RANDOM = len("abc12345")
 _ALIKE = 0.6
 _MISTYPED = 0.9
 """How alike two ids must be for one to be named where the other was typed; any two generated ones are rather alike."""
@@ -34,7 +32,7 @@ def session_meant(sessions: Sessions, typed: str) -> str:
     """
     if typed == LATEST:
         return _latest(sessions) or typed
-    if len(typed) < SHORTEST or further_up(typed):
+    if len(typed) < SHORTEST_PART or further_up(typed):
         return typed
     found = [agent_id for agent_id in sessions.store.ids() if is_part(typed, agent_id)]
     if not found or typed in found:
@@ -97,7 +95,7 @@ def nearest(typed: str, ids: Iterable[str]) -> str | None:
     """The one of ``ids`` that has ``typed`` in it, else is most like it, whole or in its beginning or end; or None."""
     names = {fold(agent_id): agent_id for agent_id in ids}
     wanted = fold(typed)
-    having = [name for name in names if wanted in name] if len(wanted) >= SHORTEST else []
+    having = [name for name in names if wanted in name] if len(wanted) >= SHORTEST_PART else []
     if having:
         return names[having[0]] if len(having) == 1 else None
     from difflib import get_close_matches

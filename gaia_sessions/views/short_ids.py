@@ -7,19 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gaia_sessions.ids import is_agent_id, is_generated
+from gaia_sessions.ids import RANDOM_DIGITS, SHORTEST_PART, is_agent_id, is_generated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_RANDOM = len("abc12345")
-
 _OWN = 12
 """Characters of a caller's own id that are shown where they suffice."""
-
-_LEAST = 4
-"""Characters that commands want of a part at least."""
 
 
 def shortened(ids: Sequence[str]) -> list[str]:
@@ -38,7 +33,7 @@ def _candidates(agent_id: str) -> Iterator[str]:
 
 
 def _of_generated(agent_id: str) -> Iterator[str]:
-    return (agent_id[-length:] for length in range(_RANDOM, len(agent_id)))
+    return (agent_id[-length:] for length in range(RANDOM_DIGITS, len(agent_id)))
 
 
 def _of_own(agent_id: str) -> Iterator[str]:
@@ -46,7 +41,7 @@ def _of_own(agent_id: str) -> Iterator[str]:
     if len(agent_id) <= _OWN:
         return
     yield agent_id[:_OWN]
-    yield from (agent_id[-length:] for length in range(_OWN, _LEAST - 1, -1) if agent_id[-length - 1] in "-._")
+    yield from (agent_id[-length:] for length in range(_OWN, SHORTEST_PART - 1, -1) if agent_id[-length - 1] in "-._")
     for length in range(_OWN + 1, len(agent_id)):
         yield from (agent_id[:length], agent_id[-length:])
 
