@@ -74,7 +74,7 @@ def _moment(value: datetime | str | None, name: str) -> datetime | None:
             return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
         return read_time(value)
     except (ValueError, OverflowError):
-        raise BadArgument(name, value, "a datetime, or a text like 2026-01-08T18:05:30Z,") from None
+        raise BadArgument(name, value, "a datetime, or a text like 2026-01-08T18:05:30Z") from None
 
 
 def list_sessions(
