@@ -218,7 +218,8 @@ def _known(known: Mapping[str, str], key: str, origin: str) -> str:
     if near:
         hint = f"did you mean {bare[near[0]]}?"
     elif of_environment:
-        hint = f"type unset {key}, or see Settings in README.md"
+        others = ", ".join(sorted(bare))
+        hint = f"type unset {key}; what may follow {PREFIX} is {others}"
     else:
         hint = "the settings are " + ", ".join(sorted(known))
     raise BadSetting(origin, f"unknown setting {key}", hint)

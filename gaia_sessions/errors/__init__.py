@@ -109,13 +109,17 @@ class UnknownOutcome(UsageError):
 
 
 class BadSetting(UsageError):
-    """A configuration key or value that means nothing; ``origin`` is the file or variable it stands in."""
+    """A configuration key or value that means nothing; ``origin`` is the file or variable it stands in.
+
+    The message names it once, even if ``problem`` is about its name.
+    """
 
     code = "bad_setting"
 
     def __init__(self, origin: str, problem: str, hint: str) -> None:
         self.origin = origin
-        super().__init__(f"{origin}: {shortened(problem, 500)}", hint)
+        told = shortened(problem, 500)
+        super().__init__(told if origin in problem.split() else f"{origin}: {told}", hint)
 
 
 class SessionNotFound(SessionsError):
