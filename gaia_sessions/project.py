@@ -48,12 +48,12 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str, on_passed_
         raise BadSetting("--root", "is empty", "name a directory, or leave it out")
     if flag:
         _check_no_url("--root", flag)
-        _check_expanded("--root", flag, environ)
+        check_expanded("--root", flag, environ)
         return os.path.normpath(os.path.join(cwd, flag))
     fixed = environ.get("GAIA_SESSIONS_ROOT")
     if fixed:
         _check_no_url("GAIA_SESSIONS_ROOT", fixed)
-        _check_expanded("GAIA_SESSIONS_ROOT", fixed, environ)
+        check_expanded("GAIA_SESSIONS_ROOT", fixed, environ)
         if not os.path.isabs(fixed):
             raise BadSetting("GAIA_SESSIONS_ROOT", f"{fixed!r} is not absolute", "give the whole path")
         return os.path.normpath(fixed)
@@ -156,8 +156,8 @@ def _check_no_url(origin: str, given: str) -> None:
         raise BadSetting(origin, "is a URL", "give the path of a directory: sessions are kept in files")
 
 
-def _check_expanded(origin: str, given: str, environ: Mapping[str, str]) -> None:
-    """In quotes, after ``=`` or in a settings file, ``~/x`` stays as it is: a folder whose name is ``~``."""
+def check_expanded(origin: str, given: str, environ: Mapping[str, str]) -> None:
+    """Raises ``BadSetting`` for a ``~/x`` that stayed as it is: in quotes, after ``=`` or in a settings file."""
     if given.startswith("~"):
         name, slash, rest = given.partition("/")
         above = home(environ) if name == "~" else os.path.expanduser(name)

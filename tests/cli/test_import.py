@@ -386,3 +386,13 @@ def test_killed_in_the_middle_it_leaves_whole_sessions_only_and_can_be_repeated(
     assert {line["agent_id"] for line in gaia_sessions.list_sessions(active_only=True)} == {
         path.name for path in source.iterdir()
     }
+
+
+def test_a_home_that_no_shell_expanded_gets_the_answer_that_root_gets(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch, root: str
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    told = "'~/old' was not expanded by the shell\nHint: use /home/me/old\n"
+    assert gaia("import", "~/old").all == (2, "", f"Error: DIR: {told}")
+    assert gaia("--root", "~/old", "list").all == (2, "", f"Error: --root: {told}")
+    assert not os.path.exists(root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, NothingReadable, StoreFailure
 from gaia_sessions.lifecycle.importing import unreadable
+from gaia_sessions.project import check_expanded
 from gaia_sessions.views.imports import imported
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ def command(call: Call, directory: str, *, dry_run: bool) -> int:
     They keep their ids. What is here already, or cannot be read, is skipped and listed with its reason; nothing in DIR
     is changed. Importing again changes nothing. Only state.json is taken in, not what may be beside it.
     """
+    check_expanded("DIR", directory, os.environ)
     report = call.sessions().import_sessions(directory, dry_run=dry_run)
     if call.as_json:
         output.say_json(report)
