@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.api import Sessions
 from gaia_sessions.clock import read_time, utc_now
 
 if TYPE_CHECKING:
@@ -142,6 +143,19 @@ def test_an_impossible_id_is_refused_and_nothing_is_made(gaia: Gaia, root: str, 
     ended = gaia("create", "--json", "--id", agent_id)
     assert (ended.code, ended.error["code"]) == (7, "invalid_id")
     assert os.listdir(os.path.dirname(root)) == []
+
+
+def test_latest_is_no_id_for_the_command_since_it_stands_for_the_newest_session(gaia: Gaia, root: str) -> None:
+    assert gaia("create", "--id", "latest").all == (
+        2,
+        "",
+        (
+            "Error: --id latest is taken: it stands for the newest session wherever an ID is typed\n"
+            "Hint: choose another ID, or leave out --id to have one generated\n"
+        ),
+    )
+    assert not os.path.exists(root)
+    assert Sessions(root).create("tester", "test", agent_id="latest") == "latest"
 
 
 def test_what_it_makes_is_private_whatever_the_umask(gaia: Gaia, root: str) -> None:

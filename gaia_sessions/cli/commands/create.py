@@ -10,6 +10,8 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.metadata import METADATA, PAIRS, collected
+from gaia_sessions.cli.typed_ids import LATEST
+from gaia_sessions.errors import UsageError
 from gaia_sessions.stores.mounts import network_kind
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ def command(
     call: Call, agent: str, purpose: str, agent_id: str | None, metadata: str | None, pairs: tuple[str, ...]
 ) -> None:
     """Create a session and print its ID."""
+    if agent_id == LATEST:
+        told = f"--id {LATEST} is taken: it stands for the newest session wherever an ID is typed"
+        raise UsageError(told, "choose another ID, or leave out --id to have one generated")
     sessions = call.sessions()
     is_new = output.is_watched() and not os.path.lexists(sessions.root)
     made = sessions.create(agent, purpose, collected(metadata, pairs), agent_id)
