@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 
 import click
 
 from gaia_sessions import strictjson
-from gaia_sessions.errors import InvalidInput, UsageError
+from gaia_sessions.errors import InvalidInput, TooLarge, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,34 +18,80 @@ if TYPE_CHECKING:
 METADATA = click.option(
     "--metadata",
     metavar="JSON|-",
-    help="JSON object to merge into the metadata (top level only); - reads standard input.",
+    multiple=True,
+    help="JSON object to merge into the metadata (top level only); - reads standard input; can be repeated.",
 )
 PAIRS = click.option(
     "-m", "--meta", "pairs", metavar="KEY=VALUE", multiple=True, help="Metadata with a text value; can be repeated."
 )
 
 
-def collected(metadata: str | None, pairs: tuple[str, ...]) -> dict[str, Json] | None:
-    """Both as one object, the pairs last; None if neither was given. Raises ``InvalidInput``."""
-    if metadata is None and not pairs:
+_STDIN = "-"
+_FORM = """--metadata '{"key": "value"}'"""
+
+
+class OtherMetadata(InvalidInput):
+    """``--metadata`` was given what another option takes, ``instead``, with ``after`` at the end of the line."""
+
+    def __init__(self, typed: str, problem: str, instead: list[str], after: str = "") -> None:
+        super().__init__(problem, "--metadata", f"type {shlex.join(instead)}{after}")
+        self.typed = typed
+        self.instead = instead
+        self.after = after
+
+
+def collected(documents: tuple[str, ...], pairs: tuple[str, ...]) -> dict[str, Json] | None:
+    """All of them as one object, in their order and the pairs last; None if none was given. Raises ``InvalidInput``."""
+    if not documents and not pairs:
         return None
-    known = {} if metadata is None else _loaded(metadata)
+    if documents.count(_STDIN) > 1:
+        raise UsageError("--metadata - was given twice", "standard input can be read only once: type it once")
+    known: dict[str, Json] = {}
+    for document in documents:
+        known |= _loaded(document)
     return known | dict(_split(pair) for pair in pairs)
 
 
 def _loaded(metadata: str) -> dict[str, Json]:
+    """The object, of which an error says that it came with this option."""
+    _refuse_other(metadata)
+    where = f"--metadata {_STDIN}" if metadata == _STDIN else "--metadata"
+    data = _bytes_of(metadata)
+    try:
+        return strictjson.load_object(data)
+    except TooLarge:
+        raise
+    except InvalidInput as error:
+        place = f"{where}: {error.where}" if error.where else where
+        raise InvalidInput(error.problem, place, _hint(data, error)) from None
+
+
+def _refuse_other(metadata: str) -> None:
+    """Raises ``OtherMetadata`` for a pair and for a file, ``InvalidInput`` for nothing at all."""
+    if not metadata.strip():
+        raise InvalidInput("it is empty", "--metadata", f"type {_FORM}, or leave it out")
+    path = metadata.removeprefix("@")
+    if metadata[0] not in "{[" and "\0" not in path and os.path.isfile(path):
+        problem = f"{metadata!r} is not JSON but a file"
+        raise OtherMetadata(metadata, problem, ["--metadata", _STDIN], f" < {shlex.quote(path)}")
     key, equals, _ = metadata.partition("=")
     if equals and key.replace("_", "").replace("-", "").isalnum():
-        raise InvalidInput(f"{metadata!r} is not JSON", "--metadata", f"type -m {shlex.quote(metadata)}")
-    return strictjson.load_object(_bytes_of(metadata))
+        raise OtherMetadata(metadata, f"{metadata!r} is not JSON", ["-m", metadata])
+
+
+def _hint(data: bytes, error: InvalidInput) -> str:
+    """Single quotes for double ones, and those that the shell took away, are what goes wrong most."""
+    if error.problem.startswith("not JSON") and (b"'" in data or b'"' not in data):
+        return f"JSON needs double quotes: {_FORM}"
+    return error.hint
 
 
 def _bytes_of(metadata: str) -> bytes:
-    if metadata != "-":
+    if metadata != _STDIN:
         return metadata.encode("utf-8", "surrogateescape")
     data = sys.stdin.buffer.read(strictjson.DOCUMENT_LIMIT + 1) if sys.stdin else b""
     if not data.strip():
-        raise InvalidInput("nothing came on standard input", "--metadata -")
+        raise InvalidInput("nothing came on standard input", f"--metadata {_STDIN}")
     return data
 
 

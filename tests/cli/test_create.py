@@ -83,6 +83,7 @@ def test_an_id_that_exists_is_a_conflict_and_the_old_session_stays(gaia: Gaia, r
         pytest.param(["--metadata", '{"tags": ["infra"]}'], {"tags": ["infra"]}, id="JSON"),
         pytest.param(["--metadata", '{"a": 1, "b": 2}', "-m", "a=x"], {"a": "x", "b": 2}, id="pairs beat JSON"),
         pytest.param(["--metadata", "{}"], {}, id="an empty object"),
+        pytest.param(["--metadata", '{"a": 1}', "--metadata", '{"b": 2}'], {"a": 1, "b": 2}, id="JSON twice"),
         pytest.param(["-m", "ключ=значение ✓"], {"ключ": "значение ✓"}, id="any script"),
     ],
 )
@@ -102,7 +103,7 @@ def test_a_dash_reads_metadata_from_stdin(gaia: Gaia, state: Gaia) -> None:
         ("[1]", "expected a JSON object, not an array"),
         ("null", "expected a JSON object, not null"),
         ('"text"', "expected a JSON object, not a string"),
-        ("", "line 1 column 1: not JSON: Expecting value"),
+        ("", "--metadata: it is empty"),
         ("{", "line 1 column 2: not JSON: Expecting property name enclosed in double quotes"),
         ('{"a": 1, "a": 2}', "key 'a': the same key twice in an object"),
         ('{"a": 1e999}', "1e999: a number that overflows"),

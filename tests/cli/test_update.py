@@ -112,7 +112,7 @@ def test_a_final_phase_ends_the_session(gaia: Gaia, state: Gaia, session: str) -
         (["--resume-ready"], 4, "resume_not_allowed", "session 's' cannot be made ready to resume while executing"),
         (["--if-revision", "1"], 4, "revision_changed", "session 's' is at revision 2, not 1"),
         (["--phase", "initializing"], 4, "illegal_move", "a session cannot go from executing to initializing"),
-        (["--metadata", "[]"], 7, "invalid_input", "expected a JSON object, not an array"),
+        (["--metadata", "[]"], 7, "invalid_input", "--metadata: expected a JSON object, not an array"),
         (["--if-revision", "x"], 2, "usage", "Invalid value for '--if-revision': 'x' is not a whole number."),
         (["-m", "x"], 2, "usage", "-m takes KEY=VALUE, not 'x'"),
     ],

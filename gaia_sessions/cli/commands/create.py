@@ -32,7 +32,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
 @METADATA
 @PAIRS
 def command(
-    call: Call, agent: str, purpose: str, agent_id: str | None, metadata: str | None, pairs: tuple[str, ...]
+    call: Call, agent: str, purpose: str, agent_id: str | None, metadata: tuple[str, ...], pairs: tuple[str, ...]
 ) -> None:
     """Create a session and print its ID."""
     if agent_id == LATEST:

@@ -46,7 +46,7 @@ def command(
     agent_id: str | None,
     host_agent: tuple[str, str] | None,
     phase: str | None,
-    metadata: str | None,
+    metadata: tuple[str, ...],
     pairs: tuple[str, ...],
     error: str | None,
     *,
@@ -78,5 +78,6 @@ def _named(call: Call, agent_id: str | None, host_agent: tuple[str, str] | None)
     if agent_id is None and host_agent is not None:
         return call.sessions().of_host_agent(*host_agent)
     if host_agent is None:
-        raise UsageError("no ID was given", "type gaia-sessions update ID; gaia-sessions list shows the IDs")
+        ctx = click.get_current_context()
+        raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == "agent_id"))
     raise UsageError("an ID and --host-agent at once", "leave one of them out: both name a session")
