@@ -81,7 +81,7 @@ def _refuse_other(metadata: str) -> None:
 
 def _hint(data: bytes, error: InvalidInput) -> str:
     """Single quotes for double ones, and those that the shell took away, are what goes wrong most."""
-    if error.problem.startswith("not JSON") and (b"'" in data or b'"' not in data):
+    if error.problem.startswith("not JSON") and data[:1] in b"{'" and (b"'" in data or b'"' not in data):
         return f"JSON needs double quotes: {_FORM}"
     return error.hint
 
