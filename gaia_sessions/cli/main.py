@@ -16,6 +16,7 @@ from gaia_sessions.errors import (
     EXIT_BUG,
     EXIT_DONE,
     EXIT_INTERRUPTED,
+    InvalidInput,
     SessionsError,
     StoreFailure,
     UsageError,
@@ -81,7 +82,7 @@ def main(arguments: list[str] | None = None, group: click.Group = commands, name
             as_json=_asks_for_json(given),
         )
     except Exception as error:  # noqa: BLE001  # whoever called gets a line, of a bug of ours too, never our stack
-        ours, as_json = _as_ours(error, given), _asks_for_json(given)
+        ours, as_json = _as_ours(error, given, group), _asks_for_json(given)
         code = _report(ours, as_json=as_json) if ours else _report_bug(as_json=as_json)
     return code
 
@@ -94,16 +95,16 @@ def _asks_for_json(given: list[str]) -> bool:
         return "--json" in given
 
 
-def _as_ours(error: Exception, given: list[str]) -> SessionsError | None:
+def _as_ours(error: Exception, given: list[str], group: click.Group) -> SessionsError | None:
     """What ``error`` is in our tree, with the line that was probably meant; None for a bug."""
     if isinstance(error, click.UsageError):
         from . import mistakes
 
         return mistakes.explained(error, given)
-    if isinstance(error, UsageError):
+    if isinstance(error, UsageError | InvalidInput):
         from . import mistakes
 
-        mistakes.add_line(error, given)
+        mistakes.add_line(error, given, group)
     if isinstance(error, OSError):  # every room translates its own: this is click, writing help
         output.silence(sys.stdout)
         return StoreFailure("write the answer", "stdout", error.strerror or str(error))

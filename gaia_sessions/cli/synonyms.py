@@ -27,6 +27,11 @@ ENDS = {
     **dict.fromkeys(["stop", "abandon", "cancel", "abort", "kill"], ABANDONED),
     **{outcome: outcome for outcome in (COMPLETED, FAILED, ABANDONED)},
 }
+APPROVALS = frozenset(["approve", "accept"])
+DENIALS = frozenset(["deny", "reject", "refuse"])
+OF_ONE = {"check": "should-resume"}
+"""What these words mean with an ID behind them."""
+
 REMOVALS = frozenset(["rm", "delete", "remove", "del", "drop"])
 OF_HOOKS = {
     **dict.fromkeys(["add", "enable", "on", "setup", "update"], "install"),
@@ -34,7 +39,9 @@ OF_HOOKS = {
     **dict.fromkeys(["list", "ls", "show", "check"], "status"),
 }
 NEED_ID = frozenset(["get", "update", "should-resume", "finalize", "show", "events"])
-TAKE_NO_ID = frozenset(["list", "cleanup", "doctor", "hooks install", "hooks uninstall"])
+TAKE_NO_ID = frozenset(["list", "cleanup", "doctor", "reconcile", "hooks install", "hooks uninstall", "hooks status"])
+OF_LS = frozenset(["-l", "-a", "-la", "-al"])
+"""What people type behind ``ls`` by habit."""
 
 OPTIONS = {
     "--status": ["--phase"],
@@ -71,6 +78,17 @@ OPTIONS = {
 
 OF_THE_ID = frozenset(["--id", "--agent-id", "--session", "--session-id"])
 """Options that people try for an ID which stands by itself."""
+
+OF_THE_OUTCOME = frozenset(["--outcome", "--status", "--state", "--phase", "--as"])
+"""Options that people try for an outcome which stands by itself."""
+
+UNITS = {"--days": "d", "--weeks": "w", "--minutes": "m", "--hours": "h"}
+"""Options that people try for a length of time, whose unit belongs to its value."""
+
+LENGTHS = [["hours"], ["days"], ["weeks"], ["minutes"], ["hour"], ["day"], ["week"], ["minute"]]
+
+NOT_ENDED = frozenset(["active", "open", "running"])
+"""What people call sessions that have not ended: no phase, but several."""
 
 OUTCOMES = {
     **ENDS,

@@ -10,7 +10,7 @@ import os
 import shlex
 
 from gaia_sessions.errors import AmbiguousId, SessionNotFound, well_formed
-from gaia_sessions.ids import SHORTEST_PART, fold, is_agent_id, is_generated
+from gaia_sessions.ids import RANDOM_DIGITS, SHORTEST_PART, fold, is_agent_id, is_generated
 from gaia_sessions.project import roots_from, working_directory
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ def session_meant(sessions: Sessions, typed: str) -> str:
 
 def is_part(typed: str, agent_id: str) -> bool:
     """Whether ``typed`` is the beginning or the end of an id, or begins the random digits that a list shows."""
-    is_random = is_generated(agent_id) and agent_id.startswith(typed, len(agent_id) - _RANDOM)
+    is_random = is_generated(agent_id) and agent_id.startswith(typed, len(agent_id) - RANDOM_DIGITS)
     return agent_id.startswith(typed) or agent_id.endswith(typed) or is_random
 
 

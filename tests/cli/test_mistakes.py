@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
 
-from gaia_sessions.cli import mistakes, synonyms
+from gaia_sessions.cli import synonyms
+from gaia_sessions.cli.alike import nearest
 from gaia_sessions.cli.group import COMMANDS
 from gaia_sessions.cli.main import commands
 
@@ -32,6 +34,18 @@ WRONG = [
     ("finalise a completed", "no such command: finalise", "type gaia-sessions finalize a completed"),
     ("lis", "no such command: lis", "type gaia-sessions list"),
     ("ls -l", "no such command: ls", "type gaia-sessions list"),
+    ("ls --active-only", "no such command: ls", "type gaia-sessions list --active-only"),
+    ("prune --hours 2", "no such command: prune", "type gaia-sessions cleanup --hours 2"),
+    ("prune a", "no such command: prune", "did you mean cleanup?"),
+    ("check", "no such command: check", "type gaia-sessions doctor"),
+    ("check --fix", "no such command: check", "type gaia-sessions doctor --fix"),
+    ("check a", "no such command: check", "type gaia-sessions should-resume a"),
+    ("approve a", "no such command: approve", "type gaia-sessions update a --phase executing"),
+    ("approve a go ahead", "no such command: approve", "type gaia-sessions update ID --phase executing"),
+    ("approve", "no such command: approve", "type gaia-sessions update ID --phase executing"),
+    ("deny a 'too dear'", "no such command: deny", "type gaia-sessions update a --deny 'too dear'"),
+    ("reject a too dear", "no such command: reject", "type gaia-sessions update a --deny 'too dear'"),
+    ("deny", "no such command: deny", "type gaia-sessions update ID --deny TEXT"),
     ("clean", "no such command: clean", "type gaia-sessions cleanup"),
     ("rm a", "no such command: rm", "gaia-sessions cleanup removes old sessions; finalize ends one"),
     ("delete a", "no such command: delete", "gaia-sessions cleanup removes old sessions; finalize ends one"),
@@ -79,6 +93,8 @@ WRONG = [
     ("update a --phase done", "unknown phase 'done'", "type gaia-sessions update a --phase completed"),
     ("update a --phase running", "unknown phase 'running'", "type gaia-sessions update a --phase executing"),
     ("update a --phase nonsense", "unknown phase 'nonsense'", ALL),
+    ("list --phase active", "unknown phase 'active'", "type gaia-sessions list --active-only"),
+    ("list --phase=running --limit 3", "unknown phase 'running'", "type gaia-sessions list --active-only --limit 3"),
     ("list --phase planing", "unknown phase 'planing'", "type gaia-sessions list --phase planning"),
     # Options
     ("update a --status approval", "no such option: --status", "type gaia-sessions update a --phase approval"),
@@ -89,6 +105,30 @@ WRONG = [
         "finalize a failed --message oops",
         "no such option: --message",
         "type gaia-sessions finalize a failed --summary oops",
+    ),
+    ("finalize a --outcome completed", "no such option: --outcome", "type gaia-sessions finalize a completed"),
+    ("finalize a --outcome=done", "no such option: --outcome", "type gaia-sessions finalize a completed"),
+    ("finalize a --completed", "no such option: --completed", "type gaia-sessions finalize a completed"),
+    ("finalize a --status completed", "no such option: --status", "type gaia-sessions finalize a completed"),
+    (
+        "finalize --status failed a --error x",
+        "no such option: --status",
+        "type gaia-sessions finalize failed a --error x",
+    ),
+    (
+        "update a --summary x",
+        "no such option: --summary; a summary is given when the session ends",
+        "type gaia-sessions finalize a completed --summary x",
+    ),
+    (
+        "update a --phase failed --summary x",
+        "no such option: --summary; a summary is given when the session ends",
+        "type gaia-sessions finalize a failed --summary x",
+    ),
+    (
+        "update a -m k=v --summary x",
+        "no such option: --summary; a summary is given when the session ends",
+        "type gaia-sessions finalize ID completed --summary TEXT",
     ),
     ("update a --frobnicate", "no such option: --frobnicate", "gaia-sessions update --help lists the options"),
     ("update a --hosts", "no such option: --hosts", "gaia-sessions update --help lists the options"),
@@ -110,6 +150,9 @@ WRONG = [
     ),
     ("cleanup --dryrun", "no such option: --dryrun", "type gaia-sessions cleanup --dry-run"),
     ("cleanup --older-than 48", "no such option: --older-than", "type gaia-sessions cleanup --hours 48"),
+    ("cleanup --days 1", "no such option: --days", "type gaia-sessions cleanup --hours 1d"),
+    ("cleanup --days=1 --dry-run", "no such option: --days", "type gaia-sessions cleanup --hours 1d --dry-run"),
+    ("list --days 1", "no such option: --days", "type gaia-sessions list --since 1d"),
     ("cleanup --hours soon", "--hours 'soon' is not a length of time", "use for example 24 (hours), 90m, 2h or 7d"),
     ("get a --jsn", "no such option: --jsn", "type gaia-sessions get a --json"),
     ("show --id a", "no such option: --id", "type gaia-sessions show a"),
@@ -118,6 +161,7 @@ WRONG = [
     ("should-resume a -v", "no such option: -v", "type gaia-sessions should-resume a --verbose"),
     # Orders
     ("hooks --host codex install", "--host goes after install", "type gaia-sessions hooks install --host codex"),
+    ("--host codex hooks install", "--host goes after install", "type gaia-sessions hooks install --host codex"),
     ("hooks --user install", "--user goes after install", "type gaia-sessions hooks install --user"),
     ("--active-only list", "--active-only goes after list", "type gaia-sessions list --active-only"),
     ("--phase=approval update a", "--phase goes after update", "type gaia-sessions update --phase=approval a"),
@@ -136,12 +180,107 @@ WRONG = [
     ("list approval", "unexpected argument: approval", "type gaia-sessions list --phase approval"),
     ("list scribe", "unexpected argument: scribe", "type gaia-sessions list --agent scribe"),
     ("list help", "unexpected argument: help", "type gaia-sessions list --help"),
-    ("get a b", "unexpected argument: b", "type gaia-sessions get a"),
+    ("get a b", "get takes one ID", "type gaia-sessions get ID for each of them"),
+    ("show a b", "show takes one ID", "type gaia-sessions show ID for each of them"),
+    ("events a b c", "events takes one ID", "type gaia-sessions events ID for each of them"),
+    (
+        "should-resume a b --verbose",
+        "should-resume takes one ID",
+        "type gaia-sessions should-resume ID --verbose for each of them",
+    ),
+    ("update a agent-123", "update takes one ID", "type gaia-sessions update ID for each of them"),
+    ("finalize a b failed", "finalize takes one ID", "type gaia-sessions finalize ID failed for each of them"),
+    ("list agent-123", "list takes no ID; show shows one session", "type gaia-sessions show agent-123"),
+    ("list latest", "list takes no ID; show shows one session", "type gaia-sessions show latest"),
+    ("list a1 a2", "list takes no ID; show shows one session", "type gaia-sessions show ID for each of them"),
+    ("list --limit 3 a1", "list takes no ID; show shows one session", f"type gaia-sessions show ID; {IDS}"),
+    (
+        "list terraform-architect",
+        "unexpected argument: terraform-architect",
+        "type gaia-sessions list --agent terraform-architect",
+    ),
+    ("list scribe clerk", "unexpected arguments: scribe clerk", "see gaia-sessions list --help"),
+    (
+        "list approval planning",
+        "unexpected arguments: approval planning",
+        "type gaia-sessions list --phase approval --phase planning",
+    ),
+    (
+        "cleanup agent-123",
+        "cleanup takes no ID; finalize ends one session",
+        "type gaia-sessions finalize agent-123 abandoned",
+    ),
+    (
+        "cleanup --dry-run agent-123",
+        "cleanup takes no ID; finalize ends one session",
+        f"type gaia-sessions finalize ID abandoned; {IDS}",
+    ),
+    (
+        "cleanup 2 3",
+        "cleanup takes no ID; finalize ends one session",
+        "type gaia-sessions finalize ID abandoned for each of them",
+    ),
+    ("finalize a b c", "unknown outcome 'b'", "the outcomes are completed, failed, abandoned"),
+    ("hooks install .", "unexpected argument: .", "type gaia-sessions hooks install"),
+    ("cleanup 2 days", "unexpected arguments: 2 days", "type gaia-sessions cleanup --hours 2d"),
+    ("cleanup corrupt", "unexpected argument: corrupt", "type gaia-sessions cleanup --corrupt"),
+    ("doctor fix", "unexpected argument: fix", "type gaia-sessions doctor --fix"),
+    ("update approval a", "unexpected argument: a", "type gaia-sessions update a --phase approval"),
+    ("update a phase approval", "unexpected arguments: phase approval", "type gaia-sessions update a --phase approval"),
+    (
+        "update a --error no such host",
+        "unexpected arguments: such host",
+        "type gaia-sessions update a --error 'no such host'",
+    ),
+    ("update --phase approval", f"no ID was given; {IDS}", "type gaia-sessions update ID --phase approval"),
+    (
+        "update --error boom",
+        "no ID was given; gaia-sessions list shows the IDs",
+        "type gaia-sessions update ID --error boom",
+    ),
+    ("show --root=x", "no ID was given", f"type gaia-sessions show ID --root=x; {IDS}"),
+    ("finalize --summary x", f"no ID was given; {IDS}", "type gaia-sessions finalize ID completed --summary x"),
+    ("finalize failed --error x", f"no ID was given; {IDS}", "type gaia-sessions finalize ID failed --error x"),
+    ("create --agent x scribe", "unexpected argument: scribe", "type gaia-sessions create --agent x --purpose scribe"),
+    ("create --agent x --purpose y z", "unexpected argument: z", "type gaia-sessions create --agent x --purpose 'y z'"),
+    (
+        "create scribe 'take notes'",
+        "unexpected arguments: scribe 'take notes'",
+        "type gaia-sessions create --agent scribe --purpose 'take notes'",
+    ),
+    (
+        "finalize a completed failed",
+        "a session has one outcome",
+        "name one: gaia-sessions finalize ID completed|failed|abandoned",
+    ),
+    (
+        "finalize a completed 'Terraform applied'",
+        "unexpected argument: 'Terraform applied'",
+        "type gaia-sessions finalize a completed --summary 'Terraform applied'",
+    ),
+    (
+        "finalize a completed --summary Terraform applied",
+        "unexpected argument: applied",
+        "type gaia-sessions finalize a completed --summary 'Terraform applied'",
+    ),
     ("show", "no ID was given", f"type gaia-sessions show ID; {IDS}"),
     ("should-resume", "no ID was given", f"type gaia-sessions should-resume ID; {IDS}"),
     ("events", "no ID was given", f"type gaia-sessions events ID; {IDS}"),
     ("cleanup 48", "unexpected argument: 48", "type gaia-sessions cleanup --hours 48"),
     ("hooks install codex", "unexpected argument: codex", "type gaia-sessions hooks install --host codex"),
+    ("hooks install claude", "unexpected argument: claude", "type gaia-sessions hooks install --host claude-code"),
+    (
+        "hooks install nonsense",
+        "unexpected argument: nonsense",
+        "the hosts are claude-code, codex, qwen-code, gemini-cli",
+    ),
+    ("hooks install cursor", "cursor is wired by hand", "hooks/README.md says how, under Other hosts"),
+    ("hooks install /path", "unexpected argument: /path", "type cd /path && gaia-sessions hooks install"),
+    (
+        "hooks install sub/project --host codex",
+        "unexpected argument: sub/project",
+        "type cd sub/project && gaia-sessions hooks install --host codex",
+    ),
     ("hooks install user", "unexpected argument: user", "type gaia-sessions hooks install --user"),
     # Values
     ("update a -m '{}'", "-m takes KEY=VALUE, not '{}'", "type --metadata '{}'"),
@@ -166,28 +305,92 @@ def test_a_wrong_line_is_answered_with_what_is_wrong_and_what_to_type(
     assert [text for text in (f"Error: {error}", f"Hint: {hint}") if len(text) > WIDTH and hint != ALL] == []
 
 
-SUGGESTED = sorted({hint for _, _, hint in WRONG if hint.startswith("type gaia-sessions") and "ID" not in hint})
+REFUSED = [
+    ("update a --metadata plan=x", "'plan=x' is not JSON", "type gaia-sessions update a -m plan=x"),
+    ("update a --metadata=plan=x -m k=v", "'plan=x' is not JSON", "type gaia-sessions update a -m plan=x -m k=v"),
+    (
+        "update a --metadata @f.json",
+        "'@f.json' is not JSON but a file",
+        "type gaia-sessions update a --metadata - < f.json",
+    ),
+    (
+        "update a --metadata f.json",
+        "'f.json' is not JSON but a file",
+        "type gaia-sessions update a --metadata - < f.json",
+    ),
+    ("update a --metadata ''", "it is empty", """type --metadata '{"key": "value"}', or leave it out"""),
+    (
+        """update a --metadata "{'k': 'v'}" """,
+        "line 1 column 2: not JSON: Expecting property name enclosed in double quotes",
+        """JSON needs double quotes: --metadata '{"key": "value"}'""",
+    ),
+    (
+        "update a --metadata '{k: v}'",
+        "line 1 column 2: not JSON: Expecting property name enclosed in double quotes",
+        """JSON needs double quotes: --metadata '{"key": "value"}'""",
+    ),
+    (
+        """update a --metadata '{"k" 1}'""",
+        "line 1 column 6: not JSON: Expecting ':' delimiter",
+        "correct the input and try again",
+    ),
+    ("update a --metadata @none", "line 1 column 1: not JSON: Expecting value", "correct the input and try again"),
+    ("update a --metadata '[]'", "expected a JSON object, not an array", "correct the input and try again"),
+]
+
+
+@pytest.mark.parametrize(("line", "problem", "hint"), REFUSED, ids=[line for line, _, _ in REFUSED])
+def test_metadata_that_is_no_object_is_answered_with_the_option_and_what_to_type(
+    gaia: Gaia, put: Gaia, tree: Gaia, line: str, problem: str, hint: str
+) -> None:
+    put("a")
+    Path("f.json").write_text('{"k": "v"}', encoding="utf-8")
+    before = tree()
+    assert gaia(*shlex.split(line)).all == (7, "", f"Error: --metadata: {problem}\nHint: {hint}\n")
+    assert tree() == before
+
+
+HINTS = {hint for _, _, hint in (*WRONG, *REFUSED)}
+SUGGESTED = sorted(
+    hint for hint in HINTS if hint.startswith(("type gaia-sessions", "type cd sub")) and "ID" not in hint
+)
 
 
 @pytest.mark.usefixtures("away_from_home")
 @pytest.mark.parametrize("hint", SUGGESTED)
-def test_what_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, hint: str) -> None:
+def test_what_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, monkeypatch: pytest.MonkeyPatch, hint: str) -> None:
     put("a")
-    assert gaia(*shlex.split(hint.removeprefix("type gaia-sessions "))).code in (0, 1)
+    put("agent-123")
+    before, line = hint.removeprefix("type ").split("gaia-sessions ", 1)
+    if before:
+        Path("sub/project").mkdir(parents=True)
+        monkeypatch.chdir(before.split()[1])
+    words, _, file = line.partition(" < ")
+    assert gaia(*shlex.split(words), stdin=b'{"k": "v"}' if file else b"").code in (0, 1)
 
 
 def test_an_option_before_its_command_leaves_the_options_of_the_command_as_they_are(gaia: Gaia) -> None:
     assert [gaia("--active-only", "list").code, gaia("list", "-h").code] == [2, 0]
 
 
-@pytest.mark.parametrize("line", ["update a --metadata plan=x", "update a --metadata plan=x -m k=v"])
-def test_a_key_with_a_value_in_the_place_of_json_is_answered_with_the_option_for_it(
-    gaia: Gaia, put: Gaia, state: Gaia, line: str
+@pytest.mark.parametrize("command", [["create", "--id", "a"], ["update", "a"]])
+def test_repeated_metadata_is_merged_in_order_and_nothing_is_dropped(
+    gaia: Gaia, put: Gaia, state: Gaia, command: list[str]
 ) -> None:
+    if command[0] == "update":
+        put("a", metadata={"old": 0})
+    given = ["--metadata", '{"a": 1, "b": 1}', "-m", "c=pair", "--metadata", "-", "--metadata", '{"b": 3, "c": 3}']
+    assert gaia(*command, *given, stdin=b'{"b": 2, "d": 2}').code == 0
+    old = {"old": 0} if command[0] == "update" else {}
+    assert state("a")["metadata"] == {**old, "a": 1, "b": 3, "c": "pair", "d": 2}
+
+
+def test_standard_input_is_read_for_metadata_at_most_once(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
     put("a")
-    told = "Error: --metadata: 'plan=x' is not JSON\nHint: type -m plan=x\n"
-    assert gaia(*line.split()).all == (7, "", told)
-    assert state("a")["revision"] == 1
+    before = tree()
+    told = "Error: --metadata - was given twice\nHint: standard input can be read only once: type it once\n"
+    assert gaia("update", "a", "--metadata", "-", "--metadata", "-", stdin=b'{"a": 1}').all == (2, "", told)
+    assert tree() == before
 
 
 def test_a_line_with_a_generated_id_and_a_sentence_is_repeated(gaia: Gaia, put: Gaia) -> None:
@@ -302,7 +505,7 @@ def test_what_the_tables_lead_to_exists() -> None:
 @pytest.mark.parametrize("typed", ["--status", "--state", "--host", "--resume", "--x", "--agents-of-mine"])
 def test_what_is_only_a_little_alike_is_not_suggested(typed: str) -> None:
     names = [name for name in _options_of("update") if name != typed]
-    assert mistakes.nearest(typed, names) in (None, *[name for name in names if name.startswith(typed)])
+    assert nearest(typed, names) in (None, *[name for name in names if name.startswith(typed)])
 
 
 def _command(name: str) -> click.Command:

@@ -259,7 +259,10 @@ def test_a_session_is_named_by_its_id_or_by_its_hosts_agent(gaia: Gaia, put: Gai
     assert state("a")["phase"] == "planning"
     both = "Error: an ID and --host-agent at once\nHint: leave one of them out: both name a session\n"
     assert gaia("update", "a", "--host-agent", "s", "x:1").all == (2, "", both)
-    none = "Error: no ID was given\nHint: type gaia-sessions update ID; gaia-sessions list shows the IDs\n"
+    none = (
+        "Error: no ID was given; gaia-sessions list shows the IDs\n"
+        "Hint: type gaia-sessions update ID --phase planning\n"
+    )
     assert gaia("update", "--phase", "planning").all == (2, "", none)
 
 
