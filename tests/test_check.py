@@ -90,5 +90,12 @@ def test_help_starts_nothing_and_names_every_option_and_every_marker(
     assert not {line.split()[0] for line in lines if line} & set(STARTED)
 
 
+def test_the_script_for_other_interpreters_says_what_it_does_and_starts_nothing(check: Check) -> None:
+    lines = check("test-interpreters", "--help")
+
+    assert lines[0] == "Usage: sh scripts/test-interpreters [PYTEST ARGUMENT]..."
+    assert not {line.split()[0] for line in lines if line} & set(STARTED)
+
+
 def test_a_server_runs_all_tests_with_their_coverage() -> None:
     assert "\nsh scripts/test --all --coverage\n" in (CHECKOUT / ".ci" / "run").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from shutil import which
 
 CHECKOUT = Path(__file__).parents[1]
 SCRIPT = CHECKOUT / "scripts" / "test-interpreters"
-TOOLS = ("sh", "dirname", "grep", "sort", "awk", "cat", "cksum")
+TOOLS = ("sh", "dirname", "grep", "sort", "awk", "cat", "cksum", "getconf")
 
 
 def expected() -> list[str]:
