@@ -52,13 +52,14 @@ class Kill:
 
 @pytest.fixture(scope="session")
 def kill_at(case_of: CaseOf) -> Callable[[Operation, str], list[Kill]]:
-    """A kill at each wanted point of an operation; they are all run once, three at a time."""
+    """A kill at each wanted point of an operation; each of them is run once, three at a time."""
+    kill = cache(_kill)
 
     def run_all(operation: Operation, reach: str) -> list[Kill]:
         case = case_of(operation)
         points = [call for call in case.calls if reach == EACH_CALL or call.changes]
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(lambda call: _kill(case, call), points))
+            return list(pool.map(lambda call: kill(case, call), points))
 
     return cache(run_all)
 
