@@ -52,8 +52,10 @@ def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator
         yield "  ".join([line["agent_id"], *columns(line, now)]).rstrip()
 
 
-def none_found(root: str, left_out: int) -> str:
-    """Where was looked, and how many sessions the options of the command left out."""
+def none_found(root: str, left_out: int, *, exists: bool = True) -> str:
+    """Where was looked, whether that folder ``exists``, and how many sessions the options of the command left out."""
+    if not exists:
+        return f"No sessions found: {safe(root, _LONGEST_PATH)} does not exist"
     looked = f"No sessions found in {safe(root, _LONGEST_PATH)}"
     if not left_out:
         return looked

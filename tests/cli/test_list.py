@@ -12,6 +12,7 @@ from gaia_sessions.clock import write_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     Gaia = Callable[..., Any]
 
@@ -54,7 +55,8 @@ def test_where_there_is_nothing_it_says_so_and_where_it_looked(
     gaia: Gaia, tree: Gaia, root: str, words: list[str]
 ) -> None:
     before = tree()
-    assert gaia("list", *words).all == (0, f"No sessions found in {root}\n", "")
+    assert gaia("list", *words).all == (0, f"No sessions found: {root} does not exist\n", "")
+    assert gaia("--root", "/no/such", "list", *words).out == b"No sessions found: /no/such does not exist\n"
     assert gaia("list", "--json", *words).all == (0, "[]\n", "")
     assert tree() == before
 
@@ -113,6 +115,10 @@ def test_filters_narrow_it(gaia: Gaia, words: list[str], found: list[str]) -> No
     assert ids(gaia("list", "--json", *words)) == found
     if found:
         assert ids(gaia("list", *words)) == found
+
+
+def test_a_folder_that_exists_and_has_no_sessions_is_not_said_to_be_missing(gaia: Gaia, tmp_path: Path) -> None:
+    assert gaia("--root", str(tmp_path), "list").all == (0, f"No sessions found in {tmp_path}\n", "")
 
 
 @pytest.mark.usefixtures("three")

@@ -187,8 +187,8 @@ def test_root_passes_over_the_project_of_a_user_and_is_told_how_to_use_it(
         f"Hint: as root you may use {alice.name}'s sessions instead:"
         f" export GAIA_SESSIONS_ROOT={project}/.claude/session\n"
     )
-    assert ended == (0, f"No sessions found in {below}/.claude/session\n", said)
-    assert named == (0, f"No sessions found in {project}/.claude/session\n", "")
+    assert ended == (0, f"No sessions found: {below}/.claude/session does not exist\n", said)
+    assert named == (0, f"No sessions found: {project}/.claude/session does not exist\n", "")
 
 
 def test_a_worktree_of_ours_counts_as_its_main_checkout_only_if_that_is_ours(

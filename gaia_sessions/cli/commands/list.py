@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from gaia_sessions.cli import output
@@ -44,7 +46,8 @@ def command(
         return
     found = list(lines)
     if not found:
-        output.say(plain.none_found(sessions.root, left_out=len(sessions.store.ids())))
+        left_out = len(sessions.store.ids())
+        output.say(plain.none_found(sessions.root, left_out, exists=os.path.exists(sessions.root)))
     elif output.is_terminal():
         from gaia_sessions.views import tables
 
