@@ -335,7 +335,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
         "swept: x.tmp",
     ]
     report |= {"corrupt_too": False, "dry_run": True, "hours": 0.5}
-    assert next(plain.cleaned(report)) == "would remove 1 session untouched for 0.5 hours"
+    assert next(plain.cleaned(report)) == "would remove 1 session untouched for 30 minutes"
 
 
 @pytest.mark.parametrize(

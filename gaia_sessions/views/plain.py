@@ -10,7 +10,7 @@ from gaia_sessions.policy import is_running, resume_of
 from gaia_sessions.strictjson import dump_line
 
 from . import judged
-from .words import ago, duration, local_time, plural, resumable, safe
+from .words import age, ago, duration, local_time, plural, resumable, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def remarks(line: Summary) -> Iterator[str]:
 def cleaned(report: Report) -> Iterator[str]:
     """What was removed, or would be; then whatever was not."""
     verb = "would remove" if report["dry_run"] else "removed"
-    what = f"untouched for {report['hours']:g} hours" + (", or unreadable" if report["corrupt_too"] else "")
+    what = f"untouched for {age(report['hours'])}" + (", or unreadable" if report["corrupt_too"] else "")
     yield f"{verb} {plural(len(report['removed']), 'session')} {what}"
     yield from (f"  {agent_id}" for agent_id in report["removed"])
     closed = "would close" if report["dry_run"] else "closed"

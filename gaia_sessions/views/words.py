@@ -19,6 +19,8 @@ _SHORT_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 _UNITS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 
+_MANY_HOURS = 48
+
 _UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " ")
 
 
@@ -64,6 +66,13 @@ def span(seconds: float) -> str:
     further = next((plural(int(rest / less), one) for less, one in _UNITS if less < size), "")
     told = plural(int(seconds / size), noun)
     return told if further[:2] in ("", "0 ") else f"{told} {further}"
+
+
+def age(hours: float) -> str:
+    """``24 hours``, ``30 minutes``, ``7 days``: whole hours up to two days, else the two largest units."""
+    if hours == int(hours) and hours < _MANY_HOURS:
+        return plural(int(hours), "hour")
+    return span(round(hours * 3600, 6))  # what a number of hours has of a microsecond is not meant
 
 
 def ago(text: str, now: datetime) -> str:

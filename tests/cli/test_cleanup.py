@@ -112,7 +112,11 @@ def test_corrupt_ones_go_only_when_that_is_asked_for(gaia: Gaia, root: str) -> N
 def test_hours_say_how_long(gaia: Gaia, put: Gaia, root: str) -> None:
     for hours in (1, 2, 3):
         put(f"h{hours}", idle=hours * HOUR, **QUIET)
-    assert gaia("cleanup", "--hours", "2.5").all == (0, "removed 1 session untouched for 2.5 hours\n  h3\n", "")
+    assert gaia("cleanup", "--hours", "2.5").all == (
+        0,
+        "removed 1 session untouched for 2 hours 30 minutes\n  h3\n",
+        "",
+    )
     assert gaia("cleanup", "--hours", "0", "--json").json["removed"] != []
     assert sessions(root) == []
 
