@@ -7,7 +7,7 @@ Must never touch a file, a clock or a process.
 from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, read_time, seconds_between, timedelta, write_time
-from .phases import RESUMABLE, is_resumable
+from .phases import RESUMABLE, is_final, is_resumable
 from .runs import is_claimed, is_live
 
 TYPE_CHECKING = False
@@ -93,7 +93,7 @@ def decide(
         "idle_seconds": seconds_between(read_time(record["last_updated"]), now) if record else None,
         "until": None,
         "checks": [finding for _, finding in findings],
-        "advice": ADVICE[reason],
+        "advice": _advised(reason, agent_id, record),
     }
     if record and decision["should_resume"]:
         decision["until"] = write_time(read_time(record["last_updated"]) + limits.idle)
@@ -102,6 +102,12 @@ def decide(
     if "denial" in decision and decision["should_resume"]:
         decision["advice"] = f"go on another way: what it waited for was denied: {decision['denial']['message']}"
     return decision
+
+
+def _advised(reason: str, agent_id: str, record: Record | None) -> str:
+    if record and is_final(record["phase"]):
+        return ENDED
+    return ADVICE[reason].replace("{id}", agent_id)
 
 
 def resume_of(decision: Decision) -> Resume:
@@ -182,14 +188,17 @@ _RULES: tuple[tuple[str, str, Rule], ...] = (
 
 ADVICE = {
     RESUMABLE_REASON: "resume it with its metadata and history as context",
-    "not_found": "start new work: there is nothing to resume",
+    "not_found": "start new work",
     "corrupt": "start new work, and fix or remove the file",
     "phase_not_resumable": "resume only from investigating, planning or approval; otherwise start new work",
-    "running": "leave it alone: its agent is still at work",
+    "running": "leave it alone: its agent may still be at work",
     "claimed": "leave it alone: somebody is about to resume it",
-    "not_ready": "switch it back on with update --resume-ready, or start new work",
-    "clock_skew": "correct the clock or last_updated: the last activity lies in the future",
+    "not_ready": "start new work, or allow resuming again: gaia-sessions update {id} --resume-ready",
+    "clock_skew": "once the clock is right, an update sets the last activity: gaia-sessions update {id}",
     "expired": "start new work: this one has been idle for too long",
     "too_many_errors": "look at last_error and start new work: this one keeps failing",
 }
-"""What to do for each reason, in the order in which reasons are given."""
+"""What to do for each reason, in the order in which reasons are given; ``{id}`` stands for the session's."""
+
+ENDED = "start new work: this session has ended"
+"""What to do in any final phase."""

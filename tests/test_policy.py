@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.clock import write_time
-from gaia_sessions.phases import PHASES
+from gaia_sessions.phases import OUTCOMES, PHASES
 from gaia_sessions.policy import ADVICE, RESUMABLE_REASON, Limits, decide
 from gaia_sessions.record import decode, encode, new_record
 
@@ -107,7 +107,7 @@ def test_a_missing_session_is_not_found_and_nothing_is_known_of_it() -> None:
         "idle_seconds": None,
         "until": None,
         "checks": checks(not_found=(False, False, True), **UNKNOWN),
-        "advice": "start new work: there is nothing to resume",
+        "advice": "start new work",
     }
 
 
@@ -154,7 +154,7 @@ def test_each_condition_alone_decides_with_its_own_reason(reason: str) -> None:
         "idle_seconds": idle,
         "until": None,
         "checks": checks(**{reason: finding}, **also),
-        "advice": ADVICE[reason],
+        "advice": ADVICE[reason].replace("{id}", "agent-1"),
     }
 
 
@@ -322,6 +322,23 @@ def test_the_limits_are_30_minutes_and_3_errors_unless_said_otherwise() -> None:
 def test_the_users_own_times_without_a_fraction_are_judged_the_same() -> None:
     record = resumable(last_updated="2026-01-08T19:10:15+01:00")
     assert decide("agent-1", record, NOW, Limits())["idle_seconds"] == 1185.0
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_of_a_session_that_has_ended_it_is_not_said_from_where_it_could_be_resumed(phase: str) -> None:
+    advice = decide("agent-1", resumable(phase=phase, resume_ready=False), NOW, Limits())["advice"]
+    if phase in OUTCOMES:
+        assert advice == "start new work: this session has ended"
+    elif phase not in PHASES_TO_RESUME:
+        assert advice == "resume only from investigating, planning or approval; otherwise start new work"
+
+
+def test_an_advice_that_names_a_command_names_it_whole() -> None:
+    named = [decide("agent-1", resumable(**FAULTS[reason][0]), NOW, Limits()) for reason in ("not_ready", "clock_skew")]
+    assert [decision["advice"] for decision in named] == [
+        "start new work, or allow resuming again: gaia-sessions update agent-1 --resume-ready",
+        "once the clock is right, an update sets the last activity: gaia-sessions update agent-1",
+    ]
 
 
 def test_there_is_advice_for_every_reason_in_their_order() -> None:

@@ -276,7 +276,7 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
         "not_found": "no: there is no session agent-1",
         "corrupt": "no: agent-1 cannot be read: line 1 : not JSON",
         "phase_not_resumable": "no: agent-1 is in executing, from where work is not resumed",
-        "running": "no: agent-1 is being worked on, by run 1",
+        "running": "no: agent-1 has a run that has not ended: 1",
         "claimed": "no: agent-1 was just delegated, and run 1 is about to start",
         "not_ready": "no: resuming agent-1 is switched off",
         "clock_skew": "no: the last activity of agent-1 is 1 hour in the future; the limit is 5 minutes",
@@ -287,14 +287,14 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
     problem = "line 1\x1b: not JSON" if reason == "corrupt" else None
     decision = decide("agent-1", found, NOW, Limits(), problem=problem)
 
-    assert list(decisions.decided(decision)) == [f"{said[reason]} ({reason})", f"  {ADVICE[reason]}"]
+    assert list(decisions.decided(decision)) == [f"{said[reason]} ({reason})", f"  {decision['advice']}"]
 
 
 def test_of_work_that_has_ended_it_says_how() -> None:
     ended = decide("agent-1", record(phase="failed"), NOW, Limits())
-    assert list(decisions.decided(ended))[:2] == [
+    assert list(decisions.decided(ended)) == [
         "no: agent-1 has ended: it is failed (phase_not_resumable)",
-        "  resuming it is switched off (not_ready)",
+        "  start new work: this session has ended",
     ]
 
 

@@ -71,11 +71,11 @@ def explain(missing: SessionNotFound, sessions: Sessions) -> None:
 
 
 def advice(agent_id: str, sessions: Sessions, otherwise: str) -> str:
-    """The same for whoever asked whether to resume it; ``otherwise`` is what to do if it exists nowhere."""
+    """The same for whoever was told already that it is missing; ``otherwise`` is what to do if it exists nowhere."""
     missing = SessionNotFound(agent_id)
     explain(missing, sessions)
-    parts = [f"looked in {well_formed(sessions.root)}", missing.hint]
-    return "; ".join(parts if further_up(agent_id) else [*parts, otherwise])
+    parts = [f"looked for in {well_formed(sessions.root)}", missing.hint]
+    return "; ".join(parts if further_up(agent_id) else [*parts, f"or {otherwise}"])
 
 
 def _told(agent_id: str, sessions: Sessions) -> str | None:

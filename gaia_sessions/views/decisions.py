@@ -43,13 +43,16 @@ def impossible(code: str) -> str:
 def _failed(decision: Decision) -> list[str]:
     """A sentence for each check that failed; if none did, one for why the work may be resumed.
 
-    Nothing can be said of the phase or the age of a session that is missing or cannot be read.
+    Nothing can be said of the phase or the age of a session that is missing or cannot be read. In a phase from which
+    work is not resumed, resuming is always off: nobody switched it off.
     """
     failed = [check for check in decision["checks"] if not check["ok"]]
     if decision["should_resume"]:
         return [_resumable(decision)]
     if not decision["phase"]:
         failed = failed[:1]
+    if failed[0]["name"] == "phase":
+        failed = [check for check in failed if check["name"] != "resume_ready"]
     subjects = [decision["agent_id"], *["it"] * len(failed)]
     return [_sentence(subject, check) for subject, check in zip(subjects, failed, strict=False)]
 
@@ -71,7 +74,10 @@ def _phase(subject: str, check: Finding) -> str:
 
 
 def _running(subject: str, check: Finding) -> str:
-    return f"{subject} is being worked on, by run {' and '.join(_all(check['actual']))}"
+    numbers = _all(check["actual"])
+    return (
+        f"{subject} has {'a run that has' if len(numbers) == 1 else 'runs that have'} not ended: {', '.join(numbers)}"
+    )
 
 
 def _claimed(subject: str, check: Finding) -> str:

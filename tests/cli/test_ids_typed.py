@@ -221,7 +221,7 @@ def test_where_there_is_no_session_there_is_no_latest(gaia: Gaia, root: str, com
     assert ended.code == 3
     hint = "there are no sessions in that folder; --root DIR names another"
     if command == "should-resume":
-        advice = f"looked in {root}; {hint}; start new work: there is nothing to resume"
+        advice = f"looked for in {root}; {hint}; or start new work"
         assert ended.all[1:] == (f"no: there is no session latest (not_found)\n  {advice}\n", "")
     else:
         assert ended.all[1:] == ("", f"Error: no session 'latest' in {root}\nHint: {hint}\n")
@@ -357,8 +357,8 @@ def test_of_a_missing_one_the_folder_and_the_nearest_id_are_named(
     message = f"no session '{typed}' in {root}"
     hint = f"the nearest id there is '{near}'; {LISTS}" if near else LISTS
     if command == "should-resume":
-        advice = f"looked in {root}; {hint}; start new work: there is nothing to resume"
-        assert ended.all == (3, f"no: there is no session {typed} (not_found)\n  {advice}\n", "")
+        said = f"no: there is no session {typed} (not_found)\n  looked for in {root}; {hint}; or start new work\n"
+        assert ended.all == (3, said, "")
     else:
         assert ended.all == (3, "", f"Error: {message}\nHint: {hint}\n")
 
@@ -377,8 +377,7 @@ def test_whether_to_resume_a_missing_one_is_answered_with_the_same_in_json(gaia:
         "deploy-forntend",
     )
     assert decision["advice"] == (
-        f"looked in {root}; the nearest id there is 'deploy-frontend'; {LISTS};"
-        " start new work: there is nothing to resume"
+        f"looked for in {root}; the nearest id there is 'deploy-frontend'; {LISTS}; or start new work"
     )
 
 

@@ -126,9 +126,9 @@ def test_whether_to_resume_what_is_in_a_store_further_up_is_answered_with_the_ro
     assert (ended.code, ended.err) == (3, b"")
     decision = json.loads(ended.out)
     here = searched / ".claude" / "session"
-    advice = f"looked in {here}; it is in another store; add --root {above}"
+    advice = f"looked for in {here}; it is in another store; add --root {above}"
     assert (decision["reason"], decision["advice"]) == ("not_found", advice)
-    assert gaia("should-resume", "b").out.endswith(b"start new work: there is nothing to resume\n")
+    assert gaia("should-resume", "b").out.endswith(b"; or start new work\n")
 
 
 def test_an_impossible_id_is_looked_for_nowhere(gaia: Gaia, searched: Path) -> None:

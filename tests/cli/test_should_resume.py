@@ -81,7 +81,7 @@ def test_the_whole_decision_in_json(gaia: Gaia, put: Gaia) -> None:
             {"name": "idle_seconds", "ok": True, "actual": idle, "limit": 1800.0},
             {"name": "error_count", "ok": False, "actual": 4, "limit": 3},
         ],
-        "advice": "switch it back on with update --resume-ready, or start new work",
+        "advice": "start new work, or allow resuming again: gaia-sessions update agent-123 --resume-ready",
     }
 
 
