@@ -20,7 +20,8 @@ from gaia_sessions.policy import ADVICE, RESUMABLE_REASON, Limits, decide
 from gaia_sessions.record import new_record
 from gaia_sessions.views import decisions, plain, tables
 from gaia_sessions.views.short_ids import shortened
-from gaia_sessions.views.words import ago, duration, local_time, plural, resumable, safe, since, span
+from gaia_sessions.views.words import Copied, age, ago, duration, local_time, plural, resumable, safe, since, span
+from gaia_sessions.views.wrapped import wrapped
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 MOMENT = write_time(NOW)
@@ -238,6 +239,64 @@ def test_no_form_of_a_session_or_its_events_shows_a_utc_stamp(zone: Callable[[st
     text = "\n".join(lines)
     assert text.count("2026-01-08 20:05:30+02:00") == 8
     assert re.findall(r"\d\d:\d\d:\d\d(?!\+02:00)", text) == []
+
+
+@pytest.mark.parametrize(
+    ("hours", "text"),
+    [
+        (0, "0 hours"),
+        (1, "1 hour"),
+        (24.0, "24 hours"),
+        (47, "47 hours"),
+        (48, "2 days"),
+        (30 / 3600, "30 seconds"),
+        (0.5, "30 minutes"),
+        (2.5, "2 hours 30 minutes"),
+        (1e6, "41666 days 16 hours"),
+    ],
+)
+def test_a_number_of_hours_is_said_in_the_units_that_people_use(hours: float, text: str) -> None:
+    assert age(hours) == text
+
+
+# Lines for a terminal
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "shown"),
+    [
+        ("it fits", 7, "it fits"),
+        ("no: one two three", 12, "no: one two\n    three"),
+        ("  one two three four", 12, "  one two\n    three\n    four"),
+        ("FIX   modes   one two three four", 42, "FIX   modes   one two three four"),
+        (
+            "FIX   modes   one two three four five six seven",
+            42,
+            "FIX   modes   one two three four five six\n" + " " * 14 + "seven",
+        ),
+        ("Hint: keep them there: export A=b c", 30, "Hint: keep them there:\n  export A=b c"),
+        ("Hint: type gaia-sessions list --x", 20, "Hint: type\n  gaia-sessions list --x"),
+        ("gaia-sessions list --limit 3", 20, "gaia-sessions list --limit 3"),
+        ("see `gaia-sessions list` first", 26, "see `gaia-sessions list`\n  first"),
+        ("it is there; add --root '/a b'", 22, "it is there; add\n  --root '/a b'"),
+        (
+            "FIX   modes   see /a/path/that/is/quite/long/x",
+            42,
+            "FIX   modes   see\n              /a/path/that/is/quite/long/x",
+        ),
+        (Copied("find / -name x"), 10, "find / -name x"),
+        (Copied("/bin/a b c", before="  starts: "), 12, "  starts:\n    /bin/a b c"),
+    ],
+)
+def test_a_line_is_broken_between_words_and_not_in_what_is_copied(line: str, width: int, shown: str) -> None:
+    assert wrapped(line, width) == shown
+
+
+@given(st.lists(st.text("abc-:;,'/`", min_size=1, max_size=30), max_size=30).map(" ".join), st.integers(40, 100))
+def test_a_broken_line_has_all_its_words_and_fits(line: str, width: int) -> None:
+    lines = wrapped(line, width).split("\n")
+    assert " ".join(lines).split() == line.split()
+    assert [over for over in lines if len(over) > width and " " in re.sub("`[^`]*`", "", over.strip())] == []
 
 
 # Plain

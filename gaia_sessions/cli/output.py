@@ -1,7 +1,7 @@
 """Where a command's answer goes: results to stdout, everything else to stderr.
 
-Owns the two ways of writing (JSON, always UTF-8 and in our one form; text, in whatever the stream can)
-and what a reader who went away means: the work is done, so there is no one left to tell.
+Owns the two ways of writing (JSON, always UTF-8 and in our one form; text, in whatever the stream can, and on a
+terminal in lines that fit it) and what a reader who went away means: the work is done, so there is no one left to tell.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _NO_LIMIT = sys.maxsize
 _LONGEST = 2000
+_NARROWEST = 40
+"""Columns: nothing is gained by breaking lines for a terminal that has fewer."""
 
 
 def prepare() -> None:
@@ -41,13 +43,41 @@ def _prepared(stream: TextIO | None) -> TextIO:
 
 def say(text: str) -> None:
     """One line of the answer."""
-    _write(lambda: sys.stdout.write(text + "\n"))
+    say_all([text])
 
 
 def say_all(lines: Iterable[str]) -> None:
     """The answer, line by line."""
+    width = _width(sys.stdout)
     for line in lines:
-        say(line)
+        _say(_fitted(line, width))
+
+
+def _say(text: str) -> None:
+    _write(lambda: sys.stdout.write(text + "\n"))
+
+
+def _width(stream: TextIO) -> int:
+    """The columns of the terminal that ``stream`` is; 0 for a pipe or a file, where one fact is one line."""
+    if not stream.isatty():
+        return 0
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdecimal() and int(wanted):
+        return int(wanted)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except OSError:
+        return 0
+
+
+def _fitted(text: str, width: int) -> str:
+    """``text`` in lines of at most ``width``; as it is where they fit, or the terminal is none or too narrow."""
+    lines = text.split("\n") if "\n" in text else [text]
+    if width < _NARROWEST or all(len(line) <= width for line in lines):
+        return text
+    from gaia_sessions.views.wrapped import wrapped
+
+    return "\n".join(wrapped(line, width) for line in lines)
 
 
 def say_json(value: object) -> None:
@@ -66,15 +96,19 @@ def say_json_array(values: Iterable[object]) -> None:
 
 def complain(text: str) -> None:
     """One line for people, on stderr; if nobody reads that either, so be it."""
-    try:
-        sys.stderr.write(text + "\n")
-    except OSError:
-        silence(sys.stderr)
+    _complain(_fitted(text, _width(sys.stderr)))
 
 
 def complain_json(value: object) -> None:
     """One JSON object for programs, on stderr."""
-    complain(strictjson.dumps(value, limit=_NO_LIMIT).decode().rstrip())
+    _complain(strictjson.dumps(value, limit=_NO_LIMIT).decode().rstrip())
+
+
+def _complain(text: str) -> None:
+    try:
+        sys.stderr.write(text + "\n")
+    except OSError:
+        silence(sys.stderr)
 
 
 def notice(code: str, message: str, hint: str, *, as_json: bool) -> None:

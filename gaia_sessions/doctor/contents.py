@@ -36,6 +36,9 @@ def corrupt(case: Case) -> Finding:
     if not found:
         return fine("corrupt", "none")
     told = f"{counted(len(found), 'session')}: {some(found.values())}"
+    if case.is_ours:  # a record with one wrong word in it is not lost
+        these = "the file, or remove the session" if len(found) == 1 else "the files, or remove the sessions"
+        told += f"; correct {these} with:"
     return ailing("corrupt", told, case.command(*_ONLY_CORRUPT))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions.phases import is_final
 
-from .words import plural, safe, span
+from .words import Copied, plural, safe, span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def decided(decision: Decision, *, verbose: bool = False) -> Iterator[str]:
         yield from (f"  {other}" for other in others)
     yield f"  {safe(decision['advice'], _LONGEST)}"
     if decision["should_resume"]:
-        line = f"[gaia-sessions: resume {decision['agent_id']}]"
-        yield f"  where the hooks are installed, this line in a sub-agent's prompt resumes it: {line}"
+        yield "  where the hooks are installed, this line in a sub-agent's prompt resumes it:"
+        yield Copied(f"[gaia-sessions: resume {decision['agent_id']}]", before="    ")
 
 
 def impossible(code: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .words import plural, safe
+from .words import Copied, plural, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.doctor.examination import Examined
 
-_LONGEST = 500
+_LONGEST = 1000
 _WIDTH = 12
 
 
@@ -21,6 +21,6 @@ def examined(report: Examined) -> Iterator[str]:
         verdict = "ok  " if finding["ok"] else "FIX "
         yield f"{verdict}  {finding['name']:<{_WIDTH}} {safe(finding['found'], _LONGEST)}"
         if finding["mend"]:
-            yield f"      {safe(finding['mend'], len(finding['mend']))}"
+            yield Copied(safe(finding["mend"], len(finding["mend"])), before="      ")
     sick = sum(not finding["ok"] for finding in report["checks"])
     yield "healthy" if report["healthy"] else f"{plural(sick, 'problem')} found"

@@ -11,7 +11,7 @@ import shlex
 from gaia_sessions.hooks.hosts import CLAUDE_CODE
 from gaia_sessions.wiring import doubts, installing, remarks, status
 
-from .words import ago, safe
+from .words import Copied, ago, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _STATES = {
 def changed(answer: Answer) -> Iterator[str]:
     """What ``install`` or ``uninstall`` did; of a dry run, the difference and nothing else."""
     if answer["dry_run"]:
-        yield from answer["diff"].split("\n") if answer["diff"] else ["nothing would change"]
+        yield from map(Copied, answer["diff"].split("\n")) if answer["diff"] else ["nothing would change"]
         return
     if not answer["changed"]:
         state = "installed already" if answer["action"] == installing.INSTALL else "not installed"
@@ -73,11 +73,11 @@ def changed(answer: Answer) -> Iterator[str]:
 
 def _particulars(answer: Answer) -> Iterator[str]:
     if answer["command"]:
-        yield f"  starts: {safe(shlex.join(answer['command']), _LONGEST)}"
+        yield Copied(safe(shlex.join(answer["command"]), _LONGEST), before="  starts: ")
         yield f"  events: {', '.join(answer['events'])}"
     word = "allows" if answer["action"] == installing.INSTALL else "no longer allows"
-    yield from (f"  {word}: {safe(rule, _LONGEST)}" for rule in answer["rules"])
-    yield from (f"  no longer allows: {safe(rule, _LONGEST)}" for rule in answer["withdrawn"])
+    yield from (Copied(safe(rule, _LONGEST), before=f"  {word}: ") for rule in answer["rules"])
+    yield from (Copied(safe(rule, _LONGEST), before="  no longer allows: ") for rule in answer["withdrawn"])
     if answer["backup"]:
         yield f"  a copy of what was there before: {_path(answer['backup'])}"
     yield from _remarked(answer)
@@ -119,7 +119,7 @@ def stands(standing: Standing, now: datetime) -> Iterator[str]:
 def _described(found: Installed) -> Iterator[str]:
     yield f"{found['host']}, {found['scope']}: {_STATES[found['state']]}: {_path(found['file'])}"
     if found["command"]:
-        yield f"  starts: {safe(shlex.join(found['command']), _LONGEST)}"
+        yield Copied(safe(shlex.join(found["command"]), _LONGEST), before="  starts: ")
     yield from _listed("wired", found["wired"])
     yield from _listed("not wired", found["missing"])
     yield from _listed("wired only with --track-tools", found["optional"])

@@ -12,6 +12,7 @@ from gaia_sessions.phases import is_final
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
+    from typing import Self
 
     from gaia_sessions.shape import Resume
 
@@ -22,6 +23,19 @@ _UNITS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 _MANY_HOURS = 48
 
 _UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " ")
+
+
+class Copied(str):
+    """A line whose end is there to be copied, be it a command or a marker; ``before`` is what precedes that."""
+
+    __slots__ = ("before",)
+
+    before: str
+
+    def __new__(cls, copied: str, before: str = "") -> Self:
+        line = super().__new__(cls, before + copied)
+        line.before = before
+        return line
 
 
 def safe(text: object, longest: int = 200) -> str:

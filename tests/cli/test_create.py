@@ -182,7 +182,8 @@ def test_at_a_terminal_it_says_where_it_put_the_session_if_it_made_the_root(
         first = terminal("create", "--id", "a", stdout=file.fileno())
         second = terminal("create", "--id", "b", stdout=file.fileno())
 
-    assert (first.all, second.all) == ((0, told, ""), (0, "", ""))
+    shown = first.out.decode().replace("\n      ", " ").replace("Note:\n", "Note: ")
+    assert (first.code, " ".join(shown.split()), second.all) == (0, " ".join(told.split()), (0, "", ""))
     assert (tmp_path / "id").read_text(encoding="utf-8") == "a\nb\n"
 
 

@@ -264,6 +264,7 @@ def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str, 
     at = next(number for number, line in enumerate(lines) if line.startswith("FIX"))
     told = f"1 session: {root}/a/state.json: line 1 column 2: not JSON"
     assert lines[at].startswith(f"FIX   corrupt      {told}")
+    assert lines[at].endswith("; correct the file, or remove the session with:")
     assert lines[at + 1] == f"      gaia-sessions --root {root} cleanup --hours 1000000 --corrupt"
     assert (code, lines[-1]) == (1, "1 problem found")
 

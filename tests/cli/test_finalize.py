@@ -58,7 +58,7 @@ def test_an_error_is_counted_with_the_end(gaia: Gaia, put: Gaia, state: Gaia) ->
     assert kept["last_error"] == {"message": "plan rejected", "timestamp": kept["finalized_at"]}
 
 
-SHOW = "Hint: gaia-sessions show a shows what is stored\n"
+SHOW = "Hint: `gaia-sessions show a` shows what is stored\n"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_same_outcome_again_writes_nothing_and_says_so(
     line = "a: phase completed, revision 2, 1 error\n"
     assert gaia("finalize", "a", "completed", *words).all == (0, line, f"Note: {told}\n{SHOW}")
     as_json = gaia("finalize", "a", "completed", *words, "--json")
-    notice = {"code": "unchanged", "message": told, "hint": "gaia-sessions show a shows what is stored"}
+    notice = {"code": "unchanged", "message": told, "hint": "`gaia-sessions show a` shows what is stored"}
     assert (as_json.code, json.loads(as_json.err)) == (0, {"notice": notice})
     assert json.loads(as_json.out)["summary"] == "done"
     assert tree() == before

@@ -93,8 +93,8 @@ def test_a_yes_for_people_is_a_sentence_and_says_how_to_resume(gaia: Gaia, put: 
             "yes: agent-123 is in approval and has been idle for 3 minutes; the limit is 30 minutes"
             " (session_resumable)\n"
             "  resume it with its metadata and history as context\n"
-            "  where the hooks are installed, this line in a sub-agent's prompt resumes it:"
-            " [gaia-sessions: resume agent-123]\n"
+            "  where the hooks are installed, this line in a sub-agent's prompt resumes it:\n"
+            "    [gaia-sessions: resume agent-123]\n"
         ),
         "",
     )

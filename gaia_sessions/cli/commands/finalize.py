@@ -41,7 +41,7 @@ def say_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> N
     stored = (record.get("summary"), last_error["message"] if last_error else None)
     lost = [f"the {name}" for name, text in texts.items() if text and text not in stored]
     was = f"{' and '.join(lost)} {'were' if len(lost) > 1 else 'was'} not stored" if lost else "nothing was changed"
-    hint = f"gaia-sessions show {record['agent_id']} shows what is stored"
+    hint = f"`gaia-sessions show {record['agent_id']}` shows what is stored"
     output.notice("unchanged", f"already {record['phase']}: {was}", hint, as_json=call.as_json)
 
 

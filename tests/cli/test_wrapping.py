@@ -1,0 +1,158 @@
+"""Lines at a terminal: broken between words, never inside what is there to be copied; in a pipe a fact is a line."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Gaia = Callable[..., Any]
+
+ID = "agent-20260108-180530-abc12345"
+OTHER = "agent-20260108-180530-abc12346"
+RUN = {"run": 1, "started_at": "2026-01-08T18:05:30Z"}
+
+CHANGED: dict[str, dict[str, Any]] = {
+    "yes": {"idle": timedelta(seconds=20)},
+    "not ready": {"resume_ready": False},
+    "clock": {"idle": timedelta(days=-1, minutes=-30)},
+    "running": {"runs": [RUN]},
+    "executing": {"phase": "executing", "resume_ready": False},
+    "ended": {"phase": "completed", "resume_ready": False, "idle": timedelta(hours=2)},
+}
+SHOWN = {
+    "yes": f"""\
+yes: {ID} is in approval and has rested for 20
+     seconds; the limit is 30 minutes (session_resumable)
+  resume it with its metadata and history as context
+  where the hooks are installed, this line in a sub-agent's prompt resumes it:
+    [gaia-sessions: resume {ID}]
+""",
+    "not ready": f"""\
+no: resuming {ID} is switched off (not_ready)
+  start new work, or allow resuming again:
+    gaia-sessions update {ID} --resume-ready
+""",
+    "clock": f"""\
+no: the last activity of {ID} is 1 day in the future;
+    the limit is 5 minutes (clock_skew)
+  once the clock is right, an update sets the last activity:
+    gaia-sessions update {ID}
+""",
+    "running": f"""\
+no: {ID} has a run that has not ended: 1 (running)
+  leave it alone: its agent may still be at work
+""",
+    "executing": f"""\
+no: {ID} is in executing, from where work is not
+    resumed (phase_not_resumable)
+  resume only from investigating, planning or approval; otherwise start new work
+""",
+    "ended": f"""\
+no: {ID} has ended: it is completed
+    (phase_not_resumable)
+  it has rested for 2 hours; the limit is 30 minutes (expired)
+  start new work: this session has ended
+""",
+}
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_the_answer_fits_80_columns_and_what_is_copied_stands_alone(terminal: Gaia, put: Gaia, case: str) -> None:
+    put(ID, **CHANGED[case])
+    ended = terminal("should-resume", ID)
+    shown = re.sub(r"rested for 2\d\n", "rested for 20\n", ended.out.decode())
+    assert (ended.code, shown) == (int(case != "yes"), SHOWN[case])
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_in_a_pipe_a_fact_is_a_line_and_what_is_copied_has_its_own(gaia: Gaia, put: Gaia, case: str) -> None:
+    put(ID, **CHANGED[case])
+    lines = gaia("should-resume", ID).out.decode().splitlines()
+    assert [line for line in lines[1:] if not line.startswith("  ")] == []
+    assert (f"    [gaia-sessions: resume {ID}]" in lines) == (case == "yes")
+    assert [line for line in lines if line.startswith("   ")] == lines[-1:] * (case == "yes")
+
+
+TOLD = {
+    "should-resume of a missing one": ["should-resume", OTHER],
+    "get of a missing one": ["get", OTHER],
+    "get of a corrupt one": ["get", "torn"],
+    "doctor": ["doctor"],
+    "cleanup": ["cleanup", "--dry-run", "--hours", "0"],
+    "reconcile": ["reconcile", "--dry-run"],
+    "import": ["import", "."],
+    "events": ["events", ID],
+    "hooks install": ["hooks", "install", "--user", "--allow-report"],
+    "hooks status": ["hooks", "status"],
+    "finalize again": ["finalize", "agent-20260108-180530-done1234", "failed", "--error", "x", "--summary", "y"],
+    "a wrong option": ["list", "--nonsense"],
+    "the help": ["cleanup", "--help"],
+    "a root that does not exist": ["--root", "/no/such/" + "folder/" * 20, "list"],
+}
+_COPIED = re.compile(r" +(gaia-sessions|find|/\S+|export|rm|cd) .*")
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_no_line_is_wider_than_the_terminal_but_a_command_or_a_path_alone(
+    terminal: Gaia, program: Gaia, put: Gaia, spoil: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    put(ID, runs=[RUN, {"run": 2, "claimed_at": "2026-01-08T18:05:30Z"}])
+    put("agent-20260108-180530-done1234", phase="failed", resume_ready=False)
+    put("agent-20260108-180530-ahead123", idle=timedelta(hours=-3))
+    spoil("torn")
+    if name == "hooks status":
+        program("hooks", "install")
+
+    shown = terminal(*TOLD[name]).out.decode()
+    piped = program(*TOLD[name])
+
+    over = [line for line in shown.splitlines() if len(line) > 80]
+    assert [line for line in over if not _COPIED.fullmatch(line) and " " in line.strip()] == []
+    if name not in ("the help", "hooks install"):  # help is laid out for the terminal; installed again, it says less
+        assert words(shown) == words((piped.err + piped.out).decode())
+
+
+def words(text: str) -> list[str]:
+    """The words of ``text``, but for its numbers, which differ from one moment to the next."""
+    return sorted(re.sub(r"\d+", "", text).split())
+
+
+def test_what_is_told_while_a_script_takes_the_answer_fits_the_terminal_too(
+    terminal: Gaia, root: str, tmp_path: Path
+) -> None:
+    with (tmp_path / "answer").open("wb") as file:
+        ended = terminal("finalize", OTHER, "failed", stdout=file.fileno())
+    error, hint = ended.out.decode().split("Hint: ")
+    assert (ended.code, hint) == (3, "there are no sessions in that folder; --root DIR names another\n")
+    assert (error.startswith(f"Error: no session '{OTHER}' in\n"), error.split()[-1]) == (True, root)
+    assert (tmp_path / "answer").read_bytes() == b""
+
+
+@pytest.mark.parametrize("words", [["should-resume", OTHER], ["doctor"]])
+def test_json_is_never_broken(terminal: Gaia, put: Gaia, words: list[str]) -> None:
+    put(ID)
+    assert json.loads(terminal(*words, "--json").out)["checks"] != []
+    assert list(json.loads(terminal("get", OTHER, "--json").out)) == ["error"]
+
+
+def test_a_terminal_under_40_columns_breaks_lines_itself(terminal: Gaia, put: Gaia, gaia: Gaia) -> None:
+    put(ID, resume_ready=False)
+    assert terminal("should-resume", ID, columns=39).out == gaia("should-resume", ID).out
+    assert terminal("should-resume", ID, columns=40).out != gaia("should-resume", ID).out
+
+
+def test_a_patch_is_not_broken(terminal: Gaia, program: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    command = ("hooks", "install", "--user", "--dry-run")
+    assert terminal(*command, columns=40).out == program(*command).out
