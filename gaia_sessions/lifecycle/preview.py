@@ -64,7 +64,7 @@ class Preview:
                 concerned.append(found)
         if concerned:
             sessions = self._rehearsed(self._concerning(concerned))
-            yield from ((record["agent_id"], sessions.read(record["agent_id"])) for record in concerned)
+            yield from ((record["agent_id"], sessions.changed.get(record["agent_id"], record)) for record in concerned)
 
     def _is_whole(self) -> bool:
         """Whether all that waits is applied. Looked up before any record: applied again, an event changes nothing."""

@@ -34,11 +34,16 @@ class Overlay(MemoryStore):
         self.base = base
         self.inbox = dict(inbox)
         self.changed: dict[str, Record] = {}
+        self._by_alias: dict[Alias, set[str]] = {}
+        self._below: dict[Alias, str | None] = {}
+        self._seen: dict[str, Record] = {}
         self._conversations: dict[tuple[str, bool], list[tuple[str, Found]]] = {}
         self._added: dict[str, list[Json]] = {}
 
     def read(self, agent_id: str) -> Record:
-        return self.changed[agent_id] if agent_id in self.changed else self.base.read(agent_id)
+        if agent_id not in self.changed and agent_id not in self._seen:
+            self._seen[agent_id] = self.base.read(agent_id)
+        return self.changed[agent_id] if agent_id in self.changed else self._seen[agent_id]
 
     def has(self, agent_id: str) -> bool:
         return agent_id in self.changed or self.base.has(agent_id)
@@ -67,11 +72,14 @@ class Overlay(MemoryStore):
         return iter(self._conversations[asked])
 
     def find(self, alias: Alias) -> str | None:
-        having = [record for record in self.changed.values() if alias in aliases_of(record)]
-        below = self.base.find(alias)
+        changed = [self.changed[agent_id] for agent_id in self._by_alias.get(alias, ())]
+        having = [record for record in changed if alias in aliases_of(record)]
+        if alias not in self._below:
+            self._below[alias] = self.base.find(alias)
+        below = self._below[alias]
         if below is None or below in self.changed:
             return newest_with(alias, having)
-        return newest_with(alias, [*having, self.base.read(below)]) if having else below
+        return newest_with(alias, [*having, self.read(below)]) if having else below
 
     def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
         agent_id = record["agent_id"]
@@ -104,6 +112,8 @@ class Overlay(MemoryStore):
         if told is not None:
             self._added.setdefault(kept["agent_id"], []).append(told)
         self.changed[kept["agent_id"]] = kept
+        for alias in aliases_of(kept):
+            self._by_alias.setdefault(alias, set()).add(kept["agent_id"])
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         below = self.base.entries(agent_id, journal) if self.base.has(agent_id) else iter(())
