@@ -10,10 +10,16 @@ import os
 import select
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _STANDARD = (0, 1, 2)
 _CHUNK = 1 << 16
 _AT_ONCE = select.PIPE_BUF
 """Bytes that a pipe which is ready for writing takes without making the writer wait; of more it may take a part."""
+_PATIENCE = 60
+"""Seconds that a person may take for a line."""
 _AT_LEAST = 0.1
 """Seconds in which a reader gets what can be written without waiting, even when the time is up before."""
 
@@ -41,17 +47,21 @@ def read_input(limit: int, seconds: float) -> bytes:
     return bytes(data)
 
 
-def read_typed(prompt: str, limit: int) -> bytes | None:
-    """What a person types until its end, after ``prompt`` on standard error; None if nobody is there to type.
+def read_typed(prompt: str, limit: int, is_whole: Callable[[bytes], bool]) -> bytes | None:
+    """What a person types, after ``prompt`` on standard error, until it ends or ``is_whole``; None if nobody can type.
 
-    Both must be terminals: a host that lets its hooks read its own terminal still reads what they say itself.
+    Both must be terminals: a host that lets its hooks read its own terminal still reads what they say itself. One that
+    gives them a terminal of their own may never end the input, so nobody is waited for longer than a minute.
     """
     if not (os.isatty(0) and os.isatty(2) and _is_in_foreground()):
         return None
     os.write(2, prompt.encode())
     data = bytearray()
-    while len(data) <= limit and (chunk := os.read(0, _CHUNK)):
+    while len(data) <= limit and select.select([0], [], [], _PATIENCE)[0]:
+        chunk = os.read(0, _CHUNK)
         data += chunk
+        if not chunk or is_whole(bytes(data)):
+            break
     return bytes(data)
 
 

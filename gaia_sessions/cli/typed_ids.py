@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gaia_sessions.api import Sessions
 
 LATEST = "latest"
+_UNSET = frozenset(["none", "null", "undefined"])
+"""What programs print for an id that they do not have: never a part of another."""
 _ALIKE = 0.6
 _MISTYPED = 0.9
 """How alike two ids must be for one to be named where the other was typed; any two generated ones are rather alike."""
@@ -32,7 +34,7 @@ def session_meant(sessions: Sessions, typed: str) -> str:
     """
     if typed == LATEST:
         return _latest(sessions) or typed
-    if len(typed) < SHORTEST_PART or further_up(typed):
+    if len(typed) < SHORTEST_PART or typed.casefold() in _UNSET or further_up(typed):
         return typed
     found = [agent_id for agent_id in sessions.store.ids() if is_part(typed, agent_id)]
     if not found or typed in found:

@@ -61,6 +61,15 @@ _PROMPT = "Waiting for JSON on standard input. End it with Ctrl-D on an empty li
 _LONGEST_ERROR = 500
 
 
+def _is_whole(data: bytes) -> bool:
+    """Whether what was typed so far is a JSON object: then nothing can follow."""
+    try:
+        strictjson.load_object(data, INPUT_LIMIT)
+    except InvalidInput:
+        return False
+    return True
+
+
 def main(hook: str, arguments: list[str]) -> int:
     """Runs ``hook`` on standard input; with ``--test``, tries the whole flow. The exit code of the script: 0."""
     call = Call(hook)
@@ -101,7 +110,7 @@ class Call:
     def climb(self) -> None:
         """Does what the input asks for, or nothing."""
         streams.secure()
-        data = streams.read_typed(_PROMPT, INPUT_LIMIT)
+        data = streams.read_typed(_PROMPT, INPUT_LIMIT, _is_whole)
         if data is None:
             data = streams.read_input(INPUT_LIMIT, READING_LASTS)
         else:

@@ -272,6 +272,17 @@ def test_a_command_that_writes_takes_any_unique_part_and_says_which_session_it_t
 
 
 @each_writing
+@pytest.mark.parametrize("unset", ["null", "None", "undefined"])
+def test_what_programs_print_for_an_id_they_do_not_have_is_no_part_of_another(
+    gaia: Gaia, put: Gaia, tree: Gaia, command: str, unset: str
+) -> None:
+    put(f"{unset}-pointer-fix")
+    before = tree()
+    assert run(gaia, command, unset).code == 3
+    assert tree() == before
+
+
+@each_writing
 @pytest.mark.parametrize("form", [str.lower, str.upper], ids=["as made", "in capitals"])
 def test_an_agent_with_the_generated_id_of_a_session_that_is_gone_changes_no_other(
     gaia: Gaia, put: Gaia, tree: Gaia, command: str, form: Callable[[str], str]

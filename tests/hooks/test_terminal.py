@@ -76,6 +76,17 @@ def test_at_a_terminal_it_says_what_it_waits_for_and_waits_longer_than_for_a_hos
 
 
 @CALL
+def test_it_ends_when_a_host_has_sent_its_whole_json_to_a_terminal_of_its_own(
+    terminal: Terminal, call: list[str]
+) -> None:
+    process = terminal.start(call)
+    terminal.read(len(PROMPT))
+    os.write(terminal.ours, json.dumps(START, indent=1).encode() + b"\n")
+    process.communicate(timeout=6)
+    assert process.returncode == 0
+
+
+@CALL
 def test_the_end_of_the_input_alone_ends_it_and_nothing_is_made(terminal: Terminal, call: list[str], root: str) -> None:
     process = terminal.start(call)
     terminal.read(len(PROMPT))
