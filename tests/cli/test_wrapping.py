@@ -29,7 +29,7 @@ CHANGED: dict[str, dict[str, Any]] = {
 }
 SHOWN = {
     "yes": f"""\
-yes: {ID} is in approval and has rested for 20
+yes: {ID} is in approval and has been idle for 20
      seconds; the limit is 30 minutes (session_resumable)
   resume it with its metadata and history as context
   where the hooks are installed, this line in a sub-agent's prompt resumes it:
@@ -58,7 +58,7 @@ no: {ID} is in executing, from where work is not
     "ended": f"""\
 no: {ID} has ended: it is completed
     (phase_not_resumable)
-  it has rested for 2 hours; the limit is 30 minutes (expired)
+  it has been idle for 2 hours; the limit is 30 minutes (expired)
   start new work: this session has ended
 """,
 }
