@@ -422,7 +422,7 @@ def test_a_missing_session_and_a_summary_that_is_not_stored_are_said_as_by_our_c
     assert folder.run(tool("should-resume nobody")) == Said(
         3, "Should resume nobody: False\n", f"not_found: {advice}\n"
     )
-    note = "Note: already completed: the summary was not stored\nHint: gaia-sessions show a shows what is stored\n"
+    note = "Note: already completed: the summary was not stored\nHint: `gaia-sessions show a` shows what is stored\n"
     assert folder.run(tool("finalize a completed --summary x")) == Said(0, "Finalized session: a\n", note)
     assert folder.run(tool("cleanup --hours 30m")) == Said(0, "Cleaned up 1 sessions older than 0.5h\n")
 

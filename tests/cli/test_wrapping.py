@@ -68,7 +68,7 @@ no: {ID} has ended: it is completed
 def test_the_answer_fits_80_columns_and_what_is_copied_stands_alone(terminal: Gaia, put: Gaia, case: str) -> None:
     put(ID, **CHANGED[case])
     ended = terminal("should-resume", ID)
-    shown = re.sub(r"rested for 2\d\n", "rested for 20\n", ended.out.decode())
+    shown = re.sub(r"idle for 2\d\n", "idle for 20\n", ended.out.decode())
     assert (ended.code, shown) == (int(case != "yes"), SHOWN[case])
 
 
