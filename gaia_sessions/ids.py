@@ -109,3 +109,9 @@ def _escape(part: str) -> str:
 
 def _hex(char: str) -> str:
     return "".join(f"%{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
+def parts_of(agent_id: str, length: int) -> set[str]:
+    """What may be typed in place of ``agent_id``: its beginning, its end, or the beginning of its random digits."""
+    parts = {agent_id[:length], agent_id[-length:]}
+    return parts | {agent_id[-RANDOM_DIGITS:][:length]} if is_generated(agent_id) else parts

@@ -10,7 +10,7 @@ import os
 import shlex
 
 from gaia_sessions.errors import AmbiguousId, SessionNotFound, well_formed
-from gaia_sessions.ids import RANDOM_DIGITS, SHORTEST_PART, fold, is_agent_id, is_generated
+from gaia_sessions.ids import SHORTEST_PART, fold, is_agent_id, is_generated, parts_of
 from gaia_sessions.project import roots_from, working_directory
 
 TYPE_CHECKING = False
@@ -36,18 +36,12 @@ def session_meant(sessions: Sessions, typed: str) -> str:
         return _latest(sessions) or typed
     if len(typed) < SHORTEST_PART or typed.casefold() in _UNSET or further_up(typed):
         return typed
-    found = [agent_id for agent_id in sessions.store.ids() if is_part(typed, agent_id)]
+    found = [agent_id for agent_id in sessions.store.ids() if typed in parts_of(agent_id, len(typed))]
     if not found or typed in found:
         return typed
     if len(found) > 1:
         raise AmbiguousId(typed, sorted(found))
     return found[0]
-
-
-def is_part(typed: str, agent_id: str) -> bool:
-    """Whether ``typed`` is the beginning or the end of an id, or begins the random digits that a list shows."""
-    is_random = is_generated(agent_id) and agent_id.startswith(typed, len(agent_id) - RANDOM_DIGITS)
-    return agent_id.startswith(typed) or agent_id.endswith(typed) or is_random
 
 
 def _latest(sessions: Sessions) -> str | None:

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gaia_sessions.ids import RANDOM_DIGITS, SHORTEST_PART, is_agent_id, is_generated
+from gaia_sessions.ids import RANDOM_DIGITS, SHORTEST_PART, is_agent_id, is_generated, parts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _OWN = 12
 """Characters of a caller's own id that are shown where they suffice."""
 
 
-def shortened(ids: Sequence[str]) -> list[str]:
-    """For each of ``ids`` a short end or beginning that no other of them has, or the whole id.
+def shortened(ids: Sequence[str], others: Iterable[str] = ()) -> list[str]:
+    """For each of ``ids`` a short part that none of the rest and of ``others`` has, or the whole id.
 
     Of a generated id that is its random part, of a caller's own one what makes it recognisable.
     """
-    parts = _Parts(ids)
-    return [next((part for part in _candidates(agent_id) if parts.mean(part, agent_id)), agent_id) for agent_id in ids]
+    parts = _Parts([*ids, *others])
+    return [next(filter(parts.is_of_one, _candidates(agent_id)), agent_id) for agent_id in ids]
 
 
 def _candidates(agent_id: str) -> Iterator[str]:
@@ -47,20 +47,17 @@ def _of_own(agent_id: str) -> Iterator[str]:
 
 
 class _Parts:
-    """How many of some ids begin and how many end with a text, counted once for each length that is asked for."""
+    """How many of some ids have a text as a part, counted once for each length that is asked for."""
 
-    __slots__ = ("_beginnings", "_ends", "_ids")
+    __slots__ = ("_having", "_ids")
 
-    def __init__(self, ids: Sequence[str]) -> None:
-        self._ids = ids
-        self._beginnings: dict[int, Counter[str]] = {}
-        self._ends: dict[int, Counter[str]] = {}
+    def __init__(self, ids: Iterable[str]) -> None:
+        self._ids = set(ids)
+        self._having: dict[int, Counter[str]] = {}
 
-    def mean(self, part: str, agent_id: str) -> bool:
-        """Whether ``part``, which is of ``agent_id``, is a beginning or end of that id alone."""
+    def is_of_one(self, part: str) -> bool:
+        """Whether ``part``, which is of one of the ids, is of no other."""
         length = len(part)
-        if length not in self._ends:
-            self._beginnings[length] = Counter(one[:length] for one in self._ids)
-            self._ends[length] = Counter(one[-length:] for one in self._ids)
-        of_itself = agent_id.startswith(part) + agent_id.endswith(part)
-        return self._beginnings[length][part] + self._ends[length][part] == of_itself
+        if length not in self._having:
+            self._having[length] = Counter(form for one in self._ids for form in parts_of(one, length))
+        return self._having[length][part] == 1

@@ -51,8 +51,8 @@ _GAP = 2
 class _Listed:
     """The list of sessions at whatever width it is drawn: a line of headings and a line for each session."""
 
-    def __init__(self, lines: Sequence[Summary | CorruptSummary], now: datetime) -> None:
-        short = shortened([line["agent_id"] for line in lines])
+    def __init__(self, lines: Sequence[Summary | CorruptSummary], now: datetime, others: Iterable[str]) -> None:
+        short = shortened([line["agent_id"] for line in lines], others)
         self._rows = [_cells(name, line, now) for name, line in zip(short, lines, strict=True)]
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
@@ -96,9 +96,9 @@ def _total(widths: Mapping[str, int], gap: int) -> int:
     return sum(widths.values()) + gap * (len(widths) - 1)
 
 
-def listed(lines: Sequence[Summary | CorruptSummary], now: datetime) -> RenderableType:
+def listed(lines: Sequence[Summary | CorruptSummary], now: datetime, others: Iterable[str] = ()) -> RenderableType:
     """The sessions, a line each, none wider than the terminal."""
-    return _Listed(lines, now)
+    return _Listed(lines, now, others)
 
 
 def _cells(short_id: str, line: Summary | CorruptSummary, now: datetime) -> dict[str, str]:

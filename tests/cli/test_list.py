@@ -302,6 +302,13 @@ def test_on_a_terminal_the_first_column_is_what_a_command_takes_as_an_id(termina
     assert short == ["abc12345", "T001", "deploy-produ", "0000abcd", "torn"]
 
 
+def test_a_short_id_is_of_no_session_that_the_list_leaves_out(terminal: Gaia, put: Gaia, gaia: Gaia) -> None:
+    put("my-very-long-one", idle=timedelta(minutes=1))
+    put("my-very-long-two")
+    [_, line] = terminal("list", "--limit", "1", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
+    assert gaia("get", line.split()[0]).json["agent_id"] == "my-very-long-two"
+
+
 @pytest.mark.usefixtures("five")
 def test_in_a_pipe_ids_and_purposes_are_whole_however_narrow_the_terminal(program: Gaia) -> None:
     lines = program("list", COLUMNS="40").out.decode().splitlines()

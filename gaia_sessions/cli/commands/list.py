@@ -51,6 +51,6 @@ def command(
     elif output.is_terminal():
         from gaia_sessions.views import tables
 
-        output.draw(tables.listed(found, utc_now()))
+        output.draw(tables.listed(found, utc_now(), sessions.store.ids()))
     else:
         output.say_all(plain.listed(found, utc_now()))
