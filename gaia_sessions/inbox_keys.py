@@ -75,6 +75,16 @@ def keys_of_record(record: Record) -> set[str]:
     return keys
 
 
+def all_keys(waiting: Iterable[Waiting]) -> set[str] | None:
+    """Every key that one of the events has; None if one may concern anybody."""
+    keys: set[str] = set()
+    for _, told in waiting:
+        if not told:
+            return None
+        keys.update(told[place : place + _LENGTH] for place in range(0, len(told), _LENGTH))
+    return keys
+
+
 def concerned(waiting: Iterable[Waiting], keys: set[str]) -> list[Waiting]:
     """The events that have one of ``keys``, or may have."""
     return [(name, told) for name, told in waiting if not told or any(key in told for key in keys)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gaia_sessions.inbox_keys import (
     MOST_CONCERNED,
     MOST_KEYS,
+    all_keys,
     chosen,
     concerned,
     is_of_others,
@@ -70,11 +71,15 @@ NOTHING_TO_IT: dict[str, tuple[dict[str, object], Any]] = {
 def test_what_may_change_a_record_is_found_by_its_name(event: dict[str, object], record: Record) -> None:
     waiting = [("other", "f" * 8), ("it", keys_of_event(event))]
     assert concerned(waiting, keys_of_record(record)) == [waiting[1]]
+    keys = all_keys(waiting)
+    assert keys is None or not keys.isdisjoint(keys_of_record(record))
 
 
 @pytest.mark.parametrize(("event", "record"), NOTHING_TO_IT.values(), ids=NOTHING_TO_IT)
 def test_what_cannot_change_a_record_need_not_be_read(event: dict[str, object], record: Record) -> None:
-    assert concerned([("it", keys_of_event(event))], keys_of_record(record)) == []
+    waiting = [("it", keys_of_event(event))]
+    assert concerned(waiting, keys_of_record(record)) == []
+    assert (all_keys(waiting) or set()).isdisjoint(keys_of_record(record))
 
 
 def test_keys_are_the_same_in_every_process_and_short_enough_for_a_file_name() -> None:

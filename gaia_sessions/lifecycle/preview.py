@@ -54,11 +54,17 @@ class Preview:
                 active_only=active_only, agent_name=agent_name, host_session_id=host_session_id
             )
             return
+        from gaia_sessions import inbox_keys
+
+        known = inbox_keys.all_keys(self._waiting or ())
         concerned: list[Record] = []
         for agent_id, found in self._store.scan(
             active_only=active_only, agent_name=agent_name, host_session_id=host_session_id
         ):
-            if isinstance(found, SessionsError) or not self._concerning([found]):
+            if isinstance(found, SessionsError) or has_newer_schema(found):
+                yield agent_id, found
+                continue
+            if known is not None and known.isdisjoint(inbox_keys.keys_of_record(found)):
                 yield agent_id, found
             else:
                 concerned.append(found)
