@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import SessionExists
+from gaia_sessions.record import is_open
 from gaia_sessions.retention import fitted
-from gaia_sessions.runs import aliases_of, newest_with
+from gaia_sessions.runs import aliases_of, conversations_of, newest_with
 
 from .journal import EVENTS
 from .memory import MemoryStore
@@ -54,14 +55,15 @@ class Overlay(MemoryStore):
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
     ) -> Iterator[tuple[str, Found]]:
-        rest = dict(self.changed)
+        changed = dict(self.changed)
         if host_session_id is None:
             found = self.base.scan(active_only=active_only, agent_name=agent_name)
         else:
             found = self._in_conversation(host_session_id, active_only=active_only)
-        for agent_id, record in found:
-            yield agent_id, rest.pop(agent_id, record)
-        yield from rest.items()
+        yield from ((agent_id, record) for agent_id, record in found if agent_id not in changed)
+        for agent_id, record in changed.items():
+            if not active_only or (is_open(record) and host_session_id in (None, *conversations_of(record))):
+                yield agent_id, record
 
     def _in_conversation(self, host_session_id: str, *, active_only: bool) -> Iterator[tuple[str, Found]]:
         """Kept, since many events of one conversation may wait, and each asks for all of its sessions."""
