@@ -488,3 +488,13 @@ def test_a_python_that_cannot_run_it_is_told_in_one_sentence(
         said.err,
     )
     assert (said.code, said.out) == (8, "")
+
+
+def test_the_shared_options_stand_before_the_command_too_and_a_wrong_command_is_answered(folder: Folder) -> None:
+    folder.put("a", timedelta(hours=1), phase="completed")
+    assert json.loads(folder.run(tool("--json list")).out)[0]["agent_id"] == "a"
+    assert folder.run(tool("--root ./elsewhere list"))[:2] == (0, "No sessions found\n")
+    wrong = Said(2, "", "Error: no such command: lst\nHint: type gaia-sessions list\n")
+    assert folder.run(tool("lst")) == wrong
+    moved = Said(2, "", "Error: unexpected argument: approval\nHint: type gaia-sessions update a --phase approval\n")
+    assert folder.run(tool("update a approval")) == moved

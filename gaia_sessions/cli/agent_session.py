@@ -18,11 +18,12 @@ from gaia_sessions.lifecycle.listing import Filter
 from gaia_sessions.views.words import safe
 
 from . import output, start
-from .call import CONTEXT, ID, declare
+from .call import CONTEXT, ID, JSON, LOCK_TIMEOUT, ROOT, declare
 from .commands.create import AGENT, PURPOSE, warn_of_network
 from .commands.finalize import say_unchanged
 from .commands.should_resume import decision_on, exit_code_of
 from .group import COMMANDS, Commands
+from .parsing import Group
 from .times import HOURS
 
 TYPE_CHECKING = False
@@ -34,9 +35,12 @@ if TYPE_CHECKING:
     from .call import Call
 
 
-@click.group(context_settings=CONTEXT, invoke_without_command=True, no_args_is_help=False)
+@click.group(cls=Group, context_settings=CONTEXT, invoke_without_command=True, no_args_is_help=False)
+@ROOT
+@LOCK_TIMEOUT
+@JSON
 @click.pass_context
-def group(ctx: click.Context) -> int:
+def group(ctx: click.Context, /, **_shared: object) -> int:
     """Durable sessions for the sub-agents of coding agents. gaia-sessions --help shows all that there is."""
     if ctx.invoked_subcommand is None:
         output.say(ctx.get_help())

@@ -115,8 +115,13 @@ def _renamed(word: str, rest: list[str], error: NoSuchCommand) -> str | None:
     if meant is None:
         return None
     words = _arguments_for(meant, rest, ctx)
-    line = None if words is None else to_type([*ctx.command_path.split()[1:], *meant.split(), *words])
+    line = None if words is None else to_type([*_inner(ctx), *meant.split(), *words])
     return line or f"did you mean {meant}?"
+
+
+def _inner(ctx: click.Context) -> list[str]:
+    """The names of the commands below the program: what it is called may hold blanks."""
+    return ctx.command_path.removeprefix(ctx.find_root().command_path).split()
 
 
 def _arguments_for(name: str, rest: list[str], ctx: click.Context) -> list[str] | None:
@@ -124,7 +129,7 @@ def _arguments_for(name: str, rest: list[str], ctx: click.Context) -> list[str] 
     command = ctx.command
     for part in name.split():
         command = (command.get_command(ctx, part) if isinstance(command, click.Group) else None) or command
-    if f"{ctx.command_path} {name}".partition(" ")[2] not in synonyms.TAKE_NO_ID:
+    if " ".join([*_inner(ctx), name]) not in synonyms.TAKE_NO_ID:
         return rest or (["ID"] if name in synonyms.NEED_ID else [])
     known = wrong_options.names_of(command, click.Context(command, ctx))
     words = [word for word in rest if word not in synonyms.OF_LS]

@@ -33,7 +33,7 @@ class _Line:
     def __init__(self, error: ExtraArguments, given: list[str]) -> None:
         found = arguments(error.command.find_root().command, given)
         self.path = error.command.command_path
-        self.name = self.path.removeprefix(f"{PROGRAM} ")
+        self.name = self.path.removeprefix(error.command.find_root().command_path).strip()
         depth = len(self.name.split())
         self.given, self.extra = given, error.words
         self.names, self.taken = found[:depth], found[depth : -len(self.extra)]
