@@ -7,6 +7,7 @@ two different ids may have the same one, and then an event is tried once more th
 from __future__ import annotations
 
 from .events import MAIN_STOP, SESSION_END, SESSION_LEFT
+from .record import has_newer_schema
 from .runs import conversation_of
 
 TYPE_CHECKING = False
@@ -83,6 +84,11 @@ def all_keys(waiting: Iterable[Waiting]) -> set[str] | None:
             return None
         keys.update(told[place : place + _LENGTH] for place in range(0, len(told), _LENGTH))
     return keys
+
+
+def may_change(record: Record, known: set[str] | None) -> bool:
+    """Whether one of the events with the keys ``known`` may change ``record``; none does that of a later version."""
+    return not has_newer_schema(record) and (known is None or not known.isdisjoint(keys_of_record(record)))
 
 
 def concerned(waiting: Iterable[Waiting], keys: set[str]) -> list[Waiting]:

@@ -61,10 +61,7 @@ class Preview:
         for agent_id, found in self._store.scan(
             active_only=active_only, agent_name=agent_name, host_session_id=host_session_id
         ):
-            if isinstance(found, SessionsError) or has_newer_schema(found):
-                yield agent_id, found
-                continue
-            if known is not None and known.isdisjoint(inbox_keys.keys_of_record(found)):
+            if isinstance(found, SessionsError) or not inbox_keys.may_change(found, known):
                 yield agent_id, found
             else:
                 concerned.append(found)

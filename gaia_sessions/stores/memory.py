@@ -68,12 +68,10 @@ class MemoryStore:
 
     def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
         agent_id = check_agent_id(record["agent_id"])
-        _, data = fitted(record, spare)
-        if agent_id in self._records:
+        kept, data = fitted(record, spare)
+        if self.has(agent_id):
             raise SessionExists(agent_id)
-        lines = _lines(record, entry)
-        self._records[agent_id] = data
-        self._journals[agent_id, EVENTS] = lines
+        self._keep(kept, data, _lines(record, entry))
 
     def change(
         self,
@@ -92,9 +90,12 @@ class MemoryStore:
         changed = written(changed)
         lines = _lines(changed, entry)
         changed, data = fitted(changed, spare, record)
-        self._records[agent_id] = data
-        self._journals.setdefault((agent_id, EVENTS), []).extend(lines)
+        self._keep(changed, data, lines)
         return changed
+
+    def _keep(self, record: Record, data: bytes, lines: list[bytes]) -> None:
+        self._records[record["agent_id"]] = data
+        self._journals.setdefault((record["agent_id"], EVENTS), []).extend(lines)
 
     def find(self, alias: Alias) -> str | None:
         return newest_with(alias, map(self.read, list(self._records)))

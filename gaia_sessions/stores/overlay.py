@@ -5,13 +5,9 @@ Owns what a rehearsal changed. Records are never changed in place, so it hands o
 
 from __future__ import annotations
 
-from gaia_sessions.changes import check_writable, written
-from gaia_sessions.errors import SessionExists
 from gaia_sessions.record import is_open
-from gaia_sessions.retention import fitted
 from gaia_sessions.runs import aliases_of, conversations_of, newest_with
 
-from .journal import EVENTS
 from .memory import MemoryStore
 
 TYPE_CHECKING = False
@@ -24,7 +20,7 @@ if TYPE_CHECKING:
     from gaia_sessions.shape import Record
     from gaia_sessions.strictjson import Json
 
-    from .port import Entry, Found, Rule, Store
+    from .port import Found, Store
 
 
 class Overlay(MemoryStore):
@@ -39,7 +35,6 @@ class Overlay(MemoryStore):
         self._below: dict[Alias, str | None] = {}
         self._seen: dict[str, Record] = {}
         self._conversations: dict[tuple[str, bool], list[tuple[str, Found]]] = {}
-        self._added: dict[str, list[Json]] = {}
 
     def read(self, agent_id: str) -> Record:
         if agent_id not in self.changed and agent_id not in self._seen:
@@ -83,43 +78,15 @@ class Overlay(MemoryStore):
             return newest_with(alias, having)
         return newest_with(alias, [*having, self.read(below)]) if having else below
 
-    def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
-        agent_id = record["agent_id"]
-        if self.has(agent_id):
-            raise SessionExists(agent_id)
-        kept, _ = fitted(record, spare)
-        self._keep(record, kept, entry)
-
-    def change(
-        self,
-        agent_id: str,
-        rule: Rule,
-        *,
-        timeout: float | None = None,  # noqa: ARG002  # nobody else is here
-        entry: Entry | None = None,
-        spare: int = 0,
-    ) -> Record:
-        record = self.read(agent_id)
-        check_writable(record)
-        changed = rule(record)
-        if changed is record:
-            return record
-        changed = written(changed)
-        kept, _ = fitted(changed, spare, record)
-        self._keep(changed, kept, entry)
-        return kept
-
-    def _keep(self, record: Record, kept: Record, entry: Entry | None) -> None:
-        told = entry(record) if entry else None
-        if told is not None:
-            self._added.setdefault(kept["agent_id"], []).append(told)
-        self.changed[kept["agent_id"]] = kept
-        for alias in aliases_of(kept):
-            self._by_alias.setdefault(alias, set()).add(kept["agent_id"])
+    def _keep(self, record: Record, data: bytes, lines: list[bytes]) -> None:
+        super()._keep(record, data, lines)
+        self.changed[record["agent_id"]] = record
+        for alias in aliases_of(record):
+            self._by_alias.setdefault(alias, set()).add(record["agent_id"])
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
-        below = self.base.entries(agent_id, journal) if self.base.has(agent_id) else iter(())
-        return iter([*below, *(self._added.get(agent_id, ()) if journal == EVENTS else ())])
+        below = self.base.entries(agent_id, journal) if self.base.has(agent_id) else ()
+        return iter([*below, *super().entries(agent_id, journal)])
 
     def waiting(self) -> list[Waiting]:
         return list(self.inbox.items())
