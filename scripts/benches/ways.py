@@ -1,0 +1,124 @@
+"""The way of a call through the package: how many modules it enters, and how often it returns to one already left.
+
+Owns how that is counted: the sequence of the modules of the functions that are called, in their order. The bodies of
+modules and classes are left out with all that they call, as are comprehensions, which later versions of Python do not
+call; a generator counts when it is first entered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+from gaia_sessions.clock import utc_now
+
+from . import samples
+from .findings import Finding
+from .starts import CHECKOUT, COMMAND, Host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+_PACKAGE = "gaia_sessions"
+_RESULT = "BENCH_WAY"
+_OPTIMIZED = 0x1
+"""The flag of the code of a function, which the bodies of modules and classes do not have."""
+
+_STOP = (30, 130)
+_UPDATE = (28, 70)
+"""The limits: modules, and returns."""
+
+
+def ways(folder: str) -> Iterator[Finding]:
+    """A stop from standard input to ``state.json``, and an update of a session with and without a live run."""
+    project, store = samples.project(folder)
+    host = Host(project)
+    hook = str(CHECKOUT / "hooks" / "every_event.py")
+    yield from _findings("a stop", _STOP, project, host.stop(), hook)
+    yield from _findings("a stop after its start", _STOP, project, host.stop_after_start(), hook)
+    resting = samples.resting(store, utc_now())
+    running = samples.delegated(store, utc_now(), "a-conversation")
+    for what, agent_id in (("update", resting), ("update, with a run", running)):
+        yield from _findings(what, _UPDATE, project, b"", str(COMMAND), "update", agent_id, "--phase", "planning")
+
+
+def _findings(what: str, limits: tuple[int, int], project: str, payload: bytes, *command: str) -> Iterator[Finding]:
+    way = way_of(project, payload, *command)
+    yield Finding(f"{what}: modules entered", len(set(way)), limits[0], "")
+    yield Finding(f"{what}: returns to a module already left", len(way) - len(set(way)), limits[1], "")
+
+
+def way_of(project: str, payload: bytes, *command: str) -> list[str]:
+    """The modules that a call of the Python program ``command`` in ``project`` enters, one after the other."""
+    result = Path(project).parent / "way.json"
+    subprocess.run(
+        (sys.executable, "-m", "scripts.benches.ways", *command),
+        input=payload,
+        cwd=project,
+        env={**os.environ, _RESULT: str(result), "PYTHONPATH": str(CHECKOUT)},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    way: list[str] = json.loads(result.read_text(encoding="utf-8"))
+    return way
+
+
+class _Tracer:
+    """Notes the module of each function of the package as it is called."""
+
+    def __init__(self) -> None:
+        self.way: list[str] = []
+        self.entered: set[FrameType] = set()
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if event != "call" or module.partition(".")[0] != _PACKAGE or self.way[-1:] == [module]:
+            return
+        if _is_function(frame) and not _is_imported(frame) and frame not in self.entered:
+            self.way.append(module)
+        self.entered.add(frame)  # kept, so that no other frame takes its place in memory
+
+
+def _is_function(frame: FrameType) -> bool:
+    code = frame.f_code
+    return bool(code.co_flags & _OPTIMIZED) and (not code.co_name.startswith("<") or code.co_name == "<lambda>")
+
+
+def _is_imported(frame: FrameType) -> bool:
+    """Whether the body of a module of the package made this call."""
+    above: FrameType | None = frame
+    while above is not None:
+        if above.f_code.co_name == "<module>" and str(above.f_globals.get("__name__")).startswith(_PACKAGE):
+            return True
+        above = above.f_back
+    return False
+
+
+def trace(program: str) -> None:
+    """Runs ``program`` in this process and writes its way where the environment says."""
+    tracer = _Tracer()
+    leave = os._exit
+
+    def end(code: int) -> None:
+        sys.setprofile(None)
+        Path(os.environ[_RESULT]).write_text(json.dumps(tracer.way), encoding="utf-8")
+        leave(code)
+
+    os._exit = end  # type: ignore[assignment]  # the hooks end by it
+    sys.argv = sys.argv[1:]
+    sys.path[0] = str(Path(program).parent)
+    sys.setprofile(tracer)
+    try:
+        runpy.run_path(program, run_name="__main__")
+    except SystemExit as ended:
+        end(ended.code if isinstance(ended.code, int) else 0)
+
+
+if __name__ == "__main__":
+    trace(sys.argv[1])
