@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from .errors import SessionsError
+    from .jsonio.strict import Json
     from .lifecycle.cleanup import Report
     from .lifecycle.importing import Imported
     from .lifecycle.listing import Filter
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from .policy import Decision
     from .shape import CorruptSummary, Record, Summary
     from .stores.port import Reader
-    from .strictjson import Json
 
 DEFAULT_HOURS = 24.0
 

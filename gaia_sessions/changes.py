@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from .jsonio.strict import Json
     from .shape import Move, Record
-    from .strictjson import Json
 
 LONGEST_HISTORY = 200
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .clock import read_time
 from .errors import InvalidInput
-from .strictjson import kind_of
+from .jsonio.strict import kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

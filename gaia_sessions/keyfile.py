@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from .errors import InvalidInput
+from .jsonio.strict import load_object
 from .stores.directory import Directory
-from .strictjson import load_object
 
 _LONGEST_KEY = 512
 _LONGEST_FILE = 1 << 16

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from . import strictjson
 from .errors import InvalidInput, StoreFailure
+from .jsonio import strict
 from .project import claude_folder
 from .stores import atomic
 from .stores import root as roots
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .events import Event
-    from .strictjson import Json
+    from .jsonio.strict import Json
 
 ROTATES_AT = 1 << 20
 
@@ -40,7 +40,7 @@ def write(root: str, name: str, line: dict[str, object]) -> None:
     """Appends ``line`` to the log ``name``; whatever the system refuses is passed over."""
     try:
         with _opened(root) as folder:
-            atomic.log(folder, f"{name}.log", strictjson.dump_line(line), ROTATES_AT)
+            atomic.log(folder, f"{name}.log", strict.dump_line(line), ROTATES_AT)
     except (OSError, InvalidInput, StoreFailure):
         return
 

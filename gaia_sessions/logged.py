@@ -6,10 +6,10 @@ Never loaded by a hook, which only writes.
 
 from __future__ import annotations
 
-from . import strictjson
 from .clock import read_time, write_time
 from .errors import InvalidInput
 from .events import SESSION_END
+from .jsonio import strict
 from .log import folder_of
 from .stores.directory import Directory
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from .strictjson import Json
+    from .jsonio.strict import Json
 
     Whose = tuple[str, str]
     """A main session: which host's, and the id that the host gave it."""
@@ -95,6 +95,6 @@ def _lines_in(folder: Directory, name: str) -> Iterator[dict[str, Json]]:
         return
     for line in data.splitlines():
         try:
-            yield strictjson.load_object(line)
+            yield strict.load_object(line)
         except InvalidInput:
             continue

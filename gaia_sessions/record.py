@@ -6,11 +6,11 @@ changes one in place. Must never touch a file or a clock.
 
 from __future__ import annotations
 
-from . import strictjson
 from .checks import is_integer
 from .clock import write_time
 from .errors import InvalidInput, NewerSchema
 from .ids import LONGEST_ID
+from .jsonio import strict
 from .phases import INITIALIZING, is_final
 from .shape import check_record
 
@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from .jsonio.strict import Json
     from .shape import Record
-    from .strictjson import Json
 
 SCHEMA = 1
 
@@ -44,9 +44,9 @@ def new_record(agent_id: str, agent_name: str, purpose: str, metadata: dict[str,
     }
 
 
-def encode(record: Record, limit: int = strictjson.DOCUMENT_LIMIT) -> bytes:
+def encode(record: Record, limit: int = strict.DOCUMENT_LIMIT) -> bytes:
     """The bytes of ``state.json``; ``InvalidInput`` or ``TooLarge`` if they would not be read back the same."""
-    return strictjson.dumps(record, limit)
+    return strict.dumps(record, limit)
 
 
 def decode(data: bytes, agent_id: str) -> Record:
@@ -56,7 +56,7 @@ def decode(data: bytes, agent_id: str) -> Record:
     program wrote otherwise than we do as ``in_our_form`` has it. One with a newer schema is returned unchecked but
     for its id: it is for showing only.
     """
-    document = strictjson.load_object(data)
+    document = strict.load_object(data)
     document.setdefault("schema", SCHEMA)
     document.setdefault("revision", 0)
     if not has_newer_schema(document):

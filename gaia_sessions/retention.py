@@ -8,9 +8,9 @@ Pure: knows records and their size in bytes, and no store.
 from __future__ import annotations
 
 from .errors import TooLarge
+from .jsonio.strict import DOCUMENT_LIMIT
 from .record import encode, has_newer_schema
 from .runs import has_ended, may_be_at_work, without
-from .strictjson import DOCUMENT_LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

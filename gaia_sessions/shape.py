@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NotRequired, TypedDict, final
 
-    from .strictjson import Json
+    from .jsonio.strict import Json
 
     class Move(TypedDict):
         from_phase: str

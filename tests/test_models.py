@@ -14,10 +14,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gaia_sessions import models, strictjson
+from gaia_sessions import models
 from gaia_sessions.clock import write_time
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, SessionsError
+from gaia_sessions.jsonio import strict
 from gaia_sessions.lifecycle import news, sessions
 from gaia_sessions.lifecycle.done import Done
 from gaia_sessions.phases import OUTCOMES, PHASES, RESUMABLE
@@ -170,7 +171,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 def verdict_of_shape(document: dict[str, Any]) -> bool:
     """Whether the package would read ``document`` as a record."""
     try:
-        check_readable(decode(strictjson.dumps(document), document.get("agent_id", "agent-1")))
+        check_readable(decode(strict.dumps(document), document.get("agent_id", "agent-1")))
     except (InvalidInput, NewerSchema):
         return False
     return True

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gaia_sessions import quickjson, strictjson
 from gaia_sessions.errors import InvalidInput
+from gaia_sessions.jsonio import fast, strict
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES = st.recursive(
@@ -43,7 +43,7 @@ def too_large(value: object) -> bool:
 @example([1e16, -0.0, 5e-324, 1e22, 123456789012345680.0], None)
 def test_what_is_written_is_what_json_writes(value: object, indent: int | None) -> None:
     expected = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    assert quickjson.written(value, indent, *LIMITS) == (None if too_large(value) else expected)
+    assert fast.written(value, indent, *LIMITS) == (None if too_large(value) else expected)
 
 
 class Text(str):
@@ -56,14 +56,14 @@ class Text(str):
     ids=repr,
 )
 def test_what_json_would_have_to_convert_or_refuse_is_left_to_it(value: object) -> None:
-    assert quickjson.written(value, None, *LIMITS) is None
+    assert fast.written(value, None, *LIMITS) is None
 
 
 def test_what_is_nested_too_deep_to_be_written_is_left_to_json() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    assert quickjson.written(deep, 2, *LIMITS) is None
+    assert fast.written(deep, 2, *LIMITS) is None
 
 
 @pytest.mark.parametrize("innermost", [[], {}, [1], {"a": 1}])
@@ -71,13 +71,13 @@ def test_what_is_nested_as_deep_as_allowed_is_written_and_no_deeper(innermost: o
     deep: Any = innermost
     for depth in range(1, LIMITS[0]):
         deep = [deep] if depth % 2 else {"a": deep}
-    assert quickjson.written(deep, 2, *LIMITS) == json.dumps(deep, indent=2)
-    assert quickjson.written([deep], None, *LIMITS) is None
-    assert quickjson.written({"a": deep}, 2, *LIMITS) is None
+    assert fast.written(deep, 2, *LIMITS) == json.dumps(deep, indent=2)
+    assert fast.written([deep], None, *LIMITS) is None
+    assert fast.written({"a": deep}, 2, *LIMITS) is None
 
 
-def scanner() -> quickjson.Scanner:
-    return quickjson.Scanner(dict, int, float, lambda name: name)
+def scanner() -> fast.Scanner:
+    return fast.Scanner(dict, int, float, lambda name: name)
 
 
 @given(VALUES, st.sampled_from(["", " ", "\n\t \r"]), st.sampled_from([None, 2]))
@@ -109,7 +109,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("text", BROKEN)
 def test_what_is_no_json_is_left_to_json(text: str) -> None:
-    assert scanner().read(text) is quickjson.UNKNOWN
+    assert scanner().read(text) is fast.UNKNOWN
 
 
 @given(st.text(max_size=30))
@@ -118,15 +118,15 @@ def test_any_text_is_read_as_json_reads_it_or_left_to_it(text: str) -> None:
     try:
         expected = json.loads(text, object_pairs_hook=dict, parse_constant=lambda name: name)
     except ValueError:
-        expected = quickjson.UNKNOWN
+        expected = fast.UNKNOWN
     assert found is expected or found == expected
 
 
 def test_what_the_callables_raise_passes_through() -> None:
     with pytest.raises(InvalidInput, match="twice"):
-        strictjson.loads(b'{"a": 1, "a": 2}')
+        strict.loads(b'{"a": 1, "a": 2}')
     with pytest.raises(InvalidInput, match="overflows"):
-        strictjson.loads(b"[1e999]")
+        strict.loads(b"[1e999]")
 
 
 PROGRAM = """

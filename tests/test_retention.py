@@ -13,6 +13,7 @@ from gaia_sessions import retention
 from gaia_sessions.clock import write_time
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, SessionFinal, TooLarge
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.lifecycle import news, sessions
 from gaia_sessions.phases import is_final
 from gaia_sessions.record import decode, encode
@@ -20,7 +21,6 @@ from gaia_sessions.retention import MOST_RUNS, ROOM_FOR_A_RUN, SPARE, fitted, tr
 from gaia_sessions.runs import CLAIM_LAPSES
 from gaia_sessions.shape import LONGEST_MESSAGE, SAID_SO
 from gaia_sessions.stores.memory import MemoryStore
-from gaia_sessions.strictjson import DOCUMENT_LIMIT
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidInput, TooLarge
-from gaia_sessions.strictjson import (
+from gaia_sessions.jsonio.strict import (
     DEEPEST,
     DOCUMENT_LIMIT,
     canonical,

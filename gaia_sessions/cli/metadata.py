@@ -8,12 +8,12 @@ import sys
 
 import click
 
-from gaia_sessions import strictjson
 from gaia_sessions.errors import InvalidInput, TooLarge, UsageError
+from gaia_sessions.jsonio import strict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
 METADATA = click.option(
     "--metadata",
@@ -58,7 +58,7 @@ def _loaded(metadata: str) -> dict[str, Json]:
     where = f"--metadata {_STDIN}" if metadata == _STDIN else "--metadata"
     data = _bytes_of(metadata)
     try:
-        return strictjson.load_object(data)
+        return strict.load_object(data)
     except TooLarge:
         raise
     except InvalidInput as error:
@@ -89,7 +89,7 @@ def _hint(data: bytes, error: InvalidInput) -> str:
 def _bytes_of(metadata: str) -> bytes:
     if metadata != _STDIN:
         return metadata.encode("utf-8", "surrogateescape")
-    data = sys.stdin.buffer.read(strictjson.DOCUMENT_LIMIT + 1) if sys.stdin else b""
+    data = sys.stdin.buffer.read(strict.DOCUMENT_LIMIT + 1) if sys.stdin else b""
     if not data.strip():
         raise InvalidInput("nothing came on standard input", f"--metadata {_STDIN}")
     return data

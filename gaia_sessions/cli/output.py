@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
-from gaia_sessions import strictjson
 from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, StoreFailure, well_formed
+from gaia_sessions.jsonio import strict
 from gaia_sessions.views.words import safe
 
 TYPE_CHECKING = False
@@ -82,14 +82,14 @@ def _fitted(text: str, width: int) -> str:
 
 def say_json(value: object) -> None:
     """The answer as one JSON document."""
-    _write_bytes(strictjson.dumps(value, limit=_NO_LIMIT))
+    _write_bytes(strict.dumps(value, limit=_NO_LIMIT))
 
 
 def say_json_array(values: Iterable[object]) -> None:
     """The answer as one JSON array, of which no more than one element is held."""
     opening = b"[\n"
     for value in values:
-        _write_bytes(opening + strictjson.dump_line(value).rstrip())
+        _write_bytes(opening + strict.dump_line(value).rstrip())
         opening = b",\n"
     _write_bytes(b"[]\n" if opening == b"[\n" else b"\n]\n")
 
@@ -101,7 +101,7 @@ def complain(text: str) -> None:
 
 def complain_json(value: object) -> None:
     """One JSON object for programs, on stderr."""
-    _complain(strictjson.dumps(value, limit=_NO_LIMIT).decode().rstrip())
+    _complain(strict.dumps(value, limit=_NO_LIMIT).decode().rstrip())
 
 
 def _complain(text: str) -> None:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.errors import BadSetting
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.lifecycle.reconciling import Verdict
     from gaia_sessions.project import PassedOver
     from gaia_sessions.shape import Record
-    from gaia_sessions.strictjson import Json
 
 
 class Records:

@@ -20,8 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.stores.directory import Directory
-    from gaia_sessions.strictjson import Json
 
     from .case import Case
     from .findings import Finding

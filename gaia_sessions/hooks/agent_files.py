@@ -12,7 +12,7 @@ from gaia_sessions.keyfile import read_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
 KEY = "toolUseId"
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.events import Event
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.lifecycle.done import Done
     from gaia_sessions.shape import Record
     from gaia_sessions.stores.port import Store
-    from gaia_sessions.strictjson import Json
 
     Payload = dict[str, Json]
     Answer = dict[str, object]

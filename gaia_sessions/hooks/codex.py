@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.events import Event
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
     from .payload import Readings, Told
 
@@ -174,10 +174,10 @@ def _agent(told: Told, transcript: str) -> str | None:
 
 def _response(told: Told) -> Payload:
     """What a tool returned, which this host tells as text; empty if it is no object."""
-    from gaia_sessions import strictjson
     from gaia_sessions.errors import InvalidInput
+    from gaia_sessions.jsonio import strict
 
     try:
-        return strictjson.load_object(told.text("tool_response").encode(), _LONGEST_RESPONSE)
+        return strict.load_object(told.text("tool_response").encode(), _LONGEST_RESPONSE)
     except InvalidInput:
         return {}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.events import Event
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
     from .payload import Readings, Told
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions import streams, strictjson
+from gaia_sessions import streams
 from gaia_sessions.checks import flag, is_integer, text
 from gaia_sessions.clock import write_time
 from gaia_sessions.errors import InvalidInput, SessionNotFound, UnknownOutcome
 from gaia_sessions.ids import check_agent_id
+from gaia_sessions.jsonio import strict
 from gaia_sessions.phases import COMPLETED, FAILED, check_outcome
 
 from . import PRE_DELEGATE, SUBAGENT_STOP
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.events import Event
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.shape import Record
     from gaia_sessions.stores.port import Store
-    from gaia_sessions.strictjson import Json
 
     Answer = dict[str, object]
     Asked = dict[str, Json]
@@ -106,9 +107,9 @@ def say(hook: str, answer: Answer, asked: Asked | None, seconds: float) -> None:
     """Prints ``answer``, as that of ``hook`` to what was ``asked`` (None if that could not be read), in ``seconds``."""
     whole = {**_BLANK[hook], **answer}
     try:
-        data = strictjson.dump_line({**whole, "original_context": asked}, _LONGEST_ANSWER)
+        data = strict.dump_line({**whole, "original_context": asked}, _LONGEST_ANSWER)
     except InvalidInput:  # the question was as deep or as long as may be, and the answer around it is more
-        data = strictjson.dump_line({**whole, "agent_id": None, "original_context": None}, _LONGEST_ANSWER)
+        data = strict.dump_line({**whole, "agent_id": None, "original_context": None}, _LONGEST_ANSWER)
     streams.write_output(data, seconds)
 
 

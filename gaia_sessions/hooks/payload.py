@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.events import Event
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.shape import HostProcess
-    from gaia_sessions.strictjson import Json
 
     Payload = dict[str, Json]
     Reading = Callable[["Told"], list[Event]]

@@ -15,9 +15,10 @@ import os
 import time
 
 from gaia_sessions import config as configs
-from gaia_sessions import streams, strictjson
+from gaia_sessions import streams
 from gaia_sessions.clock import utc_now, write_time
 from gaia_sessions.errors import InvalidInput, SessionsError, well_formed
+from gaia_sessions.jsonio import strict
 from gaia_sessions.project import check_ours, find_root, working_directory
 
 from . import HOOK
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
     from gaia_sessions.config import Config
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.events import Event
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.stores.directory import Directory
     from gaia_sessions.stores.files import FileStore
     from gaia_sessions.stores.locks import Release
-    from gaia_sessions.strictjson import Json
 
     from .answers import Answer
     from .arguments import Wired
@@ -64,7 +65,7 @@ _LONGEST_ERROR = 500
 def _is_whole(data: bytes) -> bool:
     """Whether what was typed so far is a JSON object: then nothing can follow."""
     try:
-        strictjson.load_object(data, INPUT_LIMIT)
+        strict.load_object(data, INPUT_LIMIT)
     except InvalidInput:
         return False
     return True
@@ -118,7 +119,7 @@ class Call:
         if not data:
             return
         try:
-            self.payload = _in_one_spelling(strictjson.load_object(data, INPUT_LIMIT))
+            self.payload = _in_one_spelling(strict.load_object(data, INPUT_LIMIT))
             self.of_a_host = self.hook == HOOK or _OF_A_HOST in self.payload
         except InvalidInput:
             self.of_a_host = self.hook == HOOK or any(name.encode() in data for name in (_OF_A_HOST, _OF_VS_CODE))
@@ -217,7 +218,7 @@ class Call:
             return
         from .speech import together
 
-        answer = strictjson.dump_line(together(answers), OUTPUT_LIMIT)
+        answer = strict.dump_line(together(answers), OUTPUT_LIMIT)
         self.line["told"] = streams.write_output(answer, self._left())
 
     def _answer(self, payload: Payload, config: Config) -> None:

@@ -7,8 +7,8 @@ named as data, stripped of control characters and cut, and no line of it can loo
 from __future__ import annotations
 
 from gaia_sessions.clock import read_time
+from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.shape import SAID_SO
-from gaia_sessions.strictjson import dump_line
 
 from .marker import BRIEFING, OPENING, RESUME, read_why
 from .payload import clean, one_line

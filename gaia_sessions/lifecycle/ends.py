@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.events import Event
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.shape import Record, Run
     from gaia_sessions.stores.port import Store
-    from gaia_sessions.strictjson import Json
 
 _TOLD = ("last_message", "transcript_path")
 

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.events import Event
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.stores.port import Store
-    from gaia_sessions.strictjson import Json
 
 WAITS = timedelta(hours=24)
 """So long an event waits for its session; then it is dropped."""

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.shape import Record, Run
     from gaia_sessions.stores.port import Found, Reader, Store
-    from gaia_sessions.strictjson import Json
 
     from .evidence import Over
     from .verdicts import Evidence, Judged

@@ -5,11 +5,12 @@ Owns the order of the rules within one write. Knows a store only by its port; ``
 
 from __future__ import annotations
 
-from gaia_sessions import changes, strictjson
+from gaia_sessions import changes
 from gaia_sessions.checks import count_from, flag, text
 from gaia_sessions.clock import write_time
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.ids import check_agent_id, new_agent_id
+from gaia_sessions.jsonio import strict
 from gaia_sessions.phases import ABANDONED, APPROVAL, check_outcome, check_phase, is_final
 from gaia_sessions.record import new_record
 from gaia_sessions.retention import SPARE
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.shape import Record
     from gaia_sessions.stores.port import Entry, Store
-    from gaia_sessions.strictjson import Json
 
     from .beginning import Chance
 
@@ -70,9 +71,9 @@ class Update:
 
 def check_metadata(metadata: object) -> dict[str, Json]:
     """A copy of ``metadata`` as JSON has it; ``InvalidInput`` for what is no JSON object."""
-    copy = strictjson.canonical(metadata, "metadata")
+    copy = strict.canonical(metadata, "metadata")
     if not isinstance(copy, dict):
-        raise InvalidInput(f"must be an object, not {strictjson.kind_of(copy)}", "metadata")
+        raise InvalidInput(f"must be an object, not {strict.kind_of(copy)}", "metadata")
     return copy
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.ids import check_agent_id, fold
+from gaia_sessions.jsonio import strict
 from gaia_sessions.retention import fitted
 from gaia_sessions.runs import aliases_of, newest_with
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from gaia_sessions.events import Event
     from gaia_sessions.inbox_keys import Waiting
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
-    from gaia_sessions.strictjson import Json
 
     from .directory import Directory
     from .port import Entry, Found, Rule
@@ -243,7 +243,7 @@ class FileStore:
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         check_agent_id(agent_id)
-        lines = b"".join(strictjson.dump_line(entry) for entry in entries)
+        lines = b"".join(strict.dump_line(entry) for entry in entries)
         with (
             self._existing_root(agent_id) as root,
             roots.locks(root) as folder,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions import strictjson
 from gaia_sessions.clock import stamp_of
 from gaia_sessions.errors import InvalidInput, StoreFailure
+from gaia_sessions.jsonio import strict
 
 from . import atomic
 from . import root as roots
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.events import Event
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
     from .directory import Directory
 
@@ -38,7 +38,7 @@ _KEYS_BEGIN = _TIME_ENDS + _CHANCE + 1
 def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> None:
     """Keeps ``event``; two at the same moment do not meet. Raises ``StoreFailure``, ``OSError``."""
     name = name_for(event, now, os.urandom(4))
-    data = strictjson.dumps(event)
+    data = strict.dumps(event)
     added = not root.has(INBOX)
     with roots.place(root, INBOX) as inbox:
         if not roots.owns(root, INBOX):
@@ -105,7 +105,7 @@ def events(root: Directory, wanted: Iterable[str]) -> Iterator[tuple[str, dict[s
 
 def _event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
     try:
-        return strictjson.load_object(inbox.read(name, strictjson.DOCUMENT_LIMIT))
+        return strict.load_object(inbox.read(name, strict.DOCUMENT_LIMIT))
     except InvalidInput as error:
         return error
     except FileNotFoundError:

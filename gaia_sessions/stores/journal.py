@@ -6,7 +6,7 @@ Owns how a line is added, when nothing of it may count against the record, and h
 from __future__ import annotations
 
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, StoreFailure
-from gaia_sessions.strictjson import dump_line, loads
+from gaia_sessions.jsonio.strict import dump_line, loads
 
 from . import atomic
 from .directory import translating
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.errors import SessionsError
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.shape import Record
-    from gaia_sessions.strictjson import Json
 
     from .directory import Directory
     from .port import Entry

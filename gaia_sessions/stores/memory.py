@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 
-from gaia_sessions import strictjson
 from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound
 from gaia_sessions.ids import check_agent_id
 from gaia_sessions.inbox_keys import keys_of_event
+from gaia_sessions.jsonio import strict
 from gaia_sessions.record import decode, is_open
 from gaia_sessions.retention import fitted
 from gaia_sessions.runs import conversations_of, newest_with
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.events import Event
     from gaia_sessions.inbox_keys import Waiting
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
-    from gaia_sessions.strictjson import Json
 
     from .port import Entry, Found, Rule
 
@@ -129,7 +129,7 @@ class MemoryStore:
         timeout: float | None = None,  # noqa: ARG002  # nobody else is here
     ) -> None:
         self.read(agent_id)
-        lines = [strictjson.dump_line(entry) for entry in entries]
+        lines = [strict.dump_line(entry) for entry in entries]
         self._journals.setdefault((agent_id, journal), []).extend(lines)
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
@@ -138,7 +138,7 @@ class MemoryStore:
 
     def defer(self, event: Event, now: datetime) -> None:  # noqa: ARG002  # order of arrival is order of time
         self._deferred += 1
-        self._inbox[f"{self._deferred:09}"] = keys_of_event(event), strictjson.dumps(event)
+        self._inbox[f"{self._deferred:09}"] = keys_of_event(event), strict.dumps(event)
 
     def waiting(self) -> list[Waiting]:
         return [(name, keys) for name, (keys, _) in self._inbox.items()]
@@ -146,7 +146,7 @@ class MemoryStore:
     def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
         for name in list(self._inbox) if names is None else names:
             if name in self._inbox:
-                yield name, strictjson.load_object(self._inbox[name][1])
+                yield name, strict.load_object(self._inbox[name][1])
 
     def dismiss(self, name: str) -> None:
         self._inbox.pop(name, None)

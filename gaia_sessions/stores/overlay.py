@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.inbox_keys import Waiting
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.runs import Alias
     from gaia_sessions.shape import Record
-    from gaia_sessions.strictjson import Json
 
     from .port import Found, Store
 

@@ -11,8 +11,8 @@ import errno
 import os
 
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.record import decode
-from gaia_sessions.strictjson import DOCUMENT_LIMIT
 
 from . import atomic
 from . import root as roots

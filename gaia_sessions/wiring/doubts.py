@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from gaia_sessions.errors import BadSetting
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
     from .hosts import Host
     from .settings import Settings

@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.strictjson import kind_of
+from gaia_sessions.jsonio.strict import kind_of
 
 from .ours import handler, is_ours, scripts_of
 from .splice import appended, removed, replaced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
     from .hosts import Host
     from .jsontext import Element, Text

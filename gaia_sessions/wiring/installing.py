@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
     from .hosts import Places
     from .jsontext import Text

@@ -14,7 +14,7 @@ from gaia_sessions.errors import InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
 BLANKS = " \t\r\n"
 MARK = "\ufeff"

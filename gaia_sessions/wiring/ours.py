@@ -22,7 +22,7 @@ from .hosts import SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
     from .hosts import Host
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import os
 
-from gaia_sessions import strictjson
 from gaia_sessions.errors import InvalidInput
+from gaia_sessions.jsonio import strict
 from gaia_sessions.stores import atomic
 from gaia_sessions.stores.directory import Directory, TooBig, translating
 
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
 LIMIT = 1 << 20
 """Bytes of a settings file: far more than any has; at that, a plan takes seconds."""
@@ -101,7 +101,7 @@ def find(state: str, path: str) -> Receipt | None:
     """The receipt for ``path``; None if there is none that can be read."""
     try:
         with Directory.at(folder_for(state, path)) as folder:
-            note = _as_note(folder.read(_NOTE, strictjson.DOCUMENT_LIMIT))
+            note = _as_note(folder.read(_NOTE, strict.DOCUMENT_LIMIT))
             before = folder.read(_BEFORE, LIMIT) if note.get("existed") is True else None
             left = _read_left(folder, note.get(_LEFT), before)
     except (OSError, TooBig, InvalidInput, ValueError, RecursionError):

@@ -12,7 +12,7 @@ from .jsontext import BLANKS, Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
     from .jsontext import Element
 

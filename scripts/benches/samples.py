@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.shape import Record
-    from gaia_sessions.strictjson import Json
 
 STEERING = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_CONFIG_HOME", "COVERAGE_")
 """How variables begin that change what the hooks and commands do, or measure them."""

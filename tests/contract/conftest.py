@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.shape import Record
     from gaia_sessions.stores.port import Store
-    from gaia_sessions.strictjson import Json
 
     New = Callable[..., Record]
 

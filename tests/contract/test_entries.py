@@ -9,15 +9,15 @@ import pytest
 
 from gaia_sessions.errors import InvalidInput, NewerSchema, SessionExists, SessionNotFound
 from gaia_sessions.errors import TooLarge as RecordTooLarge
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.runs import agent_alias, delegation_alias
-from gaia_sessions.strictjson import DOCUMENT_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.shape import Record
     from gaia_sessions.stores.port import Entry, Store
-    from gaia_sessions.strictjson import Json
 
     New = Callable[..., Record]
 

@@ -11,9 +11,9 @@ from gaia_sessions.errors import InvalidInput, SessionNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.shape import Record
     from gaia_sessions.stores.port import Store
-    from gaia_sessions.strictjson import Json
 
     New = Callable[..., Record]
 

@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gaia_sessions import strictjson
 from gaia_sessions.clock import write_time
 from gaia_sessions.errors import SessionsError
+from gaia_sessions.jsonio import strict
 from gaia_sessions.lifecycle import cleanup, sessions
 from gaia_sessions.phases import PHASES
 from gaia_sessions.policy import Limits
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gaia_sessions.events import Event
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.shape import Record, Run
     from gaia_sessions.stores.port import Store
-    from gaia_sessions.strictjson import Json
 
     Act = Callable[[Store], object]
 
@@ -241,7 +241,7 @@ class Twins(RuleBasedStateMachine):
     @invariant()
     def every_record_is_on_the_disk_in_our_one_form(self) -> None:
         on_disk = {path.parent.name: path.read_bytes() for path in Path(self.files.root).glob("[!.]*/state.json")}
-        assert on_disk == {agent_id: strictjson.dumps(record) for agent_id, record in self.memory.scan()}
+        assert on_disk == {agent_id: strict.dumps(record) for agent_id, record in self.memory.scan()}
 
     @invariant()
     def every_open_session_is_active_and_every_active_one_is_open(self) -> None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions import strictjson
 from gaia_sessions.errors import InvalidId, InvalidInput, NewerSchema, SessionExists, SessionFinal, SessionNotFound
 from gaia_sessions.errors import TooLarge as RecordTooLarge
+from gaia_sessions.jsonio import strict
 from gaia_sessions.record import encode
 
 if TYPE_CHECKING:
@@ -165,18 +165,18 @@ def test_an_impossible_id_is_refused_by_every_method(store: Store, new: New, bad
 
 
 def test_a_record_of_exactly_the_limit_is_kept_and_one_byte_more_refused(store: Store, new: New) -> None:
-    largest = filled_to(strictjson.DOCUMENT_LIMIT, new())
+    largest = filled_to(strict.DOCUMENT_LIMIT, new())
     store.create(largest)
 
     with pytest.raises(RecordTooLarge):
-        store.create(filled_to(strictjson.DOCUMENT_LIMIT + 1, new("agent-2")))
+        store.create(filled_to(strict.DOCUMENT_LIMIT + 1, new("agent-2")))
 
     assert everything(store) == {"agent-1": largest}
 
 
 def test_a_refused_creation_leaves_the_id_free(store: Store, new: New) -> None:
     with pytest.raises(RecordTooLarge):
-        store.create(filled_to(strictjson.DOCUMENT_LIMIT + 1, new()))
+        store.create(filled_to(strict.DOCUMENT_LIMIT + 1, new()))
 
     store.create(new(purpose="small"))
 
@@ -268,7 +268,7 @@ def test_a_change_that_would_be_too_large_is_refused_and_the_old_record_stays(st
     store.create(new())
 
     with pytest.raises(RecordTooLarge):
-        store.change("agent-1", lambda record: filled_to(strictjson.DOCUMENT_LIMIT + 1, record))
+        store.change("agent-1", lambda record: filled_to(strict.DOCUMENT_LIMIT + 1, record))
 
     assert everything(store) == {"agent-1": new()}
 

@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from gaia_sessions import strictjson
 from gaia_sessions.errors import LockTimeout, RevisionChanged, SessionExists, SessionFinal, SessionNotFound
+from gaia_sessions.jsonio import strict
 from gaia_sessions.lifecycle import sessions
 from gaia_sessions.stores import atomic
 from gaia_sessions.stores.directory import Directory
@@ -25,7 +25,7 @@ from gaia_sessions.stores.files import FileStore
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
     Role = Callable[..., Any]
 
@@ -109,7 +109,7 @@ def appends(root: str, agent_id: str, me: str, times: str) -> int:
 
 def logs(folder: str, me: str, rounds: str, limit: str) -> int:
     """One line to each of many full logs, all processes at the same log at the same moment; how many were written."""
-    lines = [strictjson.dump_line({"by": me, "number": number}) for number in range(int(rounds))]
+    lines = [strict.dump_line({"by": me, "number": number}) for number in range(int(rounds))]
     with Directory.at(folder) as opened:
         for number, line in enumerate(lines):
             _wait_for_turn(f"{folder}/turn", number)

@@ -23,7 +23,7 @@ from tests.wiring.conftest import NOW, Setup
 from tests.wiring.settings_files import PROGRAM, SCRIPT
 
 if TYPE_CHECKING:
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
 EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--track-tools"]}
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.strictjson import Json
+    from gaia_sessions.jsonio.strict import Json
 
 
 @declare("events agent-20260108-180530-abc12345", "events agent-20260108-180530-abc12345 --json")

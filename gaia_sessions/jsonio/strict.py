@@ -7,8 +7,9 @@ overflows, nesting of at most 64, no NUL, no lone surrogate, a size limit. Every
 
 from __future__ import annotations
 
-from . import quickjson
-from .errors import InvalidInput, TooLarge
+from gaia_sessions.errors import InvalidInput, TooLarge
+
+from . import fast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def kind_of(value: object) -> str:
 def _parse(text: str) -> Json:
     try:
         value = _SCANNER.read(text)
-        if value is quickjson.UNKNOWN:
+        if value is fast.UNKNOWN:
             value = _explained(text)
     except RecursionError:
         raise InvalidInput(f"nested deeper than {DEEPEST}") from None
@@ -120,7 +121,7 @@ def _encode(value: object, indent: int | None) -> str:
     What the short cut wrote is read back only if there is an escape in it that may stand for a NUL.
     """
     try:
-        text = quickjson.written(value, indent, DEEPEST, _LARGEST)
+        text = fast.written(value, indent, DEEPEST, _LARGEST)
         sure = text is not None and "\\u" not in text
         if text is None:
             text = _converted(value, indent)
@@ -219,4 +220,4 @@ def _constant(name: str) -> float:
     raise InvalidInput("no number in JSON", name)
 
 
-_SCANNER = quickjson.Scanner(_unique, _integer, _fraction, _constant)
+_SCANNER = fast.Scanner(_unique, _integer, _fraction, _constant)
