@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 
 from . import config
-from .clock import utc_now, write_time
 from .errors import SessionNotFound, well_formed
-from .ids import is_agent_id
 from .project import check_ours, find_root, working_directory
+from .session.clock import utc_now, write_time
+from .session.ids import is_agent_id
 from .stores.files import FileStore
 from .stores.journal import EVENTS
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from .lifecycle.listing import Filter
     from .lifecycle.preview import Preview
     from .lifecycle.reconciling import Reconciled
-    from .policy import Decision
-    from .shape import CorruptSummary, Record, Summary
+    from .session.policy import Decision
+    from .session.schema import CorruptSummary, Record, Summary
     from .stores.port import Reader
 
 DEFAULT_HOURS = 24.0

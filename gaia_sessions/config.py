@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 
-from .clock import timedelta
 from .errors import BadSetting
 from .options import OPTIONS, shown
 from .project import claude_folder, home
+from .session.clock import timedelta
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .policy import Limits
+    from .session.policy import Limits
 
     Given = tuple[str, str, object]
     """Where a setting stands, its key there, its value."""
@@ -77,7 +77,7 @@ class Config:
     @property
     def limits(self) -> Limits:
         """The resume policy's share."""
-        from .policy import Limits  # most hook calls decide nothing
+        from .session.policy import Limits  # most hook calls decide nothing
 
         return Limits(timedelta(minutes=self.idle_minutes), self.max_errors)
 

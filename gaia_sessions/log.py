@@ -19,8 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .events import Event
     from .jsonio.strict import Json
+    from .session.events import Event
 
 ROTATES_AT = 1 << 20
 

@@ -6,11 +6,11 @@ Never loaded by a hook, which only writes.
 
 from __future__ import annotations
 
-from .clock import read_time, write_time
 from .errors import InvalidInput
-from .events import SESSION_END
 from .jsonio import strict
 from .log import folder_of
+from .session.clock import read_time, write_time
+from .session.events import SESSION_END
 from .stores.directory import Directory
 
 TYPE_CHECKING = False

@@ -22,9 +22,9 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import WithDefaultSchema
 
-from .clock import read_time
 from .errors import InvalidInput
-from .record import has_newer_schema, in_our_form
+from .session.clock import read_time
+from .session.record import has_newer_schema, in_our_form
 
 Phase = Literal[
     "initializing",

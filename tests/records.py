@@ -6,12 +6,12 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gaia_sessions.record import decode, encode, new_record
+from gaia_sessions.session.record import decode, encode, new_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 WHEN = "2026-01-08T18:04:00.000000Z"

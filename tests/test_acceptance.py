@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.clock import read_time, write_time
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.lifecycle import sessions
-from gaia_sessions.phases import OUTCOMES, PHASES, RESUMABLE
-from gaia_sessions.record import decode
+from gaia_sessions.session.clock import read_time, write_time
+from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
+from gaia_sessions.session.record import decode
 from gaia_sessions.stores.files import FileStore
 
 HOOKS = Path(__file__).parents[1] / "hooks"

@@ -24,7 +24,7 @@ from gaia_sessions import (
     should_resume,
     update_state,
 )
-from gaia_sessions.clock import read_time, write_time
+from gaia_sessions.session.clock import read_time, write_time
 
 HOOKS = Path(__file__).parents[1] / "hooks"
 

@@ -7,7 +7,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gaia_sessions.changes import (
+from gaia_sessions.errors import (
+    IllegalMove,
+    InvalidInput,
+    NewerSchema,
+    NothingToDeny,
+    ResumeNotAllowed,
+    RevisionChanged,
+    SessionFinal,
+)
+from gaia_sessions.session.clock import read_time, write_time
+from gaia_sessions.session.phases import MOVES, OUTCOMES, PHASES
+from gaia_sessions.session.record import decode, encode, new_record
+from gaia_sessions.session.updates import (
     LONGEST_HISTORY,
     active_at,
     check_open,
@@ -23,24 +35,12 @@ from gaia_sessions.changes import (
     with_resume_ready,
     written,
 )
-from gaia_sessions.clock import read_time, write_time
-from gaia_sessions.errors import (
-    IllegalMove,
-    InvalidInput,
-    NewerSchema,
-    NothingToDeny,
-    ResumeNotAllowed,
-    RevisionChanged,
-    SessionFinal,
-)
-from gaia_sessions.phases import MOVES, OUTCOMES, PHASES
-from gaia_sessions.record import decode, encode, new_record
 from tests.records import moved, unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
     Change = Callable[[Record, datetime], Record]
 

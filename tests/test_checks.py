@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.checks import (
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.session.checks import (
     count_from,
     each,
     flag,
@@ -17,10 +18,9 @@ from gaia_sessions.checks import (
     text,
     time,
 )
-from gaia_sessions.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from gaia_sessions.checks import Check
+    from gaia_sessions.session.checks import Check
 
 _CASE = members({"name": text, "tags": each(text)}, {"age": or_null(count_from(1))})
 

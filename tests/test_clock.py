@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gaia_sessions.clock import (
+from gaia_sessions.session.clock import (
     FUTURE_TOLERANCE,
     are_written_times,
     read_time,

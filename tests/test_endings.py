@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.changes import finalized, in_phase, written
-from gaia_sessions.clock import write_time
-from gaia_sessions.endings import (
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.phases import OUTCOMES, PHASES
+from gaia_sessions.session.record import decode, encode
+from gaia_sessions.session.run_ends import (
     ended,
     heard_in,
     is_news,
@@ -21,17 +22,16 @@ from gaia_sessions.endings import (
     settled,
     stopped_silently,
 )
-from gaia_sessions.phases import OUTCOMES, PHASES
-from gaia_sessions.record import decode, encode
-from gaia_sessions.runs import begun, delegated, has_ended, reported
-from gaia_sessions.shape import ENDS
+from gaia_sessions.session.runs import begun, delegated, has_ended, reported
+from gaia_sessions.session.schema import ENDS
+from gaia_sessions.session.updates import finalized, in_phase, written
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.schema import Record, Run
 
     Evidence = Callable[[Record, Run, datetime], Record]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gaia_sessions import events
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.events import KINDS, check_event
+from gaia_sessions.session import events
+from gaia_sessions.session.events import KINDS, check_event
 
 SOURCE = Path(events.__file__).read_text(encoding="utf-8")
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.clock import write_time
 from gaia_sessions.config import Config
-from gaia_sessions.events import KINDS
 from gaia_sessions.lifecycle import news
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.events import KINDS
 from gaia_sessions.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from gaia_sessions.events import Event
+    from gaia_sessions.session.events import Event
 
 BEGAN = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 HOST = {"host": "claude-code", "host_session_id": "h"}

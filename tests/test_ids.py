@@ -10,7 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidId
-from gaia_sessions.ids import LONGEST_ID, check_agent_id, encode_key, fold, is_agent_id, is_generated, new_agent_id
+from gaia_sessions.session.ids import (
+    LONGEST_ID,
+    check_agent_id,
+    encode_key,
+    fold,
+    is_agent_id,
+    is_generated,
+    new_agent_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

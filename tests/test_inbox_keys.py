@@ -23,7 +23,7 @@ from gaia_sessions.inbox_keys import (
 
 if TYPE_CHECKING:
     from gaia_sessions import inbox_keys
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 SESSION: Any = {"agent_id": "one"}
 RUN = {"run": 1, "host_session_id": "h1", "host_agent_id": "a1", "tool_use_id": "t1"}

@@ -10,12 +10,12 @@ import pytest
 import gaia_sessions
 from gaia_sessions.errors import BadArgument, SessionNotFound
 from gaia_sessions.lifecycle.listing import Filter, list_sessions
-from gaia_sessions.policy import Limits, decide
+from gaia_sessions.session.policy import Limits, decide
 from gaia_sessions.stores.memory import MemoryStore
 from tests.records import START, WHEN, record_with
 
 if TYPE_CHECKING:
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 LATER = datetime(2026, 1, 8, 18, 20, tzinfo=UTC)
 

@@ -15,22 +15,22 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gaia_sessions import models
-from gaia_sessions.clock import write_time
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, SessionsError
 from gaia_sessions.jsonio import strict
 from gaia_sessions.lifecycle import news, sessions
 from gaia_sessions.lifecycle.done import Done
-from gaia_sessions.phases import OUTCOMES, PHASES, RESUMABLE
-from gaia_sessions.record import check_readable, decode, encode
-from gaia_sessions.shape import ENDS
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
+from gaia_sessions.session.record import check_readable, decode, encode
+from gaia_sessions.session.schema import ENDS
 from gaia_sessions.stores.memory import MemoryStore
 from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.events import Event
+    from gaia_sessions.session.events import Event
 
 START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 MOMENT = "2026-01-08T18:05:30.123456Z"

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from gaia_sessions.errors import IllegalMove, UnknownOutcome, UnknownPhase
-from gaia_sessions.phases import (
+from gaia_sessions.session.phases import (
     MOVES,
     OUTCOMES,
     PHASES,

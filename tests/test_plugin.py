@@ -11,7 +11,7 @@ import gaia_sessions
 from gaia_sessions.cli.group import COMMANDS
 from gaia_sessions.hooks import HOOK
 from gaia_sessions.hooks.claude_code import HEARD_BY
-from gaia_sessions.phases import PHASES
+from gaia_sessions.session.phases import PHASES
 
 CHECKOUT = Path(__file__).parents[1]
 SKILL = CHECKOUT / "hooks" / "skills" / "gaia-sessions" / "SKILL.md"

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.clock import write_time
-from gaia_sessions.phases import OUTCOMES, PHASES
-from gaia_sessions.policy import ADVICE, RESUMABLE_REASON, Limits, decide
-from gaia_sessions.record import decode, encode, new_record
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.phases import OUTCOMES, PHASES
+from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide
+from gaia_sessions.session.record import decode, encode, new_record
 
 if TYPE_CHECKING:
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 NOW = datetime(2026, 1, 8, 18, 30, tzinfo=UTC)
 PHASES_TO_RESUME = ["investigating", "planning", "approval"]

@@ -14,12 +14,12 @@ import pytest
 
 from gaia_sessions import processes
 from gaia_sessions.processes import describe, is_gone, nearest_ancestor, runs_gone
-from gaia_sessions.record import decode, encode, new_record
+from gaia_sessions.session.record import decode, encode, new_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gaia_sessions.shape import HostProcess, Record
+    from gaia_sessions.session.schema import HostProcess, Record
 
     Renamed = Callable[[bytes], subprocess.Popen[bytes]]
 

@@ -14,14 +14,14 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions import log
-from gaia_sessions.clock import write_time
 from gaia_sessions.doctor.examination import examine
 from gaia_sessions.hooks import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.lifecycle.reconciling import reconcile
 from gaia_sessions.lifecycle.verdicts import Evidence, judge
 from gaia_sessions.logged import LOGS
 from gaia_sessions.processes import describe
-from gaia_sessions.record import encode
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.record import encode
 from gaia_sessions.stores.files import FileStore
 from gaia_sessions.stores.memory import MemoryStore
 from tests.hooks.client import client
@@ -328,7 +328,7 @@ def test_another_boot_is_proof_only_of_the_same_machine(root: str, put: Put, sam
 WRITES = """
 import json, os, sys
 from gaia_sessions.processes import describe
-from gaia_sessions.record import new_record
+from gaia_sessions.session.record import new_record
 from gaia_sessions.stores.files import FileStore
 from datetime import UTC, datetime
 root, agent_id, pid = sys.argv[1:]

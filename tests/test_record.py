@@ -12,17 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidInput, NewerSchema, TooLarge
-from gaia_sessions.phases import PHASES
-from gaia_sessions.record import (
-    SCHEMA,
-    check_readable,
-    decode,
-    encode,
-    has_newer_schema,
-    is_open,
-    new_record,
-)
-from gaia_sessions.shape import ENDS, check_record
+from gaia_sessions.session.phases import PHASES
+from gaia_sessions.session.record import SCHEMA, check_readable, decode, encode, has_newer_schema, is_open, new_record
+from gaia_sessions.session.schema import ENDS, check_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions import retention
-from gaia_sessions.clock import write_time
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, SessionFinal, TooLarge
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.lifecycle import news, sessions
-from gaia_sessions.phases import is_final
-from gaia_sessions.record import decode, encode
-from gaia_sessions.retention import MOST_RUNS, ROOM_FOR_A_RUN, SPARE, fitted, trimmed
-from gaia_sessions.runs import CLAIM_LAPSES
-from gaia_sessions.shape import LONGEST_MESSAGE, SAID_SO
+from gaia_sessions.session import retention
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.record import decode, encode
+from gaia_sessions.session.retention import MOST_RUNS, ROOM_FOR_A_RUN, SPARE, fitted, trimmed
+from gaia_sessions.session.runs import CLAIM_LAPSES
+from gaia_sessions.session.schema import LONGEST_MESSAGE, SAID_SO
 from gaia_sessions.stores.memory import MemoryStore
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
     from gaia_sessions.lifecycle.done import Done
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 LIMIT = DOCUMENT_LIMIT
 ENDED = {"ended_at": WHEN, "end": "stopped"}

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.phases import OUTCOMES, PHASES
-from gaia_sessions.runs import (
+from gaia_sessions.session.phases import OUTCOMES, PHASES
+from gaia_sessions.session.runs import (
     CLAIM_LAPSES,
     agent_alias,
     aliases_of,
@@ -34,7 +34,7 @@ from tests.records import START, WHEN, moved, record_with, unchanged
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.shape import Run
+    from gaia_sessions.session.schema import Run
 
 LATER = START + timedelta(minutes=4)
 THEN = "2026-01-08T18:00:00.000000Z"

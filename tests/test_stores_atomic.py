@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.errors import StoreFailure
-from gaia_sessions.record import new_record
+from gaia_sessions.session.record import new_record
 from gaia_sessions.stores import atomic
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore
@@ -27,7 +27,7 @@ DOES = """
 import sys
 from datetime import UTC, datetime
 from gaia_sessions.errors import SessionsError, exit_code
-from gaia_sessions.record import new_record
+from gaia_sessions.session.record import new_record
 from gaia_sessions.stores.files import FileStore
 store = FileStore(sys.argv[1])
 try:

@@ -16,8 +16,8 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, SessionNotFound, StoreFailure
-from gaia_sessions.record import new_record
-from gaia_sessions.runs import delegation_alias
+from gaia_sessions.session.record import new_record
+from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.stores import locks
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Found
 
 MANNERS = [locks.wait_with_filelock, locks.sleep_and_retry]
@@ -35,7 +35,7 @@ ALIAS = delegation_alias("host", "tool")
 EVERYTHING_THAT_WRITES = """
 import sys
 from datetime import UTC, datetime
-from gaia_sessions.record import new_record
+from gaia_sessions.session.record import new_record
 from gaia_sessions.stores.files import FileStore
 store, now = FileStore(sys.argv[1], durable=sys.argv[2] == "durable"), datetime.now(UTC)
 run_of_host = {"run": 1, "host_session_id": "host", "tool_use_id": "tool"}

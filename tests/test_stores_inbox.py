@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.clock import write_time
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.lifecycle.news import apply_deferred
-from gaia_sessions.record import new_record
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.record import new_record
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.events import Event
+    from gaia_sessions.session.events import Event
 
 # Nothing larger than a hundred bytes can be written: the session cannot be finalized, the file can be removed.
 APPLIES_ON_A_FULL_DISK = """
 import resource, sys
-from gaia_sessions.clock import read_time
+from gaia_sessions.session.clock import read_time
 from gaia_sessions.config import Config
 from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.stores.files import FileStore

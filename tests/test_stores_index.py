@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.clock import write_time
 from gaia_sessions.config import Config
 from gaia_sessions.errors import CorruptSession, StoreFailure
-from gaia_sessions.ids import encode_key
 from gaia_sessions.lifecycle import news
-from gaia_sessions.record import new_record
-from gaia_sessions.runs import agent_alias, delegation_alias
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.ids import encode_key
+from gaia_sessions.session.record import new_record
+from gaia_sessions.session.runs import agent_alias, delegation_alias
 from gaia_sessions.stores import index
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore
@@ -29,7 +29,7 @@ from gaia_sessions.stores.files import FileStore
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Found
 
 ALIAS = delegation_alias("host", "tool/1")
@@ -285,7 +285,7 @@ FileStore(sys.argv[1]).create(json.loads(sys.argv[2]))
 
 LOOKS = """
 import json, sys
-from gaia_sessions.runs import delegation_alias
+from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.stores import index
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore

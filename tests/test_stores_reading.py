@@ -11,7 +11,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, SessionsError
-from gaia_sessions.record import encode, new_record
+from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.stores import reading
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 SOUND = b'{"agent_id": "one"}'
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.lifecycle import cleanup
-from gaia_sessions.policy import Limits
-from gaia_sessions.record import encode, new_record
-from gaia_sessions.runs import delegation_alias
+from gaia_sessions.session.policy import Limits
+from gaia_sessions.session.record import encode, new_record
+from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.stores import arrival, index, locks
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.schema import Record, Run
 
 HOUR = timedelta(hours=1)
 ALIAS = delegation_alias("host", "tool")

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.clock import write_time
-from gaia_sessions.phases import APPROVAL, EXECUTING, INVESTIGATING, PHASES, PLANNING, is_final
-from gaia_sessions.record import encode
-from gaia_sessions.runs import with_run
-from gaia_sessions.tool_use import MOST_NAMES, MOST_RECENT, SIGN_OF_LIFE, alive, asked, digest, used
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.phases import APPROVAL, EXECUTING, INVESTIGATING, PHASES, PLANNING, is_final
+from gaia_sessions.session.record import encode
+from gaia_sessions.session.runs import with_run
+from gaia_sessions.session.tool_inference import MOST_NAMES, MOST_RECENT, SIGN_OF_LIFE, alive, asked, digest, used
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 LATER = START + timedelta(minutes=4)
 WORKING: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "h", "host_agent_id": "a"}

@@ -12,7 +12,7 @@ from functools import wraps
 import click
 
 from gaia_sessions.errors import SessionNotFound
-from gaia_sessions.ids import is_agent_id, is_generated
+from gaia_sessions.session.ids import is_agent_id, is_generated
 
 from . import output
 from .parsing import Command, Group

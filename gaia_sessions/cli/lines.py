@@ -66,7 +66,7 @@ def with_option(given: list[str], option: str, value: str, new: list[str]) -> li
 
 def is_like_an_id(word: str) -> bool:
     """Names of agents and phases have dashes too, but hardly a digit."""
-    from gaia_sessions.ids import is_agent_id
+    from gaia_sessions.session.ids import is_agent_id
 
     from .typed_ids import LATEST
 

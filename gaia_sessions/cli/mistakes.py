@@ -9,7 +9,7 @@ from __future__ import annotations
 import click
 
 from gaia_sessions.errors import UnknownHost, UnknownOutcome, UnknownPhase, UsageError
-from gaia_sessions.phases import COMPLETED, EXECUTING, OUTCOMES, PHASES
+from gaia_sessions.session.phases import COMPLETED, EXECUTING, OUTCOMES, PHASES
 
 from . import surplus, synonyms, wrong_options
 from .alike import meant_by

@@ -12,7 +12,7 @@ import shlex
 import click
 
 from gaia_sessions.errors import UnknownHost, UsageError
-from gaia_sessions.phases import ABANDONED, OUTCOMES, PHASES
+from gaia_sessions.session.phases import ABANDONED, OUTCOMES, PHASES
 
 from . import synonyms
 from .alike import nearest

@@ -6,7 +6,7 @@ Owns the tables, taken from what other tools call the same things. How a line is
 
 from __future__ import annotations
 
-from gaia_sessions.phases import ABANDONED, APPROVAL, COMPLETED, EXECUTING, FAILED, PLANNING
+from gaia_sessions.session.phases import ABANDONED, APPROVAL, COMPLETED, EXECUTING, FAILED, PLANNING
 
 COMMANDS = {
     **dict.fromkeys(["ls", "all", "sessions", "ps"], "list"),

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from gaia_sessions.clock import utc_now
 from gaia_sessions.errors import UsageError
+from gaia_sessions.session.clock import utc_now
 
 _BEGINS = re.compile(r"\d{4}-?\d\d-?\d\d|\d\d:\d\d", re.ASCII)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from gaia_sessions.errors import UsageError
-from gaia_sessions.phases import COMPLETED, OUTCOMES
+from gaia_sessions.session.phases import COMPLETED, OUTCOMES
 
 from . import synonyms
 from .alike import meant_by, nearest

@@ -10,12 +10,12 @@ import sys
 from functools import cached_property
 
 from gaia_sessions import config
-from gaia_sessions.clock import FUTURE_TOLERANCE, read_time
 from gaia_sessions.errors import CorruptSession, SessionsError
 from gaia_sessions.lifecycle.preview import Preview
 from gaia_sessions.lifecycle.reconciling import reconcile
 from gaia_sessions.logged import lines, sessions_over
-from gaia_sessions.record import has_newer_schema, is_open
+from gaia_sessions.session.clock import FUTURE_TOLERANCE, read_time
+from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.stores import root as roots
 from gaia_sessions.stores.files import FileStore
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.lifecycle.reconciling import Verdict
     from gaia_sessions.project import PassedOver
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 
 class Records:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
-from gaia_sessions.ids import is_agent_id
 from gaia_sessions.lifecycle.news import has_waited_too_long
 from gaia_sessions.lifecycle.verdicts import CLOSING, UNSURE
-from gaia_sessions.record import is_open
+from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.record import is_open
 from gaia_sessions.stores import atomic, index, index_repair
 from gaia_sessions.stores import root as roots
 from gaia_sessions.stores.sweep import LEFTOVER

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 import gaia_sessions
 from gaia_sessions import processes
-from gaia_sessions.clock import FUTURE_TOLERANCE, write_time
+from gaia_sessions.session.clock import FUTURE_TOLERANCE, write_time
 from gaia_sessions.stores.reading import STATE
 
 from .findings import ailing, fine, shell

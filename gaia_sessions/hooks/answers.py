@@ -7,9 +7,9 @@ agent going. A delegation is answered only when it goes on with earlier work.
 
 from __future__ import annotations
 
-from gaia_sessions import events
-from gaia_sessions.runs import conversation_of
-from gaia_sessions.shape import DENIED, ENDED_WITH_HOST
+from gaia_sessions.session import events
+from gaia_sessions.session.runs import conversation_of
+from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 
 from .hosts import module_of
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.lifecycle.done import Done
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Store
 
     Payload = dict[str, Json]
@@ -147,8 +147,8 @@ def _is_of_interest(record: Record, event: Event) -> bool:
 
 
 def _may_be_resumed(record: Record, asked: Answering) -> bool:
-    from gaia_sessions.phases import is_resumable
-    from gaia_sessions.record import has_newer_schema
+    from gaia_sessions.session.phases import is_resumable
+    from gaia_sessions.session.record import has_newer_schema
 
     if has_newer_schema(record) or not is_resumable(record["phase"]):
         return False

@@ -7,14 +7,14 @@ begun when it was delegated, unless that is refused. Knows no host's own words.
 
 from __future__ import annotations
 
-from gaia_sessions import events
+from gaia_sessions.session import events
 
 from .marker import BRIEFING, OPENING
 from .payload import host_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.events import Event
+    from gaia_sessions.session.events import Event
 
     from .payload import Told
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions import events
-from gaia_sessions.phases import ABANDONED, COMPLETED, FAILED
-from gaia_sessions.shape import LONGEST_MESSAGE
+from gaia_sessions.session import events
+from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED
+from gaia_sessions.session.schema import LONGEST_MESSAGE
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from .payload import Told, element_in, hear, host_process, key_in, one_line
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
 
     from .payload import Readings
 

@@ -8,14 +8,14 @@ whoever wired the hook asked for it.
 
 from __future__ import annotations
 
-from gaia_sessions import events
-from gaia_sessions.tool_use import LONGEST_NAME
+from gaia_sessions.session import events
+from gaia_sessions.session.tool_inference import LONGEST_NAME
 
 from .payload import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.events import Event
+    from gaia_sessions.session.events import Event
 
     from .payload import Told
 

@@ -9,9 +9,9 @@ tells of nobody. Everything in a payload is untrusted.
 
 from __future__ import annotations
 
-from gaia_sessions import events
-from gaia_sessions.phases import COMPLETED
-from gaia_sessions.shape import LONGEST_MESSAGE
+from gaia_sessions.session import events
+from gaia_sessions.session.phases import COMPLETED
+from gaia_sessions.session.schema import LONGEST_MESSAGE
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from .payload import hear, host_process, is_key, key_in, one_line, only
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
 
     from .payload import Readings, Told
 

@@ -9,7 +9,7 @@ events and cannot be read: it must be wired by the PascalCase names. Everything 
 
 from __future__ import annotations
 
-from gaia_sessions import events
+from gaia_sessions.session import events
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from .both_ends import cut_short, failed, keys_by_content, reported, unannounced
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
 
     from .payload import Readings, Told
 

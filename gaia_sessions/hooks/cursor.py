@@ -8,7 +8,7 @@ Claude Code's hooks as well, under Claude's names for the events. Everything in 
 
 from __future__ import annotations
 
-from gaia_sessions import events
+from gaia_sessions.session import events
 
 from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from .payload import hear, host_process, only
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
 
     from .payload import Readings, Told
 

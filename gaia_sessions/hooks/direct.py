@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import streams
-from gaia_sessions.checks import flag, is_integer, text
-from gaia_sessions.clock import write_time
 from gaia_sessions.errors import InvalidInput, SessionNotFound, UnknownOutcome
-from gaia_sessions.ids import check_agent_id
 from gaia_sessions.jsonio import strict
-from gaia_sessions.phases import COMPLETED, FAILED, check_outcome
+from gaia_sessions.session.checks import flag, is_integer, text
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.phases import COMPLETED, FAILED, check_outcome
 
 from . import PRE_DELEGATE, SUBAGENT_STOP
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Store
 
     Answer = dict[str, object]

@@ -7,8 +7,8 @@ them, and which sessions a text names besides; nothing else in it is ever read f
 
 from __future__ import annotations
 
-from gaia_sessions.ids import is_agent_id
-from gaia_sessions.phases import FAILED, RESUMABLE
+from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.phases import FAILED, RESUMABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

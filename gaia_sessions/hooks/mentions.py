@@ -6,12 +6,12 @@ Owns which run remembers them, and how they are read. What is told of them is in
 from __future__ import annotations
 
 from gaia_sessions.errors import CorruptSession, SessionNotFound
-from gaia_sessions.ids import is_agent_id
+from gaia_sessions.session.ids import is_agent_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.events import Event
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Store
 
 _KEYS = ("tool_use_id", "host_agent_id")

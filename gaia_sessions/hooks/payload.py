@@ -6,9 +6,9 @@ text, everything else is as if it were not there. Knows no event by name, and no
 
 from __future__ import annotations
 
-from gaia_sessions import events
-from gaia_sessions.clock import write_time
-from gaia_sessions.shape import LONGEST_MESSAGE
+from gaia_sessions.session import events
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.schema import LONGEST_MESSAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import HostProcess
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import HostProcess
 
     Payload = dict[str, Json]
     Reading = Callable[["Told"], list[Event]]

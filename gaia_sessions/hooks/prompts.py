@@ -6,7 +6,7 @@ report with where that is allowed. No other prompt is touched: of two hooks that
 
 from __future__ import annotations
 
-from gaia_sessions import events
+from gaia_sessions.session import events
 
 from .hosts import CLAUDE_CODE
 from .speech import NOTE, briefing

@@ -16,10 +16,10 @@ import time
 
 from gaia_sessions import config as configs
 from gaia_sessions import streams
-from gaia_sessions.clock import utc_now, write_time
 from gaia_sessions.errors import InvalidInput, SessionsError, well_formed
 from gaia_sessions.jsonio import strict
 from gaia_sessions.project import check_ours, find_root, working_directory
+from gaia_sessions.session.clock import utc_now, write_time
 
 from . import HOOK
 
@@ -27,8 +27,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.config import Config
     from gaia_sessions.errors import BadSetting
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
     from gaia_sessions.stores.directory import Directory
     from gaia_sessions.stores.files import FileStore
     from gaia_sessions.stores.locks import Release

@@ -6,9 +6,9 @@ named as data, stripped of control characters and cut, and no line of it can loo
 
 from __future__ import annotations
 
-from gaia_sessions.clock import read_time
 from gaia_sessions.jsonio.strict import dump_line
-from gaia_sessions.shape import SAID_SO
+from gaia_sessions.session.clock import read_time
+from gaia_sessions.session.schema import SAID_SO
 
 from .marker import BRIEFING, OPENING, RESUME, read_why
 from .payload import clean, one_line
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.schema import Record, Run
 
 LONGEST_BRIEFING = 6000
 LONGEST_NOTE = 1000

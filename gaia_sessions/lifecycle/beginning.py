@@ -6,14 +6,14 @@ Owns nothing but that; creating by hand and creating for a delegation both end h
 from __future__ import annotations
 
 from gaia_sessions.errors import SessionExists
-from gaia_sessions.ids import new_agent_id
+from gaia_sessions.session.ids import new_agent_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Entry, Store
 
     Chance = Callable[[int], bytes]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from gaia_sessions.clock import FUTURE_TOLERANCE, read_time
 from gaia_sessions.errors import (
     BadArgument,
     CorruptSession,
@@ -19,10 +18,11 @@ from gaia_sessions.errors import (
     StoreFailure,
     well_formed,
 )
-from gaia_sessions.phases import is_resumable
 from gaia_sessions.processes import runs_gone
-from gaia_sessions.record import has_newer_schema, is_open
-from gaia_sessions.runs import began_at, has_ended
+from gaia_sessions.session.clock import FUTURE_TOLERANCE, read_time
+from gaia_sessions.session.phases import is_resumable
+from gaia_sessions.session.record import has_newer_schema, is_open
+from gaia_sessions.session.runs import began_at, has_ended
 
 from .reconciling import nothing_heard, reconcile
 from .resuming import decide
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
-    from gaia_sessions.policy import Limits
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Found, Reader, Store
 
     from .evidence import Over

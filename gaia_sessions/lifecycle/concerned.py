@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from gaia_sessions import inbox_keys
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.ids import is_agent_id
-from gaia_sessions.record import has_newer_schema
-from gaia_sessions.runs import conversation_of
+from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.runs import conversation_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.events import Event
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Store
 
 

@@ -7,14 +7,14 @@ refused here: what may not be resumed is begun anew.
 
 from __future__ import annotations
 
-from gaia_sessions import runs
-from gaia_sessions.clock import read_time, timedelta
 from gaia_sessions.errors import CorruptSession, LockTimeout, NewerSchema, SessionNotFound, TooLarge
-from gaia_sessions.ids import is_agent_id, new_agent_id
-from gaia_sessions.phases import is_final
-from gaia_sessions.record import new_record
-from gaia_sessions.retention import check_room
-from gaia_sessions.shape import DENIED, LOST
+from gaia_sessions.session import runs
+from gaia_sessions.session.clock import read_time, timedelta
+from gaia_sessions.session.ids import is_agent_id, new_agent_id
+from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.record import new_record
+from gaia_sessions.session.retention import check_room
+from gaia_sessions.session.schema import DENIED, LOST
 
 from .beginning import create_under_new_id
 from .done import KNOWN, Done
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.events import Event
-    from gaia_sessions.policy import Limits
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Store
 
     from .beginning import Chance
@@ -130,8 +130,8 @@ class _Claim:
 
     def _freed(self, record: Record) -> Record:
         """Without what no longer stands in the way: runs of a host that is gone, and this main session's old claims."""
-        from gaia_sessions.endings import ended
         from gaia_sessions.processes import runs_gone
+        from gaia_sessions.session.run_ends import ended
 
         gone = runs_gone(record)
         for run in [run for run in record.get("runs", ()) if run["run"] in gone]:

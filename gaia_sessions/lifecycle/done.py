@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 NOT_JOINED = "not_joined"
 """The news has a key, and no session has it yet: it may come too early."""

@@ -5,9 +5,10 @@ Owns which evidence is which end. What an end does is in ``endings``.
 
 from __future__ import annotations
 
-from gaia_sessions import events, runs
-from gaia_sessions.clock import read_time, write_time
-from gaia_sessions.endings import (
+from gaia_sessions.session import events, runs
+from gaia_sessions.session.clock import read_time, write_time
+from gaia_sessions.session.phases import ABANDONED, FAILED, is_final
+from gaia_sessions.session.run_ends import (
     ended,
     is_news,
     is_silent,
@@ -19,9 +20,8 @@ from gaia_sessions.endings import (
     stopped_silently,
     undenied,
 )
-from gaia_sessions.phases import ABANDONED, FAILED, is_final
-from gaia_sessions.shape import DENIED, KILLED, LONGEST_MESSAGE, RETURNED, STOPPED
-from gaia_sessions.shape import FAILED as RUN_FAILED
+from gaia_sessions.session.schema import DENIED, KILLED, LONGEST_MESSAGE, RETURNED, STOPPED
+from gaia_sessions.session.schema import FAILED as RUN_FAILED
 from gaia_sessions.stores.journal import EVENTS
 
 from .done import KEYS_DISAGREE, KNOWN, Done
@@ -40,9 +40,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Store
 
 _TOLD = ("last_message", "transcript_path")

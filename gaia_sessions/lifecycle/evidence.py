@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from gaia_sessions import processes
 from gaia_sessions.log import LONGEST_ID
-from gaia_sessions.runs import conversation_of
+from gaia_sessions.session.runs import conversation_of
 
 from .verdicts import Evidence
 
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gaia_sessions.shape import Run
+    from gaia_sessions.session.schema import Run
 
     Over = Callable[[], Mapping[tuple[str, str], datetime]]
     """When main sessions ended, by their hosts and their ids as the log of the hooks has them."""

@@ -6,7 +6,6 @@ so an import that was killed is repeated. Knows the other folder only as records
 
 from __future__ import annotations
 
-from gaia_sessions.changes import check_writable, imported
 from gaia_sessions.errors import (
     CorruptSession,
     InvalidId,
@@ -18,15 +17,16 @@ from gaia_sessions.errors import (
     StoreFailure,
     well_formed,
 )
-from gaia_sessions.record import is_open
-from gaia_sessions.retention import SPARE, fitted
+from gaia_sessions.session.record import is_open
+from gaia_sessions.session.retention import SPARE, fitted
+from gaia_sessions.session.updates import check_writable, imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import TypedDict
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Found, Reader, Store
 
     class NotTaken(TypedDict):

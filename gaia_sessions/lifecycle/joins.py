@@ -7,13 +7,13 @@ nowhere.
 
 from __future__ import annotations
 
-from gaia_sessions import runs
-from gaia_sessions.clock import read_time
-from gaia_sessions.endings import heard_in
 from gaia_sessions.errors import CorruptSession, SessionNotFound
-from gaia_sessions.events import START
-from gaia_sessions.ids import is_agent_id
-from gaia_sessions.record import has_newer_schema
+from gaia_sessions.session import runs
+from gaia_sessions.session.clock import read_time
+from gaia_sessions.session.events import START
+from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.run_ends import heard_in
 from gaia_sessions.stores.journal import EVENTS
 
 from .done import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, Done
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Store
 
     Rule = Callable[[Record, Run], Record]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import heapq
 from datetime import UTC, datetime
 
-from gaia_sessions.clock import read_time
 from gaia_sessions.errors import BadArgument, CorruptSession, NewerSchema, SessionsError
-from gaia_sessions.phases import check_phase, is_final
-from gaia_sessions.policy import is_running, resume_of
-from gaia_sessions.record import check_readable, has_newer_schema
+from gaia_sessions.session.clock import read_time
+from gaia_sessions.session.phases import check_phase, is_final
+from gaia_sessions.session.policy import is_running, resume_of
+from gaia_sessions.session.record import check_readable, has_newer_schema
 
 from .resuming import decide
 
@@ -21,8 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gaia_sessions.policy import Decision, Limits
-    from gaia_sessions.shape import CorruptSummary, Record, Summary
+    from gaia_sessions.session.policy import Decision, Limits
+    from gaia_sessions.session.schema import CorruptSummary, Record, Summary
     from gaia_sessions.stores.port import Found, Reader
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.clock import read_time, timedelta
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure, TooLarge
-from gaia_sessions.events import (
+from gaia_sessions.session.clock import read_time, timedelta
+from gaia_sessions.session.events import (
     CALL,
     DELEGATE,
     FAIL,
@@ -30,7 +30,7 @@ from gaia_sessions.events import (
     TOOL,
     check_event,
 )
-from gaia_sessions.shape import LONGEST_MESSAGE
+from gaia_sessions.session.schema import LONGEST_MESSAGE
 
 from .done import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, Done
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
     from gaia_sessions.stores.port import Store
 
 WAITS = timedelta(hours=24)
@@ -226,7 +226,7 @@ def _with_key(event: Event) -> Event:
 
 
 def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> Done:
-    from gaia_sessions.phases import is_final
+    from gaia_sessions.session.phases import is_final
 
     from . import sessions
 

@@ -7,7 +7,7 @@ Takes no lock and writes nothing.
 from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError, StoreFailure
-from gaia_sessions.record import has_newer_schema
+from gaia_sessions.session.record import has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.inbox_keys import Waiting
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.overlay import Overlay
     from gaia_sessions.stores.port import Found, Reader, Store
 

@@ -6,12 +6,12 @@ written. What cannot be proved is left alone and said. Sessions that are final h
 
 from __future__ import annotations
 
-from gaia_sessions.clock import write_time
-from gaia_sessions.endings import ended
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError
-from gaia_sessions.phases import is_final
-from gaia_sessions.record import has_newer_schema
-from gaia_sessions.runs import has_ended, run_numbered
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.run_ends import ended
+from gaia_sessions.session.runs import has_ended, run_numbered
 
 from .evidence import Witness
 from .verdicts import CLOSING, judge
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Found, Reader, Store
 
     from .evidence import Over

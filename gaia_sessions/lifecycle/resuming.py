@@ -6,18 +6,18 @@ gone: nobody else asks it. Takes no lock and writes nothing.
 
 from __future__ import annotations
 
-from gaia_sessions import policy
 from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound, SessionsError
-from gaia_sessions.ids import check_agent_id
 from gaia_sessions.processes import runs_gone
-from gaia_sessions.record import SCHEMA, has_newer_schema
+from gaia_sessions.session import policy
+from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.record import SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.policy import Decision, Limits
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.policy import Decision, Limits
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Found, Reader
 
 

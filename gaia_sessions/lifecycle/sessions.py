@@ -5,17 +5,17 @@ Owns the order of the rules within one write. Knows a store only by its port; ``
 
 from __future__ import annotations
 
-from gaia_sessions import changes
-from gaia_sessions.checks import count_from, flag, text
-from gaia_sessions.clock import write_time
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.ids import check_agent_id, new_agent_id
 from gaia_sessions.jsonio import strict
-from gaia_sessions.phases import ABANDONED, APPROVAL, check_outcome, check_phase, is_final
-from gaia_sessions.record import new_record
-from gaia_sessions.retention import SPARE
-from gaia_sessions.runs import reported
-from gaia_sessions.shape import LONGEST_MESSAGE
+from gaia_sessions.session import updates
+from gaia_sessions.session.checks import count_from, flag, text
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.ids import check_agent_id, new_agent_id
+from gaia_sessions.session.phases import ABANDONED, APPROVAL, check_outcome, check_phase, is_final
+from gaia_sessions.session.record import new_record
+from gaia_sessions.session.retention import SPARE
+from gaia_sessions.session.runs import reported
+from gaia_sessions.session.schema import LONGEST_MESSAGE
 
 from .beginning import create_under_new_id
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Entry, Store
 
     from .beginning import Chance
@@ -172,9 +172,9 @@ def _ending(outcome: str, summary: str | None, error: str | None, now: datetime)
             return _finalized(record, asked, told, now)
         if outcome != ABANDONED or "runs" not in record:
             return record
-        from gaia_sessions.endings import is_concluded  # only for what a host may have abandoned
+        from gaia_sessions.session.run_ends import is_concluded  # only for what a host may have abandoned
 
-        return changes.confirmed(record, told, now) if is_concluded(record) else record
+        return updates.confirmed(record, told, now) if is_concluded(record) else record
 
     return rule
 
@@ -185,36 +185,36 @@ def _spare_for(*texts: str | None) -> int:
 
 
 def _updated(record: Record, asked: Update, now: datetime) -> Record:
-    changes.check_revision(record, asked.if_revision)
+    updates.check_revision(record, asked.if_revision)
     if asked.only_moves_to(record["phase"]) and is_final(record["phase"]):
         return record
-    changes.check_open(record)
+    updates.check_open(record)
     if asked.phase is not None and is_final(asked.phase):
         return _finalized(record, asked, None, now)
     return _with_readiness(_with_news(record, asked, asked.phase, now), asked)
 
 
 def _finalized(record: Record, asked: Update, summary: str | None, now: datetime) -> Record:
-    changes.check_open(record)
+    updates.check_open(record)
     outcome = check_outcome(asked.phase)
     known = _with_news(record, asked, None, now)
-    return _with_readiness(changes.finalized(reported(known, outcome), outcome, summary, now), asked)
+    return _with_readiness(updates.finalized(reported(known, outcome), outcome, summary, now), asked)
 
 
 def _with_news(record: Record, asked: Update, phase: str | None, now: datetime) -> Record:
     if phase is not None:
-        record = reported(changes.in_phase(record, phase, now), phase)
+        record = reported(updates.in_phase(record, phase, now), phase)
     if asked.metadata is not None:
-        record = changes.with_metadata(record, asked.metadata)
+        record = updates.with_metadata(record, asked.metadata)
     if asked.error is not None:
-        record = changes.with_error(record, asked.error, now)
+        record = updates.with_error(record, asked.error, now)
     if asked.denial is not None:
-        record = changes.with_denial(record, asked.denial, now)
-    return changes.active_at(record, now)
+        record = updates.with_denial(record, asked.denial, now)
+    return updates.active_at(record, now)
 
 
 def _with_readiness(record: Record, asked: Update) -> Record:
-    return record if asked.resume_ready is None else changes.with_resume_ready(record, asked.resume_ready)
+    return record if asked.resume_ready is None else updates.with_resume_ready(record, asked.resume_ready)
 
 
 def _checked_text(value: str | None, where: str) -> str | None:

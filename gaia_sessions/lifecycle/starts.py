@@ -6,13 +6,14 @@ session that continues it. A start told late belongs to the run that has ended s
 
 from __future__ import annotations
 
-from gaia_sessions import processes, runs
-from gaia_sessions.clock import read_time, write_time
-from gaia_sessions.endings import ended, heard_in, undenied
-from gaia_sessions.ids import new_agent_id
-from gaia_sessions.phases import is_final
-from gaia_sessions.record import new_record
-from gaia_sessions.shape import DENIED, ENDED_WITH_HOST, LOST
+from gaia_sessions import processes
+from gaia_sessions.session import runs
+from gaia_sessions.session.clock import read_time, write_time
+from gaia_sessions.session.ids import new_agent_id
+from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.record import new_record
+from gaia_sessions.session.run_ends import ended, heard_in, undenied
+from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, LOST
 
 from .beginning import create_under_new_id
 from .done import Done
@@ -22,8 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.events import Event
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Store
 
     from .beginning import Chance

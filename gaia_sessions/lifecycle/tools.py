@@ -7,10 +7,10 @@ agent that no session knows, is let go.
 
 from __future__ import annotations
 
-from gaia_sessions import events, tool_use
 from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound, TooLarge
-from gaia_sessions.retention import SPARE
-from gaia_sessions.runs import run_of_agent
+from gaia_sessions.session import events, tool_inference
+from gaia_sessions.session.retention import SPARE
+from gaia_sessions.session.runs import run_of_agent
 
 from .done import KNOWN, NO_KEY, Done
 from .joins import find_agent, heard, is_of_host
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Store
 
     Rule = Callable[[Record, Run, Event, datetime], Record]
@@ -73,15 +73,15 @@ class _Change:
 
 
 def _alive(record: Record, run: Run, _event: Event, now: datetime) -> Record:
-    return tool_use.alive(record, run, now)
+    return tool_inference.alive(record, run, now)
 
 
 def _asked(record: Record, run: Run, _event: Event, now: datetime) -> Record:
-    return tool_use.asked(record, run, now)
+    return tool_inference.asked(record, run, now)
 
 
 def _used(record: Record, run: Run, event: Event, now: datetime) -> Record:
-    return tool_use.used(record, run, event["call"], event["tool_name"], now, writes=event.get("writes", False))
+    return tool_inference.used(record, run, event["call"], event["tool_name"], now, writes=event.get("writes", False))
 
 
 _RULES: dict[str, Rule] = {events.CALL: _alive, events.PERMISSION: _asked, events.TOOL: _used}

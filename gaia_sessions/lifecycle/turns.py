@@ -6,8 +6,6 @@ itself: one that cannot be written now keeps no other from it.
 
 from __future__ import annotations
 
-from gaia_sessions import events, runs
-from gaia_sessions.endings import ended, settled
 from gaia_sessions.errors import (
     CorruptSession,
     DurabilityUnknown,
@@ -17,8 +15,10 @@ from gaia_sessions.errors import (
     SessionsError,
     StoreFailure,
 )
-from gaia_sessions.record import has_newer_schema
-from gaia_sessions.shape import DENIED, ENDED_WITH_HOST
+from gaia_sessions.session import events, runs
+from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.run_ends import ended, settled
+from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 
 from .done import BUSY, KNOWN, Done
 from .joins import entry_of, find_agent, heard, is_of_host, readable
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.events import Event
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Store
 
     Rule = Callable[[Record, Run], Record]

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from gaia_sessions.clock import FUTURE_TOLERANCE, write_time
-from gaia_sessions.runs import began_at, is_claimed, may_be_at_work
-from gaia_sessions.shape import DENIED, ENDED_WITH_HOST, LOST
+from gaia_sessions.session.clock import FUTURE_TOLERANCE, write_time
+from gaia_sessions.session.runs import began_at, is_claimed, may_be_at_work
+from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, LOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.shape import Run
+    from gaia_sessions.session.schema import Run
 
     Judged = tuple[str, str]
     """A verdict, and in words what it rests on."""

@@ -7,7 +7,7 @@ hand. One name that could be somebody else's, and the folder is theirs.
 from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.ids import is_agent_id
+from gaia_sessions.session.ids import is_agent_id
 
 from . import atomic, inbox, index, locks, reading
 from . import root as roots

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.ids import encode_key
+from gaia_sessions.session.ids import encode_key
 
 from . import atomic, locks
 from .directory import translating

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, StoreFailure
-from gaia_sessions.ids import check_agent_id, fold
 from gaia_sessions.jsonio import strict
-from gaia_sessions.retention import fitted
-from gaia_sessions.runs import aliases_of, newest_with
+from gaia_sessions.session.ids import check_agent_id, fold
+from gaia_sessions.session.retention import fitted
+from gaia_sessions.session.runs import aliases_of, newest_with
+from gaia_sessions.session.updates import check_writable, written
 
 from . import atomic, inbox, index, locks, reading, renewal
 from . import journal as journals
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.events import Event
     from gaia_sessions.inbox_keys import Waiting
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.runs import Alias
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.runs import Alias
+    from gaia_sessions.session.schema import Record
 
     from .directory import Directory
     from .port import Entry, Found, Rule

@@ -10,7 +10,7 @@ import os
 import stat
 
 from gaia_sessions.errors import CorruptSession, InvalidId, NoSuchFolder, SessionsError
-from gaia_sessions.ids import check_agent_id
+from gaia_sessions.session.ids import check_agent_id
 
 from . import reading
 from .directory import Directory, translating

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.clock import stamp_of
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.jsonio import strict
+from gaia_sessions.session.clock import stamp_of
 
 from . import atomic
 from . import root as roots
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
 
     from .directory import Directory
 

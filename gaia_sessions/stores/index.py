@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.ids import encode_key, is_agent_id
-from gaia_sessions.record import is_open
-from gaia_sessions.runs import aliases_of, conversations_of
+from gaia_sessions.session.ids import encode_key, is_agent_id
+from gaia_sessions.session.record import is_open
+from gaia_sessions.session.runs import aliases_of, conversations_of
 
 from . import atomic
 from . import root as roots
@@ -32,8 +32,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from gaia_sessions.runs import Alias
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.runs import Alias
+    from gaia_sessions.session.schema import Record
 
     from .directory import Directory
 

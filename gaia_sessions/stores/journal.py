@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
     from .directory import Directory
     from .port import Entry

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 
-from gaia_sessions.changes import check_writable, written
 from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound
-from gaia_sessions.ids import check_agent_id
 from gaia_sessions.inbox_keys import keys_of_event
 from gaia_sessions.jsonio import strict
-from gaia_sessions.record import decode, is_open
-from gaia_sessions.retention import fitted
-from gaia_sessions.runs import conversations_of, newest_with
+from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.record import decode, is_open
+from gaia_sessions.session.retention import fitted
+from gaia_sessions.session.runs import conversations_of, newest_with
+from gaia_sessions.session.updates import check_writable, written
 
 from .journal import EVENTS, line_about
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.events import Event
     from gaia_sessions.inbox_keys import Waiting
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.runs import Alias
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.runs import Alias
+    from gaia_sessions.session.schema import Record
 
     from .port import Entry, Found, Rule
 

@@ -5,8 +5,8 @@ Owns what a rehearsal changed. Records are never changed in place, so it hands o
 
 from __future__ import annotations
 
-from gaia_sessions.record import is_open
-from gaia_sessions.runs import aliases_of, conversations_of, newest_with
+from gaia_sessions.session.record import is_open
+from gaia_sessions.session.runs import aliases_of, conversations_of, newest_with
 
 from .memory import MemoryStore
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.inbox_keys import Waiting
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.runs import Alias
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.runs import Alias
+    from gaia_sessions.session.schema import Record
 
     from .port import Found, Store
 

@@ -12,7 +12,7 @@ import os
 
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
-from gaia_sessions.record import decode
+from gaia_sessions.session.record import decode
 
 from . import atomic
 from . import root as roots
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
     from .directory import Directory
 

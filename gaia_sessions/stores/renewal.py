@@ -5,14 +5,14 @@ Owns that order. Whoever is killed in between leaves a mark too many, never one 
 
 from __future__ import annotations
 
-from gaia_sessions.record import is_open
-from gaia_sessions.retention import fitted
+from gaia_sessions.session.record import is_open
+from gaia_sessions.session.retention import fitted
 
 from . import atomic, index, reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
     from .directory import Directory
     from .index import Mark

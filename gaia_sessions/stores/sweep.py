@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import partial
 
 from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError
-from gaia_sessions.ids import fold, is_agent_id
+from gaia_sessions.session.ids import fold, is_agent_id
 
 from . import atomic, index, index_repair, locks, reading, removal
 from . import root as roots

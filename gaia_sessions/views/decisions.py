@@ -6,7 +6,7 @@ README and ``--json`` use too.
 
 from __future__ import annotations
 
-from gaia_sessions.phases import is_final
+from gaia_sessions.session.phases import is_final
 
 from .words import Copied, plural, safe, span
 
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gaia_sessions.policy import Decision, Finding
+    from gaia_sessions.session.policy import Decision, Finding
 
     Sentence = Callable[[str, Finding], str]
 

@@ -6,8 +6,8 @@ Owns the wording of every command's answer. Knows no terminal; ``tables`` does.
 from __future__ import annotations
 
 from gaia_sessions.jsonio.strict import dump_line
-from gaia_sessions.phases import is_final
-from gaia_sessions.policy import is_running, resume_of
+from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.policy import is_running, resume_of
 
 from . import judged
 from .words import age, ago, duration, local_time, plural, resumable, safe
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.lifecycle.cleanup import Report
-    from gaia_sessions.policy import Decision
-    from gaia_sessions.shape import CorruptSummary, Record, Run, Summary, Tools
+    from gaia_sessions.session.policy import Decision
+    from gaia_sessions.session.schema import CorruptSummary, Record, Run, Summary, Tools
 
 
 NO_PURPOSE = "general"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gaia_sessions.ids import RANDOM_DIGITS, SHORTEST_PART, is_agent_id, is_generated, parts_of
+from gaia_sessions.session.ids import RANDOM_DIGITS, SHORTEST_PART, is_agent_id, is_generated, parts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

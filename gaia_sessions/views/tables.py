@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from rich.console import ConsoleOptions, RenderableType
 
-    from gaia_sessions.policy import Decision
-    from gaia_sessions.shape import CorruptSummary, Record, Summary
+    from gaia_sessions.session.policy import Decision
+    from gaia_sessions.session.schema import CorruptSummary, Record, Summary
 
 _STYLES = {
     "completed": "green",

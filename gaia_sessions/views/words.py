@@ -6,15 +6,15 @@ would obey is taken out of them here.
 
 from __future__ import annotations
 
-from gaia_sessions.clock import read_time
-from gaia_sessions.phases import is_final
+from gaia_sessions.session.clock import read_time
+from gaia_sessions.session.phases import is_final
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self
 
-    from gaia_sessions.shape import Resume
+    from gaia_sessions.session.schema import Resume
 
 _SHORT_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 

@@ -12,9 +12,9 @@ import os
 import re
 from datetime import timedelta
 
-from gaia_sessions.clock import read_time
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hooks.hosts import CLAUDE_CODE
+from gaia_sessions.session.clock import read_time
 from gaia_sessions.stores import foreign
 
 from .entries import entries, is_gone

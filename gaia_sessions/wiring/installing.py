@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from gaia_sessions.clock import write_time
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, UsageError
 from gaia_sessions.hooks.hosts import CLAUDE_CODE
+from gaia_sessions.session.clock import write_time
 
 from . import consent, own_setting, receipts, remarks
 from .changes import MADE, Change, apply, difference, folders_made

@@ -15,9 +15,10 @@ import time
 from functools import partial
 from statistics import median
 
-from gaia_sessions import changes, get_session, should_resume
+from gaia_sessions import get_session, should_resume
 from gaia_sessions.api import Sessions
-from gaia_sessions.clock import utc_now
+from gaia_sessions.session import updates
+from gaia_sessions.session.clock import utc_now
 
 from . import samples
 from .findings import Finding
@@ -83,7 +84,7 @@ def long_history(folder: str) -> Iterator[Finding]:
     """What a record with as many moves as are kept costs, in records without one; syncing would hide it."""
     _, store = samples.project(folder)
     sessions = Sessions(store.root, {"durability": "fast"})
-    long, short = (samples.moved(store, utc_now(), moves) for moves in (changes.LONGEST_HISTORY, 0))
+    long, short = (samples.moved(store, utc_now(), moves) for moves in (updates.LONGEST_HISTORY, 0))
 
     def read(agent_id: str) -> None:
         for _ in range(_READS):

@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import partial
 
 from gaia_sessions import cleanup_sessions, list_sessions
-from gaia_sessions.clock import utc_now, write_time
+from gaia_sessions.session.clock import utc_now, write_time
 
 from . import samples
 from .findings import Finding
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from gaia_sessions.events import Event
+    from gaia_sessions.session.events import Event
     from gaia_sessions.stores.files import FileStore
 
     from .timing import Act

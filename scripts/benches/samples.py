@@ -9,8 +9,8 @@ import os
 import tempfile
 from datetime import timedelta
 
-from gaia_sessions import changes, record, runs
-from gaia_sessions.ids import new_agent_id
+from gaia_sessions.session import record, runs, updates
+from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.stores.files import FileStore
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 STEERING = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_CONFIG_HOME", "COVERAGE_")
 """How variables begin that change what the hooks and commands do, or measure them."""
@@ -74,7 +74,7 @@ def moved(store: FileStore, now: datetime, moves: int) -> str:
     """The id of a new session without metadata that has moved to and fro so many times."""
     made = record.new_record(new_agent_id(now, os.urandom(4)), AGENT, "approval_workflow", {}, now)
     for number in range(moves):
-        made = changes.in_phase(made, "planning" if number % 2 else "executing", now + timedelta(milliseconds=number))
+        made = updates.in_phase(made, "planning" if number % 2 else "executing", now + timedelta(milliseconds=number))
     store.create(made)
     return made["agent_id"]
 
@@ -82,7 +82,7 @@ def moved(store: FileStore, now: datetime, moves: int) -> str:
 def ended(store: FileStore, now: datetime) -> str:
     """The id of a new session that ended at ``now``."""
     agent_id = resting(store, now)
-    store.change(agent_id, lambda found: changes.finalized(found, "completed", "applied, nothing left to do", now))
+    store.change(agent_id, lambda found: updates.finalized(found, "completed", "applied, nothing left to do", now))
     return agent_id
 
 
@@ -98,5 +98,5 @@ def _worked_on(now: datetime) -> Record:
     begun = now - timedelta(minutes=20)
     made = record.new_record(new_agent_id(begun, os.urandom(4)), AGENT, "approval_workflow", METADATA, begun)
     for minutes, phase in enumerate(("investigating", "planning", "investigating", "approval"), 1):
-        made = changes.written(changes.in_phase(made, phase, begun + timedelta(minutes=minutes)))
-    return changes.active_at(made, now)
+        made = updates.written(updates.in_phase(made, phase, begun + timedelta(minutes=minutes)))
+    return updates.active_at(made, now)

@@ -13,7 +13,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from gaia_sessions.clock import utc_now, write_time
+from gaia_sessions.session.clock import utc_now, write_time
 from gaia_sessions.wiring.executable import hook_program
 
 from . import samples
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.events import Event
+    from gaia_sessions.session.events import Event
     from gaia_sessions.stores.files import FileStore
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent

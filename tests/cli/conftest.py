@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.cli.main import main
-from gaia_sessions.clock import write_time
+from gaia_sessions.session.clock import write_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.api import Sessions
-from gaia_sessions.clock import read_time, utc_now
+from gaia_sessions.session.clock import read_time, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable

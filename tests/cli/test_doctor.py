@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import log
-from gaia_sessions.clock import write_time
 from gaia_sessions.doctor.examination import CHECKS, MENDS
 from gaia_sessions.processes import describe
+from gaia_sessions.session.clock import write_time
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:

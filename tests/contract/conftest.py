@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.record import new_record
+from gaia_sessions.session.record import new_record
 from gaia_sessions.stores import locks
 from gaia_sessions.stores.files import FileStore
 from gaia_sessions.stores.memory import MemoryStore
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Store
 
     New = Callable[..., Record]

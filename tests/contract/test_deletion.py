@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Found, Store
 
     New = Callable[..., Record]

@@ -10,13 +10,13 @@ import pytest
 from gaia_sessions.errors import InvalidInput, NewerSchema, SessionExists, SessionNotFound
 from gaia_sessions.errors import TooLarge as RecordTooLarge
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
-from gaia_sessions.runs import agent_alias, delegation_alias
+from gaia_sessions.session.runs import agent_alias, delegation_alias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Entry, Store
 
     New = Callable[..., Record]

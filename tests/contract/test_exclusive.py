@@ -11,7 +11,7 @@ from gaia_sessions.errors import LockTimeout
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Store
 
     New = Callable[..., Record]

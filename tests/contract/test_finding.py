@@ -5,12 +5,12 @@ from __future__ import annotations
 import tracemalloc
 from typing import TYPE_CHECKING, Any, cast
 
-from gaia_sessions.runs import agent_alias, delegation_alias
+from gaia_sessions.session.runs import agent_alias, delegation_alias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Store
 
     New = Callable[..., Record]

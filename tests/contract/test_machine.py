@@ -18,14 +18,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gaia_sessions.clock import write_time
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.jsonio import strict
 from gaia_sessions.lifecycle import cleanup, sessions
-from gaia_sessions.phases import PHASES
-from gaia_sessions.policy import Limits
-from gaia_sessions.record import is_open, new_record
-from gaia_sessions.runs import delegation_alias
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.phases import PHASES
+from gaia_sessions.session.policy import Limits
+from gaia_sessions.session.record import is_open, new_record
+from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.stores.files import FileStore
 from gaia_sessions.stores.memory import MemoryStore
 from tests.examples import examples
@@ -33,9 +33,9 @@ from tests.examples import examples
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gaia_sessions.events import Event
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.shape import Record, Run
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.stores.port import Store
 
     Act = Callable[[Store], object]

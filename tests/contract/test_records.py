@@ -9,12 +9,12 @@ import pytest
 from gaia_sessions.errors import InvalidId, InvalidInput, NewerSchema, SessionExists, SessionFinal, SessionNotFound
 from gaia_sessions.errors import TooLarge as RecordTooLarge
 from gaia_sessions.jsonio import strict
-from gaia_sessions.record import encode
+from gaia_sessions.session.record import encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.stores.port import Store
 
     New = Callable[..., Record]

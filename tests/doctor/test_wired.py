@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import log
-from gaia_sessions.clock import utc_now, write_time
 from gaia_sessions.doctor import wired
 from gaia_sessions.doctor.case import Case
+from gaia_sessions.session.clock import utc_now, write_time
 
 if TYPE_CHECKING:
     from gaia_sessions.doctor.findings import Finding

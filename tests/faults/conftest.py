@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions import runs
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.lifecycle import sessions
-from gaia_sessions.record import decode, new_record
+from gaia_sessions.session import runs
+from gaia_sessions.session.record import decode, new_record
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gaia_sessions.events import Event
-    from gaia_sessions.shape import Run as RunOfHost
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Run as RunOfHost
 
     Tree = dict[str, tuple[str, int, bytes]]
     Ended = subprocess.CompletedProcess[str]

@@ -20,7 +20,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.runs import aliases_of, conversations_of
+from gaia_sessions.session.runs import aliases_of, conversations_of
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:

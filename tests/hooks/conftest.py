@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from gaia_sessions.clock import write_time
+from gaia_sessions.session.clock import write_time
 from tests.hooks.client import client
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.events import check_event
 from gaia_sessions.hooks import HOOK, hosts
 from gaia_sessions.hooks.answers import _ANSWERS
 from gaia_sessions.hooks.both_ends import content_key
 from gaia_sessions.hooks.run import ANSWERED
 from gaia_sessions.hooks.speech import END_OF_DATA, NOTE
+from gaia_sessions.session.events import check_event
 
 if TYPE_CHECKING:
     from tests.hooks.conftest import Host

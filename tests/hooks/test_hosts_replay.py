@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.clock import utc_now, write_time
 from gaia_sessions.config import Config
 from gaia_sessions.hooks import HOOK
 from gaia_sessions.hooks.run import Call
 from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.lifecycle.reconciling import reconcile
 from gaia_sessions.lifecycle.resuming import consider
-from gaia_sessions.policy import Limits
-from gaia_sessions.runs import with_run
+from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.session.policy import Limits
+from gaia_sessions.session.runs import with_run
 from gaia_sessions.stores.files import FileStore
 from tests.hooks.test_lives import DENIED, DONE, FAILED, KILLED, WITH_HOST, Life
 from tests.records import WHEN, record_with
@@ -33,7 +33,7 @@ from tests.records import WHEN, record_with
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
     from tests.hooks.test_lives import End
 
     Fresh = Callable[[], "OtherLife"]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.clock import write_time
 from gaia_sessions.config import Config
 from gaia_sessions.lifecycle import news, resuming
 from gaia_sessions.lifecycle.preview import Preview
+from gaia_sessions.session.clock import write_time
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:

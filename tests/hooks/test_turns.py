@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.clock import utc_now, write_time
 from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, StoreFailure
 from gaia_sessions.lifecycle.news import apply_deferred, take_in
+from gaia_sessions.session.clock import utc_now, write_time
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.events import Event
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
     from tests.hooks.conftest import Host
 
 OVER = {"main_stop": ("abandoned", "denied"), "session_end": ("investigating", "ended_with_host")}

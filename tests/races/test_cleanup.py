@@ -12,7 +12,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.lifecycle import sessions
-from gaia_sessions.record import is_open
+from gaia_sessions.session.record import is_open
 from gaia_sessions.stores.files import FileStore
 
 if TYPE_CHECKING:

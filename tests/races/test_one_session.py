@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.phases import OUTCOMES
+from gaia_sessions.session.phases import OUTCOMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

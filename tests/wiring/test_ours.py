@@ -13,9 +13,9 @@ import pytest
 
 from gaia_sessions.config import load, user_file
 from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
-from gaia_sessions.events import DELEGATE
 from gaia_sessions.hooks import HOOK, claude_tools
 from gaia_sessions.hooks import hosts as heard
+from gaia_sessions.session.events import DELEGATE
 from gaia_sessions.wiring import ours
 from gaia_sessions.wiring.doubts import matches
 from gaia_sessions.wiring.hosts import HOSTS, Places

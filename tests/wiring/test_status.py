@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import log
-from gaia_sessions.clock import utc_now
+from gaia_sessions.session.clock import utc_now
 from gaia_sessions.views.wired import stands
 from gaia_sessions.wiring import doubts
 from gaia_sessions.wiring.hosts import HOSTS

@@ -9,13 +9,13 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.parsing import arguments
-from gaia_sessions.clock import utc_now
-from gaia_sessions.phases import OUTCOMES
+from gaia_sessions.session.clock import utc_now
+from gaia_sessions.session.phases import OUTCOMES
 from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 
 @declare("finalize agent-123 completed --summary 'applied'", "finalize agent-123 failed --error 'plan rejected'")

@@ -13,7 +13,7 @@ from gaia_sessions.views import decisions
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.policy import Decision
+    from gaia_sessions.session.policy import Decision
 
 # The answer to all of these is no as well, but a script can tell them from a no of the policy.
 _CODES = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[CorruptSession]}

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
-from gaia_sessions.clock import utc_now
 from gaia_sessions.errors import NewerSchema
-from gaia_sessions.policy import resume_of
-from gaia_sessions.record import check_readable
+from gaia_sessions.session.clock import utc_now
+from gaia_sessions.session.policy import resume_of
+from gaia_sessions.session.record import check_readable
 from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
     from gaia_sessions.api import Sessions
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.shape import Record
+    from gaia_sessions.session.schema import Record
 
 
 @declare("show agent-20260108-180530-abc12345")

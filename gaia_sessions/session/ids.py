@@ -6,8 +6,9 @@ ids, which never are file names themselves. Must never touch a file.
 
 from __future__ import annotations
 
+from gaia_sessions.errors import InvalidId
+
 from .clock import stamp_of
-from .errors import InvalidId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,16 +7,17 @@ and a property test holds the two together.
 
 from __future__ import annotations
 
+from gaia_sessions.errors import InvalidInput
+
 from .checks import count_from, each, flag, mapping, members, one_of, or_null, seconds, text, time
 from .clock import are_written_times
-from .errors import InvalidInput
 from .phases import PHASES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NotRequired, TypedDict, final
 
-    from .jsonio.strict import Json
+    from gaia_sessions.jsonio.strict import Json
 
     class Move(TypedDict):
         from_phase: str

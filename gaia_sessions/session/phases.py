@@ -6,7 +6,7 @@ clocks; whoever needs to know what a phase allows asks here.
 
 from __future__ import annotations
 
-from .errors import IllegalMove, UnknownOutcome, UnknownPhase
+from gaia_sessions.errors import IllegalMove, UnknownOutcome, UnknownPhase
 
 INITIALIZING = "initializing"
 INVESTIGATING = "investigating"

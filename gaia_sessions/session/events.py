@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from .checks import each, flag, members, one_of, text, time
 from .phases import FAILED, OUTCOMES, RESUMABLE
-from .shape import check_process
+from .schema import check_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
-    from .shape import HostProcess
+    from .schema import HostProcess
 
     class Event(TypedDict, total=False):
         """What is not known is absent.

@@ -7,8 +7,9 @@ Pure: knows records and their size in bytes, and no store.
 
 from __future__ import annotations
 
-from .errors import TooLarge
-from .jsonio.strict import DOCUMENT_LIMIT
+from gaia_sessions.errors import TooLarge
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
+
 from .record import encode, has_newer_schema
 from .runs import has_ended, may_be_at_work, without
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Literal
 
-    from .shape import Record, Run
+    from .schema import Record, Run
 
     Shortening = Callable[[Record], Record]
     Text = Literal["last_message", "detail"]

@@ -6,20 +6,22 @@ changes one in place. Must never touch a file or a clock.
 
 from __future__ import annotations
 
+from gaia_sessions.errors import InvalidInput, NewerSchema
+from gaia_sessions.jsonio import strict
+
 from .checks import is_integer
 from .clock import write_time
-from .errors import InvalidInput, NewerSchema
 from .ids import LONGEST_ID
-from .jsonio import strict
 from .phases import INITIALIZING, is_final
-from .shape import check_record
+from .schema import check_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .jsonio.strict import Json
-    from .shape import Record
+    from gaia_sessions.jsonio.strict import Json
+
+    from .schema import Record
 
 SCHEMA = 1
 

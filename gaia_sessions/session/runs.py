@@ -6,17 +6,17 @@ do not. How runs end is in ``endings``. Pure, like ``changes``; knows hosts only
 
 from __future__ import annotations
 
-from .changes import active_at, in_phase
 from .clock import FUTURE_TOLERANCE, read_time, timedelta, write_time
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, is_final
 from .record import has_newer_schema, is_open
+from .updates import active_at, in_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from .shape import Record, Run
+    from .schema import Record, Run
 
     Alias = tuple[str, tuple[str, ...]]
     """A kind of key, and the exact strings of one."""

@@ -6,8 +6,9 @@ Owns what an update and a finalization do to a session's own keys. What they do 
 
 from __future__ import annotations
 
+from gaia_sessions.errors import NewerSchema, SessionFinal
+
 from .clock import FUTURE_TOLERANCE, read_time, seconds_between, write_time
-from .errors import NewerSchema, SessionFinal
 from .phases import APPROVAL, check_move, is_final, is_resumable
 from .record import SCHEMA, has_newer_schema
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from .jsonio.strict import Json
-    from .shape import Move, Record
+    from gaia_sessions.jsonio.strict import Json
+
+    from .schema import Move, Record
 
 LONGEST_HISTORY = 200
 
@@ -37,7 +39,7 @@ def check_open(record: Record) -> None:
 def check_revision(record: Record, asked: int | None) -> None:
     """Nothing if nobody wrote since revision ``asked`` (or none was asked for), else ``RevisionChanged``."""
     if asked is not None and record["revision"] != asked:
-        from .errors import RevisionChanged
+        from gaia_sessions.errors import RevisionChanged
 
         raise RevisionChanged(record["agent_id"], asked, record["revision"])
 
@@ -95,7 +97,7 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
 def with_denial(record: Record, message: str, now: datetime) -> Record:
     """What the work waits for was refused, and why; it may be resumed all the same, to go another way."""
     if record["phase"] != APPROVAL:
-        from .errors import NothingToDeny
+        from gaia_sessions.errors import NothingToDeny
 
         raise NothingToDeny(record["agent_id"], record["phase"])
     return {**record, "denial": {"message": message, "timestamp": write_time(now)}}
@@ -109,7 +111,7 @@ def undecided(record: Record) -> Record:
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
     """Resuming switched on or off by hand until the next move; on is refused outside the resumable phases."""
     if ready and not is_resumable(record["phase"]):
-        from .errors import ResumeNotAllowed
+        from gaia_sessions.errors import ResumeNotAllowed
 
         raise ResumeNotAllowed(record["agent_id"], record["phase"])
     return {**record, "resume_ready": ready}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
-    from .shape import Denial, Record, Resume
+    from .schema import Denial, Record, Resume
 
     class Finding(TypedDict):
         name: str

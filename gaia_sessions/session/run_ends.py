@@ -8,7 +8,6 @@ re-judges. News of a run that is not the latest closes that run and says nothing
 
 from __future__ import annotations
 
-from .changes import active_at, finalized, in_phase, rejudged, undecided, with_error
 from .clock import read_time, write_time
 from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, is_final, is_resumable
 from .runs import (
@@ -22,15 +21,16 @@ from .runs import (
     with_run,
     without,
 )
-from .shape import DENIED, ENDED_WITH_HOST, ENDS, KILLED, LOST, RETURNED, SAID_SO, STOPPED
-from .shape import FAILED as RUN_FAILED
+from .schema import DENIED, ENDED_WITH_HOST, ENDS, KILLED, LOST, RETURNED, SAID_SO, STOPPED
+from .schema import FAILED as RUN_FAILED
+from .updates import active_at, finalized, in_phase, rejudged, undecided, with_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from .shape import Record, Run
+    from .schema import Record, Run
 
     Effect = Callable[[Record, Run, datetime], Record]
 

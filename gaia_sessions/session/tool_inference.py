@@ -7,16 +7,16 @@ the agent reports, nothing is inferred in that run any more. Pure, like ``runs``
 
 from __future__ import annotations
 
-from .changes import active_at, in_phase
 from .clock import FUTURE_TOLERANCE, read_time, timedelta
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, PLANNING, VALIDATING, is_final
 from .runs import is_latest, is_live, with_run
+from .updates import active_at, in_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .shape import Record, Run, Tools
+    from .schema import Record, Run, Tools
 
 LONGEST_NAME = 64
 MOST_NAMES = 100

@@ -6,9 +6,10 @@ when it is sound, and raises ``InvalidInput`` otherwise. Knows nothing of sessio
 
 from __future__ import annotations
 
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.jsonio.strict import kind_of
+
 from .clock import read_time
-from .errors import InvalidInput
-from .jsonio.strict import kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
