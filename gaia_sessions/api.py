@@ -12,11 +12,11 @@ import os
 
 from . import config
 from .errors import SessionNotFound, well_formed
-from .project import check_ours, find_root, working_directory
 from .session.clock import utc_now, write_time
 from .session.ids import is_agent_id
 from .stores.files import FileStore
 from .stores.journal import EVENTS
+from .system.project_root import check_ours, find_root, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import os
 
 from .errors import BadSetting
 from .options import OPTIONS, shown
-from .project import claude_folder, home
 from .session.clock import timedelta
+from .system.project_root import claude_folder, home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import os
 
 from .errors import InvalidInput, StoreFailure
 from .jsonio import strict
-from .project import claude_folder
 from .stores import atomic
 from .stores import root as roots
 from .stores.directory import Directory
+from .system.project_root import claude_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

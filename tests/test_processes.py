@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions import processes
-from gaia_sessions.processes import describe, is_gone, nearest_ancestor, runs_gone
 from gaia_sessions.session.record import decode, encode, new_record
+from gaia_sessions.system import processes
+from gaia_sessions.system.processes import describe, is_gone, nearest_ancestor, runs_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -212,7 +212,7 @@ def test_a_pid_of_another_namespace_means_nothing_here(child: subprocess.Popen[b
 
 
 def test_a_process_in_a_container_cannot_be_judged_from_outside() -> None:
-    source = "import json, os; from gaia_sessions.processes import *; print(json.dumps(describe(os.getpid())))"
+    source = "import json, os; from gaia_sessions.system.processes import *; print(json.dumps(describe(os.getpid())))"
     inside = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", source]
     done = subprocess.run(inside, capture_output=True, check=False, cwd=Path(processes.__file__).parents[1])
     if done.returncode:
@@ -300,7 +300,7 @@ def test_a_session_without_runs_has_none_to_lose(runs: dict[str, Any]) -> None:
 
 
 # A process called "wanted" starts one called "between", which starts one that looks for its ancestors.
-LOOKS = "from gaia_sessions.processes import *; print(nearest_ancestor({names}), flush=True)"
+LOOKS = "from gaia_sessions.system.processes import *; print(nearest_ancestor({names}), flush=True)"
 FAMILY = """
 import os, subprocess, sys
 name, *names = sys.argv[2:]
@@ -353,7 +353,7 @@ def test_no_ancestor_of_these_names_is_none() -> None:
     assert nearest_ancestor(()) is None
 
 
-TOLD = "from gaia_sessions.processes import of_host; print((of_host({names!r}, {told!r}) or {{}}).get('pid'))"
+TOLD = "from gaia_sessions.system.processes import of_host; print((of_host({names!r}, {told!r}) or {{}}).get('pid'))"
 
 
 def told_to_a_child(told: str, names: tuple[str, ...] = ()) -> str:

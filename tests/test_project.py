@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import BadSetting
-from gaia_sessions.project import SESSIONS, find_root
+from gaia_sessions.system.project_root import SESSIONS, find_root
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,11 +19,11 @@ from gaia_sessions.hooks import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.lifecycle.reconciling import reconcile
 from gaia_sessions.lifecycle.verdicts import Evidence, judge
 from gaia_sessions.logged import LOGS
-from gaia_sessions.processes import describe
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.record import encode
 from gaia_sessions.stores.files import FileStore
 from gaia_sessions.stores.memory import MemoryStore
+from gaia_sessions.system.processes import describe
 from tests.hooks.client import client
 from tests.records import WHEN, record_with
 
@@ -327,7 +327,7 @@ def test_another_boot_is_proof_only_of_the_same_machine(root: str, put: Put, sam
 
 WRITES = """
 import json, os, sys
-from gaia_sessions.processes import describe
+from gaia_sessions.system.processes import describe
 from gaia_sessions.session.record import new_record
 from gaia_sessions.stores.files import FileStore
 from datetime import UTC, datetime
@@ -385,7 +385,7 @@ def test_nothing_from_outside_is_ended_in_a_namespace_where_its_pid_is_nobodys(
 
 def test_a_table_of_processes_that_is_not_ours_proves_nothing(root: str) -> None:
     """A namespace over the ``/proc`` of another: pids there are not the pids in it."""
-    unmounted = ["unshare", "--pid", "--fork", sys.executable, "-c", "from gaia_sessions.processes import *"]
+    unmounted = ["unshare", "--pid", "--fork", sys.executable, "-c", "from gaia_sessions.system.processes import *"]
     asks = f"{unmounted[-1]}\nimport os; print(describe(os.getpid()), fate({gone_here()!r}))"
     done = subprocess.run(
         [*unmounted[:-1], asks],
@@ -403,7 +403,7 @@ def test_a_table_of_processes_that_is_not_ours_proves_nothing(root: str) -> None
 def test_a_process_hidden_from_us_is_not_gone(child: subprocess.Popen[bytes], tmp_path: Path) -> None:
     """As ``/proc`` is mounted with ``hidepid=2``: the processes of other users are not in it, and are there."""
     tmp_path.chmod(0o755)
-    asks = "import json, sys; from gaia_sessions.processes import *; print(fate(json.loads(sys.argv[1])))"
+    asks = "import json, sys; from gaia_sessions.system.processes import *; print(fate(json.loads(sys.argv[1])))"
     script = (
         "mount -t proc -o hidepid=2 proc /proc && "
         'exec setpriv --reuid 65534 --regid 65534 --clear-groups "$0" -I -S -c "$1" "$2"'

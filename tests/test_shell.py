@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gaia_sessions.shell import EXPANDED, LONGEST, commands_in
+from gaia_sessions.system.shell_words import EXPANDED, LONGEST, commands_in
 
 
 @pytest.mark.parametrize(

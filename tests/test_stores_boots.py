@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from gaia_sessions.stores import boots
+from gaia_sessions.system import boots
 
 NAME = "from gaia_sessions.stores import boots; print(boots.name().decode())"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_sessions.stores.mounts import _mount, kind_of, network_kind
+from gaia_sessions.system.mounts import _mount, kind_of, network_kind
 
 MOUNTS = [("/", "ext4"), ("/home", "nfs4"), ("/home/local", "xfs"), ("/mnt/a b", "cifs"), ("/mnt/a b", "tmpfs")]
 

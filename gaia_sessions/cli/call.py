@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gaia_sessions.api import Sessions
-    from gaia_sessions.project import PassedOver
+    from gaia_sessions.system.project_root import PassedOver
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -53,15 +53,15 @@ class Call:
         """The root of the sessions it is about; says which project was passed over on the way to it."""
         root, passed_over = self.search()
         if passed_over:
-            from gaia_sessions import owners
+            from gaia_sessions.system import users
 
-            message, wanted, command = owners.passed_over(*passed_over[0], root)
+            message, wanted, command = users.passed_over(*passed_over[0], root)
             output.notice("passed_over", message, f"{wanted}: {command}", as_json=self.as_json)
         return root
 
     def search(self) -> tuple[str, list[PassedOver]]:
         """The root of the sessions it is about, and the projects of others that were passed over on the way to it."""
-        from gaia_sessions.project import find_root, working_directory
+        from gaia_sessions.system.project_root import find_root, working_directory
 
         passed_over: list[PassedOver] = []
         root = find_root(self.root, os.environ, working_directory(), lambda *told: passed_over.append(told))

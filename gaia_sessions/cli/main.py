@@ -11,7 +11,7 @@ import sys
 
 import click
 
-from gaia_sessions import __version__, streams
+from gaia_sessions import __version__
 from gaia_sessions.errors import (
     EXIT_BUG,
     EXIT_DONE,
@@ -25,6 +25,7 @@ from gaia_sessions.errors import (
 )
 from gaia_sessions.stores import atomic
 from gaia_sessions.stores.directory import Directory
+from gaia_sessions.system import streams
 from gaia_sessions.views.words import safe
 
 from . import output, parsing

@@ -10,8 +10,8 @@ import os
 import shlex
 
 from gaia_sessions.errors import AmbiguousId, SessionNotFound, well_formed
-from gaia_sessions.project import roots_from, working_directory
 from gaia_sessions.session.ids import SHORTEST_PART, fold, is_agent_id, is_generated, parts_of
+from gaia_sessions.system.project_root import roots_from, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.lifecycle.reconciling import Verdict
-    from gaia_sessions.project import PassedOver
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.system.project_root import PassedOver
 
 
 class Records:

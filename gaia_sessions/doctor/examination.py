@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gaia_sessions.errors import BadSetting, OwnedByAnother
-    from gaia_sessions.project import PassedOver
+    from gaia_sessions.system.project_root import PassedOver
 
     from .findings import Finding
 

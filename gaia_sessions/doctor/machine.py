@@ -11,9 +11,9 @@ from importlib.metadata import version as version_of
 from importlib.util import find_spec
 
 import gaia_sessions
-from gaia_sessions import processes
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, write_time
 from gaia_sessions.stores.reading import STATE
+from gaia_sessions.system import processes
 
 from .findings import ailing, fine, shell
 

@@ -6,9 +6,9 @@ import os
 import re
 import stat
 
-from gaia_sessions import owners
-from gaia_sessions.owners import user_name
-from gaia_sessions.stores.mounts import NETWORK, kind_at
+from gaia_sessions.system import users
+from gaia_sessions.system.mounts import NETWORK, kind_at
+from gaia_sessions.system.users import user_name
 
 from .findings import ailing, counted, fine, shell, some
 from .tree import OF_THE_USER
@@ -30,7 +30,7 @@ def project(case: Case) -> Finding:
     """Whether the search for the root passed over a project of somebody else, as commands say each time."""
     if not case.passed_over:
         return fine("project", "no project of another user was passed over")
-    message, wanted, command = owners.passed_over(*case.passed_over[0], case.root)
+    message, wanted, command = users.passed_over(*case.passed_over[0], case.root)
     return ailing("project", f"{message}; {wanted}:", command)
 
 

@@ -153,7 +153,7 @@ def _may_be_resumed(record: Record, asked: Answering) -> bool:
     if has_newer_schema(record) or not is_resumable(record["phase"]):
         return False
     from gaia_sessions.lifecycle.resuming import decide
-    from gaia_sessions.processes import host_outlives_conversation
+    from gaia_sessions.system.processes import host_outlives_conversation
 
     begun = [run for run in record.get("runs", ()) if run.get("end") != DENIED]
     if any(host_outlives_conversation(run) for run in begun[-1:]):

@@ -52,7 +52,7 @@ def only(kind: str) -> Reading:
 
 def host_process(programs: tuple[str, ...], told: str = "") -> HostProcess | None:
     """The process whose pid the host ``told``, else the nearest ancestor that is one of ``programs``; None for none."""
-    from gaia_sessions import processes
+    from gaia_sessions.system import processes
 
     return processes.of_host(programs, told)
 

@@ -10,7 +10,7 @@ import os
 import shlex
 import sys
 
-from gaia_sessions.project import find_root, working_directory
+from gaia_sessions.system.project_root import find_root, working_directory
 
 from .speech import LONGEST_NOTE, NOTE
 

@@ -15,11 +15,11 @@ import os
 import time
 
 from gaia_sessions import config as configs
-from gaia_sessions import streams
 from gaia_sessions.errors import InvalidInput, SessionsError, well_formed
 from gaia_sessions.jsonio import strict
-from gaia_sessions.project import check_ours, find_root, working_directory
 from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.system import streams
+from gaia_sessions.system.project_root import check_ours, find_root, working_directory
 
 from . import HOOK
 

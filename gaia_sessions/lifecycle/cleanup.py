@@ -18,11 +18,11 @@ from gaia_sessions.errors import (
     StoreFailure,
     well_formed,
 )
-from gaia_sessions.processes import runs_gone
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, read_time
 from gaia_sessions.session.phases import is_resumable
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.runs import began_at, has_ended
+from gaia_sessions.system.processes import runs_gone
 
 from .reconciling import nothing_heard, reconcile
 from .resuming import decide

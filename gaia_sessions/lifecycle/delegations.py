@@ -130,8 +130,8 @@ class _Claim:
 
     def _freed(self, record: Record) -> Record:
         """Without what no longer stands in the way: runs of a host that is gone, and this main session's old claims."""
-        from gaia_sessions.processes import runs_gone
         from gaia_sessions.session.run_ends import ended
+        from gaia_sessions.system.processes import runs_gone
 
         gone = runs_gone(record)
         for run in [run for run in record.get("runs", ()) if run["run"] in gone]:

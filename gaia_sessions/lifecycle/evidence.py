@@ -10,9 +10,9 @@ import os
 import stat
 from datetime import UTC, datetime
 
-from gaia_sessions import processes
 from gaia_sessions.log import LONGEST_ID
 from gaia_sessions.session.runs import conversation_of
+from gaia_sessions.system import processes
 
 from .verdicts import Evidence
 

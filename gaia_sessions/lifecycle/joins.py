@@ -101,7 +101,7 @@ def heard(record: Record, run: Run, host_session_id: str, now: datetime) -> tupl
     found = runs.run_now(moved, run)
     if moved is record or "host_process" not in found:
         return moved, found
-    from gaia_sessions.processes import is_gone  # few agents outlive their conversation
+    from gaia_sessions.system.processes import is_gone  # few agents outlive their conversation
 
     if not is_gone(found["host_process"]):
         return moved, found

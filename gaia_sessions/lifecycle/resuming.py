@@ -7,10 +7,10 @@ gone: nobody else asks it. Takes no lock and writes nothing.
 from __future__ import annotations
 
 from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound, SessionsError
-from gaia_sessions.processes import runs_gone
 from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import SCHEMA, has_newer_schema
+from gaia_sessions.system.processes import runs_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ session that continues it. A start told late belongs to the run that has ended s
 
 from __future__ import annotations
 
-from gaia_sessions import processes
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import read_time, write_time
 from gaia_sessions.session.ids import new_agent_id
@@ -14,6 +13,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.run_ends import ended, heard_in, undenied
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, LOST
+from gaia_sessions.system import processes
 
 from .beginning import create_under_new_id
 from .done import Done

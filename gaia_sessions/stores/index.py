@@ -215,7 +215,7 @@ def _this_boot() -> bytes:
     boot_id = _boot_id()
     if boot_id:
         return boot_id
-    from . import boots  # only systems without such an id pay for it
+    from gaia_sessions.system import boots  # only systems without such an id pay for it
 
     return boots.name()
 
@@ -224,7 +224,7 @@ def _is_this_boot(kept: bytes) -> bool:
     boot_id = _boot_id()
     if boot_id:
         return kept == boot_id
-    from . import boots
+    from gaia_sessions.system import boots
 
     return boots.is_this(kept)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.project import claude_folder, owned_by_another
 from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.system.project_root import claude_folder, owned_by_another
 
 from . import atomic
 from .directory import Directory, make_folders, translating

@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 
-from gaia_sessions.owners import user_name
+from gaia_sessions.system.users import user_name
 
 _STEP = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -11,7 +11,7 @@ import os
 
 from gaia_sessions.errors import BadSetting
 from gaia_sessions.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE
-from gaia_sessions.project import SESSIONS, claude_folder, find_root, home, working_directory
+from gaia_sessions.system.project_root import SESSIONS, claude_folder, find_root, home, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

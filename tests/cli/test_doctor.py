@@ -16,9 +16,9 @@ import pytest
 
 from gaia_sessions import log
 from gaia_sessions.doctor.examination import CHECKS, MENDS
-from gaia_sessions.processes import describe
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.stores.files import FileStore
+from gaia_sessions.system.processes import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.processes import describe
 from gaia_sessions.stores.directory import Directory
 from gaia_sessions.stores.locks import acquire, sleep_and_retry
+from gaia_sessions.system.processes import describe
 from gaia_sessions.views.words import local_time
 
 if TYPE_CHECKING:

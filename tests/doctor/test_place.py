@@ -14,7 +14,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.doctor import machine, place, tree
 from gaia_sessions.doctor.case import Case
-from gaia_sessions.stores import mounts
+from gaia_sessions.system import mounts
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone may give files away")
 

@@ -79,8 +79,8 @@ class OtherLife(Life):
     def play(self, lines: list[dict[str, Any]]) -> OtherLife:
         self.monkeypatch.chdir(self.folder / "project")
         self.monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
-        self.monkeypatch.setattr("gaia_sessions.streams.read_input", lambda _limit, _seconds: self.data)
-        self.monkeypatch.setattr("gaia_sessions.streams.write_output", self.hear)
+        self.monkeypatch.setattr("gaia_sessions.system.streams.read_input", lambda _limit, _seconds: self.data)
+        self.monkeypatch.setattr("gaia_sessions.system.streams.write_output", self.hear)
         for line in lines:
             with self.monkeypatch.context() as given:
                 for name, value in line["env"].items():
@@ -198,7 +198,9 @@ def test_a_delegation_that_its_conversation_cut_off_was_begun_and_may_be_resumed
 def test_an_agent_of_codex_that_woke_is_known_by_its_process_and_its_transcript(
     fresh: Fresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gaia_sessions.processes.nearest_ancestor", lambda names: names == ("codex",) and os.getpid())
+    monkeypatch.setattr(
+        "gaia_sessions.system.processes.nearest_ancestor", lambda names: names == ("codex",) and os.getpid()
+    )
     life = fresh()
     lines = life.told(HOSTS / FOLDERS["codex"] / "send-input.jsonl")
     woken = [line["stdin"] for line in lines if line["event"] == "UserPromptSubmit" and "agent_id" in line["stdin"]][-1]
@@ -220,7 +222,7 @@ def test_work_whose_host_was_killed_is_lost_and_may_be_resumed(
 ) -> None:
     """Nobody told of the start: the delegation is all there is, and that it was never refused."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        monkeypatch.setattr("gaia_sessions.processes.nearest_ancestor", lambda _: child.pid)
+        monkeypatch.setattr("gaia_sessions.system.processes.nearest_ancestor", lambda _: child.pid)
         life = fresh()
         before = next(line for line in life.told(capture) if line["event"] in {"PreToolUse", "BeforeTool"})
         life.play([before])
@@ -247,7 +249,7 @@ def asked_to_resume(capture: dict[str, Any], agent_id: str, session_id: str) -> 
 def test_who_resumed_a_session_long_ago_is_still_at_work_for_everybody_else(
     host: str, capture: Path, fresh: Fresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gaia_sessions.processes.nearest_ancestor", lambda _: os.getpid())
+    monkeypatch.setattr("gaia_sessions.system.processes.nearest_ancestor", lambda _: os.getpid())
     life = fresh()
     store = FileStore(str(life.root))
     paused = record_with({"run": 1, "ended_at": WHEN, "end": "stopped"}, phase="approval")

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions import streams
 from gaia_sessions.config import Config
 from gaia_sessions.hooks import HOOK
 from gaia_sessions.hooks.run import Call
 from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.stores.files import FileStore
+from gaia_sessions.system import streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions import streams
 from gaia_sessions.hooks import HOOK
 from gaia_sessions.hooks.run import Call
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.stores.files import FileStore
+from gaia_sessions.system import streams
 
 if TYPE_CHECKING:
     from pathlib import Path

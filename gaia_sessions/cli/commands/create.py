@@ -12,7 +12,7 @@ from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.metadata import METADATA, PAIRS, collected
 from gaia_sessions.cli.typed_ids import LATEST
 from gaia_sessions.errors import UsageError
-from gaia_sessions.stores.mounts import network_kind
+from gaia_sessions.system.mounts import network_kind
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

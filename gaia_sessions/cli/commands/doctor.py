@@ -31,7 +31,7 @@ def command(call: Call, *, fix: bool) -> int:
 
 def _examined(call: Call, *, fix: bool) -> Examined:
     from gaia_sessions.doctor import examination
-    from gaia_sessions.project import check_ours
+    from gaia_sessions.system.project_root import check_ours
 
     try:
         root, passed_over = call.search()

@@ -12,8 +12,8 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.errors import OwnedByAnother, UnknownHost, UsageError, well_formed
 from gaia_sessions.hooks import hosts as heard
-from gaia_sessions.project import SESSIONS, check_ours, find_root, working_directory
 from gaia_sessions.session.clock import utc_now
+from gaia_sessions.system.project_root import SESSIONS, check_ours, find_root, working_directory
 from gaia_sessions.views import wired
 from gaia_sessions.wiring import installing, scopes
 from gaia_sessions.wiring.hosts import HOSTS, LOCAL, PROJECT, SCOPES, USER, Places

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import stat
 
-from .errors import BadSetting
+from gaia_sessions.errors import BadSetting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from .errors import OwnedByAnother
+    from gaia_sessions.errors import OwnedByAnother
 
     PassedOver = tuple[str, str, int]
     """A project that does not count: its folder, the path that is somebody else's, and whose that is."""
@@ -99,8 +99,9 @@ def roots_from(cwd: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 def owned_by_another(path: str, uid: int) -> OwnedByAnother:
     """The error that says so."""
-    from .errors import OwnedByAnother
-    from .owners import user_name
+    from gaia_sessions.errors import OwnedByAnother
+
+    from .users import user_name
 
     return OwnedByAnother(path, user_name(uid), user_name(os.geteuid()))
 

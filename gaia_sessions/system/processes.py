@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 
-from .session.schema import ENDED_WITH_HOST
+from gaia_sessions.session.schema import ENDED_WITH_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .session.schema import HostProcess, Record, Run
+    from gaia_sessions.session.schema import HostProcess, Record, Run
 
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _SELF = "/proc/self"
