@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config, load, project_file, user_file
+from gaia_sessions.config.options import OPTIONS
 from gaia_sessions.errors import BadSetting
-from gaia_sessions.options import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.cli.group import COMMANDS
-from gaia_sessions.options import OPTIONS
+from gaia_sessions.config.options import OPTIONS
 
 if TYPE_CHECKING:
-    from gaia_sessions.options import Option
+    from gaia_sessions.config.options import Option
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import os
 
-from .errors import BadSetting
+from gaia_sessions.errors import BadSetting
+from gaia_sessions.session.clock import timedelta
+from gaia_sessions.system.project_root import claude_folder, home
+
 from .options import OPTIONS, shown
-from .session.clock import timedelta
-from .system.project_root import claude_folder, home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .session.policy import Limits
+    from gaia_sessions.session.policy import Limits
 
     Given = tuple[str, str, object]
     """Where a setting stands, its key there, its value."""
@@ -77,7 +78,7 @@ class Config:
     @property
     def limits(self) -> Limits:
         """The resume policy's share."""
-        from .session.policy import Limits  # most hook calls decide nothing
+        from gaia_sessions.session.policy import Limits  # most hook calls decide nothing
 
         return Limits(timedelta(minutes=self.idle_minutes), self.max_errors)
 
