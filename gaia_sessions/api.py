@@ -14,8 +14,8 @@ from . import config
 from .errors import SessionNotFound, well_formed
 from .session.clock import utc_now, write_time
 from .session.ids import is_agent_id
-from .stores.files import FileStore
-from .stores.journal import EVENTS
+from .store.file_store import FileStore
+from .store.journal import EVENTS
 from .system.project_root import check_ours, find_root, working_directory
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .lifecycle.reconciling import Reconciled
     from .session.policy import Decision
     from .session.schema import CorruptSummary, Record, Summary
-    from .stores.port import Reader
+    from .store.port import Reader
 
 DEFAULT_HOURS = 24.0
 
@@ -283,7 +283,7 @@ class Sessions:
 
     def import_sessions(self, directory: str | os.PathLike[str], *, dry_run: bool = False) -> Imported:
         from .lifecycle import importing
-        from .stores import import_source
+        from .store import import_source
 
         path = os.fspath(directory)
         with import_source.opened(os.path.join(working_directory(), path) if path else path) as folder:
@@ -299,9 +299,9 @@ class Sessions:
         return report
 
     def _sessions_over(self) -> Mapping[tuple[str, str], datetime]:
-        from . import logged
+        from .store import log_reader
 
-        return logged.sessions_over(self.root)
+        return log_reader.sessions_over(self.root)
 
     def _take_in_deferred(self) -> None:
         from .lifecycle.news import apply_deferred
@@ -309,6 +309,6 @@ class Sessions:
         now = utc_now()
         applied = apply_deferred(self.store, now, self.config)
         if applied:
-            from . import log
+            from .store import hook_log
 
-            log.write(self.root, "inbox", {"at": write_time(now), "inbox": applied})
+            hook_log.write(self.root, "inbox", {"at": write_time(now), "inbox": applied})

@@ -10,7 +10,7 @@ import os
 
 from .errors import InvalidInput
 from .jsonio.strict import load_object
-from .stores.directory import Directory
+from .store.directory import Directory
 
 _LONGEST_KEY = 512
 _LONGEST_FILE = 1 << 16

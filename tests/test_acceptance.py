@@ -25,7 +25,7 @@ from gaia_sessions.lifecycle import sessions
 from gaia_sessions.session.clock import read_time, write_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import decode
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 
 HOOKS = Path(__file__).parents[1] / "hooks"
 PATIENCE = 120

@@ -14,7 +14,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.lifecycle import news
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.events import KINDS
-from gaia_sessions.stores.memory import MemoryStore
+from gaia_sessions.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from gaia_sessions.session.events import Event

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.inbox_keys import (
+from gaia_sessions.store.inbox_keys import (
     MOST_CONCERNED,
     MOST_KEYS,
     all_keys,
@@ -22,8 +22,8 @@ from gaia_sessions.inbox_keys import (
 )
 
 if TYPE_CHECKING:
-    from gaia_sessions import inbox_keys
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store import inbox_keys
 
 SESSION: Any = {"agent_id": "one"}
 RUN = {"run": 1, "host_session_id": "h1", "host_agent_id": "a1", "tool_use_id": "t1"}

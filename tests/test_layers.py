@@ -320,9 +320,9 @@ def test_what_only_a_type_checker_sees_is_exempt_and_what_runs_is_not() -> None:
     [
         ("record.py", "gaia_sessions.session.schema", True),
         ("shape.py", "gaia_sessions.session.record", False),
-        ("stores/files.py", "gaia_sessions.stores.locks", True),
+        ("stores/files.py", "gaia_sessions.store.locks", True),
         ("stores/files.py", "gaia_sessions.lifecycle.news", False),
-        ("keyfile.py", "gaia_sessions.stores.directory", True),
+        ("keyfile.py", "gaia_sessions.store.directory", True),
         ("stores/files.py", "gaia_sessions.keyfile", False),
         ("runs.py", "gaia_sessions.session.run_ends", False),
         ("policy.py", "gaia_sessions.system.processes", False),
@@ -339,8 +339,8 @@ def test_the_list_is_read_as_it_is_meant(file: str, target: str, allowed: bool) 
 @pytest.mark.parametrize(
     ("file", "source", "name"),
     [
-        ("stores/files.py", "from . import atomic", "gaia_sessions.stores.atomic"),
-        ("stores/files.py", "from .locks import Lock", "gaia_sessions.stores.locks"),
+        ("stores/files.py", "from . import atomic", "gaia_sessions.store.atomic"),
+        ("stores/files.py", "from .locks import Lock", "gaia_sessions.store.locks"),
         ("stores/files.py", "from .. import errors", "gaia_sessions.errors"),
         ("record.py", "from .errors import InvalidInput", "gaia_sessions.errors"),
         ("record.py", "from . import strictjson", "gaia_sessions.jsonio.strict"),

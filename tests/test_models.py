@@ -24,7 +24,7 @@ from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import check_readable, decode, encode
 from gaia_sessions.session.schema import ENDS
-from gaia_sessions.stores.memory import MemoryStore
+from gaia_sessions.store.memory import MemoryStore
 from tests.examples import examples
 
 if TYPE_CHECKING:

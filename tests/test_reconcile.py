@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions import log
 from gaia_sessions.doctor.examination import examine
 from gaia_sessions.hooks import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.lifecycle.reconciling import reconcile
 from gaia_sessions.lifecycle.verdicts import Evidence, judge
-from gaia_sessions.logged import LOGS
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.record import encode
-from gaia_sessions.stores.files import FileStore
-from gaia_sessions.stores.memory import MemoryStore
+from gaia_sessions.store import hook_log
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.log_reader import LOGS
+from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.system.processes import describe
 from tests.hooks.client import client
 from tests.records import WHEN, record_with
@@ -329,7 +329,7 @@ WRITES = """
 import json, os, sys
 from gaia_sessions.system.processes import describe
 from gaia_sessions.session.record import new_record
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 from datetime import UTC, datetime
 root, agent_id, pid = sys.argv[1:]
 run = {"run": 1, "started_at": "2026-01-08T18:00:00Z", "host_process": {**describe(os.getpid()), "pid": int(pid)}}
@@ -432,7 +432,9 @@ def test_the_log_of_the_hooks_is_evidence_that_the_hosts_session_ended(root: str
         ("resumed", "SessionEnd", 2),
         ("resumed", "SessionStart", 3),
     ]:
-        log.write(root, "hook", {"at": f"2026-01-08T18:0{minute}:00.000000Z", "event": event, "session_id": session_id})
+        hook_log.write(
+            root, "hook", {"at": f"2026-01-08T18:0{minute}:00.000000Z", "event": event, "session_id": session_id}
+        )
     Path(root, ".logs", "inbox.log").write_bytes(b"\xff\n[]\n{\n" + b'{"at": 5, "session_id": {}}\n')
     assert verdicts(root) == {
         "over": "ended_with_host",
@@ -454,16 +456,16 @@ def test_what_was_heard_after_an_end_undoes_it_though_the_clock_was_set_back(roo
         ("over", "PreToolUse", 4, "pre_delegate"),
         ("over", "SessionEnd", 5, "hook"),
     ]:
-        log.write(root, hook, {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, "session_id": session_id})
+        hook_log.write(root, hook, {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, "session_id": session_id})
     assert verdicts(root) == {"resumed": "unsure", "elsewhere": "unsure", "over": "ended_with_host"}
 
 
 def test_the_old_half_of_a_log_comes_first(root: str, put: Put) -> None:
     put("a", BEGUN)
     line: dict[str, object] = {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"}
-    log.write(root, "hook", line)
+    hook_log.write(root, "hook", line)
     Path(root, ".logs", "hook.log").rename(Path(root, ".logs", "hook.log.old"))
-    log.write(root, "hook", {**line, "event": "SessionStart"})
+    hook_log.write(root, "hook", {**line, "event": "SessionStart"})
     assert verdicts(root) == {"a": "unsure"}
 
 
@@ -472,10 +474,10 @@ def test_only_our_logs_and_only_lines_of_the_same_host_are_believed(root: str, p
     put("b", {**BEGUN, "host": "codex"})
     put("c", {key: value for key, value in BEGUN.items() if key != "host"})
     line = {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s", "kinds": ["session_end"]}
-    log.write(root, "somebody-elses", {**line, "host": "claude-code"})
-    log.write(root, "hook", {**line, "host": "qwen-code"})
+    hook_log.write(root, "somebody-elses", {**line, "host": "claude-code"})
+    hook_log.write(root, "hook", {**line, "host": "qwen-code"})
     assert verdicts(root) == dict.fromkeys("abc", "unsure")
-    log.write(root, "hook", {**line, "host": "codex"})
+    hook_log.write(root, "hook", {**line, "host": "codex"})
     assert verdicts(root) == {"a": "unsure", "b": "ended_with_host", "c": "unsure"}
 
 
@@ -485,7 +487,7 @@ def test_every_log_of_the_hooks_is_read() -> None:
 
 def test_no_line_of_a_log_ends_the_run_of_a_host_that_is_there(root: str, put: Put) -> None:
     put("a", {**BEGUN, "host_process": describe(os.getpid())})
-    log.write(root, "hook", {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"})
+    hook_log.write(root, "hook", {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"})
     assert (verdicts(root), ends(root, "a")) == ({"a": "unsure"}, [None])
 
 
@@ -499,11 +501,11 @@ def test_the_end_of_a_session_is_known_in_our_words_whatever_its_host_calls_it(r
         ("told", "SessionEnd", ["main_stop"], 2),
     ]:
         ids = {"session_id": "another id of the host", "host_session_id": name}
-        log.write(root, "hook", {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, **ids, "kinds": kinds})
-    log.write(root, "hook", {"at": "2026-01-08T18:09:00Z", "event": "x", "session_id": "cursor", "kinds": {}})
+        hook_log.write(root, "hook", {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, **ids, "kinds": kinds})
+    hook_log.write(root, "hook", {"at": "2026-01-08T18:09:00Z", "event": "x", "session_id": "cursor", "kinds": {}})
     assert verdicts(root, dry_run=True) == {"cursor": "unsure", "heard": "unsure", "told": "unsure"}
     ended = {"at": "2026-01-08T18:10:00Z", "event": "sessionEnd", "host_session_id": "cursor"}
-    log.write(root, "hook", {**ended, "kinds": ["session_end"]})
+    hook_log.write(root, "hook", {**ended, "kinds": ["session_end"]})
     assert verdicts(root) == {"cursor": "ended_with_host", "heard": "unsure", "told": "unsure"}
 
 

@@ -20,7 +20,7 @@ from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.retention import MOST_RUNS, ROOM_FOR_A_RUN, SPARE, fitted, trimmed
 from gaia_sessions.session.runs import CLAIM_LAPSES
 from gaia_sessions.session.schema import LONGEST_MESSAGE, SAID_SO
-from gaia_sessions.stores.memory import MemoryStore
+from gaia_sessions.store.memory import MemoryStore
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:

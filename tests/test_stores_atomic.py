@@ -13,9 +13,9 @@ import pytest
 
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.session.record import new_record
-from gaia_sessions.stores import atomic
-from gaia_sessions.stores.directory import Directory
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store import atomic
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ import sys
 from datetime import UTC, datetime
 from gaia_sessions.errors import SessionsError, exit_code
 from gaia_sessions.session.record import new_record
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 store = FileStore(sys.argv[1])
 try:
     if sys.argv[2] == "change":

@@ -10,7 +10,7 @@ import pytest
 
 from gaia_sessions.system import boots
 
-NAME = "from gaia_sessions.stores import boots; print(boots.name().decode())"
+NAME = "from gaia_sessions.store import boots; print(boots.name().decode())"
 
 
 def began(name: bytes) -> float:

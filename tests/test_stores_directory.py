@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import StoreFailure
-from gaia_sessions.stores.directory import Directory, NotAFile, TooBig, translating
+from gaia_sessions.store.directory import Directory, NotAFile, TooBig, translating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

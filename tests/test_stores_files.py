@@ -18,16 +18,16 @@ import gaia_sessions
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, SessionNotFound, StoreFailure
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
-from gaia_sessions.stores import locks
-from gaia_sessions.stores.directory import Directory
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store import locks
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.stores.port import Found
+    from gaia_sessions.store.port import Found
 
 MANNERS = [locks.wait_with_filelock, locks.sleep_and_retry]
 ALIAS = delegation_alias("host", "tool")
@@ -36,7 +36,7 @@ EVERYTHING_THAT_WRITES = """
 import sys
 from datetime import UTC, datetime
 from gaia_sessions.session.record import new_record
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 store, now = FileStore(sys.argv[1], durable=sys.argv[2] == "durable"), datetime.now(UTC)
 run_of_host = {"run": 1, "host_session_id": "host", "tool_use_id": "tool"}
 store.create({**new_record("one", "Explore", "-", {}, now), "runs": [run_of_host]})

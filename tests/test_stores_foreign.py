@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import StoreFailure, TooLarge
-from gaia_sessions.stores import atomic, foreign
+from gaia_sessions.store import atomic, external_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_sessions.stores.directory import Directory
+    from gaia_sessions.store.directory import Directory
 
 CHANGED = "somebody else changed it meanwhile"
 
@@ -29,19 +29,19 @@ def entries(folder: Path) -> dict[str, bytes]:
 
 
 def test_what_is_read_is_what_is_there_and_none_where_nothing_is(file: Path) -> None:
-    assert foreign.read(str(file), 10) is None
-    assert foreign.read(str(file / "below"), 10) is None
+    assert external_file.read(str(file), 10) is None
+    assert external_file.read(str(file / "below"), 10) is None
     file.write_bytes(b"12345")
-    assert foreign.read(str(file), 5) == b"12345"
+    assert external_file.read(str(file), 5) == b"12345"
     with pytest.raises(TooLarge):
-        foreign.read(str(file), 4)
+        external_file.read(str(file), 4)
 
 
 @pytest.mark.parametrize("held", [b"", b"old", None])
 def test_it_is_written_over_what_the_caller_read(file: Path, held: bytes | None) -> None:
     if held is not None:
         file.write_bytes(held)
-    foreign.write(str(file), held, b"new")
+    external_file.write(str(file), held, b"new")
     assert entries(file.parent) == {file.name: b"new"}
 
 
@@ -63,7 +63,7 @@ def test_it_is_written_over_nothing_else(file: Path, read: bytes | None, held: b
         file.write_bytes(held)
     before = entries(file.parent)
     with pytest.raises(StoreFailure, match=CHANGED):
-        foreign.write(str(file), read, b"ours")
+        external_file.write(str(file), read, b"ours")
     assert entries(file.parent) == before
 
 
@@ -71,7 +71,7 @@ def test_it_is_written_over_nothing_else(file: Path, read: bytes | None, held: b
 def test_nothing_else_is_removed(file: Path, read: bytes, held: bytes) -> None:
     file.write_bytes(held)
     with pytest.raises(StoreFailure, match=CHANGED):
-        foreign.remove(str(file), read)
+        external_file.remove(str(file), read)
     assert entries(file.parent) == {file.name: held}
 
 
@@ -85,7 +85,7 @@ def test_a_change_while_the_new_content_is_written_is_seen(file: Path, monkeypat
 
     monkeypatch.setattr(atomic, "write_new", slowly)
     with pytest.raises(StoreFailure, match=CHANGED):
-        foreign.write(str(file), b"", b"ours")
+        external_file.write(str(file), b"", b"ours")
     assert entries(file.parent) == {file.name: b"theirs"}
 
 
@@ -95,7 +95,7 @@ def test_the_mode_stays_whatever_the_umask(file: Path, mode: int) -> None:
     file.chmod(mode)
     before = os.umask(0o077)
     try:
-        foreign.write(str(file), b"old", b"new")
+        external_file.write(str(file), b"old", b"new")
     finally:
         os.umask(before)
     assert stat.S_IMODE(file.stat().st_mode) == mode
@@ -105,7 +105,7 @@ def test_the_mode_stays_whatever_the_umask(file: Path, mode: int) -> None:
 def test_a_new_file_has_the_mode_that_the_umask_says(file: Path, umask: int, mode: int) -> None:
     before = os.umask(umask)
     try:
-        foreign.write(str(file), None, b"new")
+        external_file.write(str(file), None, b"new")
     finally:
         os.umask(before)
     assert stat.S_IMODE(file.stat().st_mode) == mode
@@ -115,13 +115,13 @@ def test_a_link_stays_one(file: Path, tmp_path: Path) -> None:
     target = tmp_path / "dotfiles"
     target.write_bytes(b"old")
     file.symlink_to(target)
-    foreign.write(str(file), b"old", b"new")
+    external_file.write(str(file), b"old", b"new")
     assert (file.is_symlink(), target.read_bytes()) == (True, b"new")
 
 
 def test_removing_is_of_what_was_read(file: Path) -> None:
     file.write_bytes(b"old")
-    foreign.remove(str(file), b"old")
+    external_file.remove(str(file), b"old")
     assert entries(file.parent) == {}
 
 
@@ -132,7 +132,7 @@ def test_a_disk_that_does_not_confirm_leaves_the_old_content(file: Path, monkeyp
     file.write_bytes(b"old")
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(StoreFailure, match="Input/output error"):
-        foreign.write(str(file), b"old", b"new")
+        external_file.write(str(file), b"old", b"new")
     assert entries(file.parent) == {file.name: b"old"}
 
 
@@ -146,5 +146,5 @@ def test_what_a_killed_writer_left_long_ago_goes_with_the_next_writing(file: Pat
         path.write_bytes(b"torn")
     for path in (left, others):
         os.utime(path, (0, 0))
-    foreign.write(str(file), b"old", b"new")
+    external_file.write(str(file), b"old", b"new")
     assert [path.exists() for path in (left, young, others)] == [False, True, True]

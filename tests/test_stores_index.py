@@ -22,15 +22,15 @@ from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.ids import encode_key
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import agent_alias, delegation_alias
-from gaia_sessions.stores import index
-from gaia_sessions.stores.directory import Directory
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store import index
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.stores.port import Found
+    from gaia_sessions.store.port import Found
 
 ALIAS = delegation_alias("host", "tool/1")
 ALIAS_LEAF = encode_key("host", "tool/1")
@@ -135,13 +135,13 @@ def test_a_session_is_marked_before_it_is_there(root: str, store: FileStore, now
 
 FINALIZES = """
 import sys
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 FileStore(sys.argv[1]).change("one", lambda record: {**record, "phase": "failed"})
 """
 
 ADDS_KEY = """
 import sys
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 def resumed(record):
     return {**record, "runs": [*record["runs"], {"run": 2, "host_session_id": "host", "tool_use_id": "tool/2"}]}
 FileStore(sys.argv[1]).change("one", resumed)
@@ -279,16 +279,16 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 CREATES = """
 import json, sys
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 FileStore(sys.argv[1]).create(json.loads(sys.argv[2]))
 """
 
 LOOKS = """
 import json, sys
 from gaia_sessions.session.runs import delegation_alias
-from gaia_sessions.stores import index
-from gaia_sessions.stores.directory import Directory
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store import index
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
 store = FileStore(sys.argv[1])
 with Directory.at(sys.argv[1]) as root:
     complete = index.is_complete(root)
@@ -523,8 +523,8 @@ def test_what_is_written_while_the_index_is_rebuilt_is_found_by_it(root: str, st
 
 MARKS_AND_UNMARKS = """
 import sys
-from gaia_sessions.stores import index
-from gaia_sessions.stores.directory import Directory
+from gaia_sessions.store import index
+from gaia_sessions.store.directory import Directory
 mark = index.by_conversation("host")
 with Directory.at(sys.argv[1]) as root:
     for _ in range(500):

@@ -14,8 +14,8 @@ import pytest
 from filelock import FileLock
 
 from gaia_sessions.errors import LockTimeout, StoreFailure
-from gaia_sessions.stores import locks
-from gaia_sessions.stores.directory import Directory
+from gaia_sessions.store import locks
+from gaia_sessions.store.directory import Directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +32,8 @@ with FileLock(sys.argv[1]):
 
 ACQUIRES = """
 import sys
-from gaia_sessions.stores import locks
-from gaia_sessions.stores.directory import Directory
+from gaia_sessions.store import locks
+from gaia_sessions.store.directory import Directory
 with locks.acquire(Directory.at(sys.argv[1]), "one.lock", 60, locks.sleep_and_retry):
     print("held", flush=True)
     sys.stdin.read()
@@ -54,8 +54,8 @@ COUNTS = """
 import sys
 from pathlib import Path
 from filelock import FileLock
-from gaia_sessions.stores import locks
-from gaia_sessions.stores.directory import Directory
+from gaia_sessions.store import locks
+from gaia_sessions.store.directory import Directory
 folder, manner = Directory.at(sys.argv[1]), sys.argv[2]
 number = Path(folder.path, "number")
 print("ready", flush=True)

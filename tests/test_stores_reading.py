@@ -12,9 +12,9 @@ import pytest
 import gaia_sessions
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, SessionsError
 from gaia_sessions.session.record import encode, new_record
-from gaia_sessions.stores import reading
-from gaia_sessions.stores.directory import Directory
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store import reading
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.stores import root as roots
-from gaia_sessions.stores.directory import Directory
+from gaia_sessions.store import root as roots
+from gaia_sessions.store.directory import Directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,9 +15,9 @@ from gaia_sessions.lifecycle import cleanup
 from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.session.runs import delegation_alias
-from gaia_sessions.stores import arrival, index, locks
-from gaia_sessions.stores.directory import Directory
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store import index, locks, session_directory
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
@@ -201,7 +201,7 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
     ):
         index.add(opened, "two", index.marks_of(record))
         store.tend(now, ["one"])
-        arrival.bring_in(opened, "two", {"state.json": encode(record)}, durable=False)
+        session_directory.bring_in(opened, "two", {"state.json": encode(record)}, durable=False)
 
     assert store.read("two") == record
     assert ({agent_id for agent_id, _ in store.scan(active_only=True)}, store.find(ALIAS)) == ({"one", "two"}, "two")

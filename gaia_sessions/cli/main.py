@@ -23,8 +23,8 @@ from gaia_sessions.errors import (
     exit_code,
     well_formed,
 )
-from gaia_sessions.stores import atomic
-from gaia_sessions.stores.directory import Directory
+from gaia_sessions.store import atomic
+from gaia_sessions.store.directory import Directory
 from gaia_sessions.system import streams
 from gaia_sessions.views.words import safe
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions import log as logs
 from gaia_sessions.config import PREFIX
-from gaia_sessions.stores import locks as locking
-from gaia_sessions.stores import root as roots
+from gaia_sessions.store import hook_log as logs
+from gaia_sessions.store import locks as locking
+from gaia_sessions.store import root as roots
 from gaia_sessions.system import processes
 from gaia_sessions.system.users import user_name
 

@@ -13,11 +13,11 @@ from gaia_sessions import config
 from gaia_sessions.errors import CorruptSession, SessionsError
 from gaia_sessions.lifecycle.preview import Preview
 from gaia_sessions.lifecycle.reconciling import reconcile
-from gaia_sessions.logged import lines, sessions_over
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, read_time
 from gaia_sessions.session.record import has_newer_schema, is_open
-from gaia_sessions.stores import root as roots
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store import root as roots
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.log_reader import lines, sessions_over
 
 from . import tree
 from .findings import shell

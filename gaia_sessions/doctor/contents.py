@@ -9,9 +9,9 @@ from gaia_sessions.lifecycle.news import has_waited_too_long
 from gaia_sessions.lifecycle.verdicts import CLOSING, UNSURE
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import is_open
-from gaia_sessions.stores import atomic, index, index_repair
-from gaia_sessions.stores import root as roots
-from gaia_sessions.stores.sweep import LEFTOVER
+from gaia_sessions.store import atomic, index, index_repair
+from gaia_sessions.store import root as roots
+from gaia_sessions.store.sweep import LEFTOVER
 
 from .findings import ailing, counted, fine, shell, some
 from .machine import SET_THE_CLOCK, clock
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.stores.directory import Directory
+    from gaia_sessions.store.directory import Directory
 
     from .case import Case
     from .findings import Finding

@@ -15,7 +15,7 @@ from gaia_sessions import __version__
 from gaia_sessions.errors import KEEP_ELSEWHERE, well_formed
 from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.session.clock import utc_now
-from gaia_sessions.stores import root as roots
+from gaia_sessions.store import root as roots
 
 from . import activity, contents, machine, place, tree, wired
 from .case import Case

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 import gaia_sessions
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, write_time
-from gaia_sessions.stores.reading import STATE
+from gaia_sessions.store.reading import STATE
 from gaia_sessions.system import processes
 
 from .findings import ailing, fine, shell

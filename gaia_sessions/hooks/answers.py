@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gaia_sessions.lifecycle.done import Done
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
     Payload = dict[str, Json]
     Answer = dict[str, object]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
     Answer = dict[str, object]
     Asked = dict[str, Json]

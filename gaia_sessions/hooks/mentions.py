@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
 _KEYS = ("tool_use_id", "host_agent_id")
 """The delegation comes first: the agent may have been woken since, for something else."""

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
-    from gaia_sessions.stores.directory import Directory
-    from gaia_sessions.stores.files import FileStore
-    from gaia_sessions.stores.locks import Release
+    from gaia_sessions.store.directory import Directory
+    from gaia_sessions.store.file_store import FileStore
+    from gaia_sessions.store.locks import Release
 
     from .answers import Answer
     from .arguments import Wired
@@ -146,10 +146,10 @@ class Call:
         """One line, if there was anything to do, a place to write it, and the hooks are not switched off."""
         if self.root is None or self.off or not self.line:
             return
-        from gaia_sessions import log
+        from gaia_sessions.store import hook_log
 
         taken = round((time.monotonic() - self.started) * 1000, 1)
-        log.write(self.root, self.hook, {"at": write_time(self.now), **self.line, "ms": taken})
+        hook_log.write(self.root, self.hook, {"at": write_time(self.now), **self.line, "ms": taken})
 
     def _settings(self) -> Config:
         self.off = configs.hooks_are_off(os.environ)
@@ -165,12 +165,12 @@ class Call:
     def _take_in(self, payload: Payload, config: Config) -> None:
         if self.off:
             return
-        from gaia_sessions import log  # for the line in any case
+        from gaia_sessions.store import hook_log  # for the line in any case
 
         from . import hosts
 
         if self.wired and self.wired.host not in (None, *hosts.HOSTS):
-            self.line["unknown_host"] = log.shortened(self.wired.host)
+            self.line["unknown_host"] = hook_log.shortened(self.wired.host)
         name = hosts.named(self.wired.host if self.wired else None, payload, os.environ)
         host = hosts.module_of(name)
         told = host.events_of(self.hook, payload, config, self.now, tools=self.tools)
@@ -178,7 +178,12 @@ class Call:
         if told and not wanted:
             self.off = True
             return
-        self.line |= {**log.named_in(payload, _OF_A_HOST), "host": name, **log.told_by(wanted), "decision": "not_ours"}
+        self.line |= {
+            **hook_log.named_in(payload, _OF_A_HOST),
+            "host": name,
+            **hook_log.told_by(wanted),
+            "decision": "not_ours",
+        }
         self._tell(self._apply_each(payload, wanted, config))
 
     def _apply_each(self, payload: Payload, events: list[Event], config: Config) -> list[Answer]:
@@ -234,7 +239,7 @@ class Call:
         direct.say(self.hook, answer, payload, self._left())
 
     def _store(self, config: Config) -> FileStore:
-        from gaia_sessions.stores.files import FileStore
+        from gaia_sessions.store.file_store import FileStore
 
         durable = config.durability == "full"
         return FileStore(
@@ -246,7 +251,7 @@ class Call:
         return time.monotonic() > self.started + READING_LASTS
 
     def _wait(self, folder: Directory, name: str, seconds: float) -> Release | None:
-        from gaia_sessions.stores.locks import sleep_and_retry
+        from gaia_sessions.store.locks import sleep_and_retry
 
         return sleep_and_retry(folder, name, min(seconds, self._left()))
 

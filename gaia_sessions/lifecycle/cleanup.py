@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.stores.port import Found, Reader, Store
+    from gaia_sessions.store.port import Found, Reader, Store
 
     from .evidence import Over
     from .reconciling import Left, Reconciled, Verdict

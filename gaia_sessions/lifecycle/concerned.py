@@ -6,11 +6,11 @@ which ends is about. Asked only where more waits in the inbox than one call trie
 
 from __future__ import annotations
 
-from gaia_sessions import inbox_keys
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.runs import conversation_of
+from gaia_sessions.store import inbox_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
 
 def keys_in_records(store: Store, events: list[Event]) -> set[str]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
     from .beginning import Chance
 

@@ -22,7 +22,7 @@ from gaia_sessions.session.run_ends import (
 )
 from gaia_sessions.session.schema import DENIED, KILLED, LONGEST_MESSAGE, RETURNED, STOPPED
 from gaia_sessions.session.schema import FAILED as RUN_FAILED
-from gaia_sessions.stores.journal import EVENTS
+from gaia_sessions.store.journal import EVENTS
 
 from .done import KEYS_DISAGREE, KNOWN, Done
 from .joins import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
 _TOLD = ("last_message", "transcript_path")
 

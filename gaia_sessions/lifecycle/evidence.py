@@ -10,8 +10,8 @@ import os
 import stat
 from datetime import UTC, datetime
 
-from gaia_sessions.log import LONGEST_ID
 from gaia_sessions.session.runs import conversation_of
+from gaia_sessions.store.hook_log import LONGEST_ID
 from gaia_sessions.system import processes
 
 from .verdicts import Evidence

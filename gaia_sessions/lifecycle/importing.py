@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.stores.port import Found, Reader, Store
+    from gaia_sessions.store.port import Found, Reader, Store
 
     class NotTaken(TypedDict):
         """One session and why it was not taken in: ``reason`` is the code of an error, ``detail`` says it to people."""

@@ -14,7 +14,7 @@ from gaia_sessions.session.events import START
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.run_ends import heard_in
-from gaia_sessions.stores.journal import EVENTS
+from gaia_sessions.store.journal import EVENTS
 
 from .done import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, Done
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
     Rule = Callable[[Record, Run], Record]
     Telling = Callable[[Record], dict[str, Json] | None]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import CorruptSummary, Record, Summary
-    from gaia_sessions.stores.port import Found, Reader
+    from gaia_sessions.store.port import Found, Reader
 
 
 class Filter:

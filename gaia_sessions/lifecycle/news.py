@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
 WAITS = timedelta(hours=24)
 """So long an event waits for its session; then it is dropped."""
@@ -110,7 +110,7 @@ def names_to_try(store: Store, before: list[Event]) -> list[str]:
     waiting = store.waiting()
     if len(waiting) <= FEW:
         return [name for name, _ in waiting]
-    from gaia_sessions import inbox_keys
+    from gaia_sessions.store import inbox_keys
 
     keys = {key for event in before for key in inbox_keys.keys_of_news(event)}
     if any(inbox_keys.is_of_others(event) for event in before):

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.inbox_keys import Waiting
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.stores.overlay import Overlay
-    from gaia_sessions.stores.port import Found, Reader, Store
+    from gaia_sessions.store.inbox_keys import Waiting
+    from gaia_sessions.store.overlay import Overlay
+    from gaia_sessions.store.port import Found, Reader, Store
 
 
 class Preview:
@@ -54,7 +54,7 @@ class Preview:
                 active_only=active_only, agent_name=agent_name, host_session_id=host_session_id
             )
             return
-        from gaia_sessions import inbox_keys
+        from gaia_sessions.store import inbox_keys
 
         known = inbox_keys.all_keys(self._waiting or ())
         concerned: list[Record] = []
@@ -88,14 +88,14 @@ class Preview:
         return self._whole
 
     def _concerning(self, records: Iterable[Record]) -> list[Waiting]:
-        from gaia_sessions import inbox_keys
+        from gaia_sessions.store import inbox_keys
 
         readable = (record for record in records if not has_newer_schema(record))
         keys = {key for record in readable for key in inbox_keys.keys_of_record(record)}
         return inbox_keys.concerned(self._waiting or (), keys)
 
     def _rehearsed(self, inbox: list[Waiting]) -> Overlay:
-        from gaia_sessions.stores.overlay import Overlay
+        from gaia_sessions.store.overlay import Overlay
 
         from .news import apply_deferred
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.stores.port import Found, Reader, Store
+    from gaia_sessions.store.port import Found, Reader, Store
 
     from .evidence import Over
     from .verdicts import Evidence, Judged

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.stores.port import Found, Reader
+    from gaia_sessions.store.port import Found, Reader
 
 
 def consider(sessions: Reader, now: datetime, agent_id: str, limits: Limits) -> tuple[Decision, Record | None]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.stores.port import Entry, Store
+    from gaia_sessions.store.port import Entry, Store
 
     from .beginning import Chance
 

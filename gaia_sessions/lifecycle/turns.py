@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
     Rule = Callable[[Record, Run], Record]
     RunOf = tuple[str, int]

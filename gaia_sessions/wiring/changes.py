@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import StoreFailure
-from gaia_sessions.stores import foreign
-from gaia_sessions.stores.directory import make_folders, translating
+from gaia_sessions.store import external_file
+from gaia_sessions.store.directory import make_folders, translating
 
 from . import receipts
 
@@ -105,13 +105,13 @@ def _carry_out(change: Change) -> None:
         return
     with translating("make the folder of", change.path):
         make_folders(os.path.dirname(os.path.realpath(change.path)))
-    foreign.write(change.path, change.before, change.after)
+    external_file.write(change.path, change.before, change.after)
 
 
 def _remove(change: Change) -> None:
     if change.before is None:
         return
-    foreign.remove(change.path, change.before)
+    external_file.remove(change.path, change.before)
     for folder in reversed(change.made):
         try:
             os.rmdir(folder)

@@ -15,7 +15,7 @@ from datetime import timedelta
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hooks.hosts import CLAUDE_CODE
 from gaia_sessions.session.clock import read_time
-from gaia_sessions.stores import foreign
+from gaia_sessions.store import external_file
 
 from .entries import entries, is_gone
 from .executable import interpreter_of
@@ -234,7 +234,7 @@ def has_plugin(places: Places, read: list[tuple[str, Settings]]) -> bool:
 def _installed_plugins(places: Places) -> list[str]:
     path = os.path.join(places.folder_of(HOSTS[CLAUDE_CODE], USER), "plugins", "installed_plugins.json")
     try:
-        told = json.loads(foreign.read(path, LIMIT) or b"{}")
+        told = json.loads(external_file.read(path, LIMIT) or b"{}")
     except (ValueError, RecursionError, InvalidInput, StoreFailure):
         return []
     return list(_members(_members(told).get("plugins")))

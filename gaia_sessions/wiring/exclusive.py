@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import LockTimeout, SessionsError
-from gaia_sessions.stores import locks
-from gaia_sessions.stores.directory import Directory, translating
+from gaia_sessions.store import locks
+from gaia_sessions.store.directory import Directory, translating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

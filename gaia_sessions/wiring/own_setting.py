@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions import config
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.stores import foreign
+from gaia_sessions.store import external_file
 
 from . import consent, receipts
 from .changes import MADE, Change, folders_made
@@ -30,7 +30,7 @@ def turned_on(places: Places, host: Host, scope: str) -> tuple[str | None, list[
     Raises ``BadSetting`` if it says otherwise, or has no place for a line.
     """
     path = config.user_file(places.variables) if scope == USER else config.project_file(places.root)
-    data = foreign.read(path, LIMIT)
+    data = external_file.read(path, LIMIT)
     after = consent.granted(path, data)
     if after == data:
         return (path if receipts.find(places.state, path) else None), []
@@ -43,7 +43,7 @@ def turned_off(places: Places, host: Host, scope: str, path: str | None) -> list
     others = (other for other in host.files if other != scope)
     if path is None or any(_needs(places, host, other, path) for other in others):
         return []
-    data, kept = foreign.read(path, LIMIT), receipts.find(places.state, path)
+    data, kept = external_file.read(path, LIMIT), receipts.find(places.state, path)
     if data is None or kept is None:
         return []
     after = kept.left if kept.is_untouched(data) else consent.withdrawn(path, data)

@@ -13,8 +13,8 @@ import os
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio import strict
-from gaia_sessions.stores import atomic
-from gaia_sessions.stores.directory import Directory, TooBig, translating
+from gaia_sessions.store import atomic
+from gaia_sessions.store.directory import Directory, TooBig, translating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

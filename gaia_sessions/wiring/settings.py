@@ -6,7 +6,7 @@ Owns that whatever does not parse is refused by name and left as it is.
 from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, TooLarge
-from gaia_sessions.stores import foreign
+from gaia_sessions.store import external_file
 
 from .jsontext import parse
 from .receipts import LIMIT
@@ -37,7 +37,7 @@ class Settings:
 def load(path: str, host: Host) -> Settings:
     """The settings of ``host`` at ``path``; raises ``SettingsUnreadable``, ``StoreFailure``."""
     try:
-        data = foreign.read(path, LIMIT)
+        data = external_file.read(path, LIMIT)
         return Settings(path, data, _object(data or b"", host))
     except TooLarge:
         raise SettingsUnreadable(path, f"it is over the limit of {LIMIT} bytes", "") from None

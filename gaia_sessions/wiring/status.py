@@ -5,9 +5,10 @@ Owns the look; changes nothing and judges nothing but by name. ``doctor`` and ``
 
 from __future__ import annotations
 
-from gaia_sessions import config, logged
+from gaia_sessions import config
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.hooks.hosts import CLAUDE_CODE
+from gaia_sessions.store import log_reader
 
 from . import doubts, receipts
 from .entries import of_ours
@@ -171,8 +172,8 @@ def _missing(host: Host, ours: list[Entry], *, tools: bool) -> list[str]:
 def _heard(root: str) -> Heard:
     """Times as the log writes them are ordered like the texts they are; lines without a host are of Claude Code."""
     last: Heard = {}
-    for line in logged.lines(root):
-        event, at, host = line.get("event"), logged.time_of(line), line.get("host", CLAUDE_CODE)
+    for line in log_reader.lines(root):
+        event, at, host = line.get("event"), log_reader.time_of(line), line.get("host", CLAUDE_CODE)
         if at and isinstance(event, str) and isinstance(host, str) and event.strip() not in _NOT_EVENTS:
             of_host = last.setdefault(host, {})
             of_host[event] = max(of_host.get(event, at), at)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
-    from gaia_sessions.stores.files import FileStore
+    from gaia_sessions.store.file_store import FileStore
 
     from .timing import Act
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from gaia_sessions.session import record, runs, updates
 from gaia_sessions.session.ids import new_agent_id
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

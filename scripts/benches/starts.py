@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
-    from gaia_sessions.stores.files import FileStore
+    from gaia_sessions.store.file_store import FileStore
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 CAPTURE = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / "single.jsonl"

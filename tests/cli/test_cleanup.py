@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.stores.directory import Directory
-from gaia_sessions.stores.locks import acquire, sleep_and_retry
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.locks import acquire, sleep_and_retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions import log
 from gaia_sessions.doctor.examination import CHECKS, MENDS
 from gaia_sessions.session.clock import write_time
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store import hook_log
+from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system.processes import describe
 
 if TYPE_CHECKING:
@@ -192,9 +192,9 @@ def planted(root: str, _put: Gaia) -> None:
 
 
 def never_rotated(root: str, _put: Gaia) -> None:
-    log.write(root, "hook", {"at": LONG_AGO})
+    hook_log.write(root, "hook", {"at": LONG_AGO})
     with open(Path(root, ".logs", "hook.log"), "ab") as file:
-        file.write(b" " * (3 * log.ROTATES_AT) + b"\n")
+        file.write(b" " * (3 * hook_log.ROTATES_AT) + b"\n")
 
 
 HARM: dict[str, tuple[str, Callable[[str, Gaia], None]]] = {
@@ -388,7 +388,7 @@ def test_a_mend_that_is_refused_says_so(gaia: Gaia, root: str, put: Gaia, monkey
 
 @pytest.mark.usefixtures("healthy")
 def test_what_failed_in_a_hook_is_told_here(gaia: Gaia, root: str) -> None:
-    log.write(root, "hook", {"at": LONG_AGO, "event": "Stop", "decision": "error", "error": "disk\x1b[2J full"})
+    hook_log.write(root, "hook", {"at": LONG_AGO, "event": "Stop", "decision": "error", "error": "disk\x1b[2J full"})
     finding = next(finding for finding in gaia("doctor", "--json").json["checks"] if finding["name"] == "log")
     assert finding["found"].endswith(f"; 1 call failed, the last at {LONG_AGO}: disk\x1b[2J full")
     assert b"\x1b" not in gaia("doctor").out

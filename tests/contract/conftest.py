@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.session.record import new_record
-from gaia_sessions.stores import locks
-from gaia_sessions.stores.files import FileStore
-from gaia_sessions.stores.memory import MemoryStore
+from gaia_sessions.store import locks
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
     New = Callable[..., Record]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.stores.port import Found, Store
+    from gaia_sessions.store.port import Found, Store
 
     New = Callable[..., Record]
 

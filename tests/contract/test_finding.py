@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
     New = Callable[..., Record]
     PutToTheTest = Callable[[Store], None]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import TooLarge
-from gaia_sessions.inbox_keys import keys_of_event
 from gaia_sessions.session.clock import write_time
+from gaia_sessions.store.inbox_keys import keys_of_event
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
 
 def event(number: int, at: datetime) -> Event:

@@ -26,8 +26,8 @@ from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.record import is_open, new_record
 from gaia_sessions.session.runs import delegation_alias
-from gaia_sessions.stores.files import FileStore
-from gaia_sessions.stores.memory import MemoryStore
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.memory import MemoryStore
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
     Act = Callable[[Store], object]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.stores.port import Store
+    from gaia_sessions.store.port import Store
 
     New = Callable[..., Record]
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions import log
 from gaia_sessions.doctor import wired
 from gaia_sessions.doctor.case import Case
 from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.store import hook_log
 
 if TYPE_CHECKING:
     from gaia_sessions.doctor.findings import Finding
@@ -181,7 +181,7 @@ def installed_at(project: Path, at: str) -> None:
 
 
 def hear(project: Path, host: str, at: str) -> None:
-    log.write(str(project / ".claude" / "session"), "hook", {"at": at, "event": "Stop", "host": host})
+    hook_log.write(str(project / ".claude" / "session"), "hook", {"at": at, "event": "Stop", "host": host})
 
 
 def ago(**time: float) -> str:

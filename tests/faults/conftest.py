@@ -26,7 +26,7 @@ from gaia_sessions.errors import InvalidInput
 from gaia_sessions.lifecycle import sessions
 from gaia_sessions.session import runs
 from gaia_sessions.session.record import decode, new_record
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

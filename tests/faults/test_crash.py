@@ -21,7 +21,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.runs import aliases_of, conversations_of
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

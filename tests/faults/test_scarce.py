@@ -12,7 +12,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import StoreFailure
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.lifecycle import sessions
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.errors import SessionsError, exit_code
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -42,7 +42,7 @@ with open(sys.argv[1], "ab") as file:
 
 HOLDS_KEY = """
 import sys
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 root, *key = sys.argv[1:]
 with FileStore(root).exclusive(tuple(key), 1):
     print("held", flush=True)

@@ -26,7 +26,7 @@ from gaia_sessions.lifecycle.resuming import consider
 from gaia_sessions.session.clock import utc_now, write_time
 from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.runs import with_run
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 from tests.hooks.test_lives import DENIED, DONE, FAILED, KILLED, WITH_HOST, Life
 from tests.records import WHEN, record_with
 

@@ -13,7 +13,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.lifecycle import news, resuming
 from gaia_sessions.lifecycle.preview import Preview
 from gaia_sessions.session.clock import write_time
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

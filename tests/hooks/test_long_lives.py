@@ -11,7 +11,7 @@ import pytest
 from gaia_sessions.hooks import HOOK
 from gaia_sessions.hooks.run import Call
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import streams
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from gaia_sessions.lifecycle.news import apply_deferred
 from gaia_sessions.lifecycle.preview import Preview
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.record import new_record
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 from tests.hooks.test_lives import CAPTURES, IDS, Life
 
 if TYPE_CHECKING:

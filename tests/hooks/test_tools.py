@@ -18,7 +18,7 @@ import gaia_sessions
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.lifecycle.tools import follow
 from gaia_sessions.session.tool_inference import digest
-from gaia_sessions.stores.memory import MemoryStore
+from gaia_sessions.store.memory import MemoryStore
 from tests.hooks.conftest import SCRIPTS
 from tests.records import START, WHEN, record_with
 

@@ -13,7 +13,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.lifecycle import sessions
 from gaia_sessions.session.record import is_open
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

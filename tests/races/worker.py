@@ -18,9 +18,9 @@ import gaia_sessions
 from gaia_sessions.errors import LockTimeout, RevisionChanged, SessionExists, SessionFinal, SessionNotFound
 from gaia_sessions.jsonio import strict
 from gaia_sessions.lifecycle import sessions
-from gaia_sessions.stores import atomic
-from gaia_sessions.stores.directory import Directory
-from gaia_sessions.stores.files import FileStore
+from gaia_sessions.store import atomic
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.stores import locks
-from gaia_sessions.stores.directory import Directory
+from gaia_sessions.store import locks
+from gaia_sessions.store.directory import Directory
 from tests.users.conftest import SILENT, findings, tree
 from tests.users.test_search import DELEGATES, STARTS, create
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.stores import foreign
+from gaia_sessions.store import external_file
 from gaia_sessions.wiring import receipts
 from tests.wiring.settings_files import BY_HAND, MIXED, OTHER, PROGRAM, WIRED_BY_HAND, told
 
@@ -53,7 +53,7 @@ def test_it_comes_back_after_an_installation_that_was_killed(setup: Setup, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as killed:
-        killed.setattr(foreign, "write", kill)
+        killed.setattr(external_file, "write", kill)
         with pytest.raises(KeyboardInterrupt):
             setup.put(HAND_MADE).install()
     assert receipts.find(setup.places.state, str(setup.file)) is not None

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions import log
 from gaia_sessions.session.clock import utc_now
+from gaia_sessions.store import hook_log
 from gaia_sessions.views.wired import stands
 from gaia_sessions.wiring import doubts
 from gaia_sessions.wiring.hosts import HOSTS
@@ -44,7 +44,7 @@ def row(setup: Setup) -> Installed:
 
 
 def hear(setup: Setup, at: str = LATER, event: str = "Stop", hook: str = "hook", **more: object) -> None:
-    log.write(setup.root, hook, {"at": at, "event": event, **more})
+    hook_log.write(setup.root, hook, {"at": at, "event": event, **more})
 
 
 def edit(setup: Setup, change: Any) -> None:
@@ -137,8 +137,8 @@ def test_a_call_that_names_no_event_is_not_told_as_one(setup: Setup, event: str)
 
 
 def test_a_call_without_an_event_leaves_none_in_the_log() -> None:
-    assert log.named_in({"session_id": "s"}, "hook_event_name") == {"session_id": "s"}
-    assert log.named_in({"hook_event_name": "Stop"}, "hook_event_name") == {"event": "Stop"}
+    assert hook_log.named_in({"session_id": "s"}, "hook_event_name") == {"session_id": "s"}
+    assert hook_log.named_in({"hook_event_name": "Stop"}, "hook_event_name") == {"event": "Stop"}
 
 
 def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> None:
@@ -150,7 +150,7 @@ def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> No
         (LATER, "direct", "pre_delegate"),
     ]:
         hear(setup, at, event, hook)
-    Path(log.folder_of(setup.root), "hook.log.old").write_text("torn {\n[]\n", encoding="utf-8")
+    Path(hook_log.folder_of(setup.root), "hook.log.old").write_text("torn {\n[]\n", encoding="utf-8")
 
     assert look(setup)["heard"] == {"PreToolUse": EARLIER, "Stop": LATER}
     assert look(setup)["heard_from"] == {"claude-code": {"PreToolUse": EARLIER, "Stop": LATER}}
@@ -172,9 +172,9 @@ ODD = [
 @pytest.mark.parametrize("at", ODD, ids=str)
 def test_a_line_of_the_log_that_says_no_time_is_passed_over(setup: Setup, at: object) -> None:
     Path(setup.root).parent.mkdir(exist_ok=True)
-    log.write(setup.root, "hook", {"at": at, "event": "SessionEnd"})
+    hook_log.write(setup.root, "hook", {"at": at, "event": "SessionEnd"})
     hear(setup, EARLIER)
-    log.write(setup.root, "hook", {"at": at, "event": "Stop"})
+    hook_log.write(setup.root, "hook", {"at": at, "event": "Stop"})
 
     assert look(setup)["heard_from"] == {"claude-code": {"Stop": EARLIER}}
     assert "  Stop: " in "\n".join(stands(look(setup), utc_now()))
@@ -183,7 +183,7 @@ def test_a_line_of_the_log_that_says_no_time_is_passed_over(setup: Setup, at: ob
 def test_times_in_another_form_are_ordered_as_the_times_they_are(setup: Setup) -> None:
     Path(setup.root).parent.mkdir(exist_ok=True)
     for at in ("2026-01-08T23:00:00+12:00", "2026-01-08T12:00:00Z"):
-        log.write(setup.root, "hook", {"at": at, "event": "Stop"})
+        hook_log.write(setup.root, "hook", {"at": at, "event": "Stop"})
 
     assert look(setup)["heard"] == {"Stop": "2026-01-08T12:00:00.000000Z"}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import SessionsError, StoreFailure, exit_code
-from gaia_sessions.stores import foreign
+from gaia_sessions.store import external_file
 from tests.wiring.settings_files import WIRED_BY_HAND, told
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def test_what_somebody_else_wrote_meanwhile_is_not_written_over(setup: Setup, ot
     path = setup.put(other).file
 
     with pytest.raises(StoreFailure, match="somebody else changed it meanwhile"):
-        foreign.write(str(path), DATA, b"ours")
+        external_file.write(str(path), DATA, b"ours")
 
     assert setup.held() == other
     assert leftovers(path.parent) == []
@@ -151,14 +151,14 @@ def test_what_somebody_else_wrote_meanwhile_is_not_written_over(setup: Setup, ot
 def test_a_file_that_came_meanwhile_is_not_written_over(setup: Setup) -> None:
     path = setup.put(DATA).file
     with pytest.raises(StoreFailure, match="somebody else changed it meanwhile"):
-        foreign.write(str(path), None, b"ours")
+        external_file.write(str(path), None, b"ours")
     assert setup.held() == DATA
 
 
 def test_what_somebody_else_wrote_meanwhile_is_not_removed(setup: Setup) -> None:
     path = setup.put(DATA).file
     with pytest.raises(StoreFailure, match="somebody else changed it meanwhile"):
-        foreign.remove(str(path), b"ours")
+        external_file.remove(str(path), b"ours")
     assert setup.held() == DATA
 
 
@@ -218,7 +218,7 @@ def refuse(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
         raise StoreFailure("write", str(setup.file), "no space left")
 
     with monkeypatch.context() as refused:
-        refused.setattr(foreign, "write", full)
+        refused.setattr(external_file, "write", full)
         with pytest.raises(StoreFailure):
             setup.install(tools=True)
 
@@ -231,7 +231,7 @@ def test_a_second_installation_that_is_killed_leaves_both_to_be_known_again(
 
     setup.put(HAND_MADE).install()
     with monkeypatch.context() as killed:
-        killed.setattr(foreign, "write", kill)
+        killed.setattr(external_file, "write", kill)
         with pytest.raises(KeyboardInterrupt):
             setup.install(tools=True)
     setup.uninstall()

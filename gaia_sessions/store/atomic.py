@@ -78,9 +78,9 @@ def write_new(
     fd = os.open(name, _NEW, mode, dir_fd=folder.fd)
     try:
         if owner_to_keep(folder.fd):
-            from . import ownership
+            from . import file_ownership
 
-            ownership.give(folder.fd, fd)
+            file_ownership.give(folder.fd, fd)
         dress(fd)
         _write_all(fd, data)
         if durable:

@@ -44,7 +44,7 @@ def bring_in(root: Directory, agent_id: str, files: dict[str, bytes], *, durable
                     session.sync()
             os.rename(built, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
         except OSError:
-            from . import removal
+            from . import delete
 
-            removal.remove(stage, built)
+            delete.remove(stage, built)
             raise

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.inbox_keys import Waiting
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
 
+    from .inbox_keys import Waiting
     from .port import Found, Store
 
 

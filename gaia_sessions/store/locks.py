@@ -104,9 +104,9 @@ def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release 
         return None
     if folder.inode(name) == _inode_at(path):
         if owner_to_keep(folder.fd):  # the file may have been removed, and made again by the package
-            from . import ownership
+            from . import file_ownership
 
-            ownership.give_new(folder.fd, name)
+            file_ownership.give_new(folder.fd, name)
         return lock.release
     lock.release()  # it locks by path, and the path leads elsewhere by now: not to the lock that was asked for
     return None

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import os
 
-from .errors import InvalidInput, StoreFailure
-from .jsonio import strict
-from .stores import atomic
-from .stores import root as roots
-from .stores.directory import Directory
-from .system.project_root import claude_folder
+from gaia_sessions.errors import InvalidInput, StoreFailure
+from gaia_sessions.jsonio import strict
+from gaia_sessions.system.project_root import claude_folder
+
+from . import atomic
+from . import root as roots
+from .directory import Directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .jsonio.strict import Json
-    from .session.events import Event
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
 
 ROTATES_AT = 1 << 20
 

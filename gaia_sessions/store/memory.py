@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 
 from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound
-from gaia_sessions.inbox_keys import keys_of_event
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import decode, is_open
@@ -16,6 +15,7 @@ from gaia_sessions.session.retention import fitted
 from gaia_sessions.session.runs import conversations_of, newest_with
 from gaia_sessions.session.updates import check_writable, written
 
+from .inbox_keys import keys_of_event
 from .journal import EVENTS, line_about
 
 TYPE_CHECKING = False
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.inbox_keys import Waiting
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
 
+    from .inbox_keys import Waiting
     from .port import Entry, Found, Rule
 
 

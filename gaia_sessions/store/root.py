@@ -65,9 +65,9 @@ def may_mark(root: Directory) -> bool:
     """Whether ``root`` is ours even without its mark: a project's, or a folder that holds nothing of anybody else."""
     if claude_folder(root.path) or set(root.names()) <= set(atomic.temporaries(root)):
         return True
-    from . import adoption
+    from . import root_ownership
 
-    return adoption.holds_only_ours(root)
+    return root_ownership.holds_only_ours(root)
 
 
 def mark(folder: Directory) -> None:
@@ -137,9 +137,9 @@ def make_ignored(parent: Directory, name: str) -> None:
     try:
         os.rename(built, name, src_dir_fd=parent.fd, dst_dir_fd=parent.fd)
     except OSError:  # somebody else just made it
-        from . import removal
+        from . import delete
 
-        removal.remove(parent, built)
+        delete.remove(parent, built)
 
 
 def _sync_upwards(path: str) -> None:

@@ -6,15 +6,15 @@ two different ids may have the same one, and then an event is tried once more th
 
 from __future__ import annotations
 
-from .session.events import MAIN_STOP, SESSION_END, SESSION_LEFT
-from .session.record import has_newer_schema
-from .session.runs import conversation_of
+from gaia_sessions.session.events import MAIN_STOP, SESSION_END, SESSION_LEFT
+from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.runs import conversation_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from .session.schema import Record
+    from gaia_sessions.session.schema import Record
 
     Waiting = tuple[str, str]
     """The name of an event in the inbox, and its keys, one after the other; empty if they are not known."""

@@ -17,7 +17,7 @@ from gaia_sessions.session.retention import fitted
 from gaia_sessions.session.runs import aliases_of, newest_with
 from gaia_sessions.session.updates import check_writable, written
 
-from . import atomic, inbox, index, locks, reading, renewal
+from . import atomic, inbox, index, locks, reading, replace
 from . import journal as journals
 from . import root as roots
 from .directory import translating
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.inbox_keys import Waiting
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
+    from .inbox_keys import Waiting
     from .port import Entry, Found, Rule
 
 _FOR_DEFERRING = 0.4
@@ -108,19 +108,19 @@ class FileStore:
                     yield name, found
 
     def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
-        from . import arrival
+        from . import session_directory
 
         agent_id = check_agent_id(record["agent_id"])
         line = journals.line_about(record, entry)
         files = {reading.STATE: fitted(record, spare)[1]} | ({journals.EVENTS: line} if line else {})
         path = f"{self.root}/{agent_id}"
         with translating("create", path), roots.make(self.root, durable=self.durable) as root:
-            arrival.vouch_for_nothing(root, self.wait)
+            session_directory.vouch_for_nothing(root, self.wait)
             with roots.place(root, roots.LOCKS) as folder, self._lock(folder, agent_id):
                 if root.has(agent_id):
                     raise SessionExists(agent_id)
                 index.add(root, agent_id, index.marks_of(record))
-                arrival.bring_in(root, agent_id, files, durable=self.durable)
+                session_directory.bring_in(root, agent_id, files, durable=self.durable)
                 if self.durable:
                     atomic.confirm(root)
 
@@ -148,7 +148,7 @@ class FileStore:
             changed = written(changed)
             line = journals.line_about(changed, entry)
             with translating("change", session.path):
-                kept = renewal.renew(root, session, record, changed, spare, durable=self.durable)
+                kept = replace.renew(root, session, record, changed, spare, durable=self.durable)
             if line:
                 journals.note(session, line, durable=self.durable)
             return kept
@@ -197,7 +197,7 @@ class FileStore:
                 )
 
     def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
-        from . import removal
+        from . import delete
 
         check_agent_id(agent_id)
         with (
@@ -213,21 +213,21 @@ class FileStore:
                 raise found
             if not judge(found):
                 return False
-            removal.check_ours(root, agent_id, found)
+            delete.check_ours(root, agent_id, found)
             with translating("delete", f"{self.root}/{agent_id}"):
-                removal.move_to_trash(root, agent_id, durable=self.durable)
-                removal.forget(root, agent_id, found)
+                delete.move_to_trash(root, agent_id, durable=self.durable)
+                delete.forget(root, agent_id, found)
                 lock.remove()
             return True
 
     def settle(self) -> None:
-        from . import removal
+        from . import delete
 
         root = roots.opened(self.root)
         if root is None:
             return
         with root, translating("settle", self.root):
-            removal.empty_trash(root, durable=self.durable)
+            delete.empty_trash(root, durable=self.durable)
 
     def tend(self, now: datetime, active: Iterable[str]) -> list[str]:
         from .sweep import tend

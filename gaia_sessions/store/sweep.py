@@ -15,7 +15,7 @@ from functools import partial
 from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError
 from gaia_sessions.session.ids import fold, is_agent_id
 
-from . import atomic, index, index_repair, locks, reading, removal
+from . import atomic, delete, index, index_repair, locks, reading
 from . import root as roots
 
 TYPE_CHECKING = False
@@ -62,7 +62,7 @@ def _sweep_stage(root: Directory, folder: Directory, before: float) -> Iterator[
     with root.below(roots.STAGE) as stage:
         for name in _older(stage, stage.names(), before, stat.S_ISDIR):
             agent_id = atomic.without_chance(name)
-            remove = partial(removal.remove, stage, name)
+            remove = partial(delete.remove, stage, name)
             if is_agent_id(agent_id) and _alone(folder, fold(agent_id) + locks.SUFFIX, remove):
                 yield f"{stage.path}/{name}"
 
@@ -129,7 +129,7 @@ def _rebuild(root: Directory, read: Read, enough: Callable[[], bool]) -> None:
     """
     with root.below(index.FOLDER) as marks:
         if marks.has(index.VERSION_1):
-            removal.remove(marks, index.VERSION_1)
+            delete.remove(marks, index.VERSION_1)
     last = index.marked_so_far(root)
     for agent_id in sorted(name for name in roots.sessions(root) if name > last):
         if enough():

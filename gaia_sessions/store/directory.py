@@ -58,9 +58,9 @@ class Directory:
         if os.geteuid() or _is_at(fd, path):
             return cls(fd, path)
         os.close(fd)
-        from . import ways
+        from . import symlinks
 
-        return cls(ways.folder(path) if ways.KNOWN else os.open(path, _FOLDER), path)
+        return cls(symlinks.folder(path) if symlinks.KNOWN else os.open(path, _FOLDER), path)
 
     def below(self, *names: str) -> Directory:
         """The directory at ``names`` in this one, none of them a link."""
@@ -167,9 +167,9 @@ def _make(folder: int, name: str, mode: int) -> bool:
     except FileExistsError:
         return False
     if owner_to_keep(folder):
-        from . import ownership
+        from . import file_ownership
 
-        ownership.give_new(folder, name)
+        file_ownership.give_new(folder, name)
     return True
 
 
@@ -185,9 +185,9 @@ def open_or_create(folder: int, name: str, flags: int) -> int:
     """The file ``name`` in the open ``folder``, by ``flags`` that create a private one if it was not there."""
     if owner_to_keep(folder) is None:
         return os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
-    from . import ownership
+    from . import file_ownership
 
-    return ownership.open_or_create(folder, name, flags, _PRIVATE_FILE)
+    return file_ownership.open_or_create(folder, name, flags, _PRIVATE_FILE)
 
 
 def _make_folder_private(folder: int, name: str) -> None:

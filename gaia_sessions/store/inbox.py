@@ -57,7 +57,7 @@ def _claim(inbox: Directory) -> None:
 
 def name_for(event: Event, now: datetime, chance: bytes) -> str:
     """The name under which ``event`` waits: when it came, four random bytes, and the keys of whom it concerns."""
-    from gaia_sessions.inbox_keys import keys_of_event
+    from .inbox_keys import keys_of_event
 
     keys = keys_of_event(event)
     return "-".join([stamp_of(now), f"{now.microsecond:06}", chance.hex(), *([keys] if keys else [])]) + _SUFFIX

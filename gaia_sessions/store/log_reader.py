@@ -6,19 +6,20 @@ Never loaded by a hook, which only writes.
 
 from __future__ import annotations
 
-from .errors import InvalidInput
-from .jsonio import strict
-from .log import folder_of
-from .session.clock import read_time, write_time
-from .session.events import SESSION_END
-from .stores.directory import Directory
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.jsonio import strict
+from gaia_sessions.session.clock import read_time, write_time
+from gaia_sessions.session.events import SESSION_END
+
+from .directory import Directory
+from .hook_log import folder_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from .jsonio.strict import Json
+    from gaia_sessions.jsonio.strict import Json
 
     Whose = tuple[str, str]
     """A main session: which host's, and the id that the host gave it."""

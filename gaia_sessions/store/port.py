@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.inbox_keys import Waiting
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
+
+    from .inbox_keys import Waiting
 
     Rule = Callable[[Record], Record]
     Entry = Callable[[Record], dict[str, Json] | None]

@@ -69,10 +69,10 @@ def remove(path: str, old: bytes) -> None:
 def _opened(path: str) -> tuple[Directory, str]:
     """The folder of the file that ``path`` leads to, and its name; root follows no link to what is not the linker's."""
     if os.geteuid() == 0:
-        from . import ways
+        from . import symlinks
 
-        if ways.KNOWN:
-            fd, name = ways.file(path)
+        if symlinks.KNOWN:
+            fd, name = symlinks.file(path)
             return Directory(fd, os.path.dirname(path)), name
     real = os.path.realpath(path)
     return Directory.at(os.path.dirname(real)), os.path.basename(real)

@@ -1,1 +1,0 @@
-"""Where records are kept: one port, the file store, an in-memory model of it."""
