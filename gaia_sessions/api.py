@@ -212,10 +212,10 @@ class Sessions:
 
     def of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
         """The id of the session that an agent of a host works on. Raises ``SessionNotFound`` if none knows it."""
-        from .lifecycle import joins
+        from .ingest import join
 
         self._take_in_deferred()  # its start may still wait
-        return joins.session_of_agent(self.store, host_session_id, host_agent_id)["agent_id"]
+        return join.session_of_agent(self.store, host_session_id, host_agent_id)["agent_id"]
 
     def finalize(self, agent_id: str, outcome: str, summary: str | None = None, error: str | None = None) -> Record:
         return self.end(agent_id, outcome, summary, error)[0]
@@ -304,7 +304,7 @@ class Sessions:
         return log_reader.sessions_over(self.root)
 
     def _take_in_deferred(self) -> None:
-        from .lifecycle.news import apply_deferred
+        from .ingest.dispatch import apply_deferred
 
         now = utc_now()
         applied = apply_deferred(self.store, now, self.config)

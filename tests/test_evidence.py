@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.config import Config
-from gaia_sessions.lifecycle import news
+from gaia_sessions.ingest import dispatch
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.events import KINDS
 from gaia_sessions.store.memory import MemoryStore
@@ -61,7 +61,7 @@ def record_after(told: list[tuple[Event, datetime]]) -> Any:
     """The one session there is, without its times, its id and the revision."""
     store = MemoryStore()
     for event, moment in told:
-        done = news.take_in(store, event, moment, Config({}), 0)
+        done = dispatch.take_in(store, event, moment, Config({}), 0)
         assert done.word not in {"deferred", "not_joined", "no_key", "keys_disagree"}
     [(_, record)] = store.scan()
     return timeless({**record, "agent_id": "the only one"})  # type: ignore[dict-item]
@@ -125,5 +125,5 @@ def test_every_kind_of_event_that_passes_the_check_can_wait_in_the_inbox(kind: s
     store = MemoryStore()
     store.defer({"kind": kind, "at": write_time(BEGAN)}, BEGAN)
     store.defer({**HOST, "kind": kind, "at": write_time(BEGAN)}, BEGAN)  # type: ignore[typeddict-item]
-    assert len(news.apply_deferred(store, BEGAN + timedelta(days=2), Config({}))) == 2
+    assert len(dispatch.apply_deferred(store, BEGAN + timedelta(days=2), Config({}))) == 2
     assert list(store.deferred()) == []

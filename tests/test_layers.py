@@ -321,7 +321,7 @@ def test_what_only_a_type_checker_sees_is_exempt_and_what_runs_is_not() -> None:
         ("record.py", "gaia_sessions.session.schema", True),
         ("shape.py", "gaia_sessions.session.record", False),
         ("stores/files.py", "gaia_sessions.store.locks", True),
-        ("stores/files.py", "gaia_sessions.lifecycle.news", False),
+        ("stores/files.py", "gaia_sessions.ingest.dispatch", False),
         ("keyfile.py", "gaia_sessions.store.directory", True),
         ("stores/files.py", "gaia_sessions.keyfile", False),
         ("runs.py", "gaia_sessions.session.run_ends", False),

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, SessionFinal, TooLarge
+from gaia_sessions.ingest import dispatch
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
-from gaia_sessions.lifecycle import news, sessions
+from gaia_sessions.lifecycle import sessions
 from gaia_sessions.session import retention
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.phases import is_final
@@ -24,7 +25,7 @@ from gaia_sessions.store.memory import MemoryStore
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
-    from gaia_sessions.lifecycle.done import Done
+    from gaia_sessions.ingest.result import Done
     from gaia_sessions.session.schema import Record
 
 LIMIT = DOCUMENT_LIMIT
@@ -260,7 +261,7 @@ class Full:
         self.take_in({**told, **agent, **keys})
 
     def take_in(self, event: Any) -> Done:
-        return news.take_in(self.store, event, self.now, Config({"idle_minutes": 10_000}), 0)
+        return dispatch.take_in(self.store, event, self.now, Config({"idle_minutes": 10_000}), 0)
 
     def of(self, number: int) -> dict[str, Any]:
         """What news says that comes in the conversation of claim ``number``."""
@@ -419,10 +420,10 @@ def test_an_end_for_which_metadata_leaves_no_room_waits_until_there_is_some() ->
 
     full.tell("stop", spoke=True, last_message="done")
     assert (full.record, len(full.store.waiting())) == (before, 1)
-    assert "waits: too_large" in news.apply_deferred(full.store, full.now, Config({}))[0]
+    assert "waits: too_large" in dispatch.apply_deferred(full.store, full.now, Config({}))[0]
 
     full.store.change(full.agent_id, lambda record: {**record, "metadata": {}})
-    news.apply_deferred(full.store, full.now, Config({}))
+    dispatch.apply_deferred(full.store, full.now, Config({}))
     assert (full.record["phase"], full.record["runs"][-1]["end"], full.store.waiting()) == ("completed", "stopped", [])
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from gaia_sessions.config import Config
 from gaia_sessions.errors import CorruptSession, StoreFailure
-from gaia_sessions.lifecycle import news
+from gaia_sessions.ingest import dispatch
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.ids import encode_key
 from gaia_sessions.session.record import new_record
@@ -375,10 +375,10 @@ def test_news_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_appl
         {**of_host, "kind": "main_stop", "running": ["x", "y"]},
     ]
 
-    words = [news.take_in(OfHook(root, 2), event, now, Config({}), 0).word for event in told]
+    words = [dispatch.take_in(OfHook(root, 2), event, now, Config({}), 0).word for event in told]
     assert (words, len(store.waiting()), len(list(store.scan()))) == (["deferred"] * 3, 3, 5)
 
-    news.apply_deferred(store, now, Config({}))
+    dispatch.apply_deferred(store, now, Config({}))
     ended = store.read("a")
     assert (ended["phase"], store.waiting()) == ("completed", [])
     assert store.find(delegation_alias("host", "new")) not in (None, *"abcde")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
+    from gaia_sessions.ingest.result import Done
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.lifecycle.done import Done
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store

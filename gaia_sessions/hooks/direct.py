@@ -58,9 +58,9 @@ class Desk:
 
     def take_in_deferred(self, *before: Event) -> None:
         """Whoever writes first applies what waits in the inbox, above all what concerns the news ``before``."""
-        from gaia_sessions.lifecycle import news
+        from gaia_sessions.ingest import dispatch
 
-        self.applied += news.apply_deferred(self.store, self.now, self.config, before=[*before])
+        self.applied += dispatch.apply_deferred(self.store, self.now, self.config, before=[*before])
 
 
 def pre_delegate(asked: Asked, desk: Desk) -> Answer:
@@ -87,11 +87,11 @@ def subagent_stop(asked: Asked, desk: Desk) -> Answer:
     if agent_id is None:
         return {"finalized": False, "agent_id": None, "outcome": None, "reason": "no_agent_id"}
     event = _ending(check_agent_id(agent_id), told, desk.now)
-    from gaia_sessions.lifecycle import news
+    from gaia_sessions.ingest import dispatch
 
     desk.take_in_deferred(event)
     try:
-        done = news.take_in(desk.store, event, desk.now, desk.config, desk.timeout).word
+        done = dispatch.take_in(desk.store, event, desk.now, desk.config, desk.timeout).word
     except SessionNotFound as missing:
         return {"finalized": False, "agent_id": agent_id, "outcome": None, "reason": missing.code}
     holds = done == "finalized" or "outcome_assumed" not in event  # an assumed one may still be set aside

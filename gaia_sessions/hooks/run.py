@@ -190,10 +190,10 @@ class Call:
         """Takes ``events`` in, each by itself: one that fails keeps no other out. What the host is to be told."""
         if not events:
             return []
-        from gaia_sessions.lifecycle import news
+        from gaia_sessions.ingest import dispatch
 
         store = self._store(config)
-        self._note_deferred(news.apply_deferred(store, self.now, config, self._is_late, before=events))
+        self._note_deferred(dispatch.apply_deferred(store, self.now, config, self._is_late, before=events))
         answers, failed = [], []
         for event in events:
             try:
@@ -206,9 +206,9 @@ class Call:
 
     def _apply(self, payload: Payload, event: Event, store: FileStore, config: Config) -> Answer | None:
         """Takes ``event`` in; what the host is to be told of it."""
-        from gaia_sessions.lifecycle import news
+        from gaia_sessions.ingest import dispatch
 
-        done = news.take_in(store, event, self.now, config, LOCK_WAIT)
+        done = dispatch.take_in(store, event, self.now, config, LOCK_WAIT)
         self.line |= {"decision": done.word, "session": done.agent_id}
         if done.refused:
             self.line["refused"] = done.refused

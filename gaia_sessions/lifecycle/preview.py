@@ -78,7 +78,7 @@ class Preview:
                 self._waiting = []
         if self._is_late is None or not self._waiting:
             return True
-        from .news import FEW
+        from gaia_sessions.ingest.dispatch import FEW
 
         return len(self._waiting) <= FEW
 
@@ -95,9 +95,8 @@ class Preview:
         return inbox_keys.concerned(self._waiting or (), keys)
 
     def _rehearsed(self, inbox: list[Waiting]) -> Overlay:
+        from gaia_sessions.ingest.dispatch import apply_deferred
         from gaia_sessions.store.overlay import Overlay
-
-        from .news import apply_deferred
 
         sessions = Overlay(self._store, inbox)
         apply_deferred(sessions, self._now, self._config, *([self._is_late] if self._is_late else []))

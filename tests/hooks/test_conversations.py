@@ -15,7 +15,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.config import Config
-from gaia_sessions.lifecycle.news import take_in
+from gaia_sessions.ingest.dispatch import take_in
 from gaia_sessions.session.clock import utc_now, write_time
 from gaia_sessions.store.file_store import FileStore
 from tests.hooks.conftest import SCRIPTS

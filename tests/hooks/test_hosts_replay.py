@@ -20,7 +20,7 @@ import pytest
 from gaia_sessions.config import Config
 from gaia_sessions.hooks import HOOK
 from gaia_sessions.hooks.run import Call
-from gaia_sessions.lifecycle.news import apply_deferred
+from gaia_sessions.ingest.dispatch import apply_deferred
 from gaia_sessions.lifecycle.reconciling import reconcile
 from gaia_sessions.lifecycle.resuming import consider
 from gaia_sessions.session.clock import utc_now, write_time

@@ -18,7 +18,7 @@ import pytest
 from gaia_sessions.config import Config
 from gaia_sessions.hooks import HOOK
 from gaia_sessions.hooks.run import Call
-from gaia_sessions.lifecycle.news import apply_deferred
+from gaia_sessions.ingest.dispatch import apply_deferred
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import streams

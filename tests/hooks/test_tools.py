@@ -16,7 +16,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import LockTimeout
-from gaia_sessions.lifecycle.tools import follow
+from gaia_sessions.ingest.tools import follow
 from gaia_sessions.session.tool_inference import digest
 from gaia_sessions.store.memory import MemoryStore
 from tests.hooks.conftest import SCRIPTS

@@ -9,7 +9,7 @@ import pytest
 
 from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, StoreFailure
-from gaia_sessions.lifecycle.news import apply_deferred, take_in
+from gaia_sessions.ingest.dispatch import apply_deferred, take_in
 from gaia_sessions.session.clock import utc_now, write_time
 from gaia_sessions.store.file_store import FileStore
 

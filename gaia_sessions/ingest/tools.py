@@ -12,8 +12,8 @@ from gaia_sessions.session import events, tool_inference
 from gaia_sessions.session.retention import SPARE
 from gaia_sessions.session.runs import run_of_agent
 
-from .done import KNOWN, NO_KEY, Done
-from .joins import find_agent, heard, is_of_host
+from .join import find_agent, heard, is_of_host
+from .result import KNOWN, NO_KEY, Done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class _Change:
     def entry(self, record: Record) -> dict[str, Json] | None:
         if self.word != _INFERRED:
             return None
-        from .joins import LATEST, entry_of
+        from .join import LATEST, entry_of
 
         return entry_of(self.event, LATEST)(record)
 

@@ -24,8 +24,7 @@ from gaia_sessions.session.schema import DENIED, KILLED, LONGEST_MESSAGE, RETURN
 from gaia_sessions.session.schema import FAILED as RUN_FAILED
 from gaia_sessions.store.journal import EVENTS
 
-from .done import KEYS_DISAGREE, KNOWN, Done
-from .joins import (
+from .join import (
     change_joined,
     change_run,
     entry_of,
@@ -35,6 +34,7 @@ from .joins import (
     is_of_dropped_run,
     not_joined,
 )
+from .result import KEYS_DISAGREE, KNOWN, Done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.run_ends import ended, settled
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 
-from .done import BUSY, KNOWN, Done
-from .joins import entry_of, find_agent, heard, is_of_host, readable
+from .join import entry_of, find_agent, heard, is_of_host, readable
+from .result import BUSY, KNOWN, Done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from gaia_sessions.session.events import (
 )
 from gaia_sessions.session.schema import LONGEST_MESSAGE
 
-from .done import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, Done
+from .result import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, Done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _not_yet_joined(store: Store, event: Event) -> Done | None:
     """Why there is still nothing to which ``event`` could be applied: a look that takes no lock; None if there is."""
     if event["kind"] not in _MAY_COME_EARLY:
         return None
-    from .joins import find_run
+    from .join import find_run
 
     found = find_run(store, _with_key(event))
     return found if isinstance(found, Done) and _may_be_joined(event, found) else None
@@ -190,17 +190,17 @@ def _apply(store: Store, event: Event, now: datetime, config: Config, timeout: f
     kind = event["kind"]
     event = _with_key(event)
     if kind == DELEGATE:
-        from .delegations import delegate
+        from .delegate import delegate
 
         return delegate(store, event, now, os.urandom, config, timeout)
     if kind == START:
-        from .starts import start
+        from .start import start
 
         return start(store, event, now, os.urandom, timeout)
     if kind in (MAIN_STOP, SESSION_END, SESSION_LEFT):
-        from . import turns
+        from . import turn
 
-        return turns.USE_CASES[kind](store, event, now, timeout)
+        return turn.USE_CASES[kind](store, event, now, timeout)
     if kind == SESSION_START:  # after a reboot the first news there is
         store.mend_hints()
         return Done("heard")
@@ -209,9 +209,9 @@ def _apply(store: Store, event: Event, now: datetime, config: Config, timeout: f
     if kind in _OF_TOOLS:
         from .tools import follow as use_case
     else:
-        from . import ends
+        from . import end
 
-        use_case = ends.USE_CASES[kind]
+        use_case = end.USE_CASES[kind]
     return use_case(store, event, now, timeout)
 
 
@@ -226,9 +226,8 @@ def _with_key(event: Event) -> Event:
 
 
 def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+    from gaia_sessions.lifecycle import sessions
     from gaia_sessions.session.phases import is_final
-
-    from . import sessions
 
     finalize = sessions.finalize_unless_waiting if event.get("outcome_assumed") else sessions.finalize
 

@@ -16,7 +16,7 @@ from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.run_ends import heard_in
 from gaia_sessions.store.journal import EVENTS
 
-from .done import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, Done
+from .result import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, Done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
