@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     from .errors import SessionsError
     from .jsonio.strict import Json
-    from .lifecycle.cleanup import Report
-    from .lifecycle.importing import Imported
-    from .lifecycle.listing import Filter
-    from .lifecycle.preview import Preview
-    from .lifecycle.reconciling import Reconciled
     from .session.policy import Decision
     from .session.schema import CorruptSummary, Record, Summary
     from .store.port import Reader
+    from .usecases.cleanup import Report
+    from .usecases.importing import Imported
+    from .usecases.listing import Filter
+    from .usecases.preview import Preview
+    from .usecases.reconcile import Reconciled
 
 DEFAULT_HOURS = 24.0
 
@@ -124,7 +124,7 @@ def list_sessions(
     Active is what is not final; ``since`` and ``until`` bound ``created_at``, both included: times without an offset
     are UTC, texts are times as records have them. Raises ``UnknownPhase``, ``BadArgument``.
     """
-    from .lifecycle import listing
+    from .usecases import listing
 
     wanted = listing.Filter(active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until)
     return Sessions(root).list(wanted, limit)
@@ -186,7 +186,7 @@ class Sessions:
         self.store = FileStore(self.root, durable=durable, lock_timeout=self.config.lock_timeout)
 
     def create(self, agent_name: str, purpose: str, metadata: object = None, agent_id: str | None = None) -> str:
-        from .lifecycle import sessions
+        from .usecases import sessions
 
         self._take_in_deferred()
         return sessions.create(self.store, utc_now(), os.urandom, agent_name, purpose, metadata, agent_id)["agent_id"]
@@ -202,7 +202,7 @@ class Sessions:
         if_revision: int | None = None,
         denial: str | None = None,
     ) -> Record:
-        from .lifecycle import sessions
+        from .usecases import sessions
 
         asked = sessions.Update(
             phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
@@ -224,7 +224,7 @@ class Sessions:
         self, agent_id: str, outcome: str, summary: str | None = None, error: str | None = None
     ) -> tuple[Record, bool]:
         """What ``finalize`` returns, and whether this call ended it; if not, it had ended so already."""
-        from .lifecycle import sessions
+        from .usecases import sessions
 
         self._take_in_deferred()
         now = utc_now()
@@ -232,9 +232,9 @@ class Sessions:
         return record, record.get("finalized_at") == write_time(now)
 
     def explain(self, agent_id: str) -> Decision:
-        from .lifecycle import resuming
+        from .usecases import resume
 
-        decision, _ = resuming.consider(self._preview(), utc_now(), agent_id, self.config.limits)
+        decision, _ = resume.consider(self._preview(), utc_now(), agent_id, self.config.limits)
         return decision
 
     def preview(self, agent_id: str) -> Record:
@@ -243,12 +243,12 @@ class Sessions:
 
     def decide(self, record: Record) -> Decision:
         """The policy's answer on ``record``, as it was just written or read."""
-        from .lifecycle import resuming
+        from .usecases import resume
 
-        return resuming.decide(record["agent_id"], record, utc_now(), self.config.limits)
+        return resume.decide(record["agent_id"], record, utc_now(), self.config.limits)
 
     def list(self, wanted: Filter, limit: int | None = None) -> Iterator[Summary | CorruptSummary]:
-        from .lifecycle import listing
+        from .usecases import listing
 
         return listing.list_sessions(self._preview(), wanted, utc_now(), self.config.limits, limit)
 
@@ -256,7 +256,7 @@ class Sessions:
         return self.store.entries(agent_id, EVENTS)
 
     def cleanup(self, hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False) -> Report:
-        from .lifecycle import cleanup
+        from .usecases import cleanup
 
         now = utc_now()
         rule = cleanup.Rule(now, hours, self.config.limits, corrupt=corrupt)
@@ -264,7 +264,7 @@ class Sessions:
         return cleanup.cleanup(self.store, rule, self._sessions_over, dry_run=dry_run, sessions=sessions)
 
     def reconcile(self, *, dry_run: bool = False) -> Reconciled:
-        from .lifecycle.reconciling import reconcile
+        from .usecases.reconcile import reconcile
 
         sessions = self._to_judge(dry_run=dry_run)
         return reconcile(self.store, utc_now(), self._sessions_over, dry_run=dry_run, sessions=sessions)
@@ -277,13 +277,13 @@ class Sessions:
         return self.store
 
     def _preview(self) -> Preview:
-        from .lifecycle.preview import Preview
+        from .usecases.preview import Preview
 
         return Preview(self.store, utc_now(), self.config)
 
     def import_sessions(self, directory: str | os.PathLike[str], *, dry_run: bool = False) -> Imported:
-        from .lifecycle import importing
         from .store import import_source
+        from .usecases import importing
 
         path = os.fspath(directory)
         with import_source.opened(os.path.join(working_directory(), path) if path else path) as folder:

@@ -21,11 +21,11 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.lifecycle import sessions
 from gaia_sessions.session.clock import read_time, write_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import decode
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases import sessions
 
 HOOKS = Path(__file__).parents[1] / "hooks"
 PATIENCE = 120

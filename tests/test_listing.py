@@ -9,9 +9,9 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import BadArgument, SessionNotFound
-from gaia_sessions.lifecycle.listing import Filter, list_sessions
 from gaia_sessions.session.policy import Limits, decide
 from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.usecases.listing import Filter, list_sessions
 from tests.records import START, WHEN, record_with
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, Sessio
 from gaia_sessions.ingest import dispatch
 from gaia_sessions.ingest.result import Done
 from gaia_sessions.jsonio import strict
-from gaia_sessions.lifecycle import sessions
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import check_readable, decode, encode
 from gaia_sessions.session.schema import ENDS
 from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.usecases import sessions
 from tests.examples import examples
 
 if TYPE_CHECKING:

@@ -15,8 +15,6 @@ import pytest
 import gaia_sessions
 from gaia_sessions.doctor.examination import examine
 from gaia_sessions.hooks import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from gaia_sessions.lifecycle.reconciling import reconcile
-from gaia_sessions.lifecycle.verdicts import Evidence, judge
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.record import encode
 from gaia_sessions.store import hook_log
@@ -24,6 +22,8 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.log_reader import LOGS
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.system.processes import describe
+from gaia_sessions.usecases.reconcile import reconcile
+from gaia_sessions.usecases.reconcile_rules import Evidence, judge
 from tests.hooks.client import client
 from tests.records import WHEN, record_with
 

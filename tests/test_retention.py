@@ -13,7 +13,6 @@ from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, SessionFinal, TooLarge
 from gaia_sessions.ingest import dispatch
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
-from gaia_sessions.lifecycle import sessions
 from gaia_sessions.session import retention
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.phases import is_final
@@ -22,6 +21,7 @@ from gaia_sessions.session.retention import MOST_RUNS, ROOM_FOR_A_RUN, SPARE, fi
 from gaia_sessions.session.runs import CLAIM_LAPSES
 from gaia_sessions.session.schema import LONGEST_MESSAGE, SAID_SO
 from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.usecases import sessions
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.lifecycle import cleanup
 from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store import index, locks, session_directory
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases import cleanup
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run

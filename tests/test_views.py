@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from gaia_sessions.lifecycle.listing import summarize
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide
 from gaia_sessions.session.record import new_record
+from gaia_sessions.usecases.listing import summarize
 from gaia_sessions.views import decisions, plain, tables
 from gaia_sessions.views.short_ids import shortened
 from gaia_sessions.views.words import Copied, age, ago, duration, local_time, plural, resumable, safe, since, span

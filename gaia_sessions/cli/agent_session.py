@@ -14,7 +14,7 @@ import click
 
 from gaia_sessions.api import DEFAULT_HOURS
 from gaia_sessions.errors import EXIT_DONE, InvalidId, SessionNotFound, SessionsError
-from gaia_sessions.lifecycle.listing import Filter
+from gaia_sessions.usecases.listing import Filter
 from gaia_sessions.views.words import safe
 
 from . import output, start

@@ -46,7 +46,7 @@ def session_meant(sessions: Sessions, typed: str) -> str:
 
 def _latest(sessions: Sessions) -> str | None:
     """The first line of a list that can be read."""
-    from gaia_sessions.lifecycle.listing import Filter
+    from gaia_sessions.usecases.listing import Filter
 
     return next((line["agent_id"] for line in sessions.list(Filter()) if "last_updated" in line), None)
 

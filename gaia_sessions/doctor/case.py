@@ -11,13 +11,13 @@ from functools import cached_property
 
 from gaia_sessions import config
 from gaia_sessions.errors import CorruptSession, SessionsError
-from gaia_sessions.lifecycle.preview import Preview
-from gaia_sessions.lifecycle.reconciling import reconcile
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, read_time
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.log_reader import lines, sessions_over
+from gaia_sessions.usecases.preview import Preview
+from gaia_sessions.usecases.reconcile import reconcile
 
 from . import tree
 from .findings import shell
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.lifecycle.reconciling import Verdict
     from gaia_sessions.session.schema import Record
     from gaia_sessions.system.project_root import PassedOver
+    from gaia_sessions.usecases.reconcile import Verdict
 
 
 class Records:

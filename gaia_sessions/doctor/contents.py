@@ -6,12 +6,12 @@ import os
 
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
 from gaia_sessions.ingest.dispatch import has_waited_too_long
-from gaia_sessions.lifecycle.verdicts import CLOSING, UNSURE
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import is_open
 from gaia_sessions.store import atomic, index, index_repair
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER
+from gaia_sessions.usecases.reconcile_rules import CLOSING, UNSURE
 
 from .findings import ailing, counted, fine, shell, some
 from .machine import SET_THE_CLOCK, clock

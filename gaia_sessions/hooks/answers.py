@@ -118,7 +118,7 @@ def _of_mentioned(record: Record, asked: Answering) -> Iterator[str]:
 
 def _paused(asked: Answering) -> Answer | None:
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.lifecycle.preview import Preview
+    from gaia_sessions.usecases.preview import Preview
 
     only_of = asked.event["host_session_id"] if asked.event.get("source") in _GOES_ON else None
     sessions = Preview(asked.store, asked.now, asked.config, asked.is_late)
@@ -152,8 +152,8 @@ def _may_be_resumed(record: Record, asked: Answering) -> bool:
 
     if has_newer_schema(record) or not is_resumable(record["phase"]):
         return False
-    from gaia_sessions.lifecycle.resuming import decide
     from gaia_sessions.system.processes import host_outlives_conversation
+    from gaia_sessions.usecases.resume import decide
 
     begun = [run for run in record.get("runs", ()) if run.get("end") != DENIED]
     if any(host_outlives_conversation(run) for run in begun[-1:]):

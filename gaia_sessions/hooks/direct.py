@@ -133,10 +133,10 @@ def _asked_id(asked: Asked) -> Json:
 def _decided(agent_id: str | None, desk: Desk) -> Answer:
     if agent_id is None:
         return _refusal(None, "no_existing_session")
-    from gaia_sessions.lifecycle import preview, resuming
+    from gaia_sessions.usecases import preview, resume
 
     sessions = preview.Preview(desk.store, desk.now, desk.config, desk.is_late)
-    decision, record = resuming.consider(sessions, desk.now, agent_id, desk.config.limits)
+    decision, record = resume.consider(sessions, desk.now, agent_id, desk.config.limits)
     if not decision["should_resume"] or record is None:
         return {**_refusal(agent_id, "session_not_resumable"), "detail": decision["reason"]}
     return {
@@ -164,7 +164,7 @@ def _context(record: Record) -> Answer:
 
 
 def _create(desk: Desk, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
-    from gaia_sessions.lifecycle import sessions
+    from gaia_sessions.usecases import sessions
 
     desk.take_in_deferred()
     name = "unknown" if agent_name is None else agent_name

@@ -8,7 +8,6 @@ refused here: what may not be resumed is begun anew.
 from __future__ import annotations
 
 from gaia_sessions.errors import CorruptSession, LockTimeout, NewerSchema, SessionNotFound, TooLarge
-from gaia_sessions.lifecycle.beginning import create_under_new_id
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import read_time, timedelta
 from gaia_sessions.session.ids import is_agent_id, new_agent_id
@@ -16,6 +15,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import check_room
 from gaia_sessions.session.schema import DENIED, LOST
+from gaia_sessions.usecases.beginning import create_under_new_id
 
 from .join import LATEST, entry_of, is_of_host, readable
 from .result import KNOWN, Done
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.lifecycle.beginning import Chance
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
+    from gaia_sessions.usecases.beginning import Chance
 
 _KEYS_OF_RUN = (
     *("host", "host_session_id", "tool_use_id", "parent_host_agent_id"),
@@ -88,7 +88,7 @@ def _known(store: Store, record: Record, key: tuple[str, str], now: datetime, li
     earlier = readable(store, record["continues"]) if "continues" in record else None
     if earlier is None:
         return Done(KNOWN, record=record)
-    from gaia_sessions.lifecycle.resuming import decide
+    from gaia_sessions.usecases.resume import decide
 
     decision = decide(earlier["agent_id"], earlier, now, limits)
     return Done(KNOWN, record=record, resumed=earlier, reason=decision["reason"])
@@ -118,7 +118,7 @@ class _Claim:
         self.refused: str | None = None
 
     def rule(self, record: Record) -> Record:
-        from gaia_sessions.lifecycle.resuming import decide  # only a resume asks for it
+        from gaia_sessions.usecases.resume import decide  # only a resume asks for it
 
         freed = self._freed(record)
         decision = decide(record["agent_id"], freed, self.now, self.limits)

@@ -226,8 +226,8 @@ def _with_key(event: Event) -> Event:
 
 
 def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> Done:
-    from gaia_sessions.lifecycle import sessions
     from gaia_sessions.session.phases import is_final
+    from gaia_sessions.usecases import sessions
 
     finalize = sessions.finalize_unless_waiting if event.get("outcome_assumed") else sessions.finalize
 

@@ -6,7 +6,6 @@ session that continues it. A start told late belongs to the run that has ended s
 
 from __future__ import annotations
 
-from gaia_sessions.lifecycle.beginning import create_under_new_id
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import read_time, write_time
 from gaia_sessions.session.ids import new_agent_id
@@ -15,6 +14,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.run_ends import ended, heard_in, undenied
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, LOST
 from gaia_sessions.system import processes
+from gaia_sessions.usecases.beginning import create_under_new_id
 
 from .join import change_joined, entry_of, find_run
 from .result import Done
@@ -23,10 +23,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.lifecycle.beginning import Chance
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
+    from gaia_sessions.usecases.beginning import Chance
 
 _OF_THE_AGENT = (
     *("host", "host_session_id", "host_agent_id", "parent_host_agent_id", "host_process"),

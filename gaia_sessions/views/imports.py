@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_sessions.lifecycle.importing import is_empty
+from gaia_sessions.usecases.importing import is_empty
 
 from .words import plural, safe
 
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.lifecycle.importing import Imported
+    from gaia_sessions.usecases.importing import Imported
 
 _LONGEST = 500
 

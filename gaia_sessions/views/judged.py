@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_sessions.lifecycle.verdicts import CLOSING
+from gaia_sessions.usecases.reconcile_rules import CLOSING
 
 from .words import plural, safe
 
@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.lifecycle.cleanup import Report
-    from gaia_sessions.lifecycle.reconciling import Left, Reconciled, Verdict
+    from gaia_sessions.usecases.cleanup import Report
+    from gaia_sessions.usecases.reconcile import Left, Reconciled, Verdict
 
 _LONGEST_EVIDENCE = 500
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.lifecycle.cleanup import Report
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import CorruptSummary, Record, Run, Summary, Tools
+    from gaia_sessions.usecases.cleanup import Report
 
 
 NO_PURPOSE = "general"

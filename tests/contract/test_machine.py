@@ -20,7 +20,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.jsonio import strict
-from gaia_sessions.lifecycle import cleanup, sessions
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.policy import Limits
@@ -28,6 +27,7 @@ from gaia_sessions.session.record import is_open, new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.usecases import cleanup, sessions
 from tests.examples import examples
 
 if TYPE_CHECKING:

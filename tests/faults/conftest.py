@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.lifecycle import sessions
 from gaia_sessions.session import runs
 from gaia_sessions.session.record import decode, new_record
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

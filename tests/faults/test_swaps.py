@@ -17,8 +17,8 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.lifecycle import sessions
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

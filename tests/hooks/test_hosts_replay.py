@@ -21,12 +21,12 @@ from gaia_sessions.config import Config
 from gaia_sessions.hooks import HOOK
 from gaia_sessions.hooks.run import Call
 from gaia_sessions.ingest.dispatch import apply_deferred
-from gaia_sessions.lifecycle.reconciling import reconcile
-from gaia_sessions.lifecycle.resuming import consider
 from gaia_sessions.session.clock import utc_now, write_time
 from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.runs import with_run
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases.reconcile import reconcile
+from gaia_sessions.usecases.resume import consider
 from tests.hooks.test_lives import DENIED, DONE, FAILED, KILLED, WITH_HOST, Life
 from tests.records import WHEN, record_with
 

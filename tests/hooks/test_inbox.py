@@ -11,10 +11,10 @@ import pytest
 import gaia_sessions
 from gaia_sessions.config import Config
 from gaia_sessions.ingest import dispatch
-from gaia_sessions.lifecycle import resuming
-from gaia_sessions.lifecycle.preview import Preview
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases import resume
+from gaia_sessions.usecases.preview import Preview
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -427,7 +427,7 @@ def test_what_is_applied_while_somebody_looks_is_in_the_record_that_the_answer_i
             return super().deferred(names)
 
     now, config = datetime.now(UTC), Config({})
-    decided, _ = resuming.consider(Preview(Overtaken(str(host.root)), now, config), now, agent_id, config.limits)
+    decided, _ = resume.consider(Preview(Overtaken(str(host.root)), now, config), now, agent_id, config.limits)
 
     assert host.waiting() == []
     assert (decided["reason"], decided["phase"]) == ("session_resumable", "approval")

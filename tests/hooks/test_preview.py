@@ -15,10 +15,10 @@ from gaia_sessions.api import Sessions
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.ingest.dispatch import apply_deferred
-from gaia_sessions.lifecycle.preview import Preview
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases.preview import Preview
 from tests.hooks.test_lives import CAPTURES, IDS, Life
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.lifecycle import sessions
 from gaia_sessions.session.record import is_open
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import gaia_sessions
 from gaia_sessions.errors import LockTimeout, RevisionChanged, SessionExists, SessionFinal, SessionNotFound
 from gaia_sessions.jsonio import strict
-from gaia_sessions.lifecycle import sessions
 from gaia_sessions.store import atomic
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.times import TIME
-from gaia_sessions.lifecycle.listing import Filter
 from gaia_sessions.session.clock import utc_now
+from gaia_sessions.usecases.listing import Filter
 from gaia_sessions.views import plain
 
 TYPE_CHECKING = False

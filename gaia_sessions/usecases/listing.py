@@ -15,7 +15,7 @@ from gaia_sessions.session.phases import check_phase, is_final
 from gaia_sessions.session.policy import is_running, resume_of
 from gaia_sessions.session.record import check_readable, has_newer_schema
 
-from .resuming import decide
+from .resume import decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.runs import began_at, has_ended
 from gaia_sessions.system.processes import runs_gone
 
-from .reconciling import nothing_heard, reconcile
-from .resuming import decide
-from .verdicts import CLOSING
+from .reconcile import nothing_heard, reconcile
+from .reconcile_rules import CLOSING
+from .resume import decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Found, Reader, Store
 
     from .evidence import Over
-    from .reconciling import Left, Reconciled, Verdict
+    from .reconcile import Left, Reconciled, Verdict
 
     class Report(TypedDict):
         dry_run: bool

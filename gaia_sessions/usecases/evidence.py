@@ -14,7 +14,7 @@ from gaia_sessions.session.runs import conversation_of
 from gaia_sessions.store.hook_log import LONGEST_ID
 from gaia_sessions.system import processes
 
-from .verdicts import Evidence
+from .reconcile_rules import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from gaia_sessions.session.run_ends import ended
 from gaia_sessions.session.runs import has_ended, run_numbered
 
 from .evidence import Witness
-from .verdicts import CLOSING, judge
+from .reconcile_rules import CLOSING, judge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Found, Reader, Store
 
     from .evidence import Over
-    from .verdicts import Evidence, Judged
+    from .reconcile_rules import Evidence, Judged
 
     class Left(TypedDict):
         agent_id: str
