@@ -323,7 +323,7 @@ def test_what_only_a_type_checker_sees_is_exempt_and_what_runs_is_not() -> None:
         ("stores/files.py", "gaia_sessions.store.locks", True),
         ("stores/files.py", "gaia_sessions.ingest.dispatch", False),
         ("keyfile.py", "gaia_sessions.store.directory", True),
-        ("stores/files.py", "gaia_sessions.keyfile", False),
+        ("stores/files.py", "gaia_sessions.hosts.keyfile", False),
         ("runs.py", "gaia_sessions.session.run_ends", False),
         ("policy.py", "gaia_sessions.system.processes", False),
         ("processes.py", "gaia_sessions.system.project_root", False),

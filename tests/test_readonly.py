@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_sessions.readonly import only_reads
+from gaia_sessions.hosts.claude_code.readonly_commands import only_reads
 
 READING = """
 ls

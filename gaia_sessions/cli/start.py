@@ -27,8 +27,8 @@ def main() -> None:
     gc.disable()  # starting up makes many objects and no garbage
     told = _told_to_the_hook(sys.argv[1:])
     if told is not None and _FOR_PEOPLE.isdisjoint(told):
-        from gaia_sessions.hooks import HOOK
-        from gaia_sessions.hooks.run import main as hear
+        from gaia_sessions.hook.run import main as hear
+        from gaia_sessions.hosts.protocol import HOOK
 
         os._exit(hear(HOOK, told))
     from .main import main as run

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.config import PREFIX, project_file, said_in
-from gaia_sessions.hooks.hosts import CODEX
+from gaia_sessions.hosts.registry import CODEX
 from gaia_sessions.wiring import doubts
 from gaia_sessions.wiring.hosts import USER
 from gaia_sessions.wiring.status import ABSENT, standing

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 
-from gaia_sessions.hooks.hosts import CLAUDE_CODE
+from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.wiring import doubts, installing, remarks, status
 
 from .words import Copied, ago, safe

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from gaia_sessions.errors import BadSetting, StoreFailure
-from gaia_sessions.hooks.reporting import UPDATE, program, update_command
+from gaia_sessions.hook.reporting import UPDATE, program, update_command
 
 _KEY = "report_command"
 _LINE = f"{_KEY} = true"

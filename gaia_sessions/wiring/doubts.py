@@ -13,7 +13,7 @@ import re
 from datetime import timedelta
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
-from gaia_sessions.hooks.hosts import CLAUDE_CODE
+from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.session.clock import read_time
 from gaia_sessions.store import external_file
 

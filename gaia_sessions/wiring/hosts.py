@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import BadSetting
-from gaia_sessions.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE
+from gaia_sessions.hosts.registry import CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE
 from gaia_sessions.system.project_root import SESSIONS, claude_folder, find_root, home, working_directory
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ import os
 from functools import partial
 
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, UsageError
-from gaia_sessions.hooks.hosts import CLAUDE_CODE
+from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.session.clock import write_time
 
 from . import consent, own_setting, receipts, remarks

@@ -5,7 +5,7 @@ Owns when each of them is due. The words for people are those of ``views``.
 
 from __future__ import annotations
 
-from gaia_sessions.hooks.hosts import CODEX
+from gaia_sessions.hosts.registry import CODEX
 
 from . import consent, versioned
 from .entries import entries, grants, of_ours

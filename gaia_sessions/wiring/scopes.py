@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import HooksElsewhere
-from gaia_sessions.hooks.hosts import CODEX
+from gaia_sessions.hosts.registry import CODEX
 
 from .hosts import LOCAL, PROJECT
 from .leaving import has_ours

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions import config
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.hooks.hosts import CLAUDE_CODE
+from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.store import log_reader
 
 from . import doubts, receipts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.cli.commands.hooks import command
-from gaia_sessions.hooks import hosts as heard
+from gaia_sessions.hosts import registry as heard
 from gaia_sessions.views import wired
 from gaia_sessions.wiring import remarks
 from gaia_sessions.wiring import status as states

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.hooks import HOOK, claude_code
+from gaia_sessions.hosts import claude_code
+from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.session.events import check_event
 
 if TYPE_CHECKING:

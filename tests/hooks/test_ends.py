@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gaia_sessions
-from gaia_sessions.hooks import HOOK, claude_code
-from gaia_sessions.hooks.run import Call
+from gaia_sessions.hook.run import Call
+from gaia_sessions.hosts import claude_code
+from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.system import streams
 from tests.examples import examples
 from tests.hooks.conftest import SILENT

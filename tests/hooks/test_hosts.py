@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.hooks import HOOK, hosts
-from gaia_sessions.hooks.answers import _ANSWERS
-from gaia_sessions.hooks.both_ends import content_key
-from gaia_sessions.hooks.run import ANSWERED
-from gaia_sessions.hooks.speech import END_OF_DATA, NOTE
+from gaia_sessions.hook.messages import END_OF_DATA, NOTE
+from gaia_sessions.hook.replies import _ANSWERS
+from gaia_sessions.hook.run import ANSWERED
+from gaia_sessions.hosts import registry
+from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.hosts.tool_only import content_key
 from gaia_sessions.session.events import check_event
 
 if TYPE_CHECKING:
@@ -79,31 +80,31 @@ TOLD: dict[str, tuple[str | None, dict[str, Any], dict[str, str], str]] = {
 def test_what_only_one_host_sends_beats_the_wiring_and_that_beats_the_environment(
     wired: str | None, payload: dict[str, Any], environ: dict[str, str], name: str
 ) -> None:
-    assert hosts.named(wired, payload, environ) == name
+    assert registry.named(wired, payload, environ) == name
 
 
 def test_the_kinds_that_are_answered_are_those_that_the_ladder_asks_about() -> None:
     assert set(_ANSWERS) == ANSWERED
-    assert {kind for name in hosts.HOSTS for kind in hosts.module_of(name).OBEYS} <= ANSWERED
+    assert {kind for name in registry.HOSTS for kind in registry.module_of(name).OBEYS} <= ANSWERED
 
 
 SILENT_STARTS = {"qwen-code", "gemini-cli", "factory", "copilot"}
 
 
-@pytest.mark.parametrize("name", hosts.HOSTS)
+@pytest.mark.parametrize("name", registry.HOSTS)
 def test_a_delegation_says_whether_its_start_will_be_told_of(name: str) -> None:
     asked = {"prompt": PROMPT, "message": PROMPT, "agent_name": "x"}
     tools = {"codex": "spawn_agent", "qwen-code": "agent", "gemini-cli": "invoke_agent", "factory": "Task"}
     payload = {**STAMPED, "tool_name": tools.get(name, "Agent"), "tool_input": asked, "tool_use_id": "t"}
-    [event] = hosts.module_of(name).HEARD_BY["pre_delegate"][:1]
+    [event] = registry.module_of(name).HEARD_BY["pre_delegate"][:1]
     found = told(name, {**payload, "hook_event_name": event, "subagent_id": "a", "subagent_type": "x"})
 
     assert [event.get("unannounced", False) for event in found[:1]] == [name in SILENT_STARTS]
 
 
 def test_every_host_has_a_module_that_says_what_it_is_heard_and_told_by() -> None:
-    for name in hosts.HOSTS:
-        module = hosts.module_of(name)
+    for name in registry.HOSTS:
+        module = registry.module_of(name)
         assert (module.HOST, set(module.HEARD_BY)) == (name, {"pre_delegate", "subagent_stop", "hook"})
         assert module.GENERAL
         assert not {"delegate"} & module.OBEYS or module.rewritten({"a": 1}, "p")
@@ -111,7 +112,7 @@ def test_every_host_has_a_module_that_says_what_it_is_heard_and_told_by() -> Non
 
 def told(host: str, payload: dict[str, Any]) -> list[Any]:
     """What ``host`` tells by ``payload``, without what is the same in all of it."""
-    found = hosts.module_of(host).events_of(HOOK, payload, Config({}), NOW)
+    found = registry.module_of(host).events_of(HOOK, payload, Config({}), NOW)
     for event in found:
         check_event(event, "")
         assert (event.pop("host"), event.pop("at")) == (host, "2026-01-08T18:05:30.123456Z")
@@ -327,9 +328,9 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize("name", [name for name in hosts.HOSTS if name != "claude-code"])
+@pytest.mark.parametrize("name", [name for name in registry.HOSTS if name != "claude-code"])
 def test_whatever_a_payload_holds_it_is_read_or_passed_by(name: str) -> None:
-    module = hosts.module_of(name)
+    module = registry.module_of(name)
     whole: dict[str, Any] = {
         **STAMPED,
         "conversation_id": "s",
@@ -382,10 +383,10 @@ def test_what_of_vs_code_cannot_be_read_is_met_with_silence(host: Host) -> None:
     assert host.run("pre_delegate", b'{"hookEventName": "PreToolUse", ') == (0, b"", b"")
 
 
-@pytest.mark.parametrize("name", hosts.HOSTS)
+@pytest.mark.parametrize("name", registry.HOSTS)
 def test_a_tool_that_starts_no_agent_is_met_with_silence(host: Host, name: str) -> None:
     payload = {**BASE, "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"}
-    for event in hosts.module_of(name).HEARD_BY["pre_delegate"]:
+    for event in registry.module_of(name).HEARD_BY["pre_delegate"]:
         ran = host.run("every_event", {**payload, "hook_event_name": event})
         assert (ran.code, ran.out, ran.err) == (0, b"", b"")
     assert host.records() == {}

@@ -266,7 +266,7 @@ def test_its_own_test_names_what_it_does_not_know(host: Host) -> None:
 def test_its_own_test_fails_with_a_code_where_a_step_fails(host: Host, tmp_path: Path) -> None:
     """A script beside it that answers nothing."""
     (tmp_path / "pre_delegate.py").write_text("print('{}')\n", "utf-8")
-    source = "import sys; from gaia_sessions.hooks.run import main; sys.exit(main('pre_delegate', sys.argv[1:]))"
+    source = "import sys; from gaia_sessions.hook.run import main; sys.exit(main('pre_delegate', sys.argv[1:]))"
     (tmp_path / "tried.py").write_text(source, "utf-8")
     done = subprocess.run(
         [sys.executable, str(tmp_path / "tried.py"), "--test"],

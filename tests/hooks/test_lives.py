@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.hooks import HOOK
-from gaia_sessions.hooks.run import Call
+from gaia_sessions.hook.run import Call
+from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.ingest.dispatch import apply_deferred
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store.file_store import FileStore

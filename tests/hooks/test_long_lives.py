@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.hooks import HOOK
-from gaia_sessions.hooks.run import Call
+from gaia_sessions.hook.run import Call
+from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import streams

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gaia_sessions.hooks.marker import read_briefed, read_marker, read_mentions, read_requests
+from gaia_sessions.hosts.marker import read_briefed, read_marker, read_mentions, read_requests
 
 COUNTS = [
     ("[gaia-sessions: approval] shall I apply it?", "approval", None),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.hooks.reporting import program
+from gaia_sessions.hook.reporting import program
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.wiring import installing
 from gaia_sessions.wiring.executable import hook_program

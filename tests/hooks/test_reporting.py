@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.hooks import reporting
-from gaia_sessions.hooks.speech import LONGEST_NOTE, NOTE
+from gaia_sessions.hook import reporting
+from gaia_sessions.hook.messages import LONGEST_NOTE, NOTE
 from gaia_sessions.wiring import consent
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.hooks.run import READING_LASTS
+from gaia_sessions.hook.run import READING_LASTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,9 @@ import pytest
 
 from gaia_sessions.config import load, user_file
 from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
-from gaia_sessions.hooks import HOOK, claude_tools
-from gaia_sessions.hooks import hosts as heard
+from gaia_sessions.hosts import registry as heard
+from gaia_sessions.hosts.claude_code import tools
+from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.session.events import DELEGATE
 from gaia_sessions.wiring import ours
 from gaia_sessions.wiring.doubts import matches
@@ -178,7 +179,7 @@ def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, na
 
 
 def test_what_is_heard_of_tools_is_what_their_module_reads() -> None:
-    assert set(HOSTS["claude-code"].tools) == set(claude_tools._KINDS)
+    assert set(HOSTS["claude-code"].tools) == set(tools._KINDS)
 
 
 def test_the_plugin_hears_what_the_settings_hear() -> None:

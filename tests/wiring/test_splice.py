@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.hooks.hosts import CLAUDE_CODE
+from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.wiring import jsontext
 from gaia_sessions.wiring.entries import allowed, cleared, disallowed, wired
 from gaia_sessions.wiring.hosts import HOSTS

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gaia_sessions.cli.call import declare
-from gaia_sessions.hooks import HOOK
+from gaia_sessions.hosts.protocol import HOOK
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -20,6 +20,6 @@ def command(call: Call) -> int:
 
     Prints at most one JSON object; the exit code is always 0. Hosts call it: see gaia-sessions hooks --help.
     """
-    from gaia_sessions.hooks.run import main
+    from gaia_sessions.hook.run import main
 
     return main(HOOK, ["--root", call.root] if call.root else [])

@@ -7,7 +7,7 @@ somebody who wants to deceive it can. Pure.
 
 from __future__ import annotations
 
-from .system.shell_words import EXPANDED, commands_in
+from gaia_sessions.system.shell_words import EXPANDED, commands_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

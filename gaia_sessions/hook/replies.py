@@ -7,11 +7,10 @@ agent going. A delegation is answered only when it goes on with earlier work.
 
 from __future__ import annotations
 
+from gaia_sessions.hosts.registry import module_of
 from gaia_sessions.session import events
 from gaia_sessions.session.runs import conversation_of
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
-
-from .hosts import module_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def _prompted(asked: Answering) -> Answer | None:
 def _noted(asked: Answering) -> Answer | None:
     if asked.payload.get("hook_event_name") != "SubagentStart" or asked.config.note != "all":
         return None
-    from .speech import NOTE
+    from .messages import NOTE
 
     if not asked.config.report_command:
         return {"additionalContext": NOTE}
@@ -92,7 +91,7 @@ def _way_back(asked: Answering) -> Answer | None:
         return None
     words = []
     if _may_be_resumed(record, asked):
-        from .speech import way_back
+        from .messages import way_back
 
         words.append(way_back(record, asked.config.limits.idle))
     if any("mentioned" in run for run in record.get("runs", ())):
@@ -102,8 +101,9 @@ def _way_back(asked: Answering) -> Answer | None:
 
 def _of_mentioned(record: Record, asked: Answering) -> Iterator[str]:
     """How to resume what the delegation named; what it asked for and does not exist is said, with what there is."""
-    from .mentions import mentioned
-    from .speech import missing, named
+    from gaia_sessions.hosts.mentions import mentioned
+
+    from .messages import missing, named
 
     records, unknown = mentioned(asked.store, record, asked.event)
     paused = [found for found in records if _may_be_resumed(found, asked)]
@@ -127,7 +127,7 @@ def _paused(asked: Answering) -> Answer | None:
     paused = [record for record in found if _may_be_resumed(record, asked) and _is_of_interest(record, asked.event)]
     if not paused:
         return None
-    from .speech import paused as told
+    from .messages import paused as told
 
     paused.sort(key=lambda record: record["last_updated"], reverse=True)
     return {"additionalContext": told(paused, asked.config.limits.idle)}

@@ -6,12 +6,11 @@ named as data, stripped of control characters and cut, and no line of it can loo
 
 from __future__ import annotations
 
+from gaia_sessions.hosts.marker import BRIEFING, OPENING, RESUME, read_why
+from gaia_sessions.hosts.payload import clean, one_line
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.clock import read_time
 from gaia_sessions.session.schema import SAID_SO
-
-from .marker import BRIEFING, OPENING, RESUME, read_why
-from .payload import clean, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,12 +16,11 @@ import time
 
 from gaia_sessions import config as configs
 from gaia_sessions.errors import InvalidInput, SessionsError, well_formed
+from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import utc_now, write_time
 from gaia_sessions.system import streams
 from gaia_sessions.system.project_root import check_ours, find_root, working_directory
-
-from . import HOOK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.locks import Release
 
-    from .answers import Answer
     from .arguments import Wired
+    from .replies import Answer
 
     Payload = dict[str, Json]
 
@@ -165,14 +164,13 @@ class Call:
     def _take_in(self, payload: Payload, config: Config) -> None:
         if self.off:
             return
+        from gaia_sessions.hosts import registry
         from gaia_sessions.store import hook_log  # for the line in any case
 
-        from . import hosts
-
-        if self.wired and self.wired.host not in (None, *hosts.HOSTS):
+        if self.wired and self.wired.host not in (None, *registry.HOSTS):
             self.line["unknown_host"] = hook_log.shortened(self.wired.host)
-        name = hosts.named(self.wired.host if self.wired else None, payload, os.environ)
-        host = hosts.module_of(name)
+        name = registry.named(self.wired.host if self.wired else None, payload, os.environ)
+        host = registry.module_of(name)
         told = host.events_of(self.hook, payload, config, self.now, tools=self.tools)
         wanted = [event for event in told if _is_tracked(event, config, host.GENERAL)]
         if told and not wanted:
@@ -214,14 +212,14 @@ class Call:
             self.line["refused"] = done.refused
         if event["kind"] not in ANSWERED:
             return None
-        from .answers import Answering, answer
+        from .replies import Answering, answer
 
         return answer(Answering(payload, event, done, store, config, self.now, self._is_late))
 
     def _tell(self, answers: list[Answer]) -> None:
         if not answers:
             return
-        from .speech import together
+        from .messages import together
 
         answer = strict.dump_line(together(answers), OUTPUT_LIMIT)
         self.line["told"] = streams.write_output(answer, self._left())

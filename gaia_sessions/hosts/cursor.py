@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from gaia_sessions.session import events
 
-from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from .payload import hear, host_process, only
+from .protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import InvalidInput, SessionNotFound, UnknownOutcome
+from gaia_sessions.hosts.protocol import PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.checks import flag, is_integer, text
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import COMPLETED, FAILED, check_outcome
 from gaia_sessions.system import streams
-
-from . import PRE_DELEGATE, SUBAGENT_STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ def named(host: str | None, payload: Payload, environ: Mapping[str, str]) -> str
 def module_of(host: str) -> ModuleType:
     """What knows the words of ``host``."""
     name = host.replace("-", "_")
-    found: ModuleType = __import__(f"gaia_sessions.hooks.{name}", fromlist=[""])  # importlib costs as much
+    found: ModuleType = __import__(f"gaia_sessions.hosts.{name}", fromlist=[""])  # importlib costs as much
     return found
 
 

@@ -11,22 +11,20 @@ from __future__ import annotations
 
 import os
 
+from gaia_sessions.hosts.payload import Told, element_in, hear, host_process, key_in, one_line
+from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.session import events
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED
 from gaia_sessions.session.schema import LONGEST_MESSAGE
-
-from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .payload import Told, element_in, hear, host_process, key_in, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
+    from gaia_sessions.hosts.payload import Readings
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
-
-    from .payload import Readings
 
     Payload = dict[str, Json]
 
@@ -55,9 +53,9 @@ def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, too
     told = Told(HOST, payload, config, now)
     if not told.host_session_id or not told.key("agent_id") or _is_of_agent_tool(told):
         return []
-    from . import claude_tools
+    from .tools import events_of as events_of_tools
 
-    return claude_tools.events_of(told)
+    return events_of_tools(told)
 
 
 def rewritten(asked: Payload, prompt: str) -> dict[str, object]:
@@ -89,7 +87,7 @@ def _subagent_start(told: Told) -> list[Event]:
     keys = _keys_of_agent(told)
     if not keys:
         return []
-    from .agent_files import transcript_of
+    from gaia_sessions.hosts.agent_files import transcript_of
 
     transcript = transcript_of(told.payload.get("transcript_path"), str(keys["host_agent_id"]))
     return [told.event(events.START, **keys, host_process=_process(), transcript_path=transcript)]
@@ -100,8 +98,8 @@ def _subagent_stop(told: Told) -> list[Event]:
     keys = _keys_of_agent(told)
     if not keys:
         return []
-    from .agent_files import first_words
-    from .marker import read_briefed
+    from gaia_sessions.hosts.agent_files import first_words
+    from gaia_sessions.hosts.marker import read_briefed
 
     transcript = told.payload.get("agent_transcript_path")
     event = told.event(
@@ -120,7 +118,7 @@ def _stop_failure(told: Told) -> list[Event]:
     agent = told.key("agent_id")
     if not agent:
         return [told.event(events.MAIN_STOP)]
-    from .agent_files import delegation_of
+    from gaia_sessions.hosts.agent_files import delegation_of
 
     error = told.text("last_assistant_message") or told.text("error")
     tool_use_id = delegation_of(told.payload.get("transcript_path"), agent)
@@ -147,7 +145,7 @@ def _post_tool_use_failure(told: Told) -> list[Event]:
     tool_use_id = told.key("tool_use_id")
     if not _is_of_agent_tool(told) or not tool_use_id:
         return []
-    from .agent_files import agent_of
+    from gaia_sessions.hosts.agent_files import agent_of
 
     interrupted = told.payload.get("is_interrupt") is True or None
     agent = agent_of(told.payload.get("transcript_path"), tool_use_id)
@@ -166,7 +164,7 @@ def _refused(told: Told, call: Payload) -> list[Event]:
     tool_use_id, response = key_in(call, "tool_use_id"), call.get("tool_response")
     if call.get("tool_name") not in _AGENT_TOOLS or not tool_use_id or not isinstance(response, str):
         return []
-    from .agent_files import agent_of
+    from gaia_sessions.hosts.agent_files import agent_of
 
     agent = agent_of(told.payload.get("transcript_path"), tool_use_id)
     error = one_line(response, LONGEST_MESSAGE)
@@ -237,7 +235,7 @@ def _keys_of_agent(told: Told) -> dict[str, object]:
     agent, name = told.key("agent_id"), told.key("agent_type")
     if not agent or not name:
         return {}
-    from .agent_files import KEY, delegation_of, note_of
+    from gaia_sessions.hosts.agent_files import KEY, delegation_of, note_of
 
     transcript = told.payload.get("transcript_path")
     tool_use_id = delegation_of(transcript, agent)

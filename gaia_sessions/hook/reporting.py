@@ -12,7 +12,7 @@ import sys
 
 from gaia_sessions.system.project_root import find_root, working_directory
 
-from .speech import LONGEST_NOTE, NOTE
+from .messages import LONGEST_NOTE, NOTE
 
 PROGRAM = "gaia-sessions"
 UPDATE = "update"

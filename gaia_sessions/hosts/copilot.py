@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from gaia_sessions.session import events
 
-from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .both_ends import cut_short, failed, keys_by_content, reported, unannounced
 from .payload import hear, key_in, only
+from .protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from .tool_only import cut_short, failed, keys_by_content, reported, unannounced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

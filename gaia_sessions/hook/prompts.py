@@ -6,16 +6,16 @@ report with where that is allowed. No other prompt is touched: of two hooks that
 
 from __future__ import annotations
 
+from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.session import events
 
-from .hosts import CLAUDE_CODE
-from .speech import NOTE, briefing
+from .messages import NOTE, briefing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from .answers import Answer, Answering
+    from .replies import Answer, Answering
 
 
 def rewritten(asked: Answering, host: ModuleType) -> Answer | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.keyfile import read_key
+from .keyfile import read_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

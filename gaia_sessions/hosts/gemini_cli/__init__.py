@@ -8,21 +8,19 @@ an agent does with its own tools looks like the main agent's. Everything in a pa
 
 from __future__ import annotations
 
+from gaia_sessions.hosts.payload import hear, key_in, only
+from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts.tool_only import cut_short, failed, keys_by_content, reported, unannounced
 from gaia_sessions.session import events
-
-from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .both_ends import cut_short, failed, keys_by_content, reported, unannounced
-from .payload import hear, key_in, only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
+    from gaia_sessions.hosts.payload import Readings, Told
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
-
-    from .payload import Readings, Told
 
     Payload = dict[str, Json]
 

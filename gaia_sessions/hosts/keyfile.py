@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
-from .errors import InvalidInput
-from .jsonio.strict import load_object
-from .store.directory import Directory
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.jsonio.strict import load_object
+from gaia_sessions.store.directory import Directory
 
 _LONGEST_KEY = 512
 _LONGEST_FILE = 1 << 16

@@ -8,16 +8,14 @@ whoever wired the hook asked for it.
 
 from __future__ import annotations
 
+from gaia_sessions.hosts.payload import one_line
 from gaia_sessions.session import events
 from gaia_sessions.session.tool_inference import LONGEST_NAME
 
-from .payload import one_line
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gaia_sessions.hosts.payload import Told
     from gaia_sessions.session.events import Event
-
-    from .payload import Told
 
 _EDITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 _SHELL = "Bash"
@@ -52,6 +50,6 @@ def _writes(told: Told, name: str) -> bool:
 
 
 def _only_reads(command: object) -> bool:
-    from gaia_sessions.readonly import only_reads
+    from .readonly_commands import only_reads
 
     return isinstance(command, str) and only_reads(command)

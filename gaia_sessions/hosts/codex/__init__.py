@@ -9,12 +9,11 @@ tells of nobody. Everything in a payload is untrusted.
 
 from __future__ import annotations
 
+from gaia_sessions.hosts.payload import hear, host_process, is_key, key_in, one_line, only
+from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.session import events
 from gaia_sessions.session.phases import COMPLETED
 from gaia_sessions.session.schema import LONGEST_MESSAGE
-
-from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .payload import hear, host_process, is_key, key_in, one_line, only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
+    from gaia_sessions.hosts.payload import Readings, Told
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
-
-    from .payload import Readings, Told
 
     Payload = dict[str, Json]
 
@@ -166,7 +164,7 @@ def _agent(told: Told, transcript: str) -> str | None:
     agent = told.key("agent_id")
     if not agent:
         return None
-    from .agent_files import first_words
+    from gaia_sessions.hosts.agent_files import first_words
 
     path = first_words(told.payload.get(transcript)).partition('"agent_path":"')[2].partition('"')[0]
     return path or agent
