@@ -11,9 +11,9 @@ import os
 
 from gaia_sessions.config import PREFIX, project_file, said_in
 from gaia_sessions.hosts.registry import CODEX
-from gaia_sessions.wiring import doubts
-from gaia_sessions.wiring.hosts import USER
-from gaia_sessions.wiring.status import ABSENT, standing
+from gaia_sessions.install import warnings
+from gaia_sessions.install.places import USER
+from gaia_sessions.install.status import ABSENT, standing
 
 from .findings import ailing, edit, fine, shell
 
@@ -21,20 +21,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.wiring.doubts import Warned
-    from gaia_sessions.wiring.status import Installed, Standing
+    from gaia_sessions.install.status import Installed, Standing
+    from gaia_sessions.install.warnings import Warned
 
     from .case import Case
     from .findings import Finding
 
-_REMARKS = frozenset([doubts.NEVER_FIRED, doubts.REWRITER, doubts.MIXED_ENTRY, doubts.ROOT_ELSEWHERE])
-_INSTALLED_ANEW = frozenset([doubts.MISSING_SCRIPT, doubts.MISSING_INTERPRETER])
+_REMARKS = frozenset([warnings.NEVER_FIRED, warnings.REWRITER, warnings.MIXED_ENTRY, warnings.ROOT_ELSEWHERE])
+_INSTALLED_ANEW = frozenset([warnings.MISSING_SCRIPT, warnings.MISSING_INTERPRETER])
 
 
 def hooks(case: Case) -> Finding:
     """How the hooks stand in the settings of every host, as ``hooks status`` says at length."""
     found = standing(case.root, case.environ, case.now)
-    found["warnings"] = [warned for warned in found["warnings"] if warned["code"] != doubts.BAD_SETTING]
+    found["warnings"] = [warned for warned in found["warnings"] if warned["code"] != warnings.BAD_SETTING]
     told = "; ".join([*_places(found), *(warned["message"] for warned in found["warnings"])])
     silent = [_hint(installed) for installed in found["installed"] if _is_silent(found, installed)]
     mends = list(dict.fromkeys(_mends(case, found)))
@@ -57,7 +57,7 @@ def _places(found: Standing) -> Iterator[str]:
 def _is_silent(found: Standing, installed: Installed) -> bool:
     """Whether a project's hooks should have been heard by now; a user's own may well be heard in other projects."""
     codes = {warned["code"] for warned in found["warnings"] if warned["file"] in (None, installed["file"])}
-    is_doubtful = doubts.NEVER_FIRED in codes and doubts.ROOT_ELSEWHERE not in codes
+    is_doubtful = warnings.NEVER_FIRED in codes and warnings.ROOT_ELSEWHERE not in codes
     return is_doubtful and installed["scope"] != USER and installed["installed_at"] is not None
 
 
@@ -79,13 +79,13 @@ def _mends(case: Case, found: Standing) -> Iterator[str]:
 
 
 def _mend(case: Case, found: Standing, warned: Warned, installed: Installed | None) -> str:
-    if installed and warned["code"] == doubts.NOT_READ_HERE:
+    if installed and warned["code"] == warnings.NOT_READ_HERE:
         return case.command_anywhere("hooks", "install", "--here", *_as_before(installed))
-    if warned["code"] == doubts.HOOKS_OFF:
+    if warned["code"] == warnings.HOOKS_OFF:
         return _undone(said_in("hooks", case.root, case.environ) or project_file(case.root))
     if installed and warned["code"] in _INSTALLED_ANEW:
         return _install(case, installed)
-    if installed and warned["code"] == doubts.INSTALLED_TWICE:
+    if installed and warned["code"] == warnings.INSTALLED_TWICE:
         return _uninstall(case, installed) if _is_elsewhere_too(found, installed) else _install(case, installed)
     return edit(warned["file"] or project_file(case.root))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 
 from gaia_sessions.hosts.registry import CLAUDE_CODE
-from gaia_sessions.wiring import doubts, installing, remarks, status
+from gaia_sessions.install import plan, remarks, status, warnings
 
 from .words import Copied, ago, safe
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from gaia_sessions.wiring.installing import Answer
-    from gaia_sessions.wiring.status import Installed, Standing
+    from gaia_sessions.install.plan import Answer
+    from gaia_sessions.install.status import Installed, Standing
 
 _LONGEST = 1000
 _NAME = 60
@@ -61,11 +61,11 @@ def changed(answer: Answer) -> Iterator[str]:
         yield from map(Copied, answer["diff"].split("\n")) if answer["diff"] else ["nothing would change"]
         return
     if not answer["changed"]:
-        state = "installed already" if answer["action"] == installing.INSTALL else "not installed"
+        state = "installed already" if answer["action"] == plan.INSTALL else "not installed"
         yield f"{answer['host']}: {state}, nothing changed: {_path(answer['file'])}"
         yield from _remarked(answer)
         return
-    done = "installed in" if answer["action"] == installing.INSTALL else "removed from"
+    done = "installed in" if answer["action"] == plan.INSTALL else "removed from"
     yield f"{answer['host']}: {done} {_path(answer['file'])}"
     yield from (f"  also changed: {_path(path)}" for path in answer["changed"] if path != answer["file"])
     yield from _particulars(answer)
@@ -75,7 +75,7 @@ def _particulars(answer: Answer) -> Iterator[str]:
     if answer["command"]:
         yield Copied(safe(shlex.join(answer["command"]), _LONGEST), before="  starts: ")
         yield f"  events: {', '.join(answer['events'])}"
-    word = "allows" if answer["action"] == installing.INSTALL else "no longer allows"
+    word = "allows" if answer["action"] == plan.INSTALL else "no longer allows"
     yield from (Copied(safe(rule, _LONGEST), before=f"  {word}: ") for rule in answer["rules"])
     yield from (Copied(safe(rule, _LONGEST), before="  no longer allows: ") for rule in answer["withdrawn"])
     if answer["backup"]:
@@ -102,7 +102,7 @@ def stands(standing: Standing, now: datetime) -> Iterator[str]:
     warned_of = {warned["file"] for warned in standing["warnings"]}
     for found in told:
         yield from _described(found)
-        if found["command"] and not doubts.is_heard(found, standing["heard_from"]) and found["file"] not in warned_of:
+        if found["command"] and not warnings.is_heard(found, standing["heard_from"]) and found["file"] not in warned_of:
             yield "  no event yet: the next conversation there sends the first"
     if standing["plugin"]:
         yield "claude-code: the plugin is enabled"

@@ -13,8 +13,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from gaia_sessions.install.executable import hook_program
 from gaia_sessions.session.clock import utc_now, write_time
-from gaia_sessions.wiring.executable import hook_program
 
 from . import samples
 from .findings import Finding

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import get_session, list_sessions
+from gaia_sessions.install.executable import hook_program
 from gaia_sessions.store.log_reader import lines
-from gaia_sessions.wiring.executable import hook_program
 from tests.hooks.test_realclient import client, delegation, script
 
 if TYPE_CHECKING:

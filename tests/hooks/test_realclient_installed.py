@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.hook.reporting import program
+from gaia_sessions.install import plan
+from gaia_sessions.install.executable import hook_program
+from gaia_sessions.install.places import HOSTS, Places
+from gaia_sessions.install.status import standing
 from gaia_sessions.session.clock import utc_now
-from gaia_sessions.wiring import installing
-from gaia_sessions.wiring.executable import hook_program
-from gaia_sessions.wiring.hosts import HOSTS, Places
-from gaia_sessions.wiring.status import standing
 from tests.hooks.test_realclient import client, delegation, script
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def installed(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
     def install() -> None:
         client.errors.write_bytes(b"")
-        wish = installing.Wish("claude-code", "project", report=True, tools=True)
-        installing.install(places, wish, datetime.now(UTC))
+        wish = plan.Wish("claude-code", "project", report=True, tools=True)
+        plan.install(places, wish, datetime.now(UTC))
 
     monkeypatch.setattr(client, "configure", install)
     return client

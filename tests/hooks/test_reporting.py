@@ -13,7 +13,7 @@ import pytest
 
 from gaia_sessions.hook import reporting
 from gaia_sessions.hook.messages import LONGEST_NOTE, NOTE
-from gaia_sessions.wiring import consent
+from gaia_sessions.install import permission
 
 if TYPE_CHECKING:
     from typing import Any
@@ -50,7 +50,7 @@ def test_who_resumes_is_told_the_command_and_it_works_as_it_stands(host: Host) -
 
     assert prompt.endswith("\n\n" + sentence(host, agent_id))
     command = prompt.partition("report where you stand with: ")[2].partition(" (or ")[0]
-    assert command.startswith(consent.rule().removeprefix("Bash(").removesuffix("*)"))
+    assert command.startswith(permission.rule().removeprefix("Bash(").removesuffix("*)"))
     subprocess.run(["sh", "-c", command], check=True, capture_output=True, cwd="/")
     assert json.loads((host.root / agent_id / "state.json").read_bytes())["phase"] == "planning"
 

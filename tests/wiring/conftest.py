@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.hosts.registry import CLAUDE_CODE
-from gaia_sessions.wiring import installing
-from gaia_sessions.wiring.hosts import HOSTS, PROJECT, Places
+from gaia_sessions.install import plan
+from gaia_sessions.install.places import HOSTS, PROJECT, Places
 
 if TYPE_CHECKING:
-    from gaia_sessions.wiring.installing import Answer
+    from gaia_sessions.install.plan import Answer
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -60,14 +60,14 @@ class Setup:
         plain = COMMENT.sub(lambda found: found[1] or "", text) if HOSTS[self.host].comments else text
         return json.loads(plain, parse_int=lambda digits: int(digits) if len(digits) < 20 else digits)
 
-    def wish(self, *, tools: bool = False, report: bool = False) -> installing.Wish:
-        return installing.Wish(self.host, self.scope, tools=tools, report=report)
+    def wish(self, *, tools: bool = False, report: bool = False) -> plan.Wish:
+        return plan.Wish(self.host, self.scope, tools=tools, report=report)
 
     def install(self, *, tools: bool = False, report: bool = False, dry_run: bool = False) -> Answer:
-        return installing.install(self.places, self.wish(tools=tools, report=report), NOW, dry_run=dry_run)
+        return plan.install(self.places, self.wish(tools=tools, report=report), NOW, dry_run=dry_run)
 
     def uninstall(self, *, dry_run: bool = False) -> Answer:
-        return installing.uninstall(self.places, self.wish(), dry_run=dry_run)
+        return plan.uninstall(self.places, self.wish(), dry_run=dry_run)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import gaia_sessions
-from gaia_sessions.wiring.executable import hook_program
+from gaia_sessions.install.executable import hook_program
 
 SCRIPT = str(Path(gaia_sessions.__file__).parents[1] / "hooks" / "every_event.py")
 PROGRAM = hook_program()[0]

@@ -15,14 +15,14 @@ import click
 import pytest
 
 import gaia_sessions
-from gaia_sessions.wiring import executable, ours
-from gaia_sessions.wiring.hosts import HOSTS
+from gaia_sessions.install import executable, hook_command
+from gaia_sessions.install.places import HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 CHECKOUT = Path(gaia_sessions.__file__).parents[1]
-ASK = "import json; from gaia_sessions.wiring import executable; print(json.dumps(executable.hook_program()))"
+ASK = "import json; from gaia_sessions.install import executable; print(json.dumps(executable.hook_program()))"
 PROMPT = b'{"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Go on."}'
 
 
@@ -97,7 +97,7 @@ def test_where_a_blank_in_the_path_breaks_the_first_line_the_interpreter_runs_th
         shutil.copytree(folder, environment.package / folder.name)
     words = environment.finds()
     assert words == [str(environment.python), "-P", "-m", "gaia_sessions", "hook"]
-    assert ours.is_ours({"command": words[0], "args": [*words[1:]]})
+    assert hook_command.is_ours({"command": words[0], "args": [*words[1:]]})
     assert project.start(words) == (0, b"", b"")
 
 

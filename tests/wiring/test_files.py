@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.errors import SessionsError, exit_code
-from gaia_sessions.wiring.hosts import HOSTS
-from gaia_sessions.wiring.ours import command_for, handler, is_ours
+from gaia_sessions.install.hook_command import command_for, handler, is_ours
+from gaia_sessions.install.places import HOSTS
 from tests.wiring.conftest import Setup
 from tests.wiring.settings_files import REFUSED, ROWS, SAME, TAKEN
 

@@ -16,10 +16,10 @@ from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
 from gaia_sessions.hosts import registry as heard
 from gaia_sessions.hosts.claude_code import tools
 from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.install import hook_command
+from gaia_sessions.install.places import HOSTS, Places
+from gaia_sessions.install.warnings import matches
 from gaia_sessions.session.events import DELEGATE
-from gaia_sessions.wiring import ours
-from gaia_sessions.wiring.doubts import matches
-from gaia_sessions.wiring.hosts import HOSTS, Places
 from tests.wiring.conftest import NOW, Setup
 from tests.wiring.settings_files import PROGRAM, SCRIPT
 
@@ -51,7 +51,7 @@ EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--tr
     ],
 )
 def test_it_is_ours(entry: Json) -> None:
-    assert ours.is_ours(entry)
+    assert hook_command.is_ours(entry)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_it_is_ours(entry: Json) -> None:
     ],
 )
 def test_it_is_not_ours(entry: Json) -> None:
-    assert (ours.is_ours(entry), ours.mentions_us(entry)) == (False, False)
+    assert (hook_command.is_ours(entry), hook_command.mentions_us(entry)) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -109,30 +109,30 @@ def test_it_is_not_ours(entry: Json) -> None:
     ],
 )
 def test_what_does_something_else_as_well_is_its_owners(entry: Json) -> None:
-    assert (ours.is_ours(entry), ours.mentions_us(entry)) == (False, True)
+    assert (hook_command.is_ours(entry), hook_command.mentions_us(entry)) == (False, True)
 
 
 def test_a_script_of_a_checkout_by_any_name_is_ours_while_it_is_there(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     (folder / "gaia_sessions" / "hooks").mkdir(parents=True)
     entry: Json = {"command": f"python3 {folder}/hooks/subagent_stop.py"}
-    assert not ours.is_ours(entry)
+    assert not hook_command.is_ours(entry)
     (folder / "gaia_sessions" / "hooks" / "__init__.py").write_bytes(b"")
-    assert ours.is_ours(entry)
+    assert hook_command.is_ours(entry)
 
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("tools", [False, True])
 def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tools: bool) -> None:
-    words = ours.command_for(HOSTS[host], tools=tools)
-    entry = ours.handler(HOSTS[host], words)
-    assert (ours.is_ours(entry), ours.words_of(entry)) == (True, words)
+    words = hook_command.command_for(HOSTS[host], tools=tools)
+    entry = hook_command.handler(HOSTS[host], words)
+    assert (hook_command.is_ours(entry), hook_command.words_of(entry)) == (True, words)
     assert [os.path.isabs(words[0]), words[0]] == [True, PROGRAM]
     assert entry["timeout"] == 5 * HOSTS[host].per_second
 
     shell = "args" not in entry
     done = subprocess.run(
-        str(entry["command"]) if shell else ours.words_of(entry),
+        str(entry["command"]) if shell else hook_command.words_of(entry),
         shell=shell,  # as the host does it
         input=b'{"hook_event_name": "SessionEnd", "session_id": "s"}',
         capture_output=True,
@@ -143,7 +143,7 @@ def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, too
 
 
 def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
-    monkeypatch.setattr(ours, "hook_program", lambda: [os.fsdecode(b"/opt/\xff/gaia-sessions-hook")])
+    monkeypatch.setattr(hook_command, "hook_program", lambda: [os.fsdecode(b"/opt/\xff/gaia-sessions-hook")])
     with pytest.raises(StoreFailure, match="no UTF-8"):
         setup.install()
     assert not setup.file.exists()

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.hosts.registry import CLAUDE_CODE
-from gaia_sessions.wiring import jsontext
-from gaia_sessions.wiring.entries import allowed, cleared, disallowed, wired
-from gaia_sessions.wiring.hosts import HOSTS
-from gaia_sessions.wiring.jsontext import Text, parse
-from gaia_sessions.wiring.splice import appended, removed, replaced
+from gaia_sessions.install import json_text
+from gaia_sessions.install.entries import allowed, cleared, disallowed, wired
+from gaia_sessions.install.json_text import Text, parse
+from gaia_sessions.install.places import HOSTS
+from gaia_sessions.install.splice import appended, removed, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +108,7 @@ def test_each_element_can_be_taken_out_and_comments_stay(text: Text, data: st.Da
 
 
 def comments_in(text: str) -> int:
-    return len([found for found in jsontext._TEXT_OR_COMMENT.findall(text) if found.startswith("/")])
+    return len([found for found in json_text._TEXT_OR_COMMENT.findall(text) if found.startswith("/")])
 
 
 @given(EITHER, VALUES, st.data())

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.install import warnings
+from gaia_sessions.install.places import HOSTS
+from gaia_sessions.install.status import standing
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store import hook_log
 from gaia_sessions.views.wired import stands
-from gaia_sessions.wiring import doubts
-from gaia_sessions.wiring.hosts import HOSTS
-from gaia_sessions.wiring.status import standing
 from tests.wiring.conftest import Setup
 from tests.wiring.settings_files import PROGRAM, SCRIPT
 
 if TYPE_CHECKING:
-    from gaia_sessions.wiring.status import Installed, Standing
+    from gaia_sessions.install.status import Installed, Standing
 
 LATER, EARLIER = "2026-01-08T18:05:31.000000Z", "2026-01-08T18:05:30.000000Z"
 REWRITES = {"type": "command", "command": "rewrite.sh"}
@@ -86,7 +86,7 @@ def test_what_was_just_installed_is_complete_and_was_never_heard(tmp_path: Path,
         "optional": [event for event in HOSTS[host].tools if event not in HOSTS[host].events],
         "installed_at": "2026-01-08T18:05:30.123456Z",
     }
-    assert codes(setup) == [doubts.NEVER_FIRED]
+    assert codes(setup) == [warnings.NEVER_FIRED]
 
 
 def test_tools_that_are_followed_are_told(setup: Setup) -> None:
@@ -114,12 +114,12 @@ def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) ->
 def test_what_was_just_installed_is_given_a_day_to_be_heard(setup: Setup) -> None:
     setup.install()
     installed = datetime.fromisoformat(row(setup)["installed_at"] or "")
-    for hours, warned in ((1, []), (23, []), (25, [doubts.NEVER_FIRED])):
+    for hours, warned in ((1, []), (23, []), (25, [warnings.NEVER_FIRED])):
         found = standing(setup.root, os.environ, installed + timedelta(hours=hours))
         assert [warned["code"] for warned in found["warnings"]] == warned
         assert any("no event yet" in line for line in stands(found, utc_now())) == (not warned)
     hear(setup, LATER, host="codex")
-    assert codes_at(setup, installed + timedelta(hours=1)) == [doubts.NEVER_FIRED], "codex was started since"
+    assert codes_at(setup, installed + timedelta(hours=1)) == [warnings.NEVER_FIRED], "codex was started since"
     hear(setup, LATER)
     assert codes_at(setup, installed + timedelta(hours=25)) == []
 
@@ -191,7 +191,7 @@ def test_times_in_another_form_are_ordered_as_the_times_they_are(setup: Setup) -
 def test_what_was_heard_before_it_was_installed_does_not_count(setup: Setup) -> None:
     setup.install()
     hear(setup, EARLIER)
-    assert codes(setup) == [doubts.NEVER_FIRED]
+    assert codes(setup) == [warnings.NEVER_FIRED]
 
 
 def test_without_a_receipt_anything_heard_counts(setup: Setup) -> None:
@@ -218,14 +218,14 @@ def test_another_version_or_path_is_told_and_what_it_lacks_is_a_warning(setup: S
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}]}}).encode())
     hear(setup)
     assert (row(setup)["state"], row(setup)["command"]) == ("elsewhere", gone["command"].split())
-    assert codes(setup) == [doubts.MISSING_INTERPRETER, doubts.MISSING_SCRIPT]
+    assert codes(setup) == [warnings.MISSING_INTERPRETER, warnings.MISSING_SCRIPT]
 
 
 def test_settings_that_do_not_parse_are_a_warning_and_no_error(setup: Setup) -> None:
     setup.put(b"// mine\n{}")
     assert row(setup)["state"] == "unreadable"
     [warned] = look(setup)["warnings"]
-    assert (warned["code"], warned["file"]) == (doubts.UNREADABLE_SETTINGS, str(setup.file))
+    assert (warned["code"], warned["file"]) == (warnings.UNREADABLE_SETTINGS, str(setup.file))
 
 
 def test_two_scopes_are_once_too_often(setup: Setup) -> None:
@@ -233,7 +233,7 @@ def test_two_scopes_are_once_too_often(setup: Setup) -> None:
     setup.scope = "user"
     setup.install()
     hear(setup)
-    assert codes(setup) == [doubts.INSTALLED_TWICE]
+    assert codes(setup) == [warnings.INSTALLED_TWICE]
 
 
 def test_two_hosts_are_not(setup: Setup) -> None:
@@ -254,7 +254,9 @@ def test_one_host_that_is_heard_does_not_speak_for_another(setup: Setup) -> None
     found = look(setup)
     assert found["heard"] == {"Stop": LATER}
     assert found["heard_from"] == {"claude-code": {"Stop": LATER}, "codex": {"Stop": EARLIER}}
-    assert [(warned["code"], warned["file"]) for warned in found["warnings"]] == [(doubts.NEVER_FIRED, str(setup.file))]
+    assert [(warned["code"], warned["file"]) for warned in found["warnings"]] == [
+        (warnings.NEVER_FIRED, str(setup.file))
+    ]
 
 
 @pytest.mark.parametrize("folder", ["gaia_sessions", "renamed"])
@@ -263,7 +265,7 @@ def test_every_script_that_is_gone_is_named_once_whatever_its_checkout_was_calle
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}], "SessionEnd": [{"hooks": [gone]}]}}).encode())
     hear(setup)
     [warned] = look(setup)["warnings"]
-    assert (warned["code"], row(setup)["state"]) == (doubts.MISSING_SCRIPT, "elsewhere")
+    assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
     assert warned["message"].endswith("is gone; Python then ends with 2, which hosts take for a refusal")
 
 
@@ -272,7 +274,7 @@ def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_told(setu
     hear(setup)
     setup.put((setup.held() or b"").replace(PROGRAM.encode(), b"/gone/bin/gaia-sessions-hook"))
     [warned] = look(setup)["warnings"]
-    assert (warned["code"], row(setup)["state"]) == (doubts.MISSING_SCRIPT, "elsewhere")
+    assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
     assert "the hooks do nothing then" in warned["message"]
     setup.uninstall()
     assert codes(setup) == []
@@ -286,7 +288,7 @@ def test_a_program_whose_interpreter_is_gone_is_told(setup: Setup, tmp_path: Pat
     hear(setup)
     setup.put((setup.held() or b"").replace(PROGRAM.encode(), str(program).encode()))
     [warned] = look(setup)["warnings"]
-    assert (warned["code"], "/gone/bin/python3" in warned["message"]) == (doubts.MISSING_INTERPRETER, True)
+    assert (warned["code"], "/gone/bin/python3" in warned["message"]) == (warnings.MISSING_INTERPRETER, True)
 
 
 def test_a_path_that_only_a_shell_can_tell_is_not_called_gone(setup: Setup) -> None:
@@ -300,16 +302,16 @@ def test_a_path_that_only_a_shell_can_tell_is_not_called_gone(setup: Setup) -> N
 def test_a_command_of_somebodys_own_with_ours_in_it_is_a_warning(setup: Setup, event: str) -> None:
     mixed = {"type": "command", "command": f"beep && python3 {SCRIPT}"}
     setup.put(json.dumps({"hooks": {event: [{"hooks": [mixed]}]}}).encode())
-    assert (row(setup)["state"], codes(setup)) == ("absent", [doubts.MIXED_ENTRY])
+    assert (row(setup)["state"], codes(setup)) == ("absent", [warnings.MIXED_ENTRY])
     assert "mixed_entry" in setup.install()["remarks"]
     hear(setup)
-    assert codes(setup) == [doubts.MIXED_ENTRY]
+    assert codes(setup) == [warnings.MIXED_ENTRY]
 
 
 def test_a_mixed_command_whose_script_is_gone_is_told_apart(setup: Setup) -> None:
     mixed = {"type": "command", "command": "beep && python3 /gone/hooks/every_event.py"}
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [mixed]}]}}).encode())
-    assert codes(setup) == [doubts.BROKEN_MIXED_ENTRY, doubts.MIXED_ENTRY]
+    assert codes(setup) == [warnings.BROKEN_MIXED_ENTRY, warnings.MIXED_ENTRY]
 
 
 def test_a_setting_of_ours_that_means_nothing_is_told(setup: Setup) -> None:
@@ -317,7 +319,7 @@ def test_a_setting_of_ours_that_means_nothing_is_told(setup: Setup) -> None:
     setup.put(None)
     path.write_text("hooks.enable = false\n", encoding="utf-8")
     [warned] = look(setup)["warnings"]
-    assert (warned["code"], warned["file"]) == (doubts.BAD_SETTING, str(path))
+    assert (warned["code"], warned["file"]) == (warnings.BAD_SETTING, str(path))
     assert "unknown setting hooks.enable; did you mean hooks.enabled?" in warned["message"]
 
 
@@ -334,7 +336,7 @@ def test_two_entries_in_one_file_are_once_too_often(setup: Setup) -> None:
     setup.install()
     hear(setup)
     edit(setup, lambda said: said["hooks"]["Stop"].append(said["hooks"]["Stop"][0]))
-    assert codes(setup) == [doubts.INSTALLED_TWICE]
+    assert codes(setup) == [warnings.INSTALLED_TWICE]
 
 
 def plugin_by_settings(setup: Setup) -> None:
@@ -353,7 +355,7 @@ def test_the_plugin_beside_the_settings_is_once_too_often(setup: Setup, enable: 
     setup.install()
     hear(setup)
     enable(setup)
-    assert (look(setup)["plugin"], codes(setup)) == (True, [doubts.INSTALLED_TWICE])
+    assert (look(setup)["plugin"], codes(setup)) == (True, [warnings.INSTALLED_TWICE])
 
 
 def test_a_plugin_that_is_switched_off_does_not_count(setup: Setup) -> None:
@@ -378,13 +380,13 @@ def test_hooks_that_are_all_disabled_in_any_file_are_a_warning(setup: Setup, sco
     if not setup.file.exists():
         setup.put(b"{}")
     edit(setup, lambda said: said.update(disableAllHooks=True))
-    assert codes(setup) == [doubts.ALL_HOOKS_DISABLED]
+    assert codes(setup) == [warnings.ALL_HOOKS_DISABLED]
 
 
 def test_our_own_switch_is_told_instead_of_silence(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     setup.install()
     monkeypatch.setenv("GAIA_SESSIONS_HOOKS", "off")
-    assert (look(setup)["enabled"], codes(setup)) == (False, [doubts.HOOKS_OFF])
+    assert (look(setup)["enabled"], codes(setup)) == (False, [warnings.HOOKS_OFF])
 
 
 @pytest.mark.parametrize(
@@ -412,7 +414,7 @@ def test_another_hook_on_delegations_is_a_warning(setup: Setup, matcher: object,
     hear(setup)
     group = {"hooks": [REWRITES]} if matcher is None else {"matcher": matcher, "hooks": [REWRITES]}
     edit(setup, lambda said: said["hooks"]["PreToolUse"].append(group))
-    assert codes(setup) == [doubts.REWRITER] * rewrites
+    assert codes(setup) == [warnings.REWRITER] * rewrites
 
 
 def test_another_hook_on_other_events_is_none_of_our_business(setup: Setup) -> None:

@@ -180,8 +180,8 @@ def test_what_a_killed_writer_left_long_ago_is_swept_and_nothing_else(setup: Set
 INSTALLS = """
 import os, sys
 from datetime import UTC, datetime
-from gaia_sessions.wiring import installing
-from gaia_sessions.wiring.hosts import Places
+from gaia_sessions.install import installing
+from gaia_sessions.install.places import Places
 wish = installing.Wish("claude-code", "project", tools="tools" in sys.argv)
 installing.install(Places(sys.argv[1], os.environ), wish, datetime.now(UTC))
 """

@@ -12,17 +12,17 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.errors import OwnedByAnother, UnknownHost, UsageError, well_formed
 from gaia_sessions.hosts import registry as heard
+from gaia_sessions.install import plan, scopes
+from gaia_sessions.install.places import HOSTS, LOCAL, PROJECT, SCOPES, USER, Places
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.system.project_root import SESSIONS, check_ours, find_root, working_directory
 from gaia_sessions.views import wired
-from gaia_sessions.wiring import installing, scopes
-from gaia_sessions.wiring.hosts import HOSTS, LOCAL, PROJECT, SCOPES, USER, Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.wiring.installing import Answer
+    from gaia_sessions.install.plan import Answer
 
 _WHOSE = {
     USER: "Your own settings, for all projects.",
@@ -94,10 +94,10 @@ def install(
     Nothing else in the settings changes. Installing again replaces the entries of gaia-sessions in the file that has
     them, and undoes options that are not given again.
     """
-    wish = installing.Wish(host, scope, tools=track_tools, report=allow_report)
+    wish = plan.Wish(host, scope, tools=track_tools, report=allow_report)
     scopes.refuse_second(places, wish.host, scope)
     announce = None if call.as_json else partial(_announce, host)
-    _say(call, installing.install(places, wish, utc_now(), dry_run=dry_run, announce=announce))
+    _say(call, plan.install(places, wish, utc_now(), dry_run=dry_run, announce=announce))
 
 
 @declare("hooks uninstall", "hooks uninstall --host codex --user --dry-run")
@@ -108,7 +108,7 @@ def uninstall(call: Call, places: Places, scope: str, host: str, *, dry_run: boo
 
     A file that nobody changed since the installation is restored to the byte.
     """
-    _say(call, installing.uninstall(places, installing.Wish(host, scope), dry_run=dry_run))
+    _say(call, plan.uninstall(places, plan.Wish(host, scope), dry_run=dry_run))
 
 
 @declare("hooks status", "hooks status --json")
@@ -117,7 +117,7 @@ def status(call: Call) -> None:
 
     Also which events are wired, when each was last heard, and what may be wrong.
     """
-    from gaia_sessions.wiring.status import standing
+    from gaia_sessions.install.status import standing
 
     root = call.folder()
     check_ours(root)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from gaia_sessions.errors import InvalidInput, SessionsError, SettingsUnreadable
 
 from .entries import are_dead, cleared, disallowed, of_ours
-from .jsontext import parse
+from .json_text import parse
 from .own_setting import RULES
 from .settings import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .hosts import Host, Places
-    from .jsontext import Text
-    from .receipts import Receipt
+    from .backup import Receipt
+    from .json_text import Text
+    from .places import Host, Places
     from .settings import Settings
 
 

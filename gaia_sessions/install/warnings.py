@@ -17,11 +17,11 @@ from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.session.clock import read_time
 from gaia_sessions.store import external_file
 
+from .backup import LIMIT
 from .entries import entries, is_gone
 from .executable import interpreter_of
-from .hosts import HOSTS, USER, Places
-from .ours import is_our_script, is_ours, mentions_us, scripts_of, starts_by_itself, words_of
-from .receipts import LIMIT
+from .hook_command import is_our_script, is_ours, mentions_us, scripts_of, starts_by_itself, words_of
+from .places import HOSTS, USER, Places
 from .scopes import is_out_of_sight, with_ours
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.jsonio.strict import Json
 
-    from .hosts import Host
+    from .places import Host
     from .settings import Settings
     from .status import Installed
 

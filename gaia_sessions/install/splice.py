@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 
-from .jsontext import BLANKS, Text
+from .json_text import BLANKS, Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
-    from .jsontext import Element
+    from .json_text import Element
 
 _UNIT = "  "
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, TooLarge
 from gaia_sessions.store import external_file
 
-from .jsontext import parse
-from .receipts import LIMIT
+from .backup import LIMIT
+from .json_text import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .hosts import Host
-    from .jsontext import Element, Text
+    from .json_text import Element, Text
+    from .places import Host
 
 
 class Settings:

@@ -14,17 +14,17 @@ from gaia_sessions.errors import InvalidInput, SettingsUnreadable, UsageError
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.session.clock import write_time
 
-from . import consent, own_setting, receipts, remarks
+from . import backup, own_setting, permission, remarks
+from .backup import Receipt
 from .changes import MADE, Change, apply, difference, folders_made
 from .entries import allowed, disallowed, wired
 from .exclusive import Exclusive
-from .hosts import HOSTS, USER
-from .jsontext import parse
-from .leaving import installed_beside, left_by, originals
-from .ours import command_for
+from .hook_command import command_for
+from .json_text import parse
 from .own_setting import RULES, SETTING
-from .receipts import Receipt
+from .places import HOSTS, USER
 from .settings import load
+from .uninstall import installed_beside, left_by, originals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
-    from .hosts import Places
-    from .jsontext import Text
+    from .json_text import Text
+    from .places import Places
     from .settings import Settings
     from .versioned import Exclusion
 
@@ -124,7 +124,7 @@ def uninstall(places: Places, wish: Wish, *, dry_run: bool = False) -> Answer:
 
 def _planned_install(places: Places, wish: Wish, now: datetime) -> Plan:
     path = places.file_of(wish.host, wish.scope)
-    settings, kept = load(path, wish.host), receipts.find(places.state, path)
+    settings, kept = load(path, wish.host), backup.find(places.state, path)
     words = command_for(wish.host, tools=wish.tools)
     text, rules, withdrawn = _wanted(settings, kept, wish, words)
     setting, more = _planned_setting(places, wish, kept)
@@ -148,7 +148,7 @@ def _wanted(
     settings: Settings, kept: Receipt | None, wish: Wish, words: list[str]
 ) -> tuple[Text, list[str], list[str]]:
     """What the settings are to say, which rules in there are ours, and which of ours are in there no longer."""
-    rule = consent.rule() if wish.report else None
+    rule = permission.rule() if wish.report else None
     given = kept.texts(RULES) if kept else []
     withdrawn = [old for old in given if old != rule]
     try:
@@ -171,7 +171,7 @@ def _planned_setting(places: Places, wish: Wish, kept: Receipt | None) -> tuple[
 
 def _planned_uninstall(places: Places, wish: Wish) -> Plan:
     path = places.file_of(wish.host, wish.scope)
-    settings, kept = load(path, wish.host), receipts.find(places.state, path)
+    settings, kept = load(path, wish.host), backup.find(places.state, path)
     left = left_by(settings, kept)
     change = Change(path, settings.data, left, made=kept.texts(MADE) if kept else [])
     more = own_setting.turned_off(places, wish.host, wish.scope, kept.text(SETTING) if kept else None)
@@ -205,7 +205,7 @@ def _apply(plan: Plan, state: str) -> None:
         for change in plan.changes:
             apply(change, state)
     if plan.real and plan.real[0].receipt is not None and plan.changes[0].before is not None:
-        plan.answer["backup"] = receipts.folder_for(state, plan.answer["file"])
+        plan.answer["backup"] = backup.folder_for(state, plan.answer["file"])
 
 
 def _answer(action: str, places: Places, wish: Wish, words: list[str], rules: list[str]) -> Answer:

@@ -9,16 +9,16 @@ from gaia_sessions import config
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.store import external_file
 
-from . import consent, receipts
+from . import backup, permission
+from .backup import LIMIT, Receipt
 from .changes import MADE, Change, folders_made
 from .entries import allows
-from .hosts import USER
-from .receipts import LIMIT, Receipt
+from .places import USER
 from .settings import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .hosts import Host, Places
+    from .places import Host, Places
 
 RULES, SETTING = "rules", "setting"
 """What the note of a receipt has: the rules we granted, the file of the setting we turned on."""
@@ -31,9 +31,9 @@ def turned_on(places: Places, host: Host, scope: str) -> tuple[str | None, list[
     """
     path = config.user_file(places.variables) if scope == USER else config.project_file(places.root)
     data = external_file.read(path, LIMIT)
-    after = consent.granted(path, data)
+    after = permission.granted(path, data)
     if after == data:
-        return (path if receipts.find(places.state, path) else None), []
+        return (path if backup.find(places.state, path) else None), []
     made = folders_made(path, places.files_of(host), places.state)
     return path, [Change(path, data, after, Receipt.of(data, data, after, {MADE: list(made)}))]
 
@@ -43,17 +43,17 @@ def turned_off(places: Places, host: Host, scope: str, path: str | None) -> list
     others = (other for other in host.files if other != scope)
     if path is None or any(_needs(places, host, other, path) for other in others):
         return []
-    data, kept = external_file.read(path, LIMIT), receipts.find(places.state, path)
+    data, kept = external_file.read(path, LIMIT), backup.find(places.state, path)
     if data is None or kept is None:
         return []
-    after = kept.left if kept.is_untouched(data) else consent.withdrawn(path, data)
+    after = kept.left if kept.is_untouched(data) else permission.withdrawn(path, data)
     return [Change(path, data, after, made=kept.texts(MADE))]
 
 
 def _needs(places: Places, host: Host, scope: str, path: str) -> bool:
     """Whether the settings of ``scope`` have our rule, and rely on the setting in ``path``."""
     file = places.file_of(host, scope)
-    kept = receipts.find(places.state, file)
+    kept = backup.find(places.state, file)
     if kept is None or kept.text(SETTING) != path:
         return False
     try:

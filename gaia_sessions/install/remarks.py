@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from gaia_sessions.hosts.registry import CODEX
 
-from . import consent, versioned
+from . import permission, versioned
 from .entries import entries, grants, of_ours
-from .hosts import LOCAL, PROJECT, USER
-from .ours import mentions_us
+from .hook_command import mentions_us
+from .places import LOCAL, PROJECT, USER
 from .scopes import is_out_of_sight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .hosts import Host, Places
-    from .jsontext import Text
+    from .json_text import Text
+    from .places import Host, Places
     from .versioned import Exclusion
 
 TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS, ROOT_ELSEWHERE, START_THERE, NOT_IGNORED, TRACKED = _ON_INSTALLING = (
@@ -56,7 +56,7 @@ def on_leaving(text: Text) -> list[str]:
     due = {
         ENTRIES_BACK: bool(of_ours(text)),
         MIXED_ENTRY: _has_mixed(text),
-        RULE_STAYS: any(consent.is_like_ours(rule) for rule in grants(text)),
+        RULE_STAYS: any(permission.is_like_ours(rule) for rule in grants(text)),
     }
     return [remark for remark, is_due in due.items() if is_due]
 

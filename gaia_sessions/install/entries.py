@@ -12,15 +12,15 @@ import os
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio.strict import kind_of
 
-from .ours import handler, is_ours, scripts_of
+from .hook_command import handler, is_ours, scripts_of
 from .splice import appended, removed, replaced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
-    from .hosts import Host
-    from .jsontext import Element, Text
+    from .json_text import Element, Text
+    from .places import Host
 
 HOOKS = "hooks"
 

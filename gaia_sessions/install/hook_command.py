@@ -18,13 +18,13 @@ from gaia_sessions.errors import StoreFailure, well_formed
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 
 from .executable import NAME, hook_program
-from .hosts import SECONDS
+from .places import SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
-    from .hosts import Host
+    from .places import Host
 
 TRACK_TOOLS = "--track-tools"
 

@@ -15,12 +15,12 @@ import os
 from gaia_sessions.errors import HooksElsewhere
 from gaia_sessions.hosts.registry import CODEX
 
-from .hosts import LOCAL, PROJECT
-from .leaving import has_ours
+from .places import LOCAL, PROJECT
+from .uninstall import has_ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .hosts import Host, Places
+    from .places import Host, Places
 
 _OF_A_PROJECT = (LOCAL, PROJECT)
 _READ_FROM_BELOW = frozenset([CODEX])

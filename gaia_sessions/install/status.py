@@ -10,12 +10,12 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.store import log_reader
 
-from . import doubts, receipts
+from . import backup, warnings
 from .entries import of_ours
-from .hosts import HOSTS, Places
-from .installing import SINCE
-from .ours import TRACK_TOOLS, command_for, words_of
+from .hook_command import TRACK_TOOLS, command_for, words_of
 from .own_setting import RULES, SETTING
+from .places import HOSTS, Places
+from .plan import SINCE
 from .settings import load
 
 TYPE_CHECKING = False
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import BadSetting
 
-    from .doubts import Heard, Warned
     from .entries import Entry
-    from .hosts import Host
+    from .places import Host
     from .settings import Settings
+    from .warnings import Heard, Warned
 
     class Installed(TypedDict):
         """One settings file. wired: the events that start our hook. missing: those that do not and should, or that do
@@ -91,15 +91,15 @@ def standing(root: str, variables: Mapping[str, str], now: datetime) -> Standing
     faults: list[BadSetting] = []
     enabled = config.load(root, variables, on_fault=faults.append).hooks
     settings = [(look.host, look.scope, look.settings) for look in looks if look.settings]
-    plugin = doubts.has_plugin(places, [(scope, read) for host, scope, read in settings if host.name == CLAUDE_CODE])
+    plugin = warnings.has_plugin(places, [(scope, read) for host, scope, read in settings if host.name == CLAUDE_CODE])
     warned = [
-        *doubts.of_own_settings(faults),
-        *doubts.of_files(installed),
-        *doubts.of_entries(settings),
-        *doubts.of_root(installed, places),
-        *doubts.of_sight(installed, places, plugin=plugin),
-        *doubts.of_use(installed, heard, now, enabled=enabled),
-        *doubts.of_settings(settings, installed, plugin=plugin),
+        *warnings.of_own_settings(faults),
+        *warnings.of_files(installed),
+        *warnings.of_entries(settings),
+        *warnings.of_root(installed, places),
+        *warnings.of_sight(installed, places, plugin=plugin),
+        *warnings.of_use(installed, heard, now, enabled=enabled),
+        *warnings.of_settings(settings, installed, plugin=plugin),
     ]
     return {
         "root": root,
@@ -132,7 +132,7 @@ class _Look:
         tools = TRACK_TOOLS in words
         missing = _missing(host, ours, tools=tools) if ours else []
         wired = list(dict.fromkeys(entry.event for entry in ours))
-        kept = receipts.find(places.state, path) if ours else None
+        kept = backup.find(places.state, path) if ours else None
         self.found: Installed = {
             "host": host.name,
             "scope": scope,

@@ -11,13 +11,13 @@ from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store import external_file
 from gaia_sessions.store.directory import make_folders, translating
 
-from . import receipts
+from . import backup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .receipts import Receipt
+    from .backup import Receipt
 
 
 MADE = "made"
@@ -65,7 +65,7 @@ def missing_folders(path: str) -> list[str]:
 def folders_made(path: str, neighbours: list[str], state: str) -> list[str]:
     """The folders above ``path`` that are of our making, or will be: of its neighbours the last to go takes them."""
     made = set(missing_folders(path))
-    for kept in (receipts.find(state, file) for file in (path, *neighbours)):
+    for kept in (backup.find(state, file) for file in (path, *neighbours)):
         made.update(kept.texts(MADE) if kept else ())
     real = os.path.realpath(path)
     return sorted((folder for folder in made if real.startswith(folder + os.sep)), key=len)
@@ -78,23 +78,23 @@ def apply(change: Change, state: str) -> None:
     """
     if change.receipt is None:
         _carry_out(change)
-        receipts.drop(state, change.path)
+        backup.drop(state, change.path)
         return
-    earlier = receipts.find(state, change.path)
-    receipts.keep(state, change.path, change.receipt.until_written(change.before, earlier))
+    earlier = backup.find(state, change.path)
+    backup.keep(state, change.path, change.receipt.until_written(change.before, earlier))
     try:
         _carry_out(change)
     except StoreFailure:
         _restore(state, change.path, earlier)
         raise
-    receipts.keep(state, change.path, change.receipt)
+    backup.keep(state, change.path, change.receipt)
 
 
 def _restore(state: str, path: str, earlier: Receipt | None) -> None:
     if earlier is None:
-        receipts.drop(state, path)
+        backup.drop(state, path)
     else:
-        receipts.keep(state, path, earlier)
+        backup.keep(state, path, earlier)
 
 
 def _carry_out(change: Change) -> None:
