@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from gaia_sessions.cli.render import decisions, plain, tables
+from gaia_sessions.cli.render.short_ids import shortened
+from gaia_sessions.cli.render.words import Copied, age, ago, duration, local_time, plural, resumable, safe, since, span
+from gaia_sessions.cli.render.wrapped import wrapped
 from gaia_sessions.session.clock import write_time
 from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide
 from gaia_sessions.session.record import new_record
 from gaia_sessions.usecases.listing import summarize
-from gaia_sessions.views import decisions, plain, tables
-from gaia_sessions.views.short_ids import shortened
-from gaia_sessions.views.words import Copied, age, ago, duration, local_time, plural, resumable, safe, since, span
-from gaia_sessions.views.wrapped import wrapped
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 MOMENT = write_time(NOW)

@@ -15,7 +15,6 @@ import click
 from gaia_sessions.api import DEFAULT_HOURS
 from gaia_sessions.errors import EXIT_DONE, InvalidId, SessionNotFound, SessionsError
 from gaia_sessions.usecases.listing import Filter
-from gaia_sessions.views.words import safe
 
 from . import output, start
 from .call import CONTEXT, ID, JSON, LOCK_TIMEOUT, ROOT, declare
@@ -24,6 +23,7 @@ from .commands.finalize import say_unchanged
 from .commands.should_resume import decision_on, exit_code_of
 from .group import COMMANDS, Commands
 from .parsing import Group
+from .render.words import safe
 from .times import HOURS
 
 TYPE_CHECKING = False

@@ -26,11 +26,11 @@ from gaia_sessions.errors import (
 from gaia_sessions.store import atomic
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.system import streams
-from gaia_sessions.views.words import safe
 
 from . import output, parsing
 from .call import CONTEXT, JSON, LOCK_TIMEOUT, ROOT
 from .group import Commands
+from .render.words import safe
 
 _BUGS = "bugs.log"
 _BUGS_LIMIT = 1 << 20

@@ -11,7 +11,8 @@ import sys
 
 from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, StoreFailure, well_formed
 from gaia_sessions.jsonio import strict
-from gaia_sessions.views.words import safe
+
+from .render.words import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _fitted(text: str, width: int) -> str:
     lines = text.split("\n") if "\n" in text else [text]
     if width < _NARROWEST or all(len(line) <= width for line in lines):
         return text
-    from gaia_sessions.views.wrapped import wrapped
+    from .render.wrapped import wrapped
 
     return "\n".join(wrapped(line, width) for line in lines)
 
@@ -139,7 +140,7 @@ def draw(renderable: RenderableType) -> None:
     """The answer as a renderable, on a terminal."""
     import shutil
 
-    from gaia_sessions.views.tables import drawn
+    from .render.tables import drawn
 
     text = drawn(renderable, sys.stdout, shutil.get_terminal_size())
     _write(lambda: sys.stdout.write(text))

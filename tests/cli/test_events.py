@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_sessions.views.words import local_time
+from gaia_sessions.cli.render.words import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.cli.commands.hooks import command
+from gaia_sessions.cli.render import wired
 from gaia_sessions.hosts import registry as heard
 from gaia_sessions.install import remarks
 from gaia_sessions.install import status as states
 from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS
-from gaia_sessions.views import wired
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.locks import acquire, sleep_and_retry
 from gaia_sessions.system.processes import describe
-from gaia_sessions.views.words import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.session.clock import utc_now, write_time
-from gaia_sessions.views.words import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.views.words import local_time
+from gaia_sessions.cli.render.words import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -67,10 +67,10 @@ def test_of_a_file_that_somebody_changed_since_the_copy_is_the_whole_of_it(setup
     changed = (setup.held() or b"").replace(b'"opus"', b'"sonnet"')
     setup.put(changed)
 
-    backup = setup.install(tools=True)["backup"]
+    copy = setup.install(tools=True)["backup"]
 
     kept = backup.find(setup.places.state, str(setup.file))
-    assert (backup is not None, kept and kept.before, kept and kept.left) == (True, changed, told({"model": "sonnet"}))
+    assert (copy is not None, kept and kept.before, kept and kept.left) == (True, changed, told({"model": "sonnet"}))
     setup.uninstall()
     assert setup.held() == told({"model": "sonnet"})
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.cli.render.wired import stands
 from gaia_sessions.install import warnings
 from gaia_sessions.install.places import HOSTS
 from gaia_sessions.install.status import standing
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store import hook_log
-from gaia_sessions.views.wired import stands
 from tests.wiring.conftest import Setup
 from tests.wiring.settings_files import PROGRAM, SCRIPT
 

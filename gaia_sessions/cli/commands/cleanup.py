@@ -9,8 +9,8 @@ import click
 from gaia_sessions.api import DEFAULT_HOURS
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.render import plain
 from gaia_sessions.cli.times import HOURS
-from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

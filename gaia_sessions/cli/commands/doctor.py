@@ -9,8 +9,8 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.render import health
 from gaia_sessions.errors import EXIT_DONE, EXIT_NO, BadSetting, OwnedByAnother
-from gaia_sessions.views import health
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

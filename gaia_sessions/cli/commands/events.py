@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli.render import plain
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,9 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.parsing import arguments
+from gaia_sessions.cli.render import plain
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.session.phases import OUTCOMES
-from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

@@ -10,13 +10,13 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
+from gaia_sessions.cli.render import wired
 from gaia_sessions.errors import OwnedByAnother, UnknownHost, UsageError, well_formed
 from gaia_sessions.hosts import registry as heard
 from gaia_sessions.install import plan, scopes
 from gaia_sessions.install.places import HOSTS, LOCAL, PROJECT, SCOPES, USER, Places
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.system.project_root import SESSIONS, check_ours, find_root, working_directory
-from gaia_sessions.views import wired
 
 if TYPE_CHECKING:
     from collections.abc import Callable

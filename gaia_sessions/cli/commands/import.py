@@ -10,10 +10,10 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.render.imports import imported
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, NothingReadable, StoreFailure
 from gaia_sessions.system.project_root import check_expanded
 from gaia_sessions.usecases.importing import unreadable
-from gaia_sessions.views.imports import imported
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

@@ -8,10 +8,10 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.render import plain
 from gaia_sessions.cli.times import TIME
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.usecases.listing import Filter
-from gaia_sessions.views import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def command(
         left_out = len(sessions.store.ids())
         output.say(plain.none_found(sessions.root, left_out, exists=os.path.exists(sessions.root)))
     elif output.is_terminal():
-        from gaia_sessions.views import tables
+        from gaia_sessions.cli.render import tables
 
         output.draw(tables.listed(found, utc_now(), sessions.store.ids()))
     else:

@@ -8,7 +8,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.views import judged
+from gaia_sessions.cli.render import judged
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

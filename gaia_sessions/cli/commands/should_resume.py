@@ -8,8 +8,8 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli.render import decisions
 from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, EXIT_NO, CorruptSession, InvalidId, SessionNotFound
-from gaia_sessions.views import decisions
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

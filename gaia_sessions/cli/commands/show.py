@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli.render import plain
 from gaia_sessions.errors import NewerSchema
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.session.policy import resume_of
 from gaia_sessions.session.record import check_readable
-from gaia_sessions.views import plain
 
 if TYPE_CHECKING:
     from gaia_sessions.api import Sessions
@@ -30,7 +30,7 @@ def command(call: Call, agent_id: str) -> None:
     check_readable(record)
     decision = sessions.decide(record)
     if output.is_terminal():
-        from gaia_sessions.views import tables
+        from gaia_sessions.cli.render import tables
 
         output.draw(tables.shown(record, decision, utc_now()))
     else:

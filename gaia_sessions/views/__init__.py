@@ -1,1 +1,0 @@
-"""What people see: values in, text or renderables out. Prints nothing, decides nothing."""
