@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.hosts.keyfile import read_key
+from gaia_sessions.store.key_file import read_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable

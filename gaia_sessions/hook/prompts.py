@@ -6,10 +6,11 @@ report with where that is allowed. No other prompt is touched: of two hooks that
 
 from __future__ import annotations
 
+from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.session import events
 
-from .messages import NOTE, briefing
+from .messages import briefing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

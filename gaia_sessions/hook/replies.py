@@ -76,7 +76,7 @@ def _prompted(asked: Answering) -> Answer | None:
 def _noted(asked: Answering) -> Answer | None:
     if asked.payload.get("hook_event_name") != "SubagentStart" or asked.config.note != "all":
         return None
-    from .messages import NOTE
+    from gaia_sessions.hosts.marker import NOTE
 
     if not asked.config.report_command:
         return {"additionalContext": NOTE}

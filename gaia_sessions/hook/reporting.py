@@ -10,9 +10,10 @@ import os
 import shlex
 import sys
 
+from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.system.project_root import find_root, working_directory
 
-from .messages import LONGEST_NOTE, NOTE
+from .messages import LONGEST_NOTE
 
 PROGRAM = "gaia-sessions"
 UPDATE = "update"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .keyfile import read_key
+from gaia_sessions.store.key_file import read_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

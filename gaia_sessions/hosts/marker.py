@@ -18,6 +18,20 @@ OPENING = "[gaia-sessions:"
 RESUME = "resume"
 BRIEFING = "briefing"
 
+FENCE = "=== gaia-sessions"
+"""How each line begins that encloses data of an earlier run in a briefing."""
+
+END_OF_DATA = f"{FENCE}: end of data ==="
+"""The last line of every briefing."""
+
+NOTE = (
+    "If you stop before the work is done (for an approval, a decision, or because you are stuck), end your last "
+    f"message with one line of this form: {OPENING} approval] why you stop. Instead of approval you may say "
+    "planning or investigating; say failed if the work cannot be done. Your work can then be resumed with its "
+    "context. If the work is done, write no such line."
+)
+"""What a sub-agent is asked to do when it stops before the work is done."""
+
 QUOTED = "| "
 """How every line of a briefing begins that comes from an earlier run."""
 

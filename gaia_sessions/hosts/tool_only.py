@@ -81,7 +81,7 @@ def _without_our_words(prompt: str) -> str:
 
 def _without_the_last_of_ours(prompt: str) -> str:
     """Only what ends the prompt, and is whole, was put there by us: the same words elsewhere are somebody's own."""
-    from gaia_sessions.hook.messages import END_OF_DATA, NOTE
+    from gaia_sessions.hosts.marker import END_OF_DATA, NOTE
 
     if prompt.endswith(f"\n\n{NOTE}"):
         return prompt.removesuffix(f"\n\n{NOTE}")

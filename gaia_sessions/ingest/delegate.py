@@ -15,7 +15,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import check_room
 from gaia_sessions.session.schema import DENIED, LOST
-from gaia_sessions.usecases.beginning import create_under_new_id
+from gaia_sessions.store.new_id import create_under_new_id
 
 from .join import LATEST, entry_of, is_of_host, readable
 from .result import KNOWN, Done
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.new_id import Chance
     from gaia_sessions.store.port import Store
-    from gaia_sessions.usecases.beginning import Chance
 
 _KEYS_OF_RUN = (
     *("host", "host_session_id", "tool_use_id", "parent_host_agent_id"),

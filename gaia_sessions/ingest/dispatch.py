@@ -219,7 +219,7 @@ def _with_key(event: Event) -> Event:
     """The host may have noted by now which delegation the news belongs to."""
     if "tool_use_id" in event or "key_file" not in event:
         return event
-    from gaia_sessions.hosts.keyfile import read_key
+    from gaia_sessions.store.key_file import read_key
 
     found = read_key(event["key_file"], event["key_name"])
     return {**event, "tool_use_id": found} if found else event

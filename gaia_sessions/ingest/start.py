@@ -13,8 +13,8 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.run_ends import ended, heard_in, undenied
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, LOST
+from gaia_sessions.store.new_id import create_under_new_id
 from gaia_sessions.system import processes
-from gaia_sessions.usecases.beginning import create_under_new_id
 
 from .join import change_joined, entry_of, find_run
 from .result import Done
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.new_id import Chance
     from gaia_sessions.store.port import Store
-    from gaia_sessions.usecases.beginning import Chance
 
 _OF_THE_AGENT = (
     *("host", "host_session_id", "host_agent_id", "parent_host_agent_id", "host_process"),

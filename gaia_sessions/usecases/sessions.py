@@ -16,8 +16,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import SPARE
 from gaia_sessions.session.runs import reported
 from gaia_sessions.session.schema import LONGEST_MESSAGE
-
-from .beginning import create_under_new_id
+from gaia_sessions.store.new_id import create_under_new_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +25,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.new_id import Chance
     from gaia_sessions.store.port import Entry, Store
-
-    from .beginning import Chance
 
     Rule = Callable[[Record], Record]
 

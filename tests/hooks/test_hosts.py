@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.hook.messages import END_OF_DATA, NOTE
 from gaia_sessions.hook.replies import _ANSWERS
 from gaia_sessions.hook.run import ANSWERED
 from gaia_sessions.hosts import registry
+from gaia_sessions.hosts.marker import END_OF_DATA, NOTE
 from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.hosts.tool_only import content_key
 from gaia_sessions.session.events import check_event

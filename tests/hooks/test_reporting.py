@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.hook import reporting
-from gaia_sessions.hook.messages import LONGEST_NOTE, NOTE
+from gaia_sessions.hook.messages import LONGEST_NOTE
+from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.install import permission
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.port import Entry, Store
+
+    from .port import Entry, Store
 
     Chance = Callable[[int], bytes]
     """So many random bytes."""

@@ -10,7 +10,8 @@ import os
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio.strict import load_object
-from gaia_sessions.store.directory import Directory
+
+from .directory import Directory
 
 _LONGEST_KEY = 512
 _LONGEST_FILE = 1 << 16
