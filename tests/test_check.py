@@ -55,7 +55,7 @@ def check(tmp_path: Path) -> Check:
     ("words", "started"),
     [
         ([], PYTEST),
-        (["tests/hooks", "-k", "a b"], f"{PYTEST} tests/hooks -k a b"),
+        (["tests/hook", "-k", "a b"], f"{PYTEST} tests/hook -k a b"),
         (["--all"], f"{PYTEST} -m (empty) --hypothesis-profile=thorough"),
         (["-x", "--all", "-m", "slow"], f"{PYTEST} -m (empty) --hypothesis-profile=thorough -x -m slow"),
         (

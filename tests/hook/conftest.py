@@ -1,0 +1,360 @@
+"""A project on disk and a host that runs the real scripts in it, as processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from gaia_sessions.session.clock import write_time
+from tests.hook.client import client
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.hook.client import Client
+
+    Tree = dict[str, object]
+
+SCRIPTS = Path(__file__).parents[2] / "hooks"
+
+# What a hook may take, three seconds, and as much again for a slow machine to start an interpreter.
+LONGEST = 6
+
+HOLDS = """
+import fcntl, sys
+with open(sys.argv[1], "ab") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+HOLDS_KEY = """
+import sys
+from gaia_sessions.store.file_store import FileStore
+root, *key = sys.argv[1:]
+with FileStore(root).exclusive(tuple(key), 1):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+_GENERATED = re.compile(r"agent-\d{8}-\d{6}-[0-9a-f]{8}")
+
+
+class Ran(NamedTuple):
+    """What a script left behind when it ended."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def answer(self) -> Any:
+        """The one JSON object it printed; nothing else happened."""
+        assert (self.code, self.err) == (0, b"")
+        answer = json.loads(self.out)
+        assert isinstance(answer, dict)
+        return answer
+
+
+SILENT = Ran(0, b"", b"")
+
+
+class Host:
+    """A project, and a host that speaks to the hooks about it. The ids are those of captured runs, shortened."""
+
+    SESSION = "0e23a513-af54"
+    PROMPT = "Count the quokkas of the whole archipelago"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.project = folder / "project"
+        self.root = self.project / ".claude" / "session"
+        self.logs = self.project / ".claude" / "logs"
+        self.transcript = folder / "host" / f"{self.SESSION}.jsonl"
+        self.of: Client | None = None
+        (self.project / ".claude").mkdir(parents=True)
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """A process that starts the hooks from now on, until the end of the block, and says which one it is."""
+        with client() as self.of:
+            yield self.of
+        self.of = None
+
+    def environment(self, settings: Mapping[str, str] | None = None) -> dict[str, str]:
+        """As the hooks get it from the host; no process of this machine is the host unless ``settings`` say so."""
+        return {**os.environ, "CLAUDE_PROJECT_DIR": str(self.project), "CLAUDE_PID": "0", **(settings or {})}
+
+    def run(
+        self, hook: str, told: object, settings: Mapping[str, str] | None = None, *through: str, umask: int = -1
+    ) -> Ran:
+        """Runs the script with ``told`` on its standard input, ``through`` a command that starts it if one is given."""
+        data = told if isinstance(told, bytes) else json.dumps(told).encode()
+        if self.of:
+            environment = self.environment({"CLAUDE_PID": str(self.of.pid), **(settings or {})})
+            command = [sys.executable, str(SCRIPTS / f"{hook}.py")]
+            code, out, err = self.of.run(command, data, str(self.project), environment)
+            return Ran(code, out.encode(), err.encode())
+        done = subprocess.run(
+            [*through, sys.executable, SCRIPTS / f"{hook}.py"],
+            input=data,
+            capture_output=True,
+            timeout=LONGEST,
+            check=False,
+            cwd=self.project,
+            env=self.environment(settings),
+            umask=umask,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def ask(self, hook: str, told: object, settings: Mapping[str, str] | None = None) -> Any:
+        """The answer of the direct form."""
+        return self.run(hook, told, settings).answer
+
+    def delegation(self, tool_use_id: str = "toolu_1", **changes: object) -> dict[str, Any]:
+        """The payload with which the host announces a delegation."""
+        asked = {"description": "Count quokkas", "prompt": self.PROMPT, "subagent_type": "Explore"}
+        return {
+            "session_id": self.SESSION,
+            "transcript_path": str(self.transcript),
+            "cwd": str(self.project),
+            "hook_event_name": "PreToolUse",
+            "tool_name": "Agent",
+            "tool_input": asked,
+            "tool_use_id": tool_use_id,
+            **changes,
+        }
+
+    def ending(self, agent: str = "a1", message: str | None = "Done.", **changes: object) -> dict[str, Any]:
+        """The payload with which the host tells that ``agent`` stopped."""
+        payload = {
+            "session_id": self.SESSION,
+            "transcript_path": str(self.transcript),
+            "cwd": str(self.project),
+            "agent_id": agent,
+            "agent_type": "Explore",
+            "hook_event_name": "SubagentStop",
+            "stop_hook_active": False,
+            "agent_transcript_path": str(self.agents / f"agent-{agent}.jsonl"),
+            "last_assistant_message": message,
+            **changes,
+        }
+        if message is None:
+            del payload["last_assistant_message"]
+        return payload
+
+    def news(self, event: str, **keys: object) -> dict[str, Any]:
+        """The payload of any other ``event``."""
+        common = {"session_id": self.SESSION, "transcript_path": str(self.transcript), "cwd": str(self.project)}
+        return {**common, "hook_event_name": event, **keys}
+
+    def starting(self, agent: str = "a1", **changes: object) -> dict[str, Any]:
+        """The payload with which the host tells that ``agent`` begins, or wakes."""
+        return self.news("SubagentStart", **{"agent_id": agent, "agent_type": "Explore", **changes})
+
+    def dying(self, agent: str = "a1", error: str = "API Error: 529 overloaded") -> dict[str, Any]:
+        """The payload with which the host tells that ``agent`` failed."""
+        keys = {"agent_id": agent, "agent_type": "Explore", "error": "server_error", "last_assistant_message": error}
+        return self.news("StopFailure", **keys)
+
+    def returning(self, tool_use_id: str = "toolu_1", agent: str = "a1", **response: object) -> dict[str, Any]:
+        """The payload with which a delegation returns the report of ``agent``, or what else ``response`` says."""
+        told = {"status": "completed", "agentId": agent, "agentType": "Explore", "content": [], **response}
+        return self.delegation(tool_use_id, hook_event_name="PostToolUse", tool_response=told)
+
+    def launching(self, tool_use_id: str = "toolu_1", agent: str = "a1") -> dict[str, Any]:
+        """The payload with which a delegation returns at once, since ``agent`` works in the background."""
+        return self.returning(tool_use_id, agent, status="async_launched", isAsync=True)
+
+    def failing(self, tool_use_id: str = "toolu_1", error: str = "No such agent", **changes: object) -> dict[str, Any]:
+        """The payload with which the host tells that a delegation failed."""
+        keys = {"error": error, "is_interrupt": False, **changes}
+        return self.delegation(tool_use_id, hook_event_name="PostToolUseFailure", **keys)
+
+    def refusing(self, tool_use_id: str = "toolu_1", response: object = "Denied by another hook") -> dict[str, Any]:
+        """The payload with which the host tells of a batch in which a delegation was refused."""
+        call = {"tool_name": "Agent", "tool_use_id": tool_use_id, "tool_input": {}, "tool_response": response}
+        return self.news("PostToolBatch", tool_calls=[call])
+
+    def notifying(self, status: str = "completed", agent: str = "a1", tool_use_id: str = "toolu_1") -> dict[str, Any]:
+        """The payload with which the main agent is told what became of ``agent`` in the background."""
+        told = {"task-id": agent, "tool-use-id": tool_use_id, "status": status, "summary": f"Agent {status}"}
+        inside = "\n".join(f"<{name}>{value}</{name}>" for name, value in told.items())
+        return self.news("UserPromptSubmit", prompt=f"<task-notification>\n{inside}\n</task-notification>")
+
+    def messaging(self, agent: str = "a1") -> dict[str, Any]:
+        """The payload with which the main agent writes to ``agent``."""
+        keys = {"tool_use_id": "toolu_m", "tool_input": {"to": agent, "message": "One more thing"}}
+        return self.news("PreToolUse", tool_name="SendMessage", **keys)
+
+    def killing(self, agent: str = "a1") -> dict[str, Any]:
+        """The payload with which the main agent has stopped ``agent``."""
+        keys = {"tool_use_id": "toolu_k", "tool_input": {"task_id": agent}, "tool_response": {"task_id": agent}}
+        return self.news("PostToolUse", tool_name="TaskStop", **keys)
+
+    def pausing(self, *running: str) -> dict[str, Any]:
+        """The payload with which the main agent ends its turn while the agents ``running`` go on."""
+        tasks = [{"id": agent, "type": "subagent", "status": "running"} for agent in running]
+        return self.news("Stop", stop_hook_active=False, background_tasks=tasks)
+
+    @property
+    def agents(self) -> Path:
+        """Where the host keeps what it knows of its sub-agents."""
+        return self.transcript.with_suffix("") / "subagents"
+
+    def knows(self, agent: str, tool_use_id: str) -> None:
+        """The host has noted which delegation ``agent`` works on."""
+        self.agents.mkdir(parents=True, exist_ok=True)
+        meta = {"agentType": "Explore", "description": "Count quokkas", "toolUseId": tool_use_id, "spawnDepth": 1}
+        (self.agents / f"agent-{agent}.meta.json").write_text(json.dumps(meta), encoding="utf-8")
+
+    def delegate(self, tool_use_id: str = "toolu_1", agent: str = "a1", **changes: object) -> str:
+        """A delegation begins, its agent is at work; the id of its session."""
+        before = set(self.records())
+        assert self.run("pre_delegate", self.delegation(tool_use_id, **changes)) == SILENT
+        self.knows(agent, tool_use_id)
+        [agent_id] = set(self.records()) - before
+        return agent_id
+
+    def stop(self, agent: str = "a1", message: str | None = "Done.", **changes: object) -> None:
+        """``agent`` stops, without a word of the hook."""
+        assert self.run("subagent_stop", self.ending(agent, message, **changes)) == SILENT
+
+    def hear(self, payload: object, settings: Mapping[str, str] | None = None) -> Any:
+        """What the one hook tells the host about ``payload``; None for silence."""
+        ran = self.run("every_event", payload, settings)
+        if ran == SILENT:
+            return None
+        answer = ran.answer
+        told = answer.pop("hookSpecificOutput")
+        assert isinstance(payload, dict)
+        assert (answer, told.pop("hookEventName")) == ({}, payload["hook_event_name"])
+        return told
+
+    def begin(
+        self,
+        tool_use_id: str = "toolu_1",
+        agent: str = "a1",
+        settings: Mapping[str, str] | None = None,
+        **changes: object,
+    ) -> Any:
+        """A delegation begins and its agent starts, in the order of a real host; what its delegation was answered."""
+        told = self.hear(self.delegation(tool_use_id, **changes), settings)
+        self.hear(self.starting(agent), settings)
+        self.knows(agent, tool_use_id)
+        return told
+
+    def work(self, tool_use_id: str = "toolu_1", agent: str = "a1") -> str:
+        """The same, and the news of the start, which had to wait, is in the record; the id of its new session."""
+        before = set(self.records())
+        assert self.begin(tool_use_id, agent) is None
+        self.hear(self.starting(agent))
+        [agent_id] = set(self.records()) - before
+        return agent_id
+
+    def records(self) -> dict[str, Any]:
+        """Every record there is, by its id, as its bare file says it."""
+        files = self.root.glob("[!.]*/state.json")
+        return {file.parent.name: json.loads(file.read_bytes()) for file in files}
+
+    def record(self) -> Any:
+        """The only record there is."""
+        [record] = self.records().values()
+        return record
+
+    def edit(self, agent_id: str, **changes: object) -> None:
+        """Somebody edits the record by hand."""
+        file = self.root / agent_id / "state.json"
+        file.write_text(json.dumps({**json.loads(file.read_bytes()), **changes}), encoding="utf-8")
+
+    def log(self, hook: str) -> list[dict[str, Any]]:
+        """The lines that ``hook`` wrote about its calls."""
+        file = self.logs / f"{hook}.log"
+        return [json.loads(line) for line in file.read_bytes().splitlines()] if file.exists() else []
+
+    def deferred(self) -> list[Any]:
+        """The events that wait, the oldest first."""
+        return [json.loads(file.read_bytes()) for file in self.waiting()]
+
+    def waiting(self) -> list[Path]:
+        return sorted((self.root / ".inbox").glob("*.json"))
+
+    @contextmanager
+    def held(self, agent_id: str) -> Iterator[None]:
+        """Another process holds the lock of the session all the while."""
+        with _holding(HOLDS, self.root / ".locks" / f"{agent_id}.lock"):
+            yield
+
+    @contextmanager
+    def key_held(self, tool_use_id: str) -> Iterator[None]:
+        """Another process is at the delegation all the while."""
+        with _holding(HOLDS_KEY, self.root, "delegation", self.SESSION, tool_use_id):
+            yield
+
+    @staticmethod
+    def tree(*folders: Path) -> Tree:
+        """All there is in ``folders``: kind, mode, time of change and content of each entry."""
+        found = [path for folder in folders if _is_there(folder) for path in [folder, *folder.rglob("*")]]
+        return {str(path): _entry(path) for path in found}
+
+    @staticmethod
+    def timeless(value: Any) -> Any:
+        """``value`` without what no two runs have in common: times, durations and made ids."""
+        return _timeless(value)
+
+    @staticmethod
+    def moved(*phases: str) -> list[dict[str, str]]:
+        """The history of a session that went through ``phases``, without its times."""
+        return [{"from_phase": one, "to_phase": other, "timestamp": "TIME"} for one, other in pairwise(phases)]
+
+    @staticmethod
+    def ago(**span: float) -> str:
+        """The moment that was so long ago, as a record has it."""
+        return write_time(datetime.now(UTC) - timedelta(**span))
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+@contextmanager
+def _holding(script: str, *arguments: str | Path) -> Iterator[None]:
+    command = [sys.executable, "-c", script, *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        yield
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
+
+
+def _entry(path: Path) -> object:
+    found = path.lstat()
+    content = path.read_bytes() if stat.S_ISREG(found.st_mode) else b""
+    return oct(found.st_mode), found.st_mtime_ns, content
+
+
+def _timeless(value: Any, key: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {name: _timeless(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_timeless(item) for item in value]
+    if isinstance(value, str):
+        return _GENERATED.sub("ID", _TIME.sub("TIME", value))
+    return "SECONDS" if key == "duration_seconds" and value >= 0 else value

@@ -1,0 +1,189 @@
+"""Claude Code's payloads as normal events: every key known, everything else left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.config import Config
+from gaia_sessions.hosts import claude_code
+from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.session.events import check_event
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.hook.conftest import Host
+
+NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
+AT = "2026-01-08T18:05:30.123456Z"
+DEFAULTS = Config({})
+
+
+@pytest.fixture(autouse=True)
+def no_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_PID", "0")
+
+
+def only(payload: Any, config: Config = DEFAULTS) -> Any:
+    """The one event that ``payload`` is."""
+    [event] = claude_code.events_of(HOOK, payload, config, NOW)
+    return event
+
+
+def test_a_delegation_is_an_event_without_its_prompt(host: Host) -> None:
+    event = only(host.delegation())
+
+    assert event == {
+        "kind": "delegate",
+        "at": AT,
+        "host": "claude-code",
+        "host_session_id": host.SESSION,
+        "tool_use_id": "toolu_1",
+        "agent_name": "Explore",
+        "purpose": "Count quokkas",
+    }
+
+
+def test_a_delegation_by_a_sub_agent_into_the_background_says_so(host: Host) -> None:
+    asked = {"description": "Count", "prompt": "x", "run_in_background": False}
+
+    event = only(host.delegation(tool_input=asked, agent_id="a0"))
+
+    assert (event["parent_host_agent_id"], event["background"]) == ("a0", False)
+
+
+@pytest.mark.parametrize("value", ["yes", 1, None, []])
+def test_a_background_that_is_neither_true_nor_false_is_not_known(host: Host, value: object) -> None:
+    event = only(host.delegation(tool_input={"run_in_background": value}))
+
+    assert "background" not in event
+
+
+def test_a_stop_is_an_event_with_the_delegation_that_the_host_noted(host: Host) -> None:
+    host.knows("a1", "toolu_7")
+
+    event = only(host.ending(message="So far.\n[gaia-sessions: approval agent-5] why"))
+
+    assert event == {
+        "kind": "stop",
+        "at": AT,
+        "host": "claude-code",
+        "host_session_id": host.SESSION,
+        "host_agent_id": "a1",
+        "agent_name": "Explore",
+        "again": False,
+        "tool_use_id": "toolu_7",
+        "transcript_path": str(host.agents / "agent-a1.jsonl"),
+        "spoke": True,
+        "marked": "approval",
+        "marked_id": "agent-5",
+        "last_message": "So far.\n[gaia-sessions: approval agent-5] why",
+    }
+
+
+def test_a_stop_that_tells_nothing_more_is_an_event_all_the_same(host: Host) -> None:
+    payload = host.ending(message=None, transcript_path=None, agent_transcript_path=7, stop_hook_active="true")
+
+    event = only(payload)
+
+    assert event == {
+        "kind": "stop",
+        "at": AT,
+        "host": "claude-code",
+        "host_session_id": host.SESSION,
+        "host_agent_id": "a1",
+        "agent_name": "Explore",
+        "again": False,
+        "spoke": False,
+    }
+
+
+@pytest.mark.parametrize("message", [7, ["Done."], {"text": "Done."}, True])
+def test_a_last_message_that_is_no_text_is_none(host: Host, message: Any) -> None:
+    event = only(host.ending(message=message))
+
+    assert event["spoke"] is False
+    assert "last_message" not in event
+
+
+def test_the_marker_is_read_even_where_messages_are_not_kept(host: Host) -> None:
+    config = Config({"keep_last_message": False})
+
+    event = only(host.ending(message="[gaia-sessions: failed]"), config)
+
+    assert (event["spoke"], event["marked"]) == (True, "failed")
+    assert "last_message" not in event
+
+
+def test_the_marker_is_read_before_the_message_is_shortened(host: Host) -> None:
+    event = only(host.ending(message="[gaia-sessions: approval]" + " " * 5_000))
+
+    assert (event["marked"], len(event["last_message"])) == ("approval", 4_000)
+
+
+NOTES: dict[str, bytes] = {
+    "empty": b"",
+    "torn": b'{"toolUseId": "tool',
+    "no object": b'["toolu_1"]',
+    "without the id": b'{"agentType": "Explore"}',
+    "an id that is no text": b'{"toolUseId": 1}',
+    "an empty id": b'{"toolUseId": ""}',
+    "an endless id": json.dumps({"toolUseId": "t" * 513}).encode(),
+    "two ids": b'{"toolUseId": "toolu_1", "toolUseId": "toolu_2"}',
+    "no text": b'{"toolUseId": "\xff"}',
+    "too long": json.dumps({"toolUseId": "toolu_1", "description": "x" * (1 << 16)}).encode(),
+}
+
+
+@pytest.mark.parametrize("content", NOTES.values(), ids=NOTES)
+def test_a_note_of_the_host_that_is_not_as_expected_is_no_key(host: Host, content: bytes) -> None:
+    host.agents.mkdir(parents=True)
+    (host.agents / "agent-a1.meta.json").write_bytes(content)
+
+    event = only(host.ending())
+
+    assert "tool_use_id" not in event
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_a_note_that_is_no_plain_file_is_neither_followed_nor_waited_for(host: Host, kind: str) -> None:
+    host.knows("a2", "toolu_1")
+    note = host.agents / "agent-a1.meta.json"
+    if kind == "link":
+        note.symlink_to(host.agents / "agent-a2.meta.json")
+    elif kind == "pipe":
+        os.mkfifo(note)
+    else:
+        note.mkdir()
+
+    event = only(host.ending())
+
+    assert "tool_use_id" not in event
+
+
+@pytest.mark.parametrize("agent", ["../a1", "a/1", "a1.", "a 1", "ä1", "a1\n"])
+def test_an_agent_whose_id_cannot_be_the_name_of_a_file_has_no_note(host: Host, agent: str) -> None:
+    host.knows("a1", "toolu_1")
+
+    event = only(host.ending(agent))
+
+    assert "tool_use_id" not in event
+
+
+@pytest.mark.parametrize("changes", [{}, {"agent_id": "a0"}, {"tool_input": {"run_in_background": True}}])
+def test_every_event_of_a_delegation_has_the_shape_in_which_events_wait(host: Host, changes: dict[str, Any]) -> None:
+    event = only(host.delegation(**changes))
+
+    check_event(event, "")
+
+
+@pytest.mark.parametrize("message", [None, "Done.", "[gaia-sessions: failed agent-1]"])
+def test_every_event_of_a_stop_has_the_shape_in_which_events_wait(host: Host, message: str | None) -> None:
+    host.knows("a1", "toolu_1")
+
+    check_event(only(host.ending(message=message)), "")

@@ -1,0 +1,397 @@
+"""An agent that outlives its conversation: one session with its true end, and nobody else is offered its work.
+
+What a host tells then is that of real captures, whose agents were made to pause, and of payloads in their form.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.config import Config
+from gaia_sessions.ingest.dispatch import take_in
+from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.store.file_store import FileStore
+from tests.hook.conftest import SCRIPTS
+from tests.hook.test_lives import CAPTURES, IDS, lives
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tests.hook.conftest import Host
+    from tests.hook.test_lives import Life, Line
+
+__all__ = ["lives"]  # a fixture
+
+ASKS = "Ready to apply.\n[gaia-sessions: approval] shall I?"
+NEXT = "9c1d7f20-77aa"
+OFFER = "[gaia-sessions: resume "
+
+MOVED = [
+    pytest.param(capture, id=name)
+    for capture, name in zip(CAPTURES, IDS, strict=True)
+    if capture.stem in {"tui-clear-then-prompt", "tui-resume-switch", "tui-exit-to-background"}
+]
+
+
+def asking(lines: Iterable[Line]) -> list[Line]:
+    """``lines`` of a capture in which every agent stops because it needs an approval."""
+    told = list(lines)
+    for line in told:
+        if line.event == "SubagentStop":
+            line.payload["last_assistant_message"] = ASKS
+    return told
+
+
+def offers(life: Life) -> list[str]:
+    """The events whose answer offered a way back to paused work."""
+    return [event for event, answer in life.answers if OFFER in answer["hookSpecificOutput"]["additionalContext"]]
+
+
+def in_next(payload: dict[str, Any]) -> dict[str, Any]:
+    """``payload`` as it comes in the conversation after the one that ended."""
+    return {**payload, "session_id": NEXT, "transcript_path": payload["transcript_path"].replace("0e23a513-af54", NEXT)}
+
+
+def leave(host: Host, reason: str = "clear") -> Any:
+    """The conversation ends, the next one begins; what that one is told."""
+    assert host.hear(host.news("SessionEnd", reason=reason)) is None
+    source = {"clear": "clear", "resume": "resume"}.get(reason, "startup")
+    return host.hear(in_next(host.news("SessionStart", source=source)))
+
+
+def latest(record: Any) -> tuple[object, ...]:
+    run = record["runs"][-1]
+    keys = ("run", "end", "host_agent_id", "host_session_id", "current_host_session_id")
+    return record["phase"], *(run.get(key) for key in keys)
+
+
+@pytest.mark.parametrize("capture", MOVED)
+def test_an_approval_asked_for_in_the_next_conversation_pauses_the_one_session_and_is_told_there(
+    capture: Path, lives: Any
+) -> None:
+    life = lives()
+    lines = asking(life.lines(capture))
+
+    life.live(lines)
+
+    [record] = life.records()
+    assert life.errors == []
+    assert (record["phase"], [run["end"] for run in record["runs"]]) == ("approval", ["stopped"])
+    assert record["runs"][0]["last_message"] == ASKS
+    assert offers(life) == ["UserPromptSubmit"]
+    stopped_in = next(line.session for line in lines if line.event == "SubagentStop")
+    assert record["runs"][0]["current_host_session_id"] == stopped_in != record["runs"][0]["host_session_id"]
+    assert list((life.root / ".inbox").glob("*.json")) == []
+
+
+@pytest.mark.parametrize("capture", MOVED)
+def test_while_the_agent_runs_nobody_is_offered_its_work(capture: Path, lives: Any) -> None:
+    life = lives()
+    lines = life.lines(capture)
+    stops = next(place for place, line in enumerate(lines) if line.event == "SubagentStop")
+
+    life.live(lines[:stops])
+
+    assert offers(life) == []
+    [record] = life.records()
+    assert (record["phase"], "ended_at" in record["runs"][0]) == ("investigating", False)
+
+
+def test_only_the_agents_in_the_background_outlive_a_conversation_that_is_left(host: Host) -> None:
+    with host.client():
+        background = host.work("toolu_1", "a1")
+        host.hear(host.launching("toolu_1", "a1"))
+        foreground = host.work("toolu_2", "a2")
+
+        assert leave(host, "clear") is None
+
+    records = host.records()
+    assert latest(records[background])[:3] == ("investigating", 1, None)
+    assert latest(records[foreground])[:3] == ("investigating", 1, "ended_with_host")
+
+
+@pytest.mark.parametrize("reason", ["clear", "resume"])
+def test_an_agent_that_waits_for_its_start_to_be_told_is_not_denied_when_the_conversation_is_left(
+    host: Host, reason: str
+) -> None:
+    asked = {**host.delegation()["tool_input"], "run_in_background": True}
+    host.hear(host.delegation(tool_input=asked))
+
+    leave(host, reason)
+    host.knows("a1", "toolu_1")
+    host.hear(in_next(host.ending()) | {"transcript_path": str(host.transcript)})
+
+    assert latest(host.record())[:2] == ("initializing", 1)
+
+
+@pytest.mark.parametrize("reason", ["clear", "resume"])
+def test_the_next_conversation_ends_the_agents_that_were_heard_of_in_it(host: Host, reason: str) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.launching())
+    leave(host, reason)
+    host.hear(in_next(host.pausing("a1")))
+    assert latest(host.record()) == ("investigating", 1, None, "a1", host.SESSION, NEXT)
+
+    host.hear(in_next(host.news("SessionEnd", reason="prompt_input_exit")))
+
+    assert latest(host.record()) == ("investigating", 1, "ended_with_host", "a1", host.SESSION, NEXT)
+
+
+def test_an_agent_whose_conversation_ended_goes_on_where_it_is_named_as_running(host: Host) -> None:
+    agent_id = host.work("toolu_1", "a1")
+    host.hear(host.launching())
+    gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
+    host.hear(host.news("SessionEnd", reason="other"))
+    assert latest(host.record())[:3] == ("abandoned", 1, "ended_with_host")
+
+    host.hear(in_next(host.pausing("a1")))
+
+    record = host.record()
+    assert latest(record) == ("executing", 1, None, "a1", host.SESSION, NEXT)
+    assert "finalized_at" not in record
+    assert host.timeless(record["history"]) == host.moved(
+        "initializing", "investigating", "executing", "abandoned", "executing"
+    )
+
+
+@pytest.mark.parametrize("in_the_same", [True, False])
+def test_the_end_of_a_conversation_gives_way_to_the_true_end_of_its_agent(host: Host, *, in_the_same: bool) -> None:
+    agent_id = host.work("toolu_1", "a1")
+    gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
+    host.hear(host.news("SessionEnd", reason="other"))
+
+    host.hear(host.ending(message=ASKS) if in_the_same else in_next(host.ending(message=ASKS)))
+
+    record = host.record()
+    assert latest(record)[:3] == ("approval", 1, "stopped")
+    assert (record["resume_ready"], "finalized_at" in record) == (True, False)
+
+
+def test_a_start_in_a_fork_is_that_of_the_same_run(host: Host) -> None:
+    with host.client():
+        host.work("toolu_1", "a1")
+        host.hear(host.launching())
+        host.hear(host.news("SessionEnd", reason="prompt_input_exit"))
+    assert host.hear(in_next(host.news("SessionStart", source="fork"))) is None
+    with host.client() as daemon:
+        host.hear(in_next(host.starting("a1")))
+
+        record = host.record()
+        assert latest(record) == ("investigating", 1, None, "a1", host.SESSION, NEXT)
+        assert record["runs"][0]["host_process"]["pid"] == daemon.pid
+        host.hear(in_next(host.starting("a1")))
+        assert host.record() == record
+
+
+def test_an_agent_that_was_at_rest_and_is_written_to_in_the_next_conversation_begins_another_run(host: Host) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.ending(message=ASKS))
+    leave(host)
+
+    host.hear(in_next(host.messaging("a1")))
+    host.hear(in_next(host.starting("a1")))
+
+    assert latest(host.record()) == ("executing", 2, None, "a1", NEXT, None)
+
+
+def test_an_agent_that_was_woken_in_the_next_conversation_is_the_same_in_the_first(host: Host) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.ending(message=ASKS))
+    leave(host)
+    host.hear(in_next(host.messaging("a1")))
+    host.hear(in_next(host.starting("a1")))
+    host.hear(in_next(host.pausing("a1")))
+
+    host.hear(in_next(host.news("SessionEnd", reason="resume")))
+    host.hear(host.news("SessionStart", source="resume"))
+    host.hear(host.pausing("a1"))
+    assert latest(host.record()) == ("executing", 2, None, "a1", NEXT, host.SESSION)
+    host.hear(host.ending(message=ASKS))
+
+    record = host.record()
+    assert (record["phase"], [run["end"] for run in record["runs"]]) == ("approval", ["stopped", "stopped"])
+
+
+def test_an_agent_that_was_woken_outlives_its_conversation_as_any_other(host: Host) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.launching())
+    host.hear(host.ending(message=ASKS))
+    host.hear(host.messaging("a1"))
+    host.hear(host.starting("a1"))
+    host.hear(host.pausing("a1"))
+
+    assert leave(host) is None
+
+    assert latest(host.record())[:3] == ("executing", 2, None)
+
+
+def test_a_late_notification_is_about_the_stretch_it_names_in_whichever_conversation_it_comes(host: Host) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.launching())
+    host.hear(host.ending(message=ASKS))
+    leave(host)
+    host.hear(in_next(host.messaging("a1")))
+    host.hear(in_next(host.starting("a1")))
+    before = host.record()
+
+    host.hear(in_next(host.notifying("completed")))
+
+    assert host.record() == before
+
+
+def test_what_a_person_said_of_an_end_is_not_taken_back(host: Host) -> None:
+    agent_id = host.work("toolu_1", "a1")
+    gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
+    host.hear(host.news("SessionEnd", reason="other"))
+    gaia_sessions.finalize_session(agent_id, "abandoned", "by hand", root=str(host.root))
+    before = host.record()
+    assert (before["phase"], before["summary"]) == ("abandoned", "by hand")
+
+    host.hear(in_next(host.pausing("a1")))
+
+    assert host.record() == before
+
+
+def test_an_agent_that_is_heard_of_in_a_fork_before_its_start_is_not_lost_with_the_process_before(host: Host) -> None:
+    with host.client():
+        agent_id = host.work("toolu_1", "a1")
+        host.hear(host.launching())
+        host.hear(host.starting("a1"))
+        host.hear(host.news("SessionEnd", reason="prompt_input_exit"))
+    with host.client() as daemon:
+        host.hear(in_next(host.pausing("a1")))
+        assert not gaia_sessions.should_resume(agent_id, root=str(host.root))
+
+        host.hear(in_next(host.starting("a1")))
+
+    assert latest(host.record()) == ("investigating", 1, None, "a1", host.SESSION, NEXT)
+    assert host.record()["runs"][0]["host_process"]["pid"] == daemon.pid
+
+
+def test_what_ended_with_its_conversation_is_not_offered_while_its_host_is_there(host: Host) -> None:
+    with host.client():
+        host.work("toolu_1", "a1")
+        host.hear(host.news("SessionEnd", reason="other"))
+        assert host.hear(in_next(host.news("SessionStart", source="startup"))) is None
+
+    told = host.hear(in_next(host.news("SessionStart", source="startup")))
+
+    assert OFFER in told["additionalContext"]
+
+
+def test_a_conversation_that_goes_on_is_told_what_rests_of_its_own_and_a_new_one_all(host: Host) -> None:
+    ours = host.work("toolu_1", "a1")
+    host.hear(host.ending(message=ASKS))
+    host.hear(in_next(host.delegation("toolu_2")))
+    host.hear(in_next(host.returning("toolu_2", "a2", status="async_launched", isAsync=True)))
+    [theirs] = set(host.records()) - {ours}
+    host.hear(in_next(host.ending("a2", message=ASKS)))
+
+    told = {
+        source: host.hear(host.news("SessionStart", source=source))["additionalContext"]
+        for source in ("resume", "compact", "startup", "clear")
+    }
+
+    named = {source: [agent_id for agent_id in (ours, theirs) if agent_id in text] for source, text in told.items()}
+    assert named == {"resume": [ours], "compact": [ours], "startup": [ours, theirs], "clear": [ours, theirs]}
+
+
+def test_reconcile_does_not_take_a_conversation_that_was_left_for_one_that_ended(host: Host) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.launching())
+    leave(host)
+
+    told = gaia_sessions.reconcile_sessions(root=str(host.root))
+
+    assert [verdict["verdict"] for verdict in told["verdicts"]] == ["running"]
+    assert latest(host.record())[:3] == ("investigating", 1, None)
+
+
+def codex(host: Host, kind: str, conversation: str, **keys: object) -> str:
+    """What is done with news of Codex, whose agents are called after their tasks in every conversation."""
+    now = utc_now()
+    event: Any = {"kind": kind, "at": write_time(now), "host": "codex", "host_session_id": conversation, **keys}
+    return take_in(FileStore(str(host.root)), event, now, Config({}), 1).word
+
+
+def test_an_agent_of_another_conversation_that_is_called_the_same_is_another_agent(host: Host) -> None:
+    alpha = {"host_agent_id": "/root/alpha"}
+    codex(host, "delegate", "A", tool_use_id="t1", agent_name="alpha", purpose="one")
+    codex(host, "start", "A", tool_use_id="t1", launch=True, **alpha)
+    codex(host, "stop", "A", spoke=True, marked="approval", last_message=ASKS, **alpha)
+    [first] = host.records()
+    before = host.records()
+    codex(host, "delegate", "B", tool_use_id="t2", agent_name="alpha", purpose="two")
+    [second] = set(host.records()) - {first}
+
+    codex(host, "start", "B", **alpha)
+    codex(host, "stop", "B", spoke=True, last_message="Done B.", **alpha)
+    codex(host, "fail", "B", interrupted=True, error="closed by the main agent", **alpha)
+    codex(host, "start", "B", tool_use_id="t2", launch=True, **alpha)
+
+    records = host.records()
+    assert {first: records[first]} == before
+    assert records[second]["runs"][0]["host_agent_id"] == "/root/alpha"
+
+
+def test_the_agent_of_an_agent_goes_on_with_the_one_that_delegated_to_it(host: Host) -> None:
+    with host.client():
+        background = host.work("toolu_1", "a1")
+        host.hear(host.launching("toolu_1", "a1"))
+        foreground = host.work("toolu_2", "a2")
+        ids = {}
+        for number, parent in enumerate(["a1", "a2"], 3):
+            before = set(host.records())
+            host.hear(host.delegation(f"toolu_{number}", agent_id=parent))
+            host.hear(host.starting(f"a{number}"))
+            host.knows(f"a{number}", f"toolu_{number}")
+            host.hear(host.starting(f"a{number}"))
+            [ids[parent]] = set(host.records()) - before
+
+        leave(host)
+
+        ends = {agent_id: record["runs"][0].get("end") for agent_id, record in host.records().items()}
+    assert ends == {
+        background: None,
+        ids["a1"]: None,
+        foreground: "ended_with_host",
+        ids["a2"]: "ended_with_host",
+    }
+
+
+@pytest.mark.parametrize("news", ["a turn's end that names it", "a tool it used"])
+def test_the_end_of_a_conversation_gives_way_to_life_in_the_same_conversation(host: Host, news: str) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.launching())
+    host.hear(host.news("SessionEnd", reason="other"))
+    assert latest(host.record())[:3] == ("investigating", 1, "ended_with_host")
+    used = host.news("PostToolUse", tool_name="Read", tool_use_id="toolu_r", tool_input={}, agent_id="a1")
+
+    if news == "a tool it used":
+        data = json.dumps({**used, "agent_type": "Explore"}).encode()
+        command = [sys.executable, str(SCRIPTS / "every_event.py"), "--track-tools"]
+        subprocess.run(command, input=data, check=True, cwd=host.project, env=host.environment())
+    else:
+        host.hear(host.pausing("a1"))
+
+    assert latest(host.record()) == ("investigating", 1, None, "a1", host.SESSION, None)
+
+
+def test_two_starts_of_one_finished_agent_in_two_conversations_are_one_session(host: Host) -> None:
+    host.work("toolu_1", "a1")
+    host.hear(host.ending())
+    [first] = host.records()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(host.hear, [host.starting("a1"), in_next(host.starting("a1"))]))
+
+    assert len(host.records()) == 2
+    assert [record.get("continues") for record in host.records().values() if "continues" in record] == [first]

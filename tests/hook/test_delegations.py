@@ -1,0 +1,225 @@
+"""The host form of ``pre_delegate``: a delegation is one session, however often and from wherever it is told."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.hook.conftest import Host
+
+SCRIPT = Path(__file__).parents[2] / "hooks" / "pre_delegate.py"
+
+
+def begun(**run: object) -> dict[str, object]:
+    """The record of a session that was just delegated."""
+    return {
+        "agent_id": "ID",
+        "agent_name": "Explore",
+        "purpose": "Count quokkas",
+        "created_at": "TIME",
+        "last_updated": "TIME",
+        "phase": "initializing",
+        "metadata": {},
+        "resume_ready": False,
+        "history": [],
+        "error_count": 0,
+        "last_error": None,
+        "schema": 1,
+        "revision": 1,
+        "runs": [
+            {
+                "host": "claude-code",
+                "host_session_id": "0e23a513-af54",
+                "tool_use_id": "toolu_1",
+                **run,
+                "run": 1,
+                "claimed_at": "TIME",
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("tool", ["Agent", "Task"])
+def test_a_delegation_creates_one_session_with_its_run(host: Host, tool: str) -> None:
+    assert host.run("pre_delegate", host.delegation(tool_name=tool)) == (0, b"", b"")
+
+    assert host.timeless(host.record()) == begun()
+
+
+def test_what_else_the_host_tells_of_the_run_is_kept_with_it(host: Host) -> None:
+    asked = {"description": "Count quokkas", "prompt": "x", "subagent_type": "Explore", "run_in_background": True}
+
+    host.run("pre_delegate", host.delegation(tool_input=asked, agent_id="a0", agent_type="general-purpose"))
+
+    assert host.timeless(host.record()) == begun(parent_host_agent_id="a0", background=True)
+
+
+def test_a_delegation_without_a_type_is_one_of_the_general_kind(host: Host) -> None:
+    host.run("pre_delegate", host.delegation(tool_input={"prompt": "x"}))
+
+    assert (host.record()["agent_name"], host.record()["purpose"]) == ("general-purpose", "general")
+
+
+def test_the_same_delegation_again_is_the_same_session(host: Host) -> None:
+    host.run("pre_delegate", host.delegation())
+    before = host.tree(host.root)
+
+    host.run("pre_delegate", host.delegation())
+
+    assert {path: entry for path, entry in host.tree(host.root).items() if ".locks" not in path} == {
+        path: entry for path, entry in before.items() if ".locks" not in path
+    }
+    assert [line["decision"] for line in host.log("pre_delegate")] == ["created", "known"]
+
+
+def test_the_same_id_of_another_session_of_the_host_is_another_delegation(host: Host) -> None:
+    host.run("pre_delegate", host.delegation())
+    host.run("pre_delegate", host.delegation(session_id="another"))
+    host.run("pre_delegate", host.delegation("toolu_2"))
+
+    keys = [
+        (run["host_session_id"], run["tool_use_id"]) for record in host.records().values() for run in record["runs"]
+    ]
+    assert sorted(keys) == [("0e23a513-af54", "toolu_1"), ("0e23a513-af54", "toolu_2"), ("another", "toolu_1")]
+
+
+def test_told_by_two_processes_at_once_it_is_one_session_ten_times_over(host: Host) -> None:
+    for number in range(10):
+        told = json.dumps(host.delegation(f"toolu_{number}")).encode()
+        processes = [
+            subprocess.Popen(
+                [sys.executable, SCRIPT], stdin=subprocess.PIPE, env=host.environment(), stdout=subprocess.PIPE
+            )
+            for _ in range(2)
+        ]
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write(told)
+            process.stdin.flush()
+        for process in processes:
+            assert process.communicate(timeout=10)[0] == b""
+            assert process.returncode == 0
+
+    keys = sorted(record["runs"][0]["tool_use_id"] for record in host.records().values())
+    assert keys == [f"toolu_{number}" for number in range(10)]
+    decisions = [line["decision"] for line in host.log("pre_delegate")]
+    assert sorted(decisions) == ["created"] * 10 + ["known"] * 10
+
+
+NOT_OURS: dict[str, dict[str, Any]] = {
+    "another tool": {"tool_name": "Bash"},
+    "a tool whose name only resembles": {"tool_name": "agent"},
+    "no tool": {"tool_name": None},
+    "another event": {"hook_event_name": "PostToolUse"},
+    "no event": {"hook_event_name": None},
+    "an event that is no text": {"hook_event_name": ["PreToolUse"]},
+    "no session of the host": {"session_id": ""},
+    "a session that is no text": {"session_id": 7},
+    "no id of the delegation": {"tool_use_id": None},
+    "an endless id": {"tool_use_id": "t" * 513},
+    "an input that is no object": {"tool_input": "prompt"},
+    "no input": {"tool_input": None},
+    "a stop": {"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "Explore"},
+}
+
+
+@pytest.mark.parametrize("changes", NOT_OURS.values(), ids=NOT_OURS)
+def test_whatever_is_no_delegation_creates_nothing(host: Host, changes: dict[str, Any]) -> None:
+    assert host.run("pre_delegate", host.delegation(**changes)) == (0, b"", b"")
+
+    assert not host.root.exists()
+    assert [line["decision"] for line in host.log("pre_delegate")] == ["not_ours"]
+
+
+@pytest.mark.parametrize(
+    ("description", "purpose"),
+    [
+        ("Count\n\t quokkas   twice", "Count quokkas twice"),
+        ("\x1b[31mred\x07\x9b", "[31mred"),
+        ("ü" * 300, "ü" * 200),
+        ("", "general"),
+        (" \n", "general"),
+        (["a", "list"], "general"),
+        (None, "general"),
+    ],
+)
+def test_the_description_becomes_the_purpose_shortened_and_harmless(
+    host: Host, description: object, purpose: str
+) -> None:
+    host.run("pre_delegate", host.delegation(tool_input={"description": description, "prompt": "x"}))
+
+    assert host.record()["purpose"] == purpose
+
+
+def test_descriptions_are_not_stored_where_that_is_switched_off(host: Host) -> None:
+    settings = {"GAIA_SESSIONS_STORE_DESCRIPTION": "false"}
+
+    host.run("pre_delegate", host.delegation(), settings)
+
+    assert host.timeless(host.record()) == begun() | {"purpose": "general"}
+    assert not [path for path, entry in host.tree(host.project).items() if "Count quokkas" in str(entry)]
+
+
+def test_the_prompt_is_stored_nowhere(host: Host) -> None:
+    background = {"description": "d", "prompt": host.PROMPT, "run_in_background": True}
+    host.run("pre_delegate", host.delegation("toolu_1"))
+    host.run("pre_delegate", host.delegation("toolu_2", tool_input=background))
+    host.run("pre_delegate", host.delegation("toolu_3", tool_name="Bash"))
+    host.run("pre_delegate", host.delegation("toolu_4", tool_input=[host.PROMPT]))
+    host.run("pre_delegate", host.delegation("toolu_5"), {"GAIA_SESSIONS_PROMPT": "1"})
+    host.knows("a1", "toolu_1")
+    host.run("subagent_stop", host.ending(prompt=host.PROMPT))
+    host.run("subagent_stop", host.ending("a9", prompt=host.PROMPT))
+    with host.held(host.delegate("toolu_6", "a6")):
+        host.run("subagent_stop", host.ending("a6", prompt=host.PROMPT))
+    host.run("pre_delegate", json.dumps(host.delegation("toolu_7")).encode()[:-9])
+
+    assert [event["host_agent_id"] for event in host.deferred()] == ["a9", "a6"]
+    assert not [path for path, entry in host.tree(host.project).items() if host.PROMPT in str(entry)]
+
+
+def test_a_session_of_a_delegation_that_was_removed_is_made_anew(host: Host) -> None:
+    first = host.delegate()
+    shutil.rmtree(host.root / first)
+
+    host.run("pre_delegate", host.delegation())
+
+    assert host.timeless(host.record()) == begun()
+    assert host.record()["agent_id"] != first
+
+
+def test_every_call_leaves_one_line_in_the_log(host: Host) -> None:
+    host.run("pre_delegate", host.delegation(agent_id="a" * 512, agent_type="Plan"))
+
+    [line] = host.log("pre_delegate")
+    assert line.pop("ms") >= 0
+    assert host.timeless(line) == {
+        "at": "TIME",
+        "event": "PreToolUse",
+        "session_id": "0e23a513-af54",
+        "agent_id": "a" * 128,
+        "tool_use_id": "toolu_1",
+        "tool_name": "Agent",
+        "agent_type": "Plan",
+        "host": "claude-code",
+        "host_session_id": "0e23a513-af54",
+        "kinds": ["delegate"],
+        "decision": "created",
+        "session": "ID",
+    }
+
+
+@pytest.mark.parametrize("event", ["x" * 100_000, {"prompt": "Count the quokkas " * 5_000}], ids=["long", "an object"])
+def test_no_value_of_a_payload_makes_a_line_in_the_log_long(host: Host, event: object) -> None:
+    host.run("pre_delegate", host.delegation(hook_event_name=event))
+
+    assert (host.logs / "pre_delegate.log").stat().st_size < 2_000

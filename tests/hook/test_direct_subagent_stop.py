@@ -1,0 +1,281 @@
+"""The direct form of ``subagent_stop``: finalizes what it was told ended, by what it was told and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.hook.conftest import Host
+
+
+@pytest.fixture
+def working(host: Host) -> str:
+    """A session whose work goes on."""
+    agent_id = gaia_sessions.create_session("Explore", agent_id="agent-123", root=str(host.root))
+    gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
+    return agent_id
+
+
+ENDINGS: list[tuple[dict[str, object], str]] = [
+    ({}, "completed"),
+    ({"exit_code": 0}, "completed"),
+    ({"exit_code": 1}, "failed"),
+    ({"exit_code": -9}, "failed"),
+    ({"exit_code": 137}, "failed"),
+    ({"outcome": "completed"}, "completed"),
+    ({"outcome": "failed"}, "failed"),
+    ({"outcome": "abandoned"}, "abandoned"),
+    ({"outcome": "abandoned", "exit_code": 0}, "abandoned"),
+    ({"outcome": None, "exit_code": 1}, "failed"),
+    ({"output": "0 errors found, none failed; exit code: 1"}, "completed"),
+    ({"summary": "error: 3 errors, FAILED with exit code 1"}, "completed"),
+]
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["plain", "under task_info"])
+@pytest.mark.parametrize(("told", "outcome"), ENDINGS)
+def test_a_session_ends_as_it_was_told_and_never_by_what_a_text_says(
+    host: Host, working: str, told: dict[str, object], outcome: str, *, nested: bool
+) -> None:
+    asked: dict[str, object] = {"agent_id": working, **told}
+    if nested:
+        asked = {"task_info": asked, "agent_output": "0 errors found, but exit code: 1"}
+
+    answer = host.ask("subagent_stop", asked)
+
+    assert answer == {
+        "finalized": True,
+        "agent_id": working,
+        "outcome": outcome,
+        "reason": "finalized",
+        "original_context": asked,
+    }
+    assert host.record()["phase"] == outcome
+
+
+def test_the_whole_record_of_an_end_with_a_summary_and_an_error(host: Host, working: str) -> None:
+    host.ask("subagent_stop", {"agent_id": working, "exit_code": 2, "summary": "Half of it", "error": "No access"})
+
+    assert host.timeless(host.record()) == {
+        "agent_id": working,
+        "agent_name": "Explore",
+        "purpose": "general",
+        "created_at": "TIME",
+        "last_updated": "TIME",
+        "phase": "failed",
+        "metadata": {},
+        "resume_ready": False,
+        "history": host.moved("initializing", "executing", "failed"),
+        "error_count": 1,
+        "last_error": {"message": "No access", "timestamp": "TIME"},
+        "schema": 1,
+        "revision": 3,
+        "finalized_at": "TIME",
+        "duration_seconds": "SECONDS",
+        "summary": "Half of it",
+    }
+
+
+@pytest.fixture
+def pausing(host: Host) -> str:
+    """A session that waits for an approval."""
+    agent_id = gaia_sessions.create_session("Explore", agent_id="agent-123", root=str(host.root))
+    gaia_sessions.update_state(agent_id, "approval", root=str(host.root))
+    return agent_id
+
+
+SAYS_NOTHING: list[dict[str, object]] = [
+    {},
+    {"exit_code": 0},
+    {"outcome": None},
+    {"outcome": None, "exit_code": 0, "summary": "All done", "error": "failed"},
+]
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["plain", "under task_info"])
+@pytest.mark.parametrize("told", SAYS_NOTHING)
+def test_a_stop_that_does_not_say_how_the_work_ended_leaves_a_session_in_approval_as_it_is(
+    host: Host, pausing: str, told: dict[str, object], *, nested: bool
+) -> None:
+    asked: dict[str, object] = {"agent_id": pausing, **told}
+    if nested:
+        asked = {"task_info": asked}
+    before = host.tree(host.root)
+
+    answer = host.ask("subagent_stop", asked)
+
+    assert answer == {
+        "finalized": False,
+        "agent_id": pausing,
+        "outcome": None,
+        "reason": "waits_for_approval",
+        "original_context": asked,
+    }
+    assert host.tree(host.root) == before
+    assert host.log("subagent_stop")[-1]["decision"] == "waits_for_approval"
+
+
+SAYS_HOW: list[tuple[dict[str, object], str]] = [
+    ({"outcome": "completed"}, "completed"),
+    ({"outcome": "completed", "exit_code": 0}, "completed"),
+    ({"outcome": "abandoned"}, "abandoned"),
+    ({"outcome": "failed"}, "failed"),
+    ({"exit_code": 1}, "failed"),
+    ({"outcome": "completed", "exit_code": 1}, "completed"),
+]
+
+
+@pytest.mark.parametrize(("told", "outcome"), SAYS_HOW)
+def test_a_session_in_approval_ends_by_an_explicit_outcome_or_a_failing_exit_code(
+    host: Host, pausing: str, told: dict[str, object], outcome: str
+) -> None:
+    answer = host.ask("subagent_stop", {"agent_id": pausing, **told})
+
+    assert (answer["finalized"], answer["outcome"], answer["reason"]) == (True, outcome, "finalized")
+    assert host.record()["phase"] == outcome
+
+
+@pytest.mark.parametrize("phase", ["initializing", "investigating", "planning", "executing", "validating"])
+def test_in_every_other_phase_a_stop_that_says_nothing_completes_the_session(host: Host, phase: str) -> None:
+    agent_id = gaia_sessions.create_session(root=str(host.root))
+    if phase != "initializing":
+        gaia_sessions.update_state(agent_id, phase, root=str(host.root))
+
+    assert host.ask("subagent_stop", {"agent_id": agent_id})["finalized"] is True
+
+    assert host.record()["phase"] == "completed"
+
+
+@pytest.mark.parametrize("told", [{"exit_code": 1}, {"outcome": "failed", "summary": "told later", "error": "again"}])
+def test_stopping_twice_is_a_success_that_changes_nothing(host: Host, working: str, told: dict[str, object]) -> None:
+    host.ask("subagent_stop", {"agent_id": working, "exit_code": 1, "summary": "first", "error": "first"})
+    before = host.tree(host.root)
+
+    answer = host.ask("subagent_stop", {"agent_id": working, **told})
+
+    assert answer["finalized"] is True
+    assert host.tree(host.root) == before
+
+
+def test_another_outcome_is_refused_and_changes_nothing(host: Host, working: str) -> None:
+    host.ask("subagent_stop", {"agent_id": working})
+    before = host.tree(host.root)
+
+    answer = host.ask("subagent_stop", {"agent_id": working, "exit_code": 1})
+
+    assert answer == {
+        "finalized": False,
+        "outcome": None,
+        "reason": "error",
+        "agent_id": working,
+        "error": "session 'agent-123' is completed and takes no more changes",
+        "original_context": {"agent_id": working, "exit_code": 1},
+    }
+    assert host.tree(host.root) == before
+
+
+@pytest.mark.parametrize("asked", [{}, {"exit_code": 1}, {"agent_id": None}, {"task_info": {}}, {"task_id": "T001"}])
+def test_without_an_id_nothing_is_done_and_that_is_a_success(host: Host, asked: dict[str, object]) -> None:
+    assert host.ask("subagent_stop", asked) == {
+        "finalized": False,
+        "agent_id": None,
+        "outcome": None,
+        "reason": "no_agent_id",
+        "original_context": asked,
+    }
+    assert not host.root.exists()
+
+
+def test_an_unknown_id_is_a_success_with_a_note(host: Host, working: str) -> None:
+    before = host.tree(host.root)
+
+    assert host.ask("subagent_stop", {"agent_id": "agent-404", "exit_code": 1}) == {
+        "finalized": False,
+        "agent_id": "agent-404",
+        "outcome": None,
+        "reason": "not_found",
+        "original_context": {"agent_id": "agent-404", "exit_code": 1},
+    }
+    assert host.tree(host.root) == before
+    assert host.record()["agent_id"] == working
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "task_info: must be an object": {"task_info": ["agent-123"]},
+    "agent_id: must be a string, not a number": {"agent_id": 123},
+    "exit_code: must be a whole number": {"agent_id": "agent-123", "exit_code": "1"},
+    "exit_code: must be a whole number (not a boolean)": {"agent_id": "agent-123", "exit_code": False},
+    "unknown outcome 'done'": {"agent_id": "agent-123", "outcome": "done"},
+    "unknown outcome ['failed']": {"agent_id": "agent-123", "outcome": ["failed"]},
+    "summary: must be a string, not an object": {"agent_id": "agent-123", "summary": {}},
+    "error: must be a string, not a number": {"agent_id": "agent-123", "error": 1},
+}
+
+
+@pytest.mark.usefixtures("working")
+@pytest.mark.parametrize(("error", "asked"), WRONG.items(), ids=WRONG)
+def test_a_wrong_value_is_named_and_nothing_changes(host: Host, error: str, asked: dict[str, object]) -> None:
+    before = host.tree(host.root)
+
+    answer = host.ask("subagent_stop", asked)
+
+    assert answer == {
+        "finalized": False,
+        "outcome": None,
+        "reason": "invalid_input",
+        "agent_id": asked.get("agent_id"),
+        "error": error.removesuffix(" (not a boolean)"),
+        "original_context": asked,
+    }
+    assert host.tree(host.root) == before
+
+
+def test_a_refusal_says_which_session_it_is_about_wherever_the_id_stood(host: Host, working: str) -> None:
+    asked = {"task_info": {"agent_id": working, "outcome": "done"}}
+
+    assert host.ask("subagent_stop", asked) == {
+        "finalized": False,
+        "outcome": None,
+        "reason": "invalid_input",
+        "agent_id": working,
+        "error": "unknown outcome 'done'",
+        "original_context": asked,
+    }
+
+
+def test_a_session_in_a_newer_schema_is_not_rewritten(host: Host, working: str) -> None:
+    host.edit(working, schema=2)
+    before = host.tree(host.root / working)
+
+    answer = host.ask("subagent_stop", {"agent_id": working})
+
+    assert (answer["finalized"], answer["reason"]) == (False, "error")
+    assert host.tree(host.root / working) == before
+
+
+def test_a_corrupt_session_is_kept_as_it_is(host: Host, working: str) -> None:
+    (host.root / working / "state.json").write_bytes(b"{torn")
+    before = host.tree(host.root / working)
+
+    answer = host.ask("subagent_stop", {"agent_id": working})
+
+    assert (answer["finalized"], answer["reason"]) == (False, "error")
+    assert host.tree(host.root / working) == before
+
+
+def test_every_call_leaves_one_line_in_the_log_without_the_texts(host: Host, working: str) -> None:
+    host.ask("subagent_stop", {"agent_id": working, "summary": "hunter2", "agent_output": "hunter2"})
+    host.ask("subagent_stop", {"agent_id": "agent-404"})
+
+    lines = host.timeless(host.log("subagent_stop"))
+    assert all(line.pop("ms") >= 0 for line in lines)
+    assert lines == [
+        {"at": "TIME", "event": "direct", "decision": "finalized", "session": working},
+        {"at": "TIME", "event": "direct", "decision": "not_found", "session": "agent-404"},
+    ]

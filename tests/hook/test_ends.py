@@ -1,0 +1,678 @@
+"""How runs end: each kind of evidence alone, in any order, twice, and all at once."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gaia_sessions
+from gaia_sessions.hook.run import Call
+from gaia_sessions.hosts import claude_code
+from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.system import streams
+from tests.examples import examples
+from tests.hook.conftest import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.hook.conftest import Host
+
+    Evidence = Callable[[Host], dict[str, Any]]
+
+ASKS = "Ready to apply.\n[gaia-sessions: approval] shall I?"
+
+EVIDENCE: dict[str, Evidence] = {
+    "a stop": lambda host: host.ending(),
+    "a stop that asks": lambda host: host.ending(message=ASKS),
+    "a silent stop": lambda host: host.ending(message=None),
+    "a return": lambda host: host.returning(),
+    "a failed agent": lambda host: host.dying(),
+    "a failed delegation": lambda host: host.failing(),
+    "an interrupt": lambda host: host.failing(is_interrupt=True),
+    "a refusal": lambda host: host.refusing(),
+    "a task stop": lambda host: host.killing(),
+    "notified: completed": lambda host: host.notifying("completed"),
+    "notified: failed": lambda host: host.notifying("failed"),
+    "notified: killed": lambda host: host.notifying("killed"),
+    "the main stop": lambda host: host.pausing(),
+    "the session's end": lambda host: host.news("SessionEnd", reason="other"),
+}
+
+End = tuple[str, str | None, int]
+"""The phase of a session, the end of its latest run, its errors."""
+
+# What each says of an agent that investigates, and of one that is executing.
+AT_WORK: dict[str, tuple[End, End]] = {
+    "a stop": (("completed", "stopped", 0), ("completed", "stopped", 0)),
+    "a stop that asks": (("approval", "stopped", 0), ("approval", "stopped", 0)),
+    "a return": (("investigating", "returned", 0), ("executing", "returned", 0)),
+    "a failed agent": (("investigating", "failed", 1), ("failed", "failed", 1)),
+    "a failed delegation": (("investigating", "failed", 1), ("failed", "failed", 1)),
+    "an interrupt": (("abandoned", "killed", 0), ("abandoned", "killed", 0)),
+    "a refusal": (("investigating", None, 0), ("executing", None, 0)),
+    "a task stop": (("abandoned", "killed", 0), ("abandoned", "killed", 0)),
+    "notified: completed": (("investigating", "returned", 0), ("failed", "returned", 0)),
+    "notified: failed": (("investigating", "failed", 1), ("failed", "failed", 1)),
+    "notified: killed": (("abandoned", "killed", 0), ("abandoned", "killed", 0)),
+    "the main stop": (("investigating", None, 0), ("executing", None, 0)),
+    "the session's end": (("investigating", "ended_with_host", 0), ("abandoned", "ended_with_host", 0)),
+}
+
+
+def end(record: Any) -> End:
+    run = record["runs"][-1]
+    return record["phase"], run["end"] if "ended_at" in run else None, record["error_count"]
+
+
+def tell(host: Host, *names: str) -> None:
+    """The host tells each piece of evidence, and nothing but a way back is ever answered."""
+    for name in names:
+        told = host.hear(EVIDENCE[name](host))
+        assert told is None or "This is possible until" in told["additionalContext"]
+
+
+@pytest.mark.parametrize("name", AT_WORK)
+def test_each_evidence_ends_the_run_of_an_agent_at_work_and_says_what_becomes_of_its_session(
+    host: Host, name: str
+) -> None:
+    host.work("toolu_1", "a1")
+
+    tell(host, name)
+    assert end(host.record()) == AT_WORK[name][0]
+    before = host.records()
+    tell(host, name)
+
+    assert host.records() == before
+
+
+@pytest.mark.parametrize("name", AT_WORK)
+def test_an_agent_that_executes_does_not_rest_where_its_evidence_ends(host: Host, name: str) -> None:
+    gaia_sessions.update_state(host.work(), "executing", root=str(host.root))
+
+    tell(host, name)
+
+    record = host.record()
+    final = record["phase"] in {"completed", "failed", "abandoned"}
+    assert end(record) == AT_WORK[name][1]
+    assert (record["resume_ready"], "finalized_at" in record) == (record["phase"] == "approval", final)
+
+
+DENIALS = ["a failed delegation", "a refusal", "the main stop", "the session's end"]
+
+
+@pytest.mark.parametrize("name", DENIALS)
+def test_a_delegation_that_never_started_was_denied(host: Host, name: str) -> None:
+    assert host.hear(host.delegation()) is None
+
+    tell(host, name, name)
+
+    assert end(host.record()) == ("abandoned", "denied", 0)
+    assert host.timeless(host.record()["history"]) == host.moved("initializing", "abandoned")
+
+
+def test_an_interrupt_of_a_delegation_that_never_started_is_told_as_such(host: Host) -> None:
+    host.hear(host.delegation())
+
+    tell(host, "an interrupt")
+
+    assert end(host.record()) == ("abandoned", "killed", 0)
+
+
+def test_a_start_that_is_told_after_its_main_agents_stop_was_no_refusal(host: Host) -> None:
+    host.hear(host.delegation())
+    host.hear(host.refusing("toolu_0"))
+    host.knows("a1", "toolu_1")
+
+    host.hear(host.starting())
+    tell(host, "a stop", "a refusal")
+
+    assert end(host.record()) == ("completed", "stopped", 0)
+
+
+# Each tuple is told in every order; whatever comes first, the same is true of the session in the end.
+TOGETHER: list[tuple[tuple[str, ...], End]] = [
+    (("a stop", "a return", "the main stop"), ("completed", "stopped", 0)),
+    (("a stop that asks", "a return", "the main stop"), ("approval", "stopped", 0)),
+    (("a failed agent", "a failed delegation"), ("investigating", "failed", 1)),
+    (("a failed agent", "a return"), ("investigating", "failed", 1)),
+    (("a failed agent", "notified: failed"), ("investigating", "failed", 1)),
+    (("a stop", "notified: completed"), ("completed", "stopped", 0)),
+    (("a task stop", "notified: killed"), ("abandoned", "killed", 0)),
+    (("an interrupt", "the session's end"), ("abandoned", "killed", 0)),
+    (("a silent stop", "a failed delegation", "a refusal"), ("investigating", "failed", 1)),
+    (("a stop", "a silent stop"), ("completed", "stopped", 0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        pytest.param(order, final, id=" > ".join(order))
+        for names, final in TOGETHER
+        for order in itertools.permutations(names)
+    ],
+)
+def test_evidence_comes_in_any_order(host: Host, names: tuple[str, ...], expected: End) -> None:
+    host.work()
+
+    tell(host, *names)
+
+    assert end(host.record()) == expected
+
+
+def test_a_silent_stop_leaves_the_run_open_until_its_delegation_returns(host: Host) -> None:
+    host.work()
+
+    tell(host, "a silent stop")
+
+    [run] = host.record()["runs"]
+    assert (run["end"], run["detail"], "ended_at" in run) == ("stopped", "stopped without a word", False)
+    assert host.record()["phase"] == "investigating"
+
+    tell(host, "a return")
+    assert end(host.record()) == ("completed", "stopped", 0)
+
+
+@pytest.mark.parametrize("phase", ["investigating", "executing"])
+def test_a_silent_stop_that_is_told_after_the_return_says_the_same(host: Host, phase: str) -> None:
+    gaia_sessions.update_state(host.work(), phase, root=str(host.root))
+
+    tell(host, "a return", "a silent stop", "the main stop")
+
+    assert end(host.record()) == ("completed", "stopped", 0)
+
+
+@pytest.mark.parametrize(("name", "expected"), [(name, AT_WORK[name][0]) for name in ("a stop", "the session's end")])
+def test_a_silent_stop_is_weaker_than_whatever_is_heard_afterwards(host: Host, name: str, expected: End) -> None:
+    host.work()
+
+    tell(host, "a silent stop", name)
+
+    assert end(host.record()) == expected
+
+
+def test_what_returned_without_a_stop_is_settled_when_the_main_agent_stops(host: Host) -> None:
+    gaia_sessions.update_state(host.work(), "executing", root=str(host.root))
+    tell(host, "a return")
+    assert end(host.record()) == ("executing", "returned", 0)
+
+    tell(host, "the main stop", "the main stop")
+
+    assert end(host.record()) == ("failed", "returned", 0)
+
+
+def test_a_late_stop_may_correct_the_end_of_a_run_but_never_the_outcome(host: Host) -> None:
+    gaia_sessions.update_state(host.work(), "executing", root=str(host.root))
+    tell(host, "a return", "the main stop")
+
+    tell(host, "a stop", "a task stop")
+
+    assert end(host.record()) == ("failed", "killed", 0)
+
+
+def test_weaker_evidence_changes_nothing(host: Host) -> None:
+    host.work()
+    tell(host, "a task stop")
+    before = host.records()
+
+    tell(host, "a stop", "a failed agent", "a return", "the main stop", "the session's end", "notified: completed")
+
+    assert host.records() == before
+
+
+@pytest.mark.parametrize("order", [["start", "launch"], ["launch", "start"]], ids=" > ".join)
+def test_a_launch_into_the_background_and_its_start_come_in_either_order(host: Host, order: list[str]) -> None:
+    host.hear(host.delegation())
+    news = {"start": host.starting(), "launch": host.launching()}
+    for name in order:
+        told = host.hear(news[name])
+        assert (told is not None) is (name == "start")
+    host.knows("a1", "toolu_1")
+    tell(host, "the main stop")
+
+    record = host.record()
+    [run] = record["runs"]
+    assert (run["host_agent_id"], run["background"], "started_at" in run) == ("a1", True, True)
+    assert (record["phase"], "end" in run, host.deferred()) == ("investigating", False, [])
+
+    tell(host, "a stop", "notified: completed", "the main stop")
+    assert end(host.record()) == ("completed", "stopped", 0)
+    assert host.timeless(host.record()["history"]) == host.moved("initializing", "investigating", "completed")
+
+
+def test_a_main_stop_ends_neither_agents_in_the_background_nor_what_those_delegated(host: Host) -> None:
+    host.hear(host.delegation("toolu_1"))
+    host.hear(host.launching("toolu_1", "a1"))
+    host.hear(host.delegation("toolu_2", agent_id="a1"))
+    host.hear(host.delegation("toolu_3", session_id="another"))
+    before = host.records()
+
+    host.hear(host.pausing("a1"))
+
+    assert host.records() == before
+
+
+def test_an_agent_whose_notification_says_completed_without_a_stop_reached_its_turn_limit(host: Host) -> None:
+    host.hear(host.delegation())
+    host.hear(host.launching())
+    gaia_sessions.update_state(host.record()["agent_id"], "validating", root=str(host.root))
+
+    tell(host, "notified: completed", "notified: completed")
+
+    assert end(host.record()) == ("failed", "returned", 0)
+
+
+@pytest.mark.parametrize("keys", [{"agent": ""}, {"tool_use_id": ""}], ids=["by delegation", "by agent"])
+def test_a_notification_is_joined_by_either_key(host: Host, keys: dict[str, str]) -> None:
+    host.work()
+
+    host.hear(host.notifying("failed", **keys))
+
+    assert end(host.record()) == ("investigating", "failed", 1)
+    assert host.record()["last_error"]["message"] == "Agent failed"
+
+
+@pytest.mark.parametrize("prompt", ["Please go on", "see <task-notification><task-id>a1</task-id>", "", 7, None])
+def test_a_prompt_that_somebody_typed_is_none_of_ours(host: Host, prompt: object) -> None:
+    host.work()
+    before = host.records()
+
+    assert host.hear(host.news("UserPromptSubmit", prompt=prompt)) is None
+
+    assert host.records() == before
+    assert host.log("hook")[-1]["decision"] == "not_ours"
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"), [("investigating", "session_resumable"), ("executing", "phase_not_resumable")]
+)
+def test_when_its_host_was_killed_a_session_that_rests_may_be_resumed_at_once(
+    host: Host, phase: str, expected: str
+) -> None:
+    with host.client() as client:
+        host.hear(host.delegation())
+        host.hear(host.starting())
+        host.knows("a1", "toolu_1")
+        host.hear(host.starting())
+        agent_id = host.record()["agent_id"]
+        gaia_sessions.update_state(agent_id, phase, root=str(host.root))
+        before = host.record()
+        running = gaia_sessions.explain_resume(agent_id, root=str(host.root))
+        client.kill()
+
+    decided = gaia_sessions.explain_resume(agent_id, root=str(host.root))
+
+    assert before["runs"][0]["host_process"]["pid"] == client.pid
+    assert running["reason"] == ("running" if phase == "investigating" else expected)
+    assert decided["reason"] == expected
+    assert host.record() == before
+
+
+def test_a_session_whose_start_still_waits_may_be_resumed_once_its_host_was_killed(host: Host) -> None:
+    with host.client() as client:
+        host.begin()
+        agent_id = host.record()["agent_id"]
+        running = gaia_sessions.explain_resume(agent_id, root=str(host.root))
+        client.kill()
+    before = host.tree(host.root)
+
+    decided = gaia_sessions.explain_resume(agent_id, root=str(host.root))
+
+    assert (running["reason"], decided["reason"]) == ("running", "session_resumable")
+    assert (decided["phase"], host.record()["phase"]) == ("investigating", "initializing")
+    assert host.tree(host.root) == before
+    told = host.hear(host.delegation("toolu_2", tool_input=asking(agent_id), session_id="another"))
+    assert f"[gaia-sessions: briefing {agent_id}]\nYou go on with" in told["updatedInput"]["prompt"]
+
+
+def test_in_one_payload_an_agent_whose_news_does_not_fit_takes_nothing_from_the_next(host: Host) -> None:
+    for key in ("toolu_1", "toolu_2"):
+        host.hear(host.delegation(key))
+    first, second = sorted(host.records(), key=lambda agent_id: host.records()[agent_id]["runs"][0]["tool_use_id"])
+    file = host.root / first / "state.json"
+    padding = (1 << 20) - len(json.dumps(host.records()[first])) - 50  # so full that nothing more goes into it
+    host.edit(first, metadata={"x": "y" * padding})
+    full = file.read_bytes()
+    told = host.refusing("toolu_1")
+
+    assert host.hear({**told, "tool_calls": [*told["tool_calls"], *host.refusing("toolu_2")["tool_calls"]]}) is None
+
+    assert file.read_bytes() == full
+    assert (host.records()[second]["phase"], host.records()[second]["runs"][0]["end"]) == ("abandoned", "denied")
+    line = host.log("hook")[-1]
+    assert (line["kinds"], line["decision"], line["session"]) == (["over", "over"], "finalized", second)
+    assert [event["tool_use_id"] for event in host.deferred()] == ["toolu_1"]
+
+
+def test_what_waits_and_cannot_be_read_keeps_no_decision_from_being_made(host: Host) -> None:
+    agent_id = host.work()
+    (host.root / ".inbox").mkdir(exist_ok=True)
+    (host.root / ".inbox" / "20260108-180530-000000-00000000.json").write_bytes(b"\xff")
+    (host.root / ".inbox" / "20260108-180530-000000-00000001.json").mkdir()
+
+    assert gaia_sessions.explain_resume(agent_id, root=str(host.root))["reason"] == "running"
+
+
+def asking(agent_id: str) -> dict[str, object]:
+    return {"description": "x", "prompt": f"[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
+
+
+def test_of_a_killed_host_the_next_delegation_takes_over_the_work(host: Host) -> None:
+    with host.client() as client:
+        host.hear(host.delegation())
+        host.knows("a1", "toolu_1")
+        host.hear(host.starting())
+        client.kill()
+    agent_id = host.record()["agent_id"]
+
+    told = host.hear(host.delegation("toolu_2", tool_input=asking(agent_id), session_id="another"))
+
+    assert f"[gaia-sessions: briefing {agent_id}]\nYou go on with" in told["updatedInput"]["prompt"]
+    runs = host.record()["runs"]
+    assert [(run.get("end"), run.get("detail")) for run in runs] == [("lost", "its host was gone"), (None, None)]
+    assert (host.record()["phase"], host.record()["error_count"]) == ("investigating", 0)
+
+
+def test_a_message_to_a_finished_agent_is_a_new_session_that_continues_the_old(host: Host) -> None:
+    first = host.work()
+    tell(host, "a stop", "a return")
+    before = host.record()
+
+    assert host.hear(host.messaging()) is None
+    assert host.records() == {first: before}
+    host.hear(host.starting())
+    host.hear(host.ending(message="And 43."))
+    tell(host, "notified: completed")
+
+    records = host.records()
+    assert records.pop(first) == before
+    [second] = records.values()
+    assert (second["continues"], second["phase"], second["purpose"]) == (first, "completed", "Count quokkas")
+    [run] = second["runs"]
+    assert (run["host_agent_id"], run["end"], run["last_message"]) == ("a1", "stopped", "And 43.")
+    assert "tool_use_id" not in run
+
+
+def test_a_message_to_a_paused_agent_is_a_new_run_of_the_same_session(host: Host) -> None:
+    host.work()
+    tell(host, "a stop that asks", "a return")
+
+    assert host.hear(host.messaging()) is None
+    host.hear(host.starting())
+    host.hear(host.ending(message="Applied."))
+
+    record = host.record()
+    assert [(run["run"], run["host_agent_id"], run["end"]) for run in record["runs"]] == [
+        (1, "a1", "stopped"),
+        (2, "a1", "stopped"),
+    ]
+    assert end(record) == ("completed", "stopped", 0)
+
+
+def test_a_paused_agent_that_wakes_goes_on_with_what_it_waited_for(host: Host) -> None:
+    host.work()
+    tell(host, "a stop that asks")
+    before = host.record()
+
+    host.hear(host.starting())
+
+    record = host.record()
+    assert (record["phase"], record["last_updated"] > before["last_updated"]) == ("executing", True)
+
+
+def test_a_message_to_a_running_agent_changes_nothing_but_its_journal(host: Host) -> None:
+    agent_id = host.work()
+    before = host.record()
+
+    assert host.hear(host.messaging()) is None
+    host.hear(host.starting())
+
+    assert host.record() == before
+    assert [entry["kind"] for entry in journal(host, agent_id)] == ["delegate", "start", "message"]
+
+
+def test_every_message_is_kept_once_however_often_it_is_told(host: Host) -> None:
+    agent_id = host.work()
+
+    for call in ("toolu_m", "toolu_m", "toolu_n", "toolu_m"):
+        host.hear({**host.messaging(), "tool_use_id": call})
+
+    told = [entry for entry in journal(host, agent_id) if entry["kind"] == "message"]
+    assert [entry["evidence"]["call"] for entry in told] == ["toolu_m", "toolu_n"]
+
+
+def test_a_stop_after_a_blocked_one_that_is_told_twice_is_judged_once(host: Host) -> None:
+    agent_id = host.work()
+    host.hear(host.ending(message="First try."))
+    host.hear(host.ending(message="Second try.", stop_hook_active=True))
+    before = host.record()
+
+    host.hear(host.ending(message="Second try.", stop_hook_active=True))
+
+    assert (host.record(), before["runs"][0]["last_message"]) == (before, "Second try.")
+    assert [entry["kind"] for entry in journal(host, agent_id)] == ["delegate", "start", "stop", "stop"]
+    host.hear(host.ending(message="[gaia-sessions: approval] well?", stop_hook_active=True))
+    assert host.record()["phase"] == "approval"
+
+
+@pytest.mark.parametrize("to", ["scout", "", None, 7, "a" * 600, "../a1"])
+def test_a_message_to_whom_no_session_knows_is_none_of_ours(host: Host, to: Any) -> None:
+    host.work()
+    before = host.tree(host.root)
+
+    assert host.hear(host.messaging(to)) is None
+
+    assert host.tree(host.root) == before
+
+
+def journal(host: Host, agent_id: str) -> list[Any]:
+    lines = (host.root / agent_id / "events.jsonl").read_bytes().splitlines()
+    return [host.timeless(json.loads(line)) for line in lines]
+
+
+def test_the_journal_has_one_line_for_each_news_that_changed_something(host: Host) -> None:
+    agent_id = host.work()
+    tell(host, "a silent stop", "a failed delegation", "a failed delegation", "a return", "the session's end")
+
+    known = {"host": "claude-code", "host_session_id": host.SESSION}
+    agent, key = {"host_agent_id": "a1"}, {"tool_use_id": "toolu_1"}
+    entries = [
+        {"kind": "delegate", "phase": "initializing", "evidence": {**known, **key}},
+        {"kind": "start", "phase": "investigating", "evidence": {**known, **agent, **key}},
+        {
+            "kind": "stop",
+            "phase": "investigating",
+            "end": "stopped",
+            "detail": "stopped without a word",
+            "evidence": {**known, **agent, **key, "again": False},
+        },
+        {
+            "kind": "fail",
+            "phase": "investigating",
+            "end": "failed",
+            "detail": "No such agent",
+            "evidence": {**known, **agent, **key},
+        },
+    ]
+    expected = [{"at": "TIME", "run": 1, "revision": number, **entry} for number, entry in enumerate(entries, 1)]
+    assert journal(host, agent_id) == expected
+
+
+def all_at_once(host: Host, payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each payload is told to a hook of its own, all at the same time; the lines of the log about them."""
+    before = len(host.log("hook"))
+    with ThreadPoolExecutor(len(payloads)) as pool:
+        ran = list(pool.map(lambda payload: host.run("every_event", payload), payloads))
+    assert {(one.code, one.err) for one in ran} == {(0, b"")}
+    lines = host.log("hook")[before:]
+    assert len(lines) == len(payloads)
+    assert max(line["ms"] for line in lines) < 3_000
+    return lines
+
+
+def test_twenty_hooks_at_once_on_one_store_lose_nothing(host: Host) -> None:
+    begun = [host.delegate(f"toolu_{number}", f"a{number}") for number in range(10)]
+    stops = [host.ending(f"a{number}", f"Found {number}.") for number in range(10)]
+    fresh = [host.delegation(f"toolu_{number}") for number in range(10, 20)]
+
+    lines = all_at_once(host, [payload for pair in zip(stops, fresh, strict=True) for payload in pair])
+
+    records = host.records()
+    said = {agent_id: records[agent_id]["runs"][0].get("last_message") for agent_id in begun}
+    assert list(said.values()) == [f"Found {number}." for number in range(10)]
+    assert {records.pop(agent_id)["phase"] for agent_id in begun} == {"completed"}
+    assert sorted(record["runs"][0]["tool_use_id"] for record in records.values()) == [
+        f"toolu_{number}" for number in range(10, 20)
+    ]
+    assert sorted(line["decision"] for line in lines) == ["created"] * 10 + ["finalized"] * 10
+    assert host.deferred() == []
+
+
+def test_twenty_hooks_at_once_about_one_agent_are_one_end(host: Host) -> None:
+    agent_id = host.work()
+    payloads = [host.ending(), host.returning(), host.pausing(), host.ending("a1", None)] * 5
+
+    all_at_once(host, payloads)
+    host.hear(host.delegation("toolu_2"))  # applies what had to wait
+
+    record = host.records()[agent_id]
+    assert (end(record), len(record["runs"]), host.deferred()) == (("completed", "stopped", 0), 1, [])
+
+
+def whole(host: Host) -> list[dict[str, Any]]:
+    """A sound payload of every event that there is a reading for."""
+    return [
+        *(EVIDENCE[name](host) for name in EVIDENCE),
+        *(host.delegation(), host.starting(), host.launching(), host.messaging()),
+        host.news("SessionStart", source="startup"),
+    ]
+
+
+def test_there_is_a_payload_of_every_event(host: Host) -> None:
+    assert {payload["hook_event_name"] for payload in whole(host)} == set(claude_code.HEARD_BY[HOOK])
+
+
+WRONG: list[object] = [None, True, 0, -1.5, "", " \n", "../x", "x" * 100_000, [], [[]], ["a1"], {}, {"id": {"id": 1}}]
+
+
+def outputs(host: Host, monkeypatch: pytest.MonkeyPatch, payload: object) -> list[Any]:
+    """What the hook prints for ``payload``; no error is passed over."""
+    said: list[Any] = []
+    data = json.dumps(payload).encode()
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(host.project))
+    monkeypatch.setenv("CLAUDE_PID", "0")
+    monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
+    monkeypatch.setattr(streams, "read_input", lambda _limit, _seconds: data)
+    monkeypatch.setattr(streams, "write_output", lambda answer, _seconds: said.append(json.loads(answer)))
+    call = Call(HOOK)
+    call.climb()
+    assert "error" not in call.line
+    return said
+
+
+def is_harmless(payload: dict[str, Any], answer: Any) -> bool:
+    """Whether it has the shape of what this event may be answered, and decides nothing."""
+    told = answer["hookSpecificOutput"]
+    event = payload["hook_event_name"]
+    allowed = "updatedInput" if event == "PreToolUse" else "additionalContext"
+    return event != "SubagentStop" and set(answer) == {"hookSpecificOutput"} and set(told) == {"hookEventName", allowed}
+
+
+def test_wrong_types_one_at_a_time_are_met_with_silence(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.work()
+
+    for payload in whole(host):
+        for key, value in itertools.product(payload, WRONG):
+            answers = outputs(host, monkeypatch, {**payload, key: value})
+            assert [(key, value, answer) for answer in answers if not is_harmless(payload, answer)] == []
+
+    assert {record["schema"] for record in host.records().values()} == {1}
+
+
+_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False, allow_infinity=False) | _text,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_text, inner, max_size=4),
+    max_leaves=8,
+)
+_names = sorted(
+    {"session_id", "agent_id", "agent_type", "tool_name", "tool_input", "tool_response", "tool_use_id", "tool_calls"}
+    | {"prompt", "last_assistant_message", "transcript_path", "agent_transcript_path", "background_tasks", "error"}
+    | {"subagent_type", "description", "task_id", "agentId", "status", "to", "id", "is_interrupt", "stop_hook_active"}
+)
+_part = st.dictionaries(st.sampled_from(_names), _json | st.dictionaries(st.sampled_from(_names), _json), max_size=6)
+
+
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_payload_of_any_event_makes_a_hook_raise_or_decide(
+    host: Host, monkeypatch: pytest.MonkeyPatch, data: st.DataObject
+) -> None:
+    payload = data.draw(st.sampled_from(whole(host)))
+    changed = {**payload, **data.draw(_part)}
+    for name in ("tool_input", "tool_response"):
+        if isinstance(changed.get(name), dict):
+            changed[name] = {**changed[name], **data.draw(_part)}
+
+    answers = outputs(host, monkeypatch, changed)
+
+    assert [answer for answer in answers if not is_harmless(payload, answer)] == []
+
+
+@pytest.mark.parametrize("value", [None, 7, "", [[]], {"a": {}}], ids=repr)
+def test_wrong_types_everywhere_are_met_with_silence_and_nothing_is_written(host: Host, value: object) -> None:
+    for event in claude_code.HEARD_BY[HOOK]:
+        payload = next(payload for payload in whole(host) if payload["hook_event_name"] == event)
+        wrong = {**dict.fromkeys(payload, value), "hook_event_name": event}
+        assert (event, host.run("every_event", wrong)) == (event, SILENT)
+    assert host.records() == {}
+
+
+HOSTILE: dict[str, bytes] = {
+    "nothing": b"",
+    "blanks": b" \n",
+    "torn": b'{"hook_event_name": "SubagentStart", "agent_id',
+    "a list": b'["SubagentStart"]',
+    "a word": b'"SubagentStart"',
+    "no event": b'{"session_id": "s"}',
+    "twice the same key": b'{"hook_event_name": "Stop", "hook_event_name": "SubagentStop"}',
+    "not UTF-8": b'{"hook_event_name": "Stop", "session_id": "\xff"}',
+    "a NUL": b'{"hook_event_name": "Stop", "session_id": "\\u0000"}',
+    "half a character": b'{"hook_event_name": "Stop", "session_id": "\\ud800"}',
+    "no number": b'{"hook_event_name": "Stop", "session_id": NaN}',
+    "deep": b'{"hook_event_name": "Stop", "a": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+    "a direct question": b'{"agent_id": "agent-1", "create": true}',
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+def test_what_no_host_sends_is_met_with_silence_by_the_one_hook(host: Host, data: bytes) -> None:
+    assert host.run("every_event", data) == SILENT
+
+    assert not host.root.exists()
+
+
+def test_told_of_a_stop_no_script_ever_prints_anything(host: Host) -> None:
+    host.work()
+    pauses = [host.ending(message=message) for message in (None, "Done.", ASKS, "x" * 100_000)]
+    again = [payload | {"stop_hook_active": True} for payload in pauses]
+    unknown = [host.ending("a9"), host.ending(agent_type=""), host.ending(session_id="another")]
+
+    for payload in [*pauses, *again, *unknown]:
+        for hook in ("every_event", "subagent_stop", "pre_delegate"):
+            assert host.run(hook, payload) == SILENT
+
+
+def test_a_hook_that_is_switched_off_leaves_no_trace(host: Host) -> None:
+    before = host.tree(host.project)
+
+    assert [host.hear(payload, {"GAIA_SESSIONS_HOOKS": "off"}) for payload in whole(host)] == [None] * len(whole(host))
+
+    assert host.tree(host.project) == before

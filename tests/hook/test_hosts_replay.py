@@ -1,0 +1,347 @@
+"""Whole lives of real sub-agents of other hosts: every capture told to the one hook, in order, doubled, and mixed up.
+
+The environment is the one that each host gave its hooks, and nothing says which host it is: that must be told from
+the payload and the environment, as it must be when somebody wires the hook by hand.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.config import Config
+from gaia_sessions.hook.run import Call
+from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.ingest.dispatch import apply_deferred
+from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.session.policy import Limits
+from gaia_sessions.session.runs import with_run
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases.reconcile import reconcile
+from gaia_sessions.usecases.resume import consider
+from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, WITH_HOST, Life
+from tests.records import WHEN, record_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.session.schema import Record
+    from tests.hook.test_lives import End
+
+    Fresh = Callable[[], "OtherLife"]
+
+HOSTS = Path(__file__).parents[1] / "data" / "hosts"
+FOLDERS = {"codex": "codex-0.169.0", "qwen-code": "qwen-code-0.15.10", "gemini-cli": "gemini-cli-0.61.0"}
+CAPTURES = [(host, file) for host, folder in FOLDERS.items() for file in sorted((HOSTS / folder).glob("*.jsonl"))]
+IDS = [f"{host}-{file.stem}" for host, file in CAPTURES]
+
+# What is not in here is one delegation of an agent that did its work.
+ENDS: dict[str, list[End]] = {
+    "codex-close-agent": [KILLED],
+    "codex-multi-agent-v2": [WITH_HOST],  # its stop can be joined only where the agent's own transcript still is
+    "codex-parallel": [DONE, WITH_HOST],  # nobody waited for the second
+    "codex-pre-deny": [DENIED],
+    "codex-send-input": [DONE, DONE],  # it woke after its end: new work
+    "codex-sigint": [WITH_HOST],
+    "codex-sub-error": [FAILED],
+    "gemini-cli-parallel": [DONE, DONE],
+    "gemini-cli-parallel-same": [DONE],  # nothing tells two equal ones at once apart
+    "gemini-cli-pre-deny": [DENIED],
+    "gemini-cli-pre-updated-input": [DENIED],  # it returned with a prompt that another hook wrote: not to be joined
+    "gemini-cli-same-again": [DONE, DONE],
+    "gemini-cli-sub-error": [FAILED],
+    "qwen-code-parallel": [DONE, DONE],
+    "qwen-code-pre-deny": [DENIED],
+    "qwen-code-sigint": [FAILED],  # only its launcher died
+    "qwen-code-sub-error": [FAILED],
+}
+DEFERRED = {"codex-multi-agent-v2": ["stop"], "gemini-cli-pre-updated-input": ["returned", "stop"]}
+
+
+class OtherLife(Life):
+    """A fresh project of another host, whose hooks get the environment of the capture."""
+
+    variables: tuple[str, ...] = ()
+
+    def told(self, capture: Path) -> list[dict[str, Any]]:
+        text = capture.read_text(encoding="utf-8").replace("/project", f"{self.folder}/project")
+        lines = [json.loads(line) for line in text.splitlines()]
+        return [line for line in lines if isinstance(line.get("stdin"), dict)]
+
+    def play(self, lines: list[dict[str, Any]]) -> OtherLife:
+        self.monkeypatch.chdir(self.folder / "project")
+        self.monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
+        self.monkeypatch.setattr("gaia_sessions.system.streams.read_input", lambda _limit, _seconds: self.data)
+        self.monkeypatch.setattr("gaia_sessions.system.streams.write_output", self.hear)
+        for line in lines:
+            with self.monkeypatch.context() as given:
+                for name, value in line["env"].items():
+                    given.setenv(name, value)
+                self.tell(line["stdin"])
+        apply_deferred(FileStore(str(self.root)), utc_now(), Config({}))
+        return self
+
+    def tell(self, payload: dict[str, Any]) -> None:
+        self.data = json.dumps(payload, ensure_ascii=False).encode()
+        call = Call(HOOK)
+        try:
+            call.climb()
+        except Exception as error:  # noqa: BLE001  # the ladder's own catch-all, seen through
+            self.errors.append((payload["hook_event_name"], repr(error)))
+        if "error" in call.line:
+            self.errors.append((payload["hook_event_name"], call.line["error"]))
+
+    def waiting(self) -> list[str]:
+        return sorted(json.loads(file.read_bytes())["kind"] for file in (self.root / ".inbox").glob("*.json"))
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fresh:
+    numbers = itertools.count()
+    return lambda: OtherLife(tmp_path / f"l{next(numbers)}", monkeypatch)
+
+
+@pytest.mark.parametrize(("host", "capture"), CAPTURES, ids=IDS)
+def test_every_delegation_is_one_session_of_its_host_with_its_true_end(host: str, capture: Path, fresh: Fresh) -> None:
+    life = fresh()
+    name = f"{host}-{capture.stem}"
+
+    life.play(life.told(capture))
+
+    assert life.errors == []
+    assert life.ends() == sorted(ENDS.get(name, [DONE]))
+    assert {run["host"] for record in life.records() for run in record["runs"]} == {host}
+    assert life.waiting() == DEFERRED.get(name, [])
+
+
+@pytest.mark.parametrize(("host", "capture"), CAPTURES, ids=IDS)
+def test_news_told_twice_changes_nothing(host: str, capture: Path, fresh: Fresh) -> None:
+    once, twice = fresh(), fresh()
+
+    once.play(once.told(capture))
+    twice.play([line for line in twice.told(capture) for _ in range(2)])
+
+    assert (host, twice.errors, twice.timeless()) == (host, [], once.timeless())
+
+
+BESIDE = ({"PostToolUse", "SubagentStart"}, {"PostToolUse", "UserPromptSubmit"}, {"PostToolUse", "SubagentStop"})
+"""Hooks that Codex runs at the same time, of an agent and of the tool that spawned it."""
+
+
+@pytest.mark.parametrize("capture", [file for host, file in CAPTURES if host == "codex"], ids=lambda file: file.stem)
+def test_news_that_come_side_by_side_may_come_in_any_order(capture: Path, fresh: Fresh) -> None:
+    once = fresh()
+    lines = once.told(capture)
+    once.play(lines)
+    spawned = [number for number, line in enumerate(lines) if is_spawn(line)]
+    for place in spawned:
+        for later in range(place + 1, len(lines)):
+            if {lines[place]["event"], lines[later]["event"]} not in BESIDE:
+                break
+            life = fresh()
+            moved = life.told(capture)
+            moved.insert(later, moved.pop(place))
+            life.play(moved)
+            assert (later, life.errors, life.ends()) == (later, [], once.ends())
+
+
+def is_spawn(line: dict[str, Any]) -> bool:
+    return line["event"] == "PostToolUse" and "spawn_agent" in line["stdin"]["tool_name"]
+
+
+def test_a_stop_that_comes_before_its_agent_was_told_of_waits_for_it(fresh: Fresh) -> None:
+    life = fresh()
+    lines = life.told(HOSTS / FOLDERS["codex"] / "single.jsonl")
+    [spawn] = [number for number, line in enumerate(lines) if is_spawn(line)]
+    [stop] = [number for number, line in enumerate(lines) if line["event"] == "SubagentStop"]
+
+    lines.insert(stop, lines.pop(spawn))
+    life.play(lines)
+
+    assert (life.ends(), life.waiting()) == ([DONE], [])
+
+
+def test_the_report_is_kept_and_its_last_line_read(fresh: Fresh) -> None:
+    for host, capture in [item for item in CAPTURES if item[1].stem == "single"]:
+        life = fresh()
+        text = capture.read_text(encoding="utf-8").replace(
+            "Report of alpha: 42.", "Report of alpha: 42.\\n[gaia-sessions: approval] may I?"
+        )
+        file = life.folder / capture.name
+        file.write_text(text, encoding="utf-8")
+        life.play(life.told(file))
+        [record] = life.records()
+        [run] = record["runs"]
+        assert (host, record["phase"], run["end"]) == (host, "approval", "stopped")
+        assert run["last_message"] == "Report of alpha: 42.\n[gaia-sessions: approval] may I?"
+
+
+def test_a_delegation_that_its_conversation_cut_off_was_begun_and_may_be_resumed(fresh: Fresh) -> None:
+    life = fresh()
+    lines = life.told(HOSTS / FOLDERS["gemini-cli"] / "single.jsonl")
+
+    life.play([line for line in lines if line["event"] not in {"AfterTool", "AfterAgent"}])
+
+    assert life.ends() == [WITH_HOST]
+    [record] = life.records()
+    assert record["runs"][0]["started_at"] == record["runs"][0]["claimed_at"]
+
+
+def test_an_agent_of_codex_that_woke_is_known_by_its_process_and_its_transcript(
+    fresh: Fresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "gaia_sessions.system.processes.nearest_ancestor", lambda names: names == ("codex",) and os.getpid()
+    )
+    life = fresh()
+    lines = life.told(HOSTS / FOLDERS["codex"] / "send-input.jsonl")
+    woken = [line["stdin"] for line in lines if line["event"] == "UserPromptSubmit" and "agent_id" in line["stdin"]][-1]
+
+    life.play(lines)
+
+    [_, last] = sorted(life.records(), key=lambda record: record["created_at"])
+    [run] = last["runs"]
+    known = (run["host_agent_id"], run["transcript_path"], run["host_process"]["pid"])
+    assert known == (woken["agent_id"], woken["transcript_path"], os.getpid())
+
+
+KILLED_AT_WORK = [item for item in CAPTURES if item[0] != "codex" and item[1].stem == "single"]
+
+
+@pytest.mark.parametrize(("host", "capture"), KILLED_AT_WORK, ids=lambda item: getattr(item, "stem", item))
+def test_work_whose_host_was_killed_is_lost_and_may_be_resumed(
+    host: str, capture: Path, fresh: Fresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody told of the start: the delegation is all there is, and that it was never refused."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        monkeypatch.setattr("gaia_sessions.system.processes.nearest_ancestor", lambda _: child.pid)
+        life = fresh()
+        before = next(line for line in life.told(capture) if line["event"] in {"PreToolUse", "BeforeTool"})
+        life.play([before])
+        store = FileStore(str(life.root))
+        [record] = life.records()
+        alive = reconcile(store, utc_now() + timedelta(hours=1), dry_run=False)
+        child.kill()
+    [verdict] = reconcile(store, utc_now() + timedelta(hours=1), dry_run=False)["verdicts"]
+
+    assert (host, [verdict["verdict"] for verdict in alive["verdicts"]]) == (host, ["running"])
+    assert (verdict["verdict"], verdict["closed"]) == ("lost", True)
+    assert life.ends() == [("investigating", "lost", 0)]
+    decided = consider(store, utc_now(), record["agent_id"], Limits())[0]
+    assert decided["should_resume"]
+
+
+def asked_to_resume(capture: dict[str, Any], agent_id: str, session_id: str) -> dict[str, Any]:
+    told = capture["stdin"]
+    asked = {**told["tool_input"], "prompt": f"Go on.\n[gaia-sessions: resume {agent_id}]"}
+    return {**capture, "stdin": {**told, "session_id": session_id, "tool_input": asked, "tool_use_id": session_id}}
+
+
+@pytest.mark.parametrize(("host", "capture"), KILLED_AT_WORK, ids=lambda item: getattr(item, "stem", item))
+def test_who_resumed_a_session_long_ago_is_still_at_work_for_everybody_else(
+    host: str, capture: Path, fresh: Fresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gaia_sessions.system.processes.nearest_ancestor", lambda _: os.getpid())
+    life = fresh()
+    store = FileStore(str(life.root))
+    paused = record_with({"run": 1, "ended_at": WHEN, "end": "stopped"}, phase="approval")
+    store.create({**paused, "last_updated": write_time(utc_now()), "resume_ready": True})
+    before = next(line for line in life.told(capture) if line["event"] in {"PreToolUse", "BeforeTool"})
+    mine = before["stdin"]["session_id"]
+    life.play([asked_to_resume(before, "agent-1", mine)])
+
+    def age(record: Record) -> Record:
+        run: Any = {**record["runs"][-1], "claimed_at": write_time(utc_now() - timedelta(minutes=20))}
+        return with_run(record, run)
+
+    store.change("agent-1", age)
+    assert (host, consider(store, utc_now(), "agent-1", Limits())[0]["reason"]) == (host, "running")
+
+    life.play([asked_to_resume(before, "agent-1", "another")])
+    assert "end" not in store.read("agent-1")["runs"][1]
+    again = asked_to_resume(before, "agent-1", mine)
+    again["stdin"]["tool_use_id"] = "again"
+    again["stdin"]["tool_input"]["prompt"] += "\nPlease."
+    life.play([again])
+    assert [run.get("end") for run in store.read("agent-1")["runs"]] == ["stopped", "denied", None]
+
+
+def test_an_agent_of_codex_that_has_a_path_is_joined_by_it(fresh: Fresh) -> None:
+    life = fresh()
+    lines = life.told(HOSTS / FOLDERS["codex"] / "multi-agent-v2.jsonl")
+    transcript = life.folder / "rollout.jsonl"
+    first = {"type": "session_meta", "payload": {"agent_path": "/root/alpha", "base_instructions": "x" * 60_000}}
+    transcript.write_text(json.dumps(first, separators=(",", ":")) + "\n", encoding="utf-8")
+    for line in lines:
+        if line["event"].startswith("Subagent"):
+            key = "transcript_path" if line["event"] == "SubagentStart" else "agent_transcript_path"
+            line["stdin"][key] = str(transcript)
+
+    life.play(lines)
+
+    assert (life.ends(), life.waiting()) == ([DONE], [])
+
+
+def test_who_waits_for_several_agents_of_codex_gets_one_answer(fresh: Fresh) -> None:
+    life = fresh()
+    lines = life.told(HOSTS / FOLDERS["codex"] / "parallel.jsonl")
+    [second] = [line for line in lines if line["event"] == "SubagentStart"][1:]
+    stop = next(line for line in lines if line["event"] == "SubagentStop")
+    waited = next(number for number, line in enumerate(lines) if "wait_agent" in str(line["stdin"].get("tool_name")))
+    keys = {"agent_id": second["stdin"]["agent_id"], "last_assistant_message": "[gaia-sessions: planning] which?"}
+    lines.insert(waited, {**stop, "stdin": {**stop["stdin"], **keys}})
+    lines.insert(waited, {**stop, "stdin": {**stop["stdin"], "last_assistant_message": "[gaia-sessions: approval]"}})
+    lines.remove(stop)
+    agents = {line["stdin"]["agent_id"]: {"completed": "x"} for line in lines if line["event"] == "SubagentStart"}
+    returned = next(line for line in lines[waited + 3 :] if line["event"] == "PostToolUse")
+    returned["stdin"]["tool_response"] = json.dumps({"status": agents, "timed_out": False})
+
+    life.play(lines)
+
+    [words] = [told["hookSpecificOutput"] for event, told in life.answers if event == "PostToolUse"]
+    ids = sorted(record["agent_id"] for record in life.records())
+    assert sorted(word for word in words["additionalContext"].split("\n") if "resume agent-" in word) == [
+        f"[gaia-sessions: resume {agent_id}]" for agent_id in ids
+    ]
+    assert sorted(record["phase"] for record in life.records()) == ["approval", "planning"]
+
+
+def qwen(event: str, session: str = "s", **changes: object) -> dict[str, Any]:
+    asked = {"description": "Count", "prompt": "Count quokkas", "subagent_type": "Explore"}
+    told = {"session_id": session, "hook_event_name": event, "tool_name": "agent", "tool_input": asked}
+    report = {"returnDisplay": {"status": "completed", "result": "Twelve."}}
+    back = {"tool_response": report} if event == "PostToolUse" else {}
+    return {
+        "env": {"QWEN_PROJECT_DIR": "/p"},
+        "stdin": {**told, "timestamp": WHEN, "tool_use_id": "call_0", **back, **changes},
+    }
+
+
+def test_a_host_that_uses_an_id_again_means_another_delegation_once_the_first_returned(fresh: Fresh) -> None:
+    life = fresh().play([qwen(event) for event in ("PreToolUse", "PreToolUse", "PostToolUse", "PostToolUse")])
+    assert [record["phase"] for record in life.records()] == ["completed"]
+    again = fresh().play([qwen(event) for event in ("PreToolUse", "PostToolUse") * 2])
+    assert [record["phase"] for record in again.records()] == ["completed", "completed"]
+    assert (life.errors, again.errors) == ([], [])
+
+
+def test_two_hosts_with_the_same_ids_have_a_session_each(fresh: Fresh) -> None:
+    other = {"tool_name": "Task", "hook_event_name": "PreToolUse"}
+    factory = {**qwen("PreToolUse", **other), "env": {"FACTORY_PROJECT_DIR": "/p"}}
+    del factory["stdin"]["timestamp"]
+    life = fresh().play([qwen("PreToolUse"), factory])
+    runs = [run for record in life.records() for run in record["runs"]]
+    assert sorted(run["host"] for run in runs) == ["factory", "qwen-code"]
+    life.play(
+        [{**factory, "stdin": {**factory["stdin"], "hook_event_name": "PostToolUse", "tool_response": "Twelve."}}]
+    )
+    phases = {record["runs"][0]["host"]: record["phase"] for record in life.records()}
+    assert phases == {"factory": "completed", "qwen-code": "initializing"}

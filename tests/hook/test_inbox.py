@@ -1,0 +1,433 @@
+"""What meets a held lock or comes before its session: it waits in the inbox and is applied by the next who writes."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.config import Config
+from gaia_sessions.ingest import dispatch
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases import resume
+from gaia_sessions.usecases.preview import Preview
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.hook.conftest import Host
+
+    Writer = Callable[[Host], object]
+
+
+def test_a_direct_stop_that_meets_a_held_lock_is_deferred(host: Host) -> None:
+    agent_id = gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
+    before = host.records()
+    asked = {"agent_id": agent_id, "exit_code": 1, "summary": "Half", "error": "No access"}
+
+    with host.held(agent_id):
+        answer = host.ask("subagent_stop", asked)
+
+    assert answer == {
+        "finalized": False,
+        "agent_id": agent_id,
+        "outcome": "failed",
+        "reason": "deferred",
+        "original_context": asked,
+    }
+    assert host.records() == before
+    assert host.timeless(host.deferred()) == [
+        {
+            "kind": "finalize",
+            "at": "TIME",
+            "agent_id": agent_id,
+            "outcome": "failed",
+            "summary": "Half",
+            "error": "No access",
+        }
+    ]
+
+
+def test_a_hosts_stop_that_meets_a_held_lock_is_deferred_without_a_word(host: Host) -> None:
+    agent_id = host.delegate()
+    before = host.records()
+
+    with host.held(agent_id):
+        host.stop(message="Done.")
+
+    assert host.records() == before
+    assert host.timeless(host.deferred()) == [
+        {
+            "kind": "stop",
+            "at": "TIME",
+            "host": "claude-code",
+            "host_session_id": host.SESSION,
+            "host_agent_id": "a1",
+            "agent_name": "Explore",
+            "again": False,
+            "tool_use_id": "toolu_1",
+            "transcript_path": str(host.agents / "agent-a1.jsonl"),
+            "spoke": True,
+            "last_message": "Done.",
+        }
+    ]
+    assert [line["decision"] for line in host.log("subagent_stop")] == ["deferred"]
+
+
+def a_delegation(host: Host) -> None:
+    host.run("pre_delegate", host.delegation("toolu_2"))
+
+
+def a_stop_of_nothing(host: Host) -> None:
+    host.stop("../a9")  # no host can have noted anything of such an agent
+
+
+def python_that_creates(host: Host) -> None:
+    gaia_sessions.create_session(root=str(host.root))
+
+
+def python_that_updates(host: Host) -> None:
+    gaia_sessions.update_state("other", "planning", root=str(host.root))
+
+
+def python_that_finalizes(host: Host) -> None:
+    gaia_sessions.finalize_session("other", "completed", root=str(host.root))
+
+
+def python_that_cleans_up(host: Host) -> None:
+    gaia_sessions.cleanup_sessions(root=str(host.root))
+
+
+def a_direct_stop(host: Host) -> None:
+    host.ask("subagent_stop", {"agent_id": "other"})
+
+
+def a_direct_creation(host: Host) -> None:
+    host.ask("pre_delegate", {"create": True})
+
+
+WRITERS = [
+    a_delegation,
+    a_stop_of_nothing,
+    a_direct_stop,
+    a_direct_creation,
+    python_that_creates,
+    python_that_updates,
+    python_that_finalizes,
+    python_that_cleans_up,
+]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_what_waits_is_applied_by_the_next_who_writes(host: Host, write: Writer) -> None:
+    gaia_sessions.create_session(agent_id="other", root=str(host.root))
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop(message="[gaia-sessions: approval] shall I?")
+    [waited] = host.deferred()
+
+    write(host)
+
+    record = host.records()[agent_id]
+    assert (record["phase"], record["runs"][0]["end"]) == ("approval", "stopped")
+    assert record["runs"][0]["ended_at"] == record["last_updated"] == waited["at"]
+    assert host.deferred() == []
+
+
+def test_a_stop_that_comes_before_its_delegation_waits_for_it(host: Host) -> None:
+    host.knows("a1", "toolu_1")
+    host.stop("a1", "Done.")
+    assert host.records() == {}
+
+    host.run("pre_delegate", host.delegation("toolu_1"))
+    host.run("pre_delegate", host.delegation("toolu_1"))
+
+    assert (host.record()["phase"], host.record()["runs"][0]["last_message"]) == ("completed", "Done.")
+    assert host.deferred() == []
+
+
+def test_what_waits_stays_while_its_lock_is_held(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop()
+        before = host.deferred()
+
+        host.run("pre_delegate", host.delegation("toolu_2"))
+
+        assert host.deferred() == before
+        assert host.log("pre_delegate")[-1]["inbox"] == [f"{host.waiting()[0].name} waits: lock_timeout"]
+
+
+@pytest.mark.parametrize(("hours", "waits"), [(23.9, True), (24.1, False)])
+def test_what_finds_no_session_for_a_day_is_dropped_with_a_line_in_the_log(
+    host: Host, hours: float, *, waits: bool
+) -> None:
+    host.knows("a1", "toolu_1")
+    host.stop("a1")
+    [file] = host.waiting()
+    file.write_text(json.dumps({**json.loads(file.read_bytes()), "at": host.ago(hours=hours)}), encoding="utf-8")
+
+    host.run("pre_delegate", host.delegation("toolu_2"))
+
+    assert bool(host.deferred()) is waits
+    said = "waits: not_joined" if waits else "dropped after a day: not_joined"
+    assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} {said}"]
+
+
+def test_the_direct_form_has_a_line_in_the_log_for_what_it_drops_too(host: Host) -> None:
+    host.knows("a1", "toolu_1")
+    host.stop("a1")
+    [file] = host.waiting()
+    file.write_text(json.dumps({**json.loads(file.read_bytes()), "at": host.ago(hours=25)}), encoding="utf-8")
+
+    host.ask("pre_delegate", {"create": True})
+
+    assert host.deferred() == []
+    assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} dropped after a day: not_joined"]
+
+
+NEVER = {
+    "not JSON": (b"{torn", "not JSON"),
+    "no event": (b"[1]", "expected a JSON object, not an array"),
+    "an unknown kind": (b'{"kind": "nap", "at": "2026-01-08T18:05:30Z"}', "kind: must be one of delegate, "),
+    "an event without its keys": (b'{"kind": "stop", "at": "2026-01-08T18:05:30Z"}', "host_session_id: missing"),
+    "an end of nothing": (
+        b'{"kind": "finalize", "at": "2026-01-08T18:05:30Z", "agent_id": "agent-404", "outcome": "failed"}',
+        "no session 'agent-404'",
+    ),
+    "an impossible id": (
+        b'{"kind": "finalize", "at": "2026-01-08T18:05:30Z", "agent_id": "../x", "outcome": "failed"}',
+        "'../x' is not a session ID",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), NEVER.values(), ids=NEVER)
+def test_what_can_never_be_applied_is_dropped_and_holds_nothing_up(host: Host, content: bytes, words: str) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop()
+    (host.root / ".inbox" / "20260108-180530-000000-00000000.json").write_bytes(content)
+
+    host.run("pre_delegate", host.delegation("toolu_2"))
+
+    assert host.deferred() == []
+    assert host.records()[agent_id]["phase"] == "completed"
+    first, second = host.log("pre_delegate")[-1]["inbox"]
+    assert first.startswith("20260108-180530-000000-00000000.json dropped: ")
+    assert words in first
+    assert second.endswith("finalized")
+
+
+def test_what_was_applied_by_a_process_that_died_before_it_could_say_so_changes_nothing(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop()
+    [file] = host.waiting()
+    event = file.read_bytes()
+    host.run("pre_delegate", host.delegation("toolu_2"))
+    before = host.records()[agent_id]
+
+    file.write_bytes(event)
+    host.run("pre_delegate", host.delegation("toolu_2"))
+
+    assert host.records()[agent_id] == before
+    assert host.deferred() == []
+
+
+def test_ends_of_one_session_are_applied_in_the_order_in_which_they_came(host: Host) -> None:
+    gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
+    with host.held("agent-1"):
+        host.ask("subagent_stop", {"agent_id": "agent-1", "outcome": "abandoned"})
+        host.ask("subagent_stop", {"agent_id": "agent-1", "outcome": "completed"})
+
+    host.run("pre_delegate", host.delegation())
+
+    assert host.records()["agent-1"]["phase"] == "abandoned"
+    assert host.deferred() == []
+
+
+WAITING_STOPS: dict[str, tuple[dict[str, object], str | None, str, str, str]] = {
+    "in approval meanwhile": ({}, None, "approval", "approval", "waits_for_approval"),
+    "at work again meanwhile": ({"exit_code": 0}, None, "executing", "completed", "finalized"),
+    "failed": ({"exit_code": 1}, "failed", "approval", "failed", "finalized"),
+    "with an outcome": ({"outcome": "completed"}, "completed", "approval", "completed", "finalized"),
+}
+
+
+@pytest.mark.parametrize(("told", "outcome", "meanwhile", "phase", "word"), WAITING_STOPS.values(), ids=WAITING_STOPS)
+def test_a_direct_stop_that_waits_is_judged_by_the_phase_in_which_it_finds_the_session(
+    host: Host, told: dict[str, object], outcome: str | None, meanwhile: str, phase: str, word: str
+) -> None:
+    agent_id = gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
+    gaia_sessions.update_state(agent_id, "planning", root=str(host.root))
+    with host.held(agent_id):
+        answer = host.ask("subagent_stop", {"agent_id": agent_id, **told})
+    [file] = host.waiting()
+    host.edit(agent_id, phase=meanwhile)
+
+    host.run("pre_delegate", host.delegation())
+
+    assert (answer["finalized"], answer["outcome"], answer["reason"]) == (False, outcome, "deferred")
+    assert (host.records()[agent_id]["phase"], host.deferred()) == (phase, [])
+    assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} {word}"]
+
+
+def test_a_direct_stop_that_waits_since_an_earlier_version_ends_the_session_as_it_says(host: Host) -> None:
+    gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
+    gaia_sessions.update_state("agent-1", "approval", root=str(host.root))
+    event = {"kind": "finalize", "at": host.ago(minutes=5), "agent_id": "agent-1", "outcome": "completed"}
+    (host.root / ".inbox").mkdir(exist_ok=True)
+    (host.root / ".inbox" / "20260108-180530-000000-00000000.json").write_text(json.dumps(event), encoding="utf-8")
+
+    host.run("pre_delegate", host.delegation())
+
+    assert (host.records()["agent-1"]["phase"], host.deferred()) == ("completed", [])
+
+
+def test_what_the_system_refuses_for_now_is_not_dropped(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop()
+    before = host.deferred()
+
+    # No file may grow: every write is refused, as on a full disk.
+    host.run("pre_delegate", host.delegation("toolu_2"), {}, "sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
+
+    assert host.deferred() == before
+    host.run("pre_delegate", host.delegation("toolu_3"))
+    assert host.records()[agent_id]["phase"] == "completed"
+
+
+def leave_waiting(host: Host, count: int, **changes: object) -> None:
+    """So many stops wait, older than whatever comes, of delegations that nobody will ever tell of."""
+    store, then = FileStore(str(host.root), durable=False), datetime.now(UTC) - timedelta(hours=1)
+    for number in range(count):
+        stop: Any = {
+            "kind": "stop",
+            "at": write_time(then),
+            "host": "claude-code",
+            "host_session_id": host.SESSION,
+            "host_agent_id": f"b{number}",
+            "tool_use_id": f"toolu_b{number}",
+            "spoke": True,
+            **changes,
+        }
+        store.defer(stop, then)
+
+
+def test_among_a_hundred_that_cannot_be_applied_the_stop_of_a_session_is_applied_before_it_is_resumed(
+    host: Host,
+) -> None:
+    agent_id = host.delegate()
+    leave_waiting(host, 100)
+    with host.held(agent_id):
+        host.stop(message="[gaia-sessions: approval] shall I?")
+    asked = {"description": "x", "prompt": f"[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
+
+    host.hear(host.delegation("toolu_2", tool_input=asked))
+
+    assert host.log("hook")[-1]["decision"] == "claimed"
+    assert [run.get("end") for run in host.records()[agent_id]["runs"]] == ["stopped", None]
+    assert len(host.waiting()) == 100
+
+
+@pytest.mark.parametrize("over", ["turn", "conversation"])
+def test_among_a_hundred_the_stop_of_an_agent_counts_before_its_turn_or_its_conversation_is_over(
+    host: Host, over: str
+) -> None:
+    agent_id = host.work()
+    host.hear(host.returning())
+    gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
+    leave_waiting(host, 100)
+    with host.held(agent_id):
+        host.stop(message="Done.")
+
+    host.hear(host.pausing() if over == "turn" else host.news("SessionEnd"))
+
+    record = host.records()[agent_id]
+    assert (record["phase"], record["runs"][0]["end"]) == ("completed", "stopped")
+
+
+def test_a_call_of_a_hook_tries_a_bounded_number_and_each_of_a_hundred_has_its_turn(host: Host) -> None:
+    agent_id = host.delegate()
+    leave_waiting(host, 50)
+    with host.held(agent_id):
+        host.stop()
+    leave_waiting(host, 50, at=write_time(datetime.now(UTC) - timedelta(hours=25)))
+    [concerned] = [name.name for name in host.waiting() if json.loads(name.read_bytes())["host_agent_id"] == "a1"]
+    store, config, other = FileStore(str(host.root), durable=False), Config({}), host.news("SessionStart")
+
+    assert host.hear(other) is None
+    assert len(host.log("hook")[-1]["inbox"]) == dispatch.SOME
+
+    tried: set[str] = set()
+    for _ in range(2_000):
+        lines = dispatch.apply_deferred(store, datetime.now(UTC), config, before=[])
+        assert len(lines) <= dispatch.SOME
+        tried |= {line.partition(" ")[0] for line in lines}
+        if len(host.waiting()) == 50 and {file.name for file in host.waiting()} <= tried:
+            break
+    assert concerned in tried
+    assert host.records()[agent_id]["phase"] == "completed"
+    assert len(host.waiting()) == 50
+    assert {file.name for file in host.waiting()} <= tried
+
+
+def test_commands_that_write_apply_all_that_waits(host: Host) -> None:
+    leave_waiting(host, 20, at=write_time(datetime.now(UTC) - timedelta(hours=25)))
+
+    gaia_sessions.create_session(root=str(host.root))
+
+    assert host.waiting() == []
+    assert len(host.log("inbox")[-1]["inbox"]) == 20
+
+
+def test_an_event_that_waits_under_the_name_of_an_earlier_version_is_applied_and_counts(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop(message="[gaia-sessions: approval] shall I?")
+    [file] = host.waiting()
+    file.rename(file.with_name(f"{file.name[:31]}.json"))
+    leave_waiting(host, 20)
+
+    assert gaia_sessions.explain_resume(agent_id, root=str(host.root))["reason"] == "session_resumable"
+    gaia_sessions.create_session(root=str(host.root))
+
+    assert host.records()[agent_id]["phase"] == "approval"
+    assert len(host.waiting()) == 20
+
+
+def test_what_waits_for_a_session_counts_among_a_hundred_others_when_it_is_asked_about(host: Host) -> None:
+    agent_id = host.delegate()  # its start waits for a key that the host notes later
+    with host.held(agent_id):
+        host.stop(message="[gaia-sessions: approval] shall I?")
+    leave_waiting(host, 100)
+    before = host.tree(host.root)
+
+    decided = gaia_sessions.explain_resume(agent_id, root=str(host.root))
+
+    assert (decided["reason"], decided["phase"]) == ("session_resumable", "approval")
+    assert host.record()["phase"] == "initializing"
+    assert host.tree(host.root) == before
+
+
+def test_what_is_applied_while_somebody_looks_is_in_the_record_that_the_answer_is_about(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop(message="[gaia-sessions: approval] shall I?")
+
+    class Overtaken(FileStore):
+        def deferred(self, names: Any = None) -> Any:
+            dispatch.apply_deferred(FileStore(self.root), datetime.now(UTC), Config({}))
+            return super().deferred(names)
+
+    now, config = datetime.now(UTC), Config({})
+    decided, _ = resume.consider(Preview(Overtaken(str(host.root)), now, config), now, agent_id, config.limits)
+
+    assert host.waiting() == []
+    assert (decided["reason"], decided["phase"]) == ("session_resumable", "approval")

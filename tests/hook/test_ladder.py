@@ -1,0 +1,400 @@
+"""The ladder both hooks climb: switches, settings, roots, and what it leaves behind when it was not its turn."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.hook.conftest import Host
+
+HOOKS = ["pre_delegate", "subagent_stop"]
+SCRIPTS = Path(__file__).parents[2] / "hooks"
+LONGEST = 6
+
+
+def payload(host: Host, hook: str) -> dict[str, Any]:
+    """What the host would send to ``hook``."""
+    host.knows("a1", "toolu_1")
+    return host.delegation() if hook == "pre_delegate" else host.ending()
+
+
+@pytest.fixture(params=["environment", "project file", "user file"])
+def off(request: pytest.FixtureRequest, host: Host, away_from_home: Path) -> dict[str, str]:
+    """The hooks are switched off, in each of the places where that can be said; the environment to run in."""
+    if request.param == "environment":
+        return {"GAIA_SESSIONS_HOOKS": "off"}
+    file = host.project / ".claude" / "gaia-sessions.toml"
+    if request.param == "user file":
+        file = away_from_home / ".config" / "gaia-sessions" / "config.toml"
+        file.parent.mkdir(parents=True)
+    file.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
+    return {}
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_switched_off_a_hook_does_nothing_to_what_a_host_sends(host: Host, off: dict[str, str], hook: str) -> None:
+    told = payload(host, hook)
+    before = host.tree(host.folder)
+
+    assert host.run(hook, told, off) == (0, b"", b"")
+    assert host.tree(host.folder) == before
+
+
+NO: dict[str, dict[str, object]] = {
+    "pre_delegate": {"should_resume": False},
+    "subagent_stop": {"finalized": False, "outcome": None},
+}
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_switched_off_the_direct_form_says_so_and_does_nothing(host: Host, off: dict[str, str], hook: str) -> None:
+    agent_id = gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
+    asked = {"agent_id": agent_id, "create": True}
+    before = host.tree(host.folder)
+
+    answer = host.ask(hook, asked, off)
+
+    assert answer == {**NO[hook], "reason": "disabled", "agent_id": agent_id, "original_context": asked}
+    assert host.tree(host.folder) == before
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_switched_off_not_even_an_unknown_setting_makes_a_hook_touch_anything(host: Host, hook: str) -> None:
+    told = payload(host, hook)
+    before = host.tree(host.folder)
+
+    host.run(hook, told, {"GAIA_SESSIONS_HOOKS": "off", "GAIA_SESSIONS_NOISE": "1"})
+
+    assert host.tree(host.folder) == before
+
+
+@pytest.mark.parametrize("ignored", ["Explore", "explore", "Plan, EXPLORE"])
+@pytest.mark.parametrize("hook", HOOKS)
+def test_of_an_ignored_agent_nothing_is_taken_in(host: Host, hook: str, ignored: str) -> None:
+    told = payload(host, hook)
+    before = host.tree(host.folder)
+
+    assert host.run(hook, told, {"GAIA_SESSIONS_IGNORE_AGENTS": ignored}) == (0, b"", b"")
+    assert host.tree(host.folder) == before
+
+
+def test_other_agents_than_the_ignored_ones_are_taken_in(host: Host) -> None:
+    (host.project / ".claude" / "gaia-sessions.toml").write_text(
+        '[hooks]\nignore_agents = ["Explore"]\n', encoding="utf-8"
+    )
+
+    host.run("pre_delegate", host.delegation("toolu_1"))
+    host.run("pre_delegate", host.delegation("toolu_2", tool_input={"subagent_type": "Plan"}))
+
+    assert host.record()["agent_name"] == "Plan"
+
+
+def test_the_environment_beats_the_project_file_which_beats_the_user_file(host: Host, away_from_home: Path) -> None:
+    user = away_from_home / ".config" / "gaia-sessions"
+    user.mkdir(parents=True)
+    (user / "config.toml").write_text("[hooks]\nenabled = true\nstore_description = false\n", encoding="utf-8")
+    (host.project / ".claude" / "gaia-sessions.toml").write_text("[hooks]\nenabled = false\n", encoding="utf-8")
+
+    host.run("pre_delegate", host.delegation("toolu_1"))
+    assert host.records() == {}
+    host.run("pre_delegate", host.delegation("toolu_2"), {"GAIA_SESSIONS_HOOKS": "on"})
+    assert host.record()["purpose"] == "general"
+
+
+FAULTS = {
+    "an unknown variable": ({"GAIA_SESSIONS_HOOK": "off"}, "", "unknown setting GAIA_SESSIONS_HOOK; did you mean"),
+    "a bad value": ({"GAIA_SESSIONS_MAX_ERRORS": "many"}, "", "max_errors = 'many'; must be a whole number above 0"),
+    "an unknown key": ({}, "[hooks]\nenable = false\n", "unknown setting hooks.enable; did you mean hooks.enabled?"),
+    "a torn file": ({}, "[hooks\nenabled = false\n", "correct the file or remove it"),
+}
+
+
+@pytest.mark.parametrize(("settings", "file", "words"), FAULTS.values(), ids=FAULTS)
+def test_a_setting_that_means_nothing_is_passed_over_with_a_word_in_the_log(
+    host: Host, settings: dict[str, str], file: str, words: str
+) -> None:
+    (host.project / ".claude" / "gaia-sessions.toml").write_text(file, encoding="utf-8")
+
+    assert host.run("pre_delegate", host.delegation(), settings) == (0, b"", b"")
+
+    [line] = host.log("pre_delegate")
+    assert words in line["setting"]
+    assert (line["decision"], line["session"]) == ("created", host.record()["agent_id"])
+
+
+def test_hooks_and_python_find_the_same_sessions_from_every_folder_of_a_project(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = host.project / "modules" / "network"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    agent_id = gaia_sessions.create_session("Explore")
+    monkeypatch.chdir(host.project)
+    gaia_sessions.update_state(agent_id, "approval")
+
+    for folder in (host.project, deep, host.project / "modules"):
+        line = f"cd {shlex.quote(str(folder))}; exec {sys.executable} {SCRIPTS}/pre_delegate.py"
+        answer = host.run("pre_delegate", {"agent_id": agent_id}, {"CLAUDE_PROJECT_DIR": ""}, "sh", "-c", line).answer
+        assert answer["reason"] == "session_resumable"
+    assert set(host.records()) == {agent_id}
+    assert not list(host.project.glob("modules/**/.claude"))
+
+
+def test_the_projects_folder_as_the_host_names_it_beats_the_working_directory(host: Host) -> None:
+    elsewhere = host.folder / "worktree"
+    (elsewhere / ".claude" / "session").mkdir(parents=True)
+    line = f"cd {shlex.quote(str(elsewhere))}; exec {sys.executable} {SCRIPTS}/pre_delegate.py"
+
+    host.run("pre_delegate", host.delegation(), {}, "sh", "-c", line)
+
+    assert host.record()["agent_name"] == "Explore"
+    assert list((elsewhere / ".claude" / "session").iterdir()) == []
+
+
+def test_a_working_directory_that_is_gone_does_not_matter_when_the_host_names_the_project(host: Host) -> None:
+    gone = shlex.quote(str(host.folder / "gone"))
+    line = f"mkdir {gone}; cd {gone}; rmdir {gone}; exec {sys.executable} {SCRIPTS}/pre_delegate.py"
+
+    assert host.run("pre_delegate", host.delegation(), {}, "sh", "-c", line) == (0, b"", b"")
+
+    assert host.record()["agent_name"] == "Explore"
+
+
+def test_a_root_that_is_no_whole_path_is_refused_and_nothing_is_made(host: Host) -> None:
+    before = host.tree(host.folder)
+
+    answer = host.ask("pre_delegate", {"agent_id": "agent-1"}, {"GAIA_SESSIONS_ROOT": "sessions"})
+
+    assert answer == {
+        "should_resume": False,
+        "reason": "error",
+        "agent_id": "agent-1",
+        "error": "GAIA_SESSIONS_ROOT: 'sessions' is not absolute",
+        "original_context": {"agent_id": "agent-1"},
+    }
+    assert host.run("pre_delegate", host.delegation(), {"GAIA_SESSIONS_ROOT": "sessions"}) == (0, b"", b"")
+    assert host.tree(host.folder) == before
+
+
+def test_a_root_that_cannot_be_used_is_silence_to_a_host_and_an_error_to_everybody_else(host: Host) -> None:
+    root = host.folder / "root"
+    root.write_text("a plain file", encoding="utf-8")
+    settings = {"GAIA_SESSIONS_ROOT": str(root)}
+
+    assert host.run("pre_delegate", host.delegation(), settings) == (0, b"", b"")
+    answer = host.ask("pre_delegate", {"agent_id": "agent-1"}, settings)
+    assert (answer["should_resume"], answer["reason"]) == (False, "error")
+    assert answer["error"].startswith(f"{root}: cannot ")
+    assert root.read_text(encoding="utf-8") == "a plain file"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+def test_all_that_hooks_make_is_private_whatever_the_umask(host: Host, umask: int) -> None:
+    host.run("pre_delegate", host.delegation(), umask=umask)
+    host.knows("a1", "toolu_1")
+    host.run("subagent_stop", host.ending(), umask=umask)
+    host.run("subagent_stop", host.ending("a2"), umask=umask)
+
+    made = [path for folder in (host.root, host.logs) for path in [folder, *folder.rglob("*")]]
+    modes = {path: oct(path.lstat().st_mode & 0o777) for path in made}
+    assert modes == {path: "0o700" if path.is_dir() else "0o600" for path in made}
+
+
+def test_a_root_that_only_a_log_was_written_to_is_private_too_and_kept_out_of_version_control(host: Host) -> None:
+    root = host.folder / "root"
+
+    host.ask("pre_delegate", {"agent_name": "x"}, {"GAIA_SESSIONS_ROOT": str(root)})
+
+    assert [oct(folder.stat().st_mode & 0o777) for folder in (root, root / ".logs")] == ["0o700", "0o700"]
+    assert sorted(str(path.relative_to(root)) for path in root.rglob("*")) == [
+        ".gitignore",
+        ".logs",
+        ".logs/pre_delegate.log",
+    ]
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_its_own_test_passes_and_leaves_nothing_in_the_project(host: Host, hook: str) -> None:
+    before = host.tree(host.project)
+
+    done = subprocess.run(
+        [sys.executable, SCRIPTS / f"{hook}.py", "--test"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=host.project,
+        env=host.environment(),
+    )
+
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split(":")[0] for line in lines[:-1]] == ["passed"] * (len(lines) - 1)
+    assert lines[-1] == f"{len(lines) - 1} passed, 0 failed"
+    assert host.tree(host.project) == before
+
+
+@pytest.mark.parametrize("words", [("--host", "codex"), ("--track-tools",), ("--host=codex", "--root", "/nowhere")])
+def test_its_own_test_runs_behind_whatever_it_was_wired_with(host: Host, words: tuple[str, ...]) -> None:
+    code, out, err = wired(host, "every_event", {}, *words, "--test")
+
+    assert (code, err) == (0, b"")
+    assert out.endswith(b" passed, 0 failed\n")
+    assert b"is not an option" not in out
+
+
+def test_its_own_test_names_what_it_does_not_know(host: Host) -> None:
+    code, out, err = wired(host, "every_event", {}, "--trackt\x1bools", "--test")
+
+    assert (code, err) == (0, b"")
+    assert out.splitlines()[0] == b"--tracktools is not an option and is ignored"
+    assert out.splitlines()[-1].endswith(b" passed, 0 failed")
+
+
+def test_its_own_test_fails_with_a_code_where_a_step_fails(host: Host, tmp_path: Path) -> None:
+    """A script beside it that answers nothing."""
+    (tmp_path / "pre_delegate.py").write_text("print('{}')\n", "utf-8")
+    source = "import sys; from gaia_sessions.hook.run import main; sys.exit(main('pre_delegate', sys.argv[1:]))"
+    (tmp_path / "tried.py").write_text(source, "utf-8")
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "tried.py"), "--test"],
+        capture_output=True,
+        check=False,
+        env=host.environment({"PYTHONPATH": str(SCRIPTS.parent)}),
+    )
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[0] == b"FAILED: without an id there is nothing to resume"
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_help_shows_how_it_is_used(host: Host, hook: str) -> None:
+    ran = host.run(hook, b"", {}, sys.executable, str(SCRIPTS / f"{hook}.py"), "--help")
+
+    usage = "reads one JSON object on standard input; --test tries the whole flow in a temporary root\n"
+    assert ran == (0, f"{hook}.py {usage}".encode(), b"")
+
+
+def wired(host: Host, hook: str, told: object, *words: str) -> tuple[int, bytes, bytes]:
+    """What the script leaves behind that a host starts with ``words`` behind it."""
+    command = [sys.executable, str(SCRIPTS / f"{hook}.py"), *words]
+    data = json.dumps(told).encode()
+    done = subprocess.run(command, input=data, capture_output=True, check=False, env=host.environment())
+    return done.returncode, done.stdout, done.stderr
+
+
+WIRED: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "two words": (["--host", "factory"], {"host": "factory"}),
+    "one word": (["--host=factory"], {"host": "factory"}),
+    "the last of two": (["--host=codex", "--host", "factory", "--track-tools"], {"host": "factory"}),
+    "a host nobody knows": (["--host", "wat"], {"host": "claude-code", "unknown_host": "wat"}),
+    "no host": (["--track-tools", "--host"], {"host": "claude-code", "ignored": ["--host"]}),
+    "none before another": (["--host", "--track-tools"], {"host": "claude-code", "ignored": ["--host"]}),
+    "an empty host": (["--host="], {"host": "claude-code", "ignored": ["--host="]}),
+    "what means nothing": (
+        ["PreToolUse", "--json", "-x"],
+        {"host": "claude-code", "ignored": ["PreToolUse", "--json", "-x"]},
+    ),
+    "no root": (["--root", ""], {"host": "claude-code", "ignored": ["--root"]}),
+    "a long word": (["x" * 500], {"host": "claude-code", "ignored": ["x" * 128]}),
+}
+
+
+@pytest.mark.parametrize(("words", "told"), WIRED.values(), ids=WIRED)
+@pytest.mark.parametrize("hook", [*HOOKS, "every_event"])
+def test_however_it_is_wired_a_host_hears_nothing_and_the_log_has_what_was_not_understood(
+    host: Host, hook: str, words: list[str], told: dict[str, Any]
+) -> None:
+    told_it = {**host.delegation(tool_name="Task"), "hook_event_name": "PreToolUse"}
+    assert wired(host, hook, told_it, *words) == (0, b"", b"")
+
+    [line] = host.log({"every_event": "hook"}.get(hook, hook))
+    assert {key: line[key] for key in ("host", "unknown_host", "ignored") if key in line} == told
+
+
+@pytest.mark.parametrize("hook", [*HOOKS, "every_event"])
+@pytest.mark.parametrize("words", [["--root", "{}"], ["--root={}"]])
+def test_the_root_it_was_wired_with_is_where_it_writes(host: Host, hook: str, words: list[str]) -> None:
+    elsewhere = host.folder / "elsewhere"
+    given = [word.format(elsewhere) for word in words]
+    assert wired(host, hook, host.delegation(), *given) == (0, b"", b"")
+
+    assert elsewhere.exists()
+    assert host.records() == {}
+
+
+def test_a_line_of_the_log_says_in_our_words_what_the_host_told(host: Host) -> None:
+    host.run("every_event", host.delegation())
+    host.run("every_event", host.delegation(tool_name="Read"))
+
+    told, other = host.log("hook")
+    ours = {"host": "claude-code", "host_session_id": host.SESSION, "kinds": ["delegate"]}
+    assert {key: told[key] for key in ours} == ours
+    assert (told["event"], told["session_id"]) == ("PreToolUse", host.SESSION)
+    assert (other["host"], other["decision"]) == ("claude-code", "not_ours")
+    assert not {"kinds", "host_session_id"} & set(other)
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_the_script_can_be_started_by_its_name(hook: str) -> None:
+    script = SCRIPTS / f"{hook}.py"
+
+    assert script.stat().st_mode & 0o111 == 0o111
+    assert script.read_bytes().startswith(b"#!/usr/bin/env python3\n")
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_without_the_package_a_host_notices_nothing_but_a_word_on_stderr(host: Host, tmp_path: Path, hook: str) -> None:
+    lonely = tmp_path / "share" / "hooks"
+    lonely.mkdir(parents=True)
+    (lonely / f"{hook}.py").write_bytes((SCRIPTS / f"{hook}.py").read_bytes())
+
+    ran = host.run(hook, payload(host, hook), {}, sys.executable, "-I", "-S", str(lonely / f"{hook}.py"))
+
+    assert (ran.code, ran.out) == (0, b"")
+    missing = f"{lonely}/{hook}.py: No module named 'gaia_sessions'"
+    assert ran.err.decode() == f"{missing}; run it with the Python that has gaia-sessions installed\n"
+
+
+def test_an_answer_that_nobody_reads_is_given_up_in_time_and_the_host_finds_the_beginning_of_a_line(host: Host) -> None:
+    paused = host.delegate()
+    host.stop(message="[gaia-sessions: approval] shall I?")
+    long = f"[gaia-sessions: resume {paused}]\n" + "Look at everything once more.\n" * 10_000
+    asked = {"description": "x", "prompt": long, "subagent_type": "Explore"}
+    payload = json.dumps(host.delegation("toolu_2", tool_input=asked)).encode()
+    reading, writing = os.pipe()
+
+    with open(reading, "rb") as pipe:
+        began = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, SCRIPTS / "every_event.py"],
+            input=payload,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env=host.environment(),
+            timeout=LONGEST,
+            check=False,
+        )
+        took = time.monotonic() - began
+        os.close(writing)
+        found = pipe.read()
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert took < LONGEST
+    assert found.startswith(b'{"hookSpecificOutput": ')
+    assert b"\n" not in found
+    assert 0 < len(found) < len(long)
+    line = host.log("hook")[-1]
+    assert (line["decision"], line["session"], line["told"]) == ("claimed", paused, False)

@@ -1,0 +1,327 @@
+"""Naming a session is not asking for it: what was paused stays as it is, and the report says how to resume it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+from tests.hook.test_resume import GOES_ON, decision, expired, finished, logged, paused, request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from tests.hook.conftest import Host
+
+UNKNOWN = "agent-20260108-180530-00000000"
+INSTEAD = (
+    "This delegation named paused work but did not resume it: new work was begun instead. To resume work in the phase "
+    "approval is to approve it. To go on with paused work, delegate to the agent type named below its line. Put that "
+    "line in the prompt, once, on its own line, not quoted and not in a code block:"
+)
+PAUSED = (
+    "Paused sub-agents. To go on with one, delegate to the agent type named after its [...]. Put that [...] in the "
+    "prompt, once, on its own line, not quoted and not in a code block:"
+)
+
+
+def in_prose(agent_id: str) -> str:
+    return f"Review the plan of {agent_id}; the user has NOT approved it."
+
+
+def in_a_quote(agent_id: str) -> str:
+    return f"The plan says:\n\n> Ready to apply.\n> {request(agent_id)}\n\nReview it."
+
+
+def in_a_quote_that_is_marked_once(agent_id: str) -> str:
+    return f"> Ready to apply.\n{request(agent_id)}\n\nReview it."
+
+
+def in_a_fence(agent_id: str) -> str:
+    return f"Read this log:\n```text\n{request(agent_id)}\n```\nWhat went wrong?"
+
+
+def in_a_fence_without_an_end(agent_id: str) -> str:
+    return f"Read this log:\n~~~~\n~~~\n{request(agent_id)}"
+
+
+def indented(agent_id: str) -> str:
+    return f"How it is done:\n\n    {request(agent_id)}\n\nDo not do it."
+
+
+def behind_other_words(agent_id: str) -> str:
+    return f"Rejected: {request(agent_id)}"
+
+
+def with_more_on_its_line(agent_id: str) -> str:
+    return f"{request(agent_id)} is what the log says."
+
+
+def twice(agent_id: str) -> str:
+    return f"{request(agent_id)}\nApply it.\n{request(agent_id)}"
+
+
+QUOTE = [
+    in_prose,
+    in_a_quote,
+    in_a_quote_that_is_marked_once,
+    in_a_fence,
+    in_a_fence_without_an_end,
+    indented,
+    behind_other_words,
+    with_more_on_its_line,
+    twice,
+]
+
+
+def asking(prompt: str, description: str = "Review", kind: str = "Explore") -> dict[str, Any]:
+    return {"description": description, "prompt": prompt, "subagent_type": kind}
+
+
+def named(host: Host, asked: dict[str, Any], tool_use_id: str = "toolu_2", agent: str = "a2") -> dict[str, Any]:
+    """A delegation names a session; the record of the new one that begins, which was told nothing of it."""
+    before = set(host.records())
+    assert host.begin(tool_use_id, agent, tool_input=asked) is None
+    [fresh] = set(host.records()) - before
+    record: dict[str, Any] = host.records()[fresh]
+    return record
+
+
+def told(host: Host, tool_use_id: str = "toolu_2", agent: str = "a2") -> Any:
+    """What the main agent is told with the report."""
+    host.hear(host.ending(agent, "Reviewed."))
+    answer = host.hear(host.returning(tool_use_id, agent))
+    return answer and host.timeless(answer)["additionalContext"].replace(until(answer), "TIME")
+
+
+def until(answer: Any) -> str:
+    _, _, rest = answer["additionalContext"].partition(", until ")
+    return str(rest.partition(")")[0]) if rest else "\0"
+
+
+OFFER = f"{INSTEAD}\n[gaia-sessions: resume ID]\nExplore: Count quokkas (approval, until TIME)"
+
+
+@pytest.mark.parametrize("quote", QUOTE)
+def test_quoting_an_id_resumes_nothing_and_the_report_says_how_to(host: Host, quote: Callable[[str], str]) -> None:
+    agent_id = paused(host)
+    file = host.root / agent_id / "state.json"
+    before, decided = file.read_bytes(), decision(host, agent_id)
+
+    fresh = named(host, asking(quote(agent_id)))
+
+    assert ("continues" in fresh, len(fresh["runs"]), fresh["runs"][0]["mentioned"]) == (False, 1, [agent_id])
+    assert told(host) == OFFER
+    assert host.records()[fresh["agent_id"]]["phase"] == "completed"
+    assert (file.read_bytes(), decision(host, agent_id)) == (before, decided)
+    assert decided["reason"] == "session_resumable"
+
+
+def test_the_line_that_the_report_says_resumes_the_session(host: Host) -> None:
+    agent_id = paused(host)
+    named(host, asking(in_prose(agent_id)))
+    host.hear(host.ending("a2"))
+    [line] = [
+        line
+        for line in host.hear(host.returning("toolu_2", "a2"))["additionalContext"].split("\n")
+        if line.startswith("[")
+    ]
+
+    answer = host.hear(host.delegation("toolu_3", tool_input=asking(f"The user says yes.\n{line}\nApply it.")))
+
+    assert f"[gaia-sessions: briefing {agent_id}]\n{GOES_ON}\n" in answer["updatedInput"]["prompt"]
+
+
+def test_the_line_in_the_prompt_and_in_the_description_is_asked_twice(host: Host) -> None:
+    agent_id = paused(host)
+
+    named(host, asking(f"{request(agent_id)}\nApply it.", description=request(agent_id)))
+
+    assert logged(host)[0] != "claimed"
+    assert host.log("hook")[-2]["refused"] == "several_requests"
+    assert told(host) == OFFER
+
+
+def test_lines_for_two_sessions_resume_neither_and_the_report_offers_both(host: Host) -> None:
+    one, other = paused(host, "toolu_1", "a1"), paused(host, "toolu_5", "a5")
+    before = host.records()
+
+    named(host, asking(f"{request(one)}\n{request(other)}"))
+
+    text = told(host)
+    assert {agent_id: host.records()[agent_id] for agent_id in before} == before
+    lines = "\n[gaia-sessions: resume ID]\nExplore: Count quokkas (approval, until TIME)"
+    assert text == INSTEAD + lines * 2
+
+
+def test_of_an_agent_in_the_background_its_notification_says_how_to(host: Host) -> None:
+    agent_id = paused(host)
+    named(host, asking(in_prose(agent_id)))
+    assert host.hear(host.launching("toolu_2", "a2")) is None
+    assert host.hear(host.ending("a2")) is None
+
+    answer = host.hear(host.notifying(agent="a2", tool_use_id="toolu_2"))
+
+    assert request(agent_id) in answer["additionalContext"].split("\n")
+
+
+def test_an_agent_that_woke_since_for_something_else_is_not_said_to_have_named_anything(host: Host) -> None:
+    agent_id = paused(host)
+    named(host, asking(in_prose(agent_id)))
+    host.hear(host.launching("toolu_2", "a2"))
+    host.hear(host.ending("a2", "[gaia-sessions: planning] what now?"))
+    host.hear(host.starting("a2"))
+    host.hear(host.ending("a2", "Done."))
+
+    assert host.hear(host.notifying(agent="a2", tool_use_id="toolu_m")) is None
+
+
+def test_the_way_back_of_an_agent_that_paused_comes_before_what_its_delegation_named(host: Host) -> None:
+    agent_id = paused(host)
+    fresh = named(host, asking(in_prose(agent_id)))
+    host.hear(host.ending("a2", "[gaia-sessions: planning] what now?"))
+
+    answer = host.hear(host.returning("toolu_2", "a2"))
+
+    way_back, offer = answer["additionalContext"].split("\n\n")
+    assert request(fresh["agent_id"]) in way_back.split("\n")
+    assert offer.startswith(INSTEAD)
+    assert request(agent_id) in offer.split("\n")
+
+
+def test_a_session_of_another_kind_of_agent_is_offered_for_its_own_kind(host: Host) -> None:
+    agent_id = paused(host)
+
+    named(host, asking(in_prose(agent_id), kind="Plan"))
+
+    assert told(host) == OFFER
+
+
+def at_work(host: Host, agent_id: str) -> None:
+    gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
+
+
+def corrupt(host: Host, agent_id: str) -> None:
+    (host.root / agent_id / "state.json").write_bytes(b"{torn")
+
+
+def of_a_later_version(host: Host, agent_id: str) -> None:
+    host.edit(agent_id, schema=2)
+
+
+@pytest.mark.parametrize("change", [expired, finished, at_work, corrupt, of_a_later_version])
+def test_nothing_is_offered_that_may_not_be_resumed_by_the_time_of_the_report(
+    host: Host, change: Callable[[Host, str], None]
+) -> None:
+    agent_id = paused(host)
+    named(host, asking(in_prose(agent_id)))
+    change(host, agent_id)
+
+    assert told(host) is None
+
+
+@pytest.mark.parametrize("change", [finished, corrupt, of_a_later_version])
+def test_what_is_named_and_not_open_is_not_kept(host: Host, change: Callable[[Host, str], None]) -> None:
+    agent_id = paused(host)
+    change(host, agent_id)
+
+    before = set(host.root.glob("agent-*"))
+    host.hear(host.delegation("toolu_2", tool_input=asking(in_prose(f"{agent_id} and {UNKNOWN}"))))
+
+    [fresh] = set(host.root.glob("agent-*")) - before
+    assert "mentioned" not in json.loads((fresh / "state.json").read_bytes())["runs"][0]
+
+
+def test_of_many_that_are_named_only_the_first_five_open_ones_are_kept(host: Host) -> None:
+    ids = [gaia_sessions.create_session("Explore", root=str(host.root)) for _ in range(8)]
+    gaia_sessions.finalize_session(ids[1], "completed", root=str(host.root))
+
+    fresh = named(host, asking("\n".join(f"- {agent_id}: ?" for agent_id in ids)))
+
+    assert fresh["runs"][0]["mentioned"] == [ids[0], *ids[2:6]]
+
+
+def test_who_asked_for_what_does_not_exist_is_told_so_and_what_there_is(host: Host) -> None:
+    paused(host)
+
+    fresh = named(host, asking(request("My.work_1")))
+
+    assert fresh["runs"][0]["mentioned"] == ["My.work_1"]
+    assert told(host) == (
+        "This delegation named a session that does not exist: My.work_1. It resumed nothing: new work was begun.\n\n"
+        f"{PAUSED}\n[gaia-sessions: resume ID] Explore: Count quokkas (approval, until TIME)"
+    )
+
+
+def test_who_asked_for_what_does_not_exist_is_told_so_where_nothing_is_paused(host: Host) -> None:
+    named(host, asking(f"{request(UNKNOWN)}\n{request(UNKNOWN)}"))
+
+    assert told(host) == (
+        "This delegation named a session that does not exist: ID. It resumed nothing: new work was begun."
+    )
+
+
+def test_who_asked_for_several_that_do_not_exist_is_told_of_all(host: Host) -> None:
+    named(host, asking(f"{request('one')}\n{request('other')}"))
+
+    assert told(host) == (
+        "This delegation named sessions that do not exist: one, other. It resumed nothing: new work was begun."
+    )
+
+
+def test_what_was_only_named_and_removed_since_is_not_said_to_have_been_asked_for(host: Host) -> None:
+    agent_id = paused(host)
+    named(host, asking(in_prose(agent_id)))
+    shutil.rmtree(host.root / agent_id)
+
+    assert told(host) == (
+        "This delegation named a session that does not exist: ID. It resumed nothing: new work was begun."
+    )
+
+
+def test_a_delegation_that_waits_since_an_earlier_version_resumes_nothing_it_only_named(host: Host) -> None:
+    agent_id = paused(host)
+    before = host.record()
+    event = {
+        "kind": "delegate",
+        "at": host.ago(minutes=1),
+        "host": "claude-code",
+        "host_session_id": host.SESSION,
+        "tool_use_id": "toolu_2",
+        "agent_name": "Explore",
+        "purpose": "Apply",
+        "mentioned": [agent_id, "../x"],
+    }
+    (host.root / ".inbox").mkdir(exist_ok=True)
+    file = host.root / ".inbox" / "20260108-180530-000000-00000000.json"
+    file.write_text(json.dumps(event), encoding="utf-8")
+
+    host.hear(host.starting("a2"))
+
+    assert host.log("hook")[-1]["inbox"] == [f"{file.name} created"]
+    records = host.records()
+    assert records.pop(agent_id) == before
+    [fresh] = records.values()
+    assert fresh["runs"][0]["mentioned"] == [agent_id]
+
+
+def test_an_id_in_the_record_that_no_session_can_have_is_passed_over(host: Host) -> None:
+    agent_id = paused(host)
+    fresh = named(host, asking(in_prose(agent_id)))
+    runs = host.records()[fresh["agent_id"]]["runs"]
+    host.edit(fresh["agent_id"], runs=[{**runs[0], "mentioned": ["../x", agent_id]}])
+
+    assert told(host) == OFFER
+
+
+def test_a_delegation_that_names_nothing_is_told_nothing(host: Host) -> None:
+    paused(host)
+
+    fresh = named(host, asking("Count the sub-agent-like quokkas"))
+
+    assert "mentioned" not in fresh["runs"][0]
+    assert told(host) is None

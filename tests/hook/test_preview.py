@@ -1,0 +1,382 @@
+"""Whoever looks sees sessions as the next writer will leave them: what waits in the inbox counts, and stays there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.api import Sessions
+from gaia_sessions.config import Config
+from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.ingest.dispatch import apply_deferred
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.record import new_record
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases.preview import Preview
+from tests.hook.test_lives import CAPTURES, IDS, Life
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.hook.conftest import Host
+
+ASKS = "[gaia-sessions: approval] shall I?"
+
+
+def listed(host: Host, **wanted: Any) -> dict[str, Any]:
+    return {line["agent_id"]: line for line in gaia_sessions.list_sessions(root=str(host.root), **wanted)}
+
+
+def previewed(host: Host, agent_id: str) -> Any:
+    return Sessions(str(host.root)).preview(agent_id)
+
+
+def left_by_the_next_writer(host: Host) -> Any:
+    """What the next writer leaves of the only record there is."""
+    gaia_sessions.create_session(agent_id="next-writer", root=str(host.root))
+    records = host.records()
+    del records["next-writer"]
+    [record] = records.values()
+    return record
+
+
+def test_an_agent_whose_start_still_waits_is_listed_as_at_work(host: Host) -> None:
+    host.begin()
+    before = host.tree(host.root)
+    assert [event["kind"] for event in host.deferred()] == ["start"]
+
+    [(agent_id, line)] = listed(host, active_only=True).items()
+
+    assert (line["phase"], line["running"], line["resume"]["reason"]) == ("investigating", True, "running")
+    assert listed(host, phases=["initializing"]) == {}
+    assert gaia_sessions.get_session(agent_id, root=str(host.root)) == host.record()
+    assert host.record()["phase"] == "initializing"
+    assert host.tree(host.root) == before
+
+
+def test_a_preview_is_the_record_that_the_next_writer_leaves(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop(message=ASKS)
+
+    foreseen = previewed(host, agent_id)
+
+    assert foreseen == left_by_the_next_writer(host)
+    assert (foreseen["phase"], host.waiting()) == ("approval", [])
+
+
+def test_a_conversation_that_begins_is_offered_work_whose_pause_still_waits(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop(message=ASKS)
+        told = host.hear(host.news("SessionStart", source="startup"))
+        assert len(host.waiting()) == 1
+    assert f"[gaia-sessions: resume {agent_id}]" in told["additionalContext"]
+
+
+def test_several_sessions_are_previewed_together(host: Host) -> None:
+    for number in range(3):
+        host.begin(f"toolu_{number}", f"a{number}")
+    with host.held(host.work("toolu_9", "a9")):
+        host.hear(host.news("SessionEnd", reason="other"))
+
+    foreseen = {agent_id: line["phase"] for agent_id, line in listed(host).items()}
+    gaia_sessions.create_session(agent_id="next-writer", root=str(host.root))
+
+    left = {agent_id: record["phase"] for agent_id, record in host.records().items() if agent_id != "next-writer"}
+    assert foreseen == left
+    assert len(left) == 4
+
+
+class Counted(FileStore):
+    """Counts how often the inbox is looked at, and what is read of it."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.calls: Counter[str] = Counter()
+
+    def waiting(self) -> Any:
+        self.calls["waiting"] += 1
+        return super().waiting()
+
+    def deferred(self, names: Any = None) -> Any:
+        found = list(super().deferred(names))
+        self.calls["read"] += len(found)
+        return iter(found)
+
+
+@pytest.mark.parametrize("sessions", [1, 3])
+def test_a_list_looks_at_the_inbox_once_and_reads_each_event_once(host: Host, sessions: int) -> None:
+    for number in range(sessions):
+        host.begin(f"toolu_{number}", f"a{number}")
+    store, now = FileStore(str(host.root), durable=False), datetime.now(UTC)
+    for number in range(20):
+        strange: Any = {"kind": "stop", "at": write_time(now), "host_session_id": "s", "host_agent_id": f"b{number}"}
+        store.defer(strange, now)
+    waiting = len(host.waiting())
+    counted = Counted(str(host.root))
+
+    found = dict(Preview(counted, now, Config({})).scan())
+
+    assert len(found) == sessions
+    assert counted.calls == {"waiting": 1, "read": waiting}
+
+
+class Overtaken(FileStore):
+    """Somebody applies what waits, and then does something else, after it was seen to wait."""
+
+    def deferred(self, names: Any = None) -> Any:
+        apply_deferred(FileStore(self.root), datetime.now(UTC), Config({}))
+        self.meanwhile()
+        return super().deferred(names)
+
+    def meanwhile(self) -> None: ...
+
+
+class Deleting(Overtaken):
+    def meanwhile(self) -> None:
+        for agent_id, _ in FileStore(self.root).scan():
+            FileStore(self.root).delete(agent_id, lambda _: True)
+
+
+@pytest.fixture
+def paused(host: Host) -> str:
+    """The id of a session whose pause waits in the inbox."""
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop(message=ASKS)
+    return agent_id
+
+
+def test_what_is_applied_while_somebody_lists_is_listed_all_the_same(host: Host, paused: str) -> None:
+    found: dict[str, Any] = dict(Preview(Overtaken(str(host.root)), datetime.now(UTC), Config({})).scan())
+    assert {agent_id: record["phase"] for agent_id, record in found.items()} == {paused: "approval"}
+
+
+def test_what_is_deleted_while_somebody_lists_is_not_there(host: Host, paused: str) -> None:
+    sessions = Preview(Deleting(str(host.root)), datetime.now(UTC), Config({}))
+    assert list(sessions.scan()) == []
+    with pytest.raises(SessionNotFound):
+        sessions.read(paused)
+
+
+def test_a_dry_run_of_a_cleanup_judges_what_the_real_one_will(host: Host, paused: str) -> None:
+    host.edit(paused, last_updated=write_time(datetime.now(UTC) - timedelta(hours=30)))
+    told = gaia_sessions.cleanup_sessions(dry_run=True, root=str(host.root))
+    done = gaia_sessions.cleanup_sessions(root=str(host.root))
+    assert {**told, "dry_run": False, "swept": done["swept"]} == done
+    assert (done["removed"], list(host.records())) == ([], [paused])
+
+
+class Watched(Life):
+    """Before each line somebody looks, and the next writer does what was foreseen, on a copy of the root."""
+
+    looks = 0
+
+    def tell(self, payload: dict[str, Any]) -> None:
+        if self.root.exists():
+            self.look(FileStore(str(self.root)), datetime.now(UTC))
+        super().tell(payload)
+
+    def look(self, store: FileStore, now: datetime) -> None:
+        if not store.waiting():
+            return
+        foreseen = dict(Preview(store, now, Config({})).scan())
+        copy = self.folder / f"copy-{self.looks}"
+        shutil.copytree(self.root, copy)
+        writer = FileStore(str(copy), durable=False)
+        apply_deferred(writer, now, Config({}))
+        assert {agent_id: writer.read(agent_id) for agent_id in foreseen} == foreseen
+        self.looks += 1
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=IDS)
+def test_at_every_moment_of_a_real_life_a_preview_is_what_the_next_writer_leaves(
+    capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = Watched(tmp_path, monkeypatch)
+    life.live(life.lines(capture))
+    assert life.errors == []
+    assert life.looks > 0 or capture.stem != "parallel"
+
+
+def two(host: Host) -> str:
+    """One agent works in the background; another delegation never started, which the main agent's stop would say."""
+    host.work("toolu_b", "b1")
+    host.hear(host.launching("toolu_b", "b1"))
+    before = set(host.records())
+    asked = {"description": "Plan", "prompt": "Plan it", "subagent_type": "Plan"}
+    host.hear(host.delegation("toolu_x", tool_input=asked))
+    [never_started] = set(host.records()) - before
+    with host.held(never_started):
+        host.hear(host.pausing("b1"))
+    assert [event["kind"] for event in host.deferred()] == ["main_stop"]
+    return never_started
+
+
+def left(host: Host, agent_id: str) -> Any:
+    gaia_sessions.create_session(agent_id="next-writer", root=str(host.root))
+    return host.records()[agent_id]
+
+
+def test_a_preview_of_one_session_is_what_the_next_writer_leaves_of_it(host: Host) -> None:
+    agent_id = two(host)
+    foreseen = previewed(host, agent_id)
+    assert (foreseen["phase"], listed(host)[agent_id]["phase"]) == ("abandoned", "abandoned")
+    assert foreseen == left(host, agent_id)
+
+
+def test_a_list_of_one_kind_of_agent_says_the_same_as_the_whole_list(host: Host) -> None:
+    agent_id = two(host)
+    foreseen = listed(host, active_only=True, agent_name="Plan")
+    assert left(host, agent_id)["phase"] == "abandoned"
+    assert foreseen == {}
+
+
+@pytest.fixture
+def reopened(host: Host) -> str:
+    """It ended; another hook made the agent go on, which now asks for an approval: that news waits."""
+    agent_id = host.work()
+    host.stop()
+    assert host.record()["phase"] == "completed"
+    with host.held(agent_id):
+        host.stop(message=ASKS, stop_hook_active=True)
+    assert len(host.waiting()) == 1
+    return agent_id
+
+
+def test_what_waits_for_an_approval_is_listed_as_open(host: Host, reopened: str) -> None:
+    assert previewed(host, reopened)["phase"] == "approval"
+    assert gaia_sessions.should_resume(reopened, root=str(host.root))
+    assert list(listed(host, active_only=True)) == [reopened]
+
+
+def test_a_conversation_that_begins_is_offered_it(host: Host, reopened: str) -> None:
+    with host.held(reopened):
+        told = host.hear(host.news("SessionStart", source="startup"))
+    assert told is not None
+    assert f"[gaia-sessions: resume {reopened}]" in told["additionalContext"]
+
+
+def test_an_agent_that_was_woken_is_listed_as_at_work(host: Host) -> None:
+    agent_id = host.work()
+    host.stop()
+    with host.held(agent_id):
+        host.hear(host.starting())
+    waited = len(host.waiting())
+    foreseen = {line["phase"] for line in listed(host, active_only=True).values()}
+    gaia_sessions.create_session(agent_id="next-writer", root=str(host.root))
+    real = {r["phase"] for i, r in host.records().items() if i != "next-writer" and r["phase"] == "investigating"}
+    assert (waited, foreseen) == (waited, real)
+
+
+def test_a_stop_that_only_the_waiting_start_makes_fit_is_foreseen(host: Host) -> None:
+    host.begin()
+    [agent_id] = host.records()
+    elsewhere = host.folder / "host" / "another.jsonl"
+    stop = host.ending(message=ASKS, session_id="another", transcript_path=str(elsewhere))
+    stop["agent_transcript_path"] = str(elsewhere.with_suffix("") / "subagents" / "agent-a1.jsonl")
+    with host.held(agent_id):
+        host.run("every_event", stop)
+    assert [event["kind"] for event in host.deferred()] == ["start", "stop"]
+
+    foreseen, line = previewed(host, agent_id), listed(host)[agent_id]
+    left = left_by_the_next_writer(host)
+
+    assert left["phase"] == "approval"
+    assert (line["phase"], foreseen) == ("approval", left)
+
+
+def test_news_of_a_dropped_run_changes_nothing_in_a_preview_either(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    store = FileStore(str(tmp_path / "s"), durable=False)
+    run: Any = {"run": 60, "host_session_id": "c", "started_at": write_time(now)}
+    record: Any = {**new_record("s-1", "Explore", "general", {}, now), "phase": "investigating", "runs": [run]}
+    store.create(record | {"runs_dropped": 59})
+    old = {"at": write_time(now), "kind": "stop", "run": 3, "evidence": {"host_agent_id": "old"}}
+    store.append("s-1", "events.jsonl", [old])  # type: ignore[list-item]
+    late: Any = {"kind": "stop", "at": write_time(now), "host_session_id": "c", "host_agent_id": "old"}
+    store.defer(late | {"marked": "approval", "marked_id": "s-1", "spoke": True, "last_message": "?"}, now)
+
+    foreseen = Preview(store, now, Config({})).read("s-1")
+    apply_deferred(store, now, Config({}))
+
+    assert store.read("s-1")["phase"] == "investigating"
+    assert foreseen == store.read("s-1")
+
+
+@pytest.fixture
+def dense(host: Host) -> str:
+    agent_id = host.delegate()
+    file = host.root / agent_id / "state.json"
+    record = {**json.loads(file.read_bytes()), "metadata": {"a": [1] * 300_000}}
+    with host.held(agent_id):
+        host.stop(message=ASKS)
+    file.write_text(json.dumps(record, separators=(",", ":")), encoding="utf-8")
+    gaia_sessions.create_session(agent_id="other", root=str(host.root))  # the event cannot be applied, and waits on
+    assert file.stat().st_size < 1 << 20
+    assert len(host.waiting()) == 1
+    return agent_id
+
+
+def test_a_record_that_cannot_be_rehearsed_hides_no_other(host: Host, dense: str) -> None:
+    assert set(listed(host)) == {dense, "other"}
+
+
+@pytest.mark.usefixtures("dense")
+def test_a_dry_run_goes_on_over_it(host: Host) -> None:
+    root = str(host.root)
+    gaia_sessions.reconcile_sessions(dry_run=True, root=root)
+    gaia_sessions.cleanup_sessions(0, dry_run=True, root=root)
+
+
+def test_it_is_answered_itself(host: Host, dense: str) -> None:
+    assert gaia_sessions.explain_resume(dense, root=str(host.root))["agent_id"] == dense
+
+
+@pytest.mark.usefixtures("dense")
+def test_a_conversation_that_begins_is_offered_the_others(host: Host) -> None:
+    gaia_sessions.update_state("other", "planning", root=str(host.root))
+    told = host.hear(host.news("SessionStart", source="startup"))
+    assert told is not None
+    assert "[gaia-sessions: resume other]" in told["additionalContext"]
+
+
+def test_in_a_hook_a_preview_stops_when_it_is_late(host: Host) -> None:
+    now, store = datetime.now(UTC), FileStore(str(host.root), durable=False)
+    for number in range(20):
+        run: Any = {"run": 1, "host_session_id": "c", "claimed_at": write_time(now), "tool_use_id": f"t{number}"}
+        store.create({**new_record(f"s-{number:02}", "Explore", "general", {}, now), "runs": [run]})
+    for _ in range(30):
+        store.defer({"kind": "session_end", "at": write_time(now), "host_session_id": "c"}, now)
+    looks = iter([False, True])
+
+    found = dict(Preview(store, now, Config({}), lambda: next(looks)).scan(active_only=True))
+
+    assert (len(found), list(looks)) == (20, [])
+
+
+def test_many_ends_of_one_conversation_read_its_sessions_once(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        host.work(f"toolu_{number}", f"a{number}")
+    store, now = FileStore(str(host.root), durable=False), datetime.now(UTC)
+    for _ in range(9):
+        store.defer({"kind": "main_stop", "at": write_time(now), "host_session_id": host.SESSION, "running": []}, now)
+    scans: list[Any] = []
+    scan = FileStore.scan
+
+    def counted(self: FileStore, **asked: Any) -> Any:
+        scans.append(asked)
+        return scan(self, **asked)
+
+    monkeypatch.setattr(FileStore, "scan", counted)
+
+    found = dict(Preview(store, now, Config({})).scan())
+
+    assert (len(found), len([asked for asked in scans if asked.get("host_session_id")])) == (3, 1)

@@ -1,0 +1,141 @@
+"""Real clients run what ``hooks install`` wrote, and let a sub-agent report without being asked, but nothing else.
+
+See ``test_realclient``, whose harness this uses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.hook.reporting import program
+from gaia_sessions.install import plan
+from gaia_sessions.install.executable import hook_program
+from gaia_sessions.install.places import HOSTS, Places
+from gaia_sessions.install.status import standing
+from gaia_sessions.session.clock import utc_now
+from tests.hook.test_realclient import client, delegation, script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.hook.test_realclient import Client
+
+__all__ = ["client"]  # the fixture is found by its name
+
+pytestmark = [pytest.mark.realclient, pytest.mark.skipif(program() is None, reason="needs the console script")]
+
+
+@pytest.fixture
+def installed(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """The client in a trusted project where the hooks were installed, with consent."""
+    places = Places(str(client.host.root), os.environ)
+
+    def install() -> None:
+        client.errors.write_bytes(b"")
+        wish = plan.Wish("claude-code", "project", report=True, tools=True)
+        plan.install(places, wish, datetime.now(UTC))
+
+    monkeypatch.setattr(client, "configure", install)
+    return client
+
+
+def trusting(project: Path) -> dict[str, str]:
+    """The environment of a client whose user has trusted ``project``."""
+    folder = project.parent / "configuration"
+    folder.mkdir()
+    told = {"projects": {str(project): {"hasTrustDialogAccepted": True}}, "hasCompletedOnboarding": True}
+    (folder / ".claude.json").write_text(json.dumps(told), encoding="utf-8")
+    return {"CLAUDE_CONFIG_DIR": str(folder)}
+
+
+def bash(command: str) -> dict[str, Any]:
+    return {"text": "So.", "tools": [{"name": "Bash", "input": {"command": command, "description": "Run it"}}]}
+
+
+def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(installed: Client) -> None:
+    tool, root = shlex.quote(program() or ""), shlex.quote(str(installed.host.root))
+    reports = f"{tool} update of-somebody --root {root} --phase planning"
+    commands = [
+        "{{report}}",
+        reports,
+        f"{reports} && {tool} cleanup --root {root}",
+        f"{tool} create --root {root} --id made",
+    ]
+    scenario = {
+        "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
+        "subs": {"alpha": [*(bash(command) for command in commands), {"text": "Report."}]},
+        "allowed": ["Agent"],
+        "env": trusting(installed.host.project),
+    }
+
+    installed.live("own", script(installed.host.folder, scenario))
+
+    answers = tool_results(installed.requests("sub:alpha")[-1])
+    assert ["no session 'of-somebody'" in answer for answer in answers] == [False, True, False, False]
+    assert ["approval" in answer for answer in answers] == [False, False, True, True]
+    assert installed.host.record()["runs"][0]["reported"] == "planning"
+    phases = [move["to_phase"] for move in installed.host.record()["history"]]
+    assert phases == ["investigating", "planning", "completed"]
+    assert [run["end"] for run in installed.host.record()["runs"]] == ["stopped"]
+    heard = standing(str(installed.host.root), {"HOME": str(installed.host.folder)}, utc_now())["heard"]
+    assert {"SessionStart", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse", "SessionEnd"} <= set(heard)
+
+
+def test_the_tools_of_a_sub_agent_are_counted_and_say_where_its_work_stands(installed: Client) -> None:
+    file = installed.host.project / "made"
+    write = {"text": "So.", "tools": [{"name": "Write", "input": {"file_path": str(file), "content": "42\n"}}]}
+    subs = [bash("ls -la"), bash("exit 3"), write, bash(f"cat {shlex.quote(str(file))}"), {"text": "Report."}]
+    scenario = {"main": [{"tools": [delegation("alpha")]}, {"text": "All done."}], "subs": {"alpha": subs}}
+
+    installed.live("own", script(installed.host.folder, {**scenario, "allowed": ["Agent", "Bash", "Write"]}))
+
+    record = installed.host.record()
+    assert (record["tools"]["counts"], file.read_text(encoding="utf-8")) == ({"Bash": 3, "Write": 1}, "42\n")
+    assert [move["to_phase"] for move in record["history"]] == ["investigating", "executing", "completed"]
+    assert (record["runs"][0]["inferred"], "reported" in record["runs"][0]) == ("executing", False)
+
+
+@pytest.mark.parametrize("gone", ["program", "interpreter"])
+def test_once_the_program_is_gone_the_conversation_goes_on(
+    installed: Client, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    install, moved = installed.configure, installed.host.folder / "gone" / "gaia-sessions-hook"
+
+    def install_and_remove_the_program() -> None:
+        install()
+        settings = installed.host.project / ".claude" / "settings.json"
+        changed = settings.read_bytes().replace(hook_program()[0].encode(), str(moved).encode())
+        assert changed.count(str(moved).encode()) == len(HOSTS["claude-code"].heard(tools=True))
+        settings.write_bytes(changed)
+        if gone == "interpreter":
+            moved.parent.mkdir()
+            moved.write_bytes(b"#!/gone/bin/python3\n")
+            moved.chmod(0o755)
+
+    monkeypatch.setattr(installed, "configure", install_and_remove_the_program)
+    scenario = {
+        "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
+        "subs": {"alpha": [bash("echo it went on"), {"text": "Report."}]},
+        "allowed": ["Agent", "Bash"],
+    }
+
+    installed.live("own", script(installed.host.folder, scenario))
+
+    [answer] = tool_results(installed.requests("sub:alpha")[-1])
+    assert "it went on" in answer
+    assert "Report." in tool_results(installed.requests("main")[-1])[0]
+    assert [request for request in installed.requests("main") if str(moved) in request] == [], "the model is not told"
+    assert not installed.host.root.exists()
+
+
+def tool_results(request: str) -> list[str]:
+    told = json.loads(request)
+    messages = told.get("body", told)["messages"]
+    parts = [part for message in messages if isinstance(message["content"], list) for part in message["content"]]
+    return [json.dumps(part["content"]) for part in parts if part["type"] == "tool_result"]

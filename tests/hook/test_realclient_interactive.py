@@ -1,0 +1,107 @@
+"""The interactive client, typed into: agents that outlive the conversation in which they were started.
+
+Needs tmux beside what every real client needs. What is typed and what the API answers is in ``tui.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.hook.test_realclient import HERE, client
+from tests.hook.tui import ASKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.hook.test_realclient import Client
+
+__all__ = ["client"]  # a fixture
+
+OFFER = "[gaia-sessions: resume agent-"
+
+pytestmark = [
+    pytest.mark.realclient,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux to type into the client"),
+]
+
+
+class Terminal:
+    """What a scenario left behind: the records of its project, and the requests to the API in their order."""
+
+    def __init__(self, client: Client, folder: Path, scenario: str) -> None:
+        program = Path(sys.executable).with_name("gaia-sessions")
+        environment = {**os.environ, "TUI_RUN": str(folder), "TUI_GAIA": str(program)}
+        typed = [sys.executable, str(HERE / "tui.py"), str(client.harness), scenario]
+        alone = ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec timeout 200 "$@"', "sh", *typed]
+        done = subprocess.run(alone, capture_output=True, text=True, check=False, timeout=300, env=environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        [self.project] = folder.glob(f"projects/*/{scenario}")
+        [self.run] = folder.glob(f"runs/*/{scenario}")
+
+    def record(self) -> Any:
+        [file] = self.project.glob(".claude/session/[!.]*/state.json")
+        return json.loads(file.read_bytes())
+
+    def waiting(self) -> list[str]:
+        return [file.name for file in self.project.glob(".claude/session/.inbox/*.json")]
+
+    def offered_to(self) -> list[str]:
+        """Who was told how to resume, in order: the role of each request to the API that says so."""
+        log = [json.loads(line) for line in (self.run / "api" / "api.jsonl").read_text(encoding="utf-8").splitlines()]
+        requests = [(line["role"], self.run / "api" / f"request-{line['n']:03}.json") for line in log if "role" in line]
+        return [role for role, file in requests if OFFER in file.read_text(encoding="utf-8")]
+
+    def offered_before_the_pause(self) -> list[str]:
+        """The events before the agent's stop at which anybody was told how to resume."""
+        lines = (self.project / ".claude" / "logs" / "hook.log").read_text(encoding="utf-8").splitlines()
+        events = [json.loads(line) for line in lines]
+        stop = next(place for place, line in enumerate(events) if line["event"] == "SubagentStop")
+        return [line["event"] for line in events[:stop] if line.get("told") and line["event"] != "SubagentStart"]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """One with a short path: that of a socket, which the terminal is reached by, may have 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="gaia-tui-") as name:
+        yield Path(name)
+
+
+@pytest.mark.parametrize("scenario", ["cleared", "another-resumed"])
+def test_an_agent_that_asks_after_its_conversation_ended_goes_on_from_the_next_one(
+    client: Client, folder: Path, scenario: str
+) -> None:
+    terminal = Terminal(client, folder, scenario)
+
+    record = terminal.record()
+    assert (record["phase"], [run["end"] for run in record["runs"]]) == ("completed", ["stopped", "stopped"])
+    assert [run["last_message"] for run in record["runs"]] == [ASKS, "Applied."]
+    assert [move["to_phase"] for move in record["history"]] == ["investigating", "approval", "executing", "completed"]
+    first, second = record["runs"]
+    assert first["current_host_session_id"] == second["host_session_id"] != first["host_session_id"]
+    assert (terminal.offered_before_the_pause(), terminal.waiting()) == ([], [])
+    assert sorted(set(terminal.offered_to())) == ["main", "sub:beta"]
+
+
+def test_an_agent_that_was_moved_to_the_background_is_one_session_with_its_true_end(
+    client: Client, folder: Path
+) -> None:
+    if "2.1.330" not in os.environ["REALCLIENT_PACKAGE"]:
+        pytest.skip("needs Claude Code 2.1.330 or later, which moves agents to the background when it ends")
+
+    terminal = Terminal(client, folder, "moved-to-background")
+
+    record = terminal.record()
+    assert (record["phase"], [run["end"] for run in record["runs"]]) == ("approval", ["stopped"])
+    [run] = record["runs"]
+    assert (run["last_message"], run["current_host_session_id"] != run["host_session_id"]) == (ASKS, True)
+    assert (terminal.offered_before_the_pause(), terminal.waiting()) == ([], [])
+    assert terminal.offered_to() == ["main"]

@@ -1,0 +1,93 @@
+"""A sub-agent hears of the command to report with only where it is allowed, and only whole."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.hook import reporting
+from gaia_sessions.hook.messages import LONGEST_NOTE
+from gaia_sessions.hosts.marker import NOTE
+from gaia_sessions.install import permission
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.hook.conftest import Host
+
+ON = {"GAIA_SESSIONS_REPORT_COMMAND": "on"}
+
+pytestmark = pytest.mark.skipif(reporting.program() is None, reason="needs the console script beside the interpreter")
+
+
+def paused(host: Host) -> str:
+    agent_id = host.work()
+    host.hear(host.ending(message="[gaia-sessions: approval]"))
+    return agent_id
+
+
+def resume(host: Host, agent_id: str, settings: dict[str, str]) -> str:
+    asked = {"description": "x", "prompt": f"[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
+    told: Any = host.hear(host.delegation("toolu_2", tool_input=asked), settings)
+    return str(told["updatedInput"]["prompt"])
+
+
+def sentence(host: Host, agent_id: str) -> str:
+    path = Path(sys.executable).parent / "gaia-sessions"
+    command = f"{shlex.quote(str(path))} update {agent_id} --root {shlex.quote(str(host.root))} --phase planning"
+    return f"While you work, report where you stand with: {command} (or investigating, executing, validating)."
+
+
+def test_who_resumes_is_told_the_command_and_it_works_as_it_stands(host: Host) -> None:
+    agent_id = paused(host)
+
+    prompt = resume(host, agent_id, ON)
+
+    assert prompt.endswith("\n\n" + sentence(host, agent_id))
+    command = prompt.partition("report where you stand with: ")[2].partition(" (or ")[0]
+    assert command.startswith(permission.rule().removeprefix("Bash(").removesuffix("*)"))
+    subprocess.run(["sh", "-c", command], check=True, capture_output=True, cwd="/")
+    assert json.loads((host.root / agent_id / "state.json").read_bytes())["phase"] == "planning"
+
+
+@pytest.mark.parametrize("settings", [{}, {**ON, "GAIA_SESSIONS_NOTE": "off"}])
+def test_nobody_else_is(host: Host, settings: dict[str, str]) -> None:
+    assert "report where you stand" not in resume(host, paused(host), settings)
+
+
+def test_a_start_whose_session_is_known_is_told_the_note_and_the_command(host: Host) -> None:
+    agent_id = host.work()
+    assert host.hear(host.starting(), ON) == {"additionalContext": f"{NOTE}\n{sentence(host, agent_id)}"}
+
+
+def test_a_start_whose_session_is_not_known_yet_is_told_to_report_by_its_own_id(host: Host) -> None:
+    host.hear(host.delegation())
+    told = host.hear(host.starting(), ON)["additionalContext"]
+
+    assert told == f"{NOTE}\n{sentence(host, f'--host-agent {host.SESSION} a1')}"
+    host.knows("a1", "toolu_1")
+    command = told.partition("report where you stand with: ")[2].partition(" (or ")[0]
+    subprocess.run(["sh", "-c", command], check=True, capture_output=True, cwd="/")
+    assert (host.record()["phase"], host.record()["runs"][0]["reported"]) == ("planning", "planning")
+
+
+def test_words_that_would_be_too_many_are_left_out_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short")
+    [told] = reporting.how_to_report("agent-123")
+    assert len(NOTE) + 1 + len(told) <= LONGEST_NOTE
+    room = LONGEST_NOTE - len(NOTE) - 1 - len(told)
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short" + "x" * room)
+    assert len(reporting.how_to_report("agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short" + "x" * (room + 1))
+    assert reporting.how_to_report("agent-123") == []
+
+
+def test_without_a_command_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert reporting.how_to_report("agent-123") == []

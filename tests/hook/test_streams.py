@@ -1,0 +1,410 @@
+"""Input nobody would send and output nobody reads: exit code 0, one object or silence, and nothing touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.hook.conftest import Host
+
+    Source = int | IO[bytes]
+
+HOOKS = ["pre_delegate", "subagent_stop"]
+NO: dict[str, dict[str, object]] = {
+    "pre_delegate": {"should_resume": False},
+    "subagent_stop": {"finalized": False, "outcome": None},
+}
+SCRIPTS = Path(__file__).parents[2] / "hooks"
+
+LONGEST = 6
+
+
+@pytest.fixture(autouse=True)
+def _nothing_else_is_touched(host: Host, away_from_home: Path) -> Iterator[None]:
+    """Whatever a hook is fed, the sessions and their logs are all it may touch."""
+
+    def elsewhere() -> dict[str, object]:
+        ours = (str(host.root), str(host.logs))
+        everything = host.tree(host.folder, away_from_home).items()
+        return {
+            path: entry for path, entry in everything if not path.startswith(ours) and Path(path) != host.logs.parent
+        }
+
+    before = elsewhere()
+    yield
+    assert elsewhere() == before
+
+
+UNREADABLE: dict[str, bytes] = {
+    "a blank": b" \n",
+    "a word": b"bad",
+    "an empty string": b'""',
+    "a string": b'"agent-1"',
+    "a number": b"3",
+    "null": b"null",
+    "true": b"true",
+    "a list": b"[1]",
+    "a list of objects": b'[{"agent_name": "x"}]',
+    "two objects": b'{"agent_name": "x"} {"agent_name": "y"}',
+    "a torn object": b'{"agent_name": "x", "agent_id"',
+    "a comma too many": b'{"agent_name": "x",}',
+    "bytes that are no text": b'{"agent_name": "\xff\xfe"}',
+    "an overlong encoding": b'{"agent_name": "\xc0\xaf"}',
+    "an encoded surrogate": b'{"agent_name": "\xed\xa0\x80"}',
+    "a byte order mark": b'\xef\xbb\xbf{"agent_name": "x"}',
+    "UTF-16": '{"agent_name": "x"}'.encode("utf-16"),
+    "a NUL": b'{"agent_name": "a\\u0000b"}',
+    "a bare NUL": b'{"agent_name": "a\x00b"}',
+    "a bare control character": b'{"agent_name": "a\x1bb"}',
+    "half a surrogate pair": b'{"agent_name": "\\ud800"}',
+    "half a surrogate pair as a key": b'{"\\udfff": 1}',
+    "the same key twice": b'{"agent_id": "agent-1", "agent_id": "../x"}',
+    "the same key twice, deep down": b'{"metadata": {"a": [{"b": 1, "b": 2}]}}',
+    "NaN": b'{"metadata": {"a": NaN}}',
+    "Infinity": b'{"metadata": {"a": Infinity}}',
+    "minus Infinity": b'{"exit_code": -Infinity}',
+    "a fraction that overflows": b'{"exit_code": 1e999}',
+    "an integer that overflows": b'{"exit_code": 9223372036854775808}',
+    "an integer of 5,000 digits": b'{"exit_code": ' + b"9" * 5_000 + b"}",
+    "65 levels": b'{"a":' + b"[" * 64 + b"]" * 64 + b"}",
+    "100,000 levels": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "100,000 levels, never closed": b"[" * 100_000,
+    "9 MiB": b'{"agent_name": "' + b"x" * (9 << 20) + b'"}',
+    "9 MiB of blanks": b" " * (9 << 20),
+}
+
+
+def of_a_host(data: bytes) -> bytes:
+    """The same bytes, but a host's."""
+    return data + b' "hook_event_name": "PreToolUse"'
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("data", UNREADABLE.values(), ids=UNREADABLE)
+def test_what_cannot_be_read_is_answered_with_one_object_that_says_why(host: Host, data: bytes, hook: str) -> None:
+    answer = host.ask(hook, data)
+
+    error = answer.pop("error")
+    assert isinstance(error, str)
+    assert error.isprintable()
+    assert answer == {**NO[hook], "reason": "invalid_input", "agent_id": None, "original_context": None}
+    assert not host.root.exists()
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("data", [data for data in UNREADABLE.values() if len(data) < 9 << 20])
+def test_what_cannot_be_read_is_met_with_silence_when_a_host_sent_it(host: Host, data: bytes, hook: str) -> None:
+    assert host.run(hook, of_a_host(data)) == (0, b"", b"")
+
+    assert not host.root.exists()
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_nine_mebibytes_of_a_host_are_met_with_silence(host: Host, hook: str) -> None:
+    told = host.delegation(tool_input={"prompt": "x" * (9 << 20)})
+
+    assert host.run(hook, told) == (0, b"", b"")
+
+    assert not host.root.exists()
+
+
+def test_what_cannot_be_read_leaves_a_line_in_the_log(host: Host) -> None:
+    host.run("pre_delegate", of_a_host(b"{torn"))
+
+    [line] = host.log("pre_delegate")
+    assert line["decision"] == "error"
+
+
+def test_eight_mebibytes_of_a_host_are_read(host: Host) -> None:
+    told = host.delegation(tool_input={"description": "Long", "prompt": "x" * ((8 << 20) - 1_000)})
+
+    assert host.run("pre_delegate", told) == (0, b"", b"")
+
+    assert host.record()["purpose"] == "Long"
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_eight_mebibytes_of_text_are_answered(host: Host, hook: str) -> None:
+    asked = {"agent_name": "x" * ((8 << 20) - 1_000)}
+
+    assert host.ask(hook, asked)["original_context"] == asked
+
+
+ECHOED_AT_LENGTH = {
+    "64 levels": b'{"agent_name": "x", "metadata": ' + b"[" * 63 + b"]" * 63 + b"}",
+    "half a mebibyte of small things far down": b'{"metadata": '
+    + b"[" * 55
+    + b"0," * 300_000
+    + b"0"
+    + b"]" * 55
+    + b"}",
+}
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("data", ECHOED_AT_LENGTH.values(), ids=ECHOED_AT_LENGTH)
+def test_what_can_just_be_read_is_answered_too(host: Host, data: bytes, hook: str) -> None:
+    answer = host.ask(hook, data)
+
+    assert answer == {**answer, **NO[hook]}
+
+
+def run(host: Host, hook: str, *, stdin: Source, stdout: Source = subprocess.PIPE) -> tuple[int, bytes, bytes]:
+    """Runs the script on streams as they are given."""
+    done = subprocess.run(
+        [sys.executable, SCRIPTS / f"{hook}.py"],
+        stdin=stdin,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        env=host.environment(),
+        timeout=LONGEST,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@contextmanager
+def pipe(*first: bytes) -> Iterator[tuple[int, int]]:
+    """A pipe that nobody closes, with ``first`` in it."""
+    reader, writer = os.pipe()
+    try:
+        for data in first:
+            os.write(writer, data)
+        yield reader, writer
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_no_input_at_all_is_met_with_silence(host: Host, hook: str) -> None:
+    assert host.run(hook, b"") == (0, b"", b"")
+    assert host.run(hook, b"", {}, "sh", "-c", 'exec "$@" <&-', "sh") == (0, b"", b"")
+    assert not host.root.exists()
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_pipe_through_which_nothing_comes_is_not_waited_for(host: Host, hook: str) -> None:
+    with pipe() as (reader, _):
+        assert run(host, hook, stdin=reader) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_terminal_at_which_nobody_types_is_not_waited_for(host: Host, hook: str) -> None:
+    near, far = pty.openpty()
+    try:
+        assert run(host, hook, stdin=far) == (0, b"", b"")
+    finally:
+        os.close(near)
+        os.close(far)
+
+
+def test_what_is_typed_at_a_terminal_is_answered(host: Host) -> None:
+    near, far = pty.openpty()
+    try:
+        os.write(near, b'{"agent_name": "x"}\n\x04')
+        code, out, err = run(host, "pre_delegate", stdin=far)
+    finally:
+        os.close(near)
+        os.close(far)
+
+    assert (code, err) == (0, b"")
+    assert json.loads(out)["reason"] == "no_existing_session"
+
+
+def test_a_host_that_forgets_to_close_the_pipe_gets_its_delegation_taken_in(host: Host) -> None:
+    with pipe(json.dumps(host.delegation()).encode()) as (reader, _):
+        assert run(host, "pre_delegate", stdin=reader) == (0, b"", b"")
+
+    assert host.record()["agent_name"] == "Explore"
+
+
+def test_a_pipe_that_trickles_is_given_up(host: Host) -> None:
+    told = iter(b'{"agent_name": "terraform-architect"}')
+    with pipe(bytes([next(told)])) as (reader, writer):
+        process = subprocess.Popen(
+            [sys.executable, SCRIPTS / "pre_delegate.py"],
+            stdin=reader,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=host.environment(),
+        )
+        for byte in list(told)[:LONGEST]:
+            if process.poll() is not None:
+                break
+            time.sleep(1)
+            os.write(writer, bytes([byte]))
+        out, err = process.communicate(timeout=1)
+
+    assert (process.returncode, err) == (0, b"")
+    assert json.loads(out)["reason"] == "invalid_input"
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("source", ["zeros", "a pipe"])
+def test_input_that_never_ends_is_given_up(host: Host, source: str, hook: str) -> None:
+    if source == "zeros":
+        with Path("/dev/zero").open("rb") as zeros:
+            code, out, err = run(host, hook, stdin=zeros)
+    else:
+        with subprocess.Popen(["yes", "{"], stdout=subprocess.PIPE) as endless:
+            assert endless.stdout is not None
+            code, out, err = run(host, hook, stdin=endless.stdout)
+            endless.kill()
+
+    assert (code, err) == (0, b"")
+    assert (json.loads(out)["reason"], json.loads(out)["original_context"]) == ("invalid_input", None)
+
+
+def to_full(host: Host, hook: str, told: bytes) -> tuple[int, bytes]:
+    with Path("/dev/full").open("wb") as full:
+        return to(host, hook, told, full)
+
+
+def to_broken_pipe(host: Host, hook: str, told: bytes) -> tuple[int, bytes]:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        return to(host, hook, told, writer)
+    finally:
+        os.close(writer)
+
+
+def to(host: Host, hook: str, told: bytes, stdout: Source) -> tuple[int, bytes]:
+    done = subprocess.run(
+        [sys.executable, SCRIPTS / f"{hook}.py"],
+        input=told,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        env=host.environment(),
+        timeout=LONGEST,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+def through(redirection: str) -> Callable[[Host, str, bytes], tuple[int, bytes]]:
+    def start(host: Host, hook: str, told: bytes) -> tuple[int, bytes]:
+        ran = host.run(hook, told, {}, "sh", "-c", f'exec "$@" {redirection}', "sh")
+        assert ran.out == b""
+        return ran.code, ran.err
+
+    return start
+
+
+OUTPUTS = {
+    "closed": through(">&-"),
+    "and errors closed": through(">&- 2>&-"),
+    "a full device": to_full,
+    "a broken pipe": to_broken_pipe,
+    "a file nobody may write to": through(">&0"),
+}
+
+
+@pytest.mark.parametrize("start", OUTPUTS.values(), ids=OUTPUTS)
+def test_an_answer_that_cannot_be_given_does_not_matter_to_what_was_asked_for(
+    host: Host, start: Callable[[Host, str, bytes], tuple[int, bytes]]
+) -> None:
+    if start is to_full and not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full, a device that is always full")
+    ending, other = (gaia_sessions.create_session(agent_id=name, root=str(host.root)) for name in ("one", "two"))
+    asked = {"agent_id": ending, "summary": "Done", "noise": "x" * 100_000}
+
+    assert start(host, "subagent_stop", json.dumps(asked).encode()) == (0, b"")
+    assert start(host, "pre_delegate", json.dumps({"agent_id": "three", "create": True}).encode()) == (0, b"")
+    assert start(host, "pre_delegate", json.dumps(host.delegation()).encode()) == (0, b"")
+
+    records = host.records()
+    delegated = set(records) - {ending, other, "three"}
+    assert len(delegated) == 1
+    assert {name: records[name]["phase"] for name in (ending, other, "three", *delegated)} == {
+        ending: "completed",
+        other: "initializing",
+        "three": "initializing",
+        **dict.fromkeys(delegated, "initializing"),
+    }
+    assert records[ending]["summary"] == "Done"
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- >&-", "<&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("hook", HOOKS)
+def test_closed_streams_are_no_fault(host: Host, hook: str, closed: str) -> None:
+    ran = host.run(hook, b'{"agent_name": "x"}', {}, "sh", "-c", f'exec "$@" {closed}', "sh")
+
+    assert (ran.code, ran.err) == (0, b"")
+    assert bool(ran.out) is (closed == "2>&-")
+    assert not host.root.exists()
+
+
+def impossible_ids() -> list[Any]:
+    """Three hundred values that can name no session."""
+    letters = [chr(code) for code in (*range(1, 0x2D), 0x2F, *range(0x3A, 0x41), *range(0x5B, 0x5F), 0x60)]
+    letters += [*map(chr, range(0x7B, 0x80)), "\u00a0", "\u00e9", "e\u0301", "\u202e", "\u0661", "\uff21", "\U0001f600"]
+    parts = ["..", "a..b", "a.", ".a", "-a", "_a", ".locks", ".trash", ".index", ".inbox", ".stage", ".gitignore"]
+    devices = [
+        name + end for name in ("con", "CON", "nul", "prn", "aux", "com1", "LPT9") for end in ("", ".txt", ".a.b")
+    ]
+    paths = [
+        "../x",
+        "/etc/x",
+        "a/../b",
+        "./a",
+        "a/b",
+        "a\\b",
+        "..\\x",
+        "C:x",
+        "~",
+        "~root",
+        "%2e%2e",
+        "%2e%2e/x",
+        "$HOME",
+    ]
+    long = ["a" * 129, "a" * 10_000, "../" * 1_000, "a/" * 100]
+    scalars: list[Any] = [0, 1, -1, 1.5, True, False, [], ["agent-1"], {}, {"agent_id": "agent-1"}, [None]]
+    texts = [
+        f"{front}{letter}{back}"
+        for letter in letters
+        for front, back in (("a", "b"), ("", "a"), ("a", ""), ("agent-1", "2"))
+    ]
+    return ["", ".", *parts, *devices, *paths, *long, *scalars, *texts]
+
+
+@pytest.mark.parametrize("least", [30, pytest.param(300, marks=pytest.mark.slow)])
+def test_hundreds_of_impossible_ids_reach_no_file(host: Host, least: int) -> None:
+    gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
+    ids = impossible_ids()
+    ids = ids[:: len(ids) // least]
+    before = host.tree(host.root)
+
+    def unexpected(number: int) -> object:
+        hook, asked = HOOKS[number % 2], {"agent_id": ids[number], "create": True}
+        answer = host.ask(hook, asked)
+        expected = {
+            **NO[hook],
+            "reason": "invalid_input",
+            "agent_id": ids[number],
+            "error": str(answer["error"]),
+            "original_context": asked,
+        }
+        return None if answer == expected else answer
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [answer for answer in pool.map(unexpected, range(len(ids))) if answer] == []
+
+    assert len(ids) >= least
+    assert host.tree(host.root) == before

@@ -1,0 +1,77 @@
+"""The end of a turn, of a conversation: what it says of several runs, and what becomes of those it cannot write."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.config import Config
+from gaia_sessions.errors import DurabilityUnknown, LockTimeout, StoreFailure
+from gaia_sessions.ingest.dispatch import apply_deferred, take_in
+from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.store.file_store import FileStore
+
+if TYPE_CHECKING:
+    from gaia_sessions.errors import SessionsError
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
+    from tests.hook.conftest import Host
+
+OVER = {"main_stop": ("abandoned", "denied"), "session_end": ("investigating", "ended_with_host")}
+
+
+class Failing(FileStore):
+    """A store of files whose writes of one session fail, after they were done or before."""
+
+    victim = ""
+    error: SessionsError
+    written = False
+
+    def change(self, agent_id: str, *arguments: Any, **named: Any) -> Record:
+        if agent_id == self.victim and not self.written:
+            raise self.error
+        record = super().change(agent_id, *arguments, **named)
+        if agent_id == self.victim:
+            raise self.error
+        return record
+
+
+FAILURES = [
+    pytest.param(
+        DurabilityUnknown("state.json", "Input/output error"), True, id="applied, and not known to be durable"
+    ),
+    pytest.param(StoreFailure("write", "state.json", "Input/output error"), False, id="refused by the system"),
+    pytest.param(LockTimeout("agent", 2.0, None), False, id="held by somebody else"),
+]
+
+
+def ends(host: Host) -> list[tuple[str, str]]:
+    return sorted((record["phase"], record["runs"][-1].get("end", "")) for record in host.records().values())
+
+
+@pytest.mark.parametrize("victim", [0, 1, 2])
+@pytest.mark.parametrize("kind", OVER)
+@pytest.mark.parametrize(("error", "written"), FAILURES)
+def test_a_run_that_cannot_be_settled_keeps_no_other_from_it_and_is_settled_later(
+    host: Host, error: SessionsError, kind: str, victim: int, *, written: bool
+) -> None:
+    for number in range(3):
+        host.hear(host.delegation(f"toolu_{number}"))
+        if kind == "session_end":
+            host.hear(host.returning(f"toolu_{number}", f"a{number}", status="async_launched", isAsync=True))
+    before = ends(host)
+    store = Failing(str(host.root))
+    store.victim, store.error, store.written = sorted(host.records())[victim], error, written
+    now = utc_now() + timedelta(seconds=1)
+    event: Event = {"kind": kind, "at": write_time(now), "host": "claude-code", "host_session_id": host.SESSION}
+
+    done = take_in(store, event, now, Config({}), 0.1)
+
+    settled = [OVER[kind]] * (3 if written else 2)
+    assert (done.word, ends(host)) == ("deferred", sorted([*settled, *before[len(settled) :]]))
+    assert [waiting["kind"] for waiting in host.deferred()] == [kind]
+
+    told = apply_deferred(FileStore(str(host.root)), now, Config({}))
+    assert (len(told), ends(host), host.deferred()) == (1, [OVER[kind]] * 3, [])

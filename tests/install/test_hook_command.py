@@ -1,0 +1,259 @@
+"""Our command is known again wherever it stands, and nobody else's is taken for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.config import load, user_file
+from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
+from gaia_sessions.hosts import registry as heard
+from gaia_sessions.hosts.claude_code import tools
+from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.install import hook_command
+from gaia_sessions.install.places import HOSTS, Places
+from gaia_sessions.install.warnings import matches
+from gaia_sessions.session.events import DELEGATE
+from tests.install.conftest import NOW, Setup
+from tests.install.settings_files import PROGRAM, SCRIPT
+
+if TYPE_CHECKING:
+    from gaia_sessions.jsonio.strict import Json
+
+EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--track-tools"]}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        EXEC,
+        {"command": f"/usr/bin/python3 {SCRIPT}"},
+        {"command": f"'/usr/bin/python3' '{SCRIPT}' --host=codex  --root /some/where\n"},
+        {"command": "/usr/bin/env python3 -sB /gone/gaia_sessions/hooks/pre_delegate.py"},
+        {"command": "/usr/bin/python3 /gone/whatever/hooks/every_event.py"},
+        {"command": "python3 $CLAUDE_PROJECT_DIR/tools/hooks/every_event.py"},
+        {"command": "gaia-sessions --root /some/where hook --track-tools"},
+        {"command": "/usr/local/share/gaia-sessions/hooks/subagent_stop.py"},
+        {"command": "gaia-sessions hook --host codex"},
+        {"command": "/opt/bin/gaia-sessions", "args": ["hook"]},
+        {"command": "python3 -m gaia_sessions hook"},
+        {"command": "/gone/bin/gaia-sessions-hook", "args": []},
+        {"command": "gaia-sessions-hook", "args": ["--track-tools"]},
+        {"command": "'/opt/with blank/gaia-sessions-hook' --host codex"},
+        {"command": "/usr/bin/python3 /opt/bin/gaia-sessions-hook"},
+        {"command": "/opt/python", "args": ["-P", "-m", "gaia_sessions", "hook", "--host", "codex"]},
+    ],
+)
+def test_it_is_ours(entry: Json) -> None:
+    assert hook_command.is_ours(entry)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        None,
+        [],
+        "gaia-sessions hook",
+        {},
+        {"command": 5},
+        {"command": ["gaia-sessions", "hook"]},
+        {"command": "python3 .claude/hooks/subagent_stop.py"},
+        {"command": "python3 /project/.claude/hooks/pre_delegate.py"},
+        {"command": "python3 /opt/gaia_sessions/every_event.py"},
+        {"command": "/opt/gaia_sessions/hooks/other.py"},
+        {"command": "gaia-sessions list"},
+        {"command": "gaia-sessions --root hook"},
+        {"command": "python3 /gone/whatever/hooks/subagent_stop.py"},
+        {"command": "echo gaia-sessions; hook"},
+        {"command": "echo 'it is gaia-sessions hook"},
+        {"command": "gaia-sessions-hooks"},
+        {"type": "http", "url": "http://localhost/gaia-sessions hook"},
+    ],
+)
+def test_it_is_not_ours(entry: Json) -> None:
+    assert (hook_command.is_ours(entry), hook_command.mentions_us(entry)) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "notify-my-phone --done && python3 /opt/gaia_sessions/hooks/subagent_stop.py"},
+        {"command": "python3 /opt/gaia_sessions/hooks/subagent_stop.py; beep"},
+        {"command": "python3 /opt/gaia_sessions/hooks/subagent_stop.py\nbeep"},
+        {"command": f"python3 {SCRIPT} 2>>errors | tee -a said"},
+        {"command": f"python3 {SCRIPT} > /dev/null"},
+        {"command": f"python3 {SCRIPT}&"},
+        {"command": f"python3 {SCRIPT} --host $(which)"},
+        {"command": f"python3 {SCRIPT} --host `which`"},
+        {"command": f"python3 {SCRIPT} --mine"},
+        {"command": f"python3 {SCRIPT} --host"},
+        {"command": f"GAIA_SESSIONS_ROOT=/some/where python3 {SCRIPT}"},
+        {"command": f"timeout 5 python3 {SCRIPT}"},
+        {"command": f"cat {SCRIPT}"},
+        {"command": f"sh -c 'python3 {SCRIPT}; beep'"},
+        {"command": f"python3 {SCRIPT} '"},
+        {"command": "sh", "args": ["-c", f"python3 {SCRIPT}"]},
+        {"command": "python3", "args": [SCRIPT, "&&", "beep"]},
+        {"command": "gaia-sessions hook || true"},
+        {"command": "python3", "args": ["-c", "beep()", SCRIPT]},
+        {"command": "/opt/bin/gaia-sessions-hook && beep"},
+        {"command": "/opt/bin/gaia-sessions-hook", "args": ["--mine"]},
+        {"command": "sh -c 'gaia-sessions-hook; beep'"},
+        {"command": "tee log | gaia-sessions hook"},
+    ],
+)
+def test_what_does_something_else_as_well_is_its_owners(entry: Json) -> None:
+    assert (hook_command.is_ours(entry), hook_command.mentions_us(entry)) == (False, True)
+
+
+def test_a_script_of_a_checkout_by_any_name_is_ours_while_it_is_there(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    (folder / "gaia_sessions" / "hooks").mkdir(parents=True)
+    entry: Json = {"command": f"python3 {folder}/hooks/subagent_stop.py"}
+    assert not hook_command.is_ours(entry)
+    (folder / "gaia_sessions" / "hooks" / "__init__.py").write_bytes(b"")
+    assert hook_command.is_ours(entry)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("tools", [False, True])
+def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tools: bool) -> None:
+    words = hook_command.command_for(HOSTS[host], tools=tools)
+    entry = hook_command.handler(HOSTS[host], words)
+    assert (hook_command.is_ours(entry), hook_command.words_of(entry)) == (True, words)
+    assert [os.path.isabs(words[0]), words[0]] == [True, PROGRAM]
+    assert entry["timeout"] == 5 * HOSTS[host].per_second
+
+    shell = "args" not in entry
+    done = subprocess.run(
+        str(entry["command"]) if shell else hook_command.words_of(entry),
+        shell=shell,  # as the host does it
+        input=b'{"hook_event_name": "SessionEnd", "session_id": "s"}',
+        capture_output=True,
+        check=False,
+        env={**os.environ, "GAIA_SESSIONS_ROOT": setup.root},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
+    monkeypatch.setattr(hook_command, "hook_program", lambda: [os.fsdecode(b"/opt/\xff/gaia-sessions-hook")])
+    with pytest.raises(StoreFailure, match="no UTF-8"):
+        setup.install()
+    assert not setup.file.exists()
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_every_event_we_ask_for_is_one_that_its_module_hears(host: str) -> None:
+    asked = HOSTS[host].heard(tools=False)
+    assert set(asked) <= set(heard.module_of(host).HEARD_BY["hook"])
+
+
+ALIASES = {"codex": {"Agent"}}
+"""Names by which a host's matchers know the tool, and its payloads do not."""
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, name: str) -> None:
+    host, module = HOSTS[name], heard.module_of(name)
+    asked = {"prompt": "do", "message": "do", "subagent_type": "a", "agent_name": "a", "description": "d"}
+    call: dict[str, Json] = {"hook_event_name": host.delegates, "session_id": "s", "tool_use_id": "t", "cwd": "/"}
+    config = load(setup.root, {})
+    kinds = {
+        tool: [
+            event["kind"]
+            for event in module.events_of(HOOK, {**call, "tool_name": tool, "tool_input": asked}, config, NOW)
+        ]
+        for tool in {*host.delegation, "Bash"}
+    }
+    taken = {tool for tool, told in kinds.items() if told == [DELEGATE]}
+    assert taken | ALIASES.get(name, set()) == set(host.delegation)
+    matcher = host.heard(tools=False)[host.delegates]
+    assert [tool for tool in host.delegation if not matches(matcher, tool)] == []
+
+
+def test_what_is_heard_of_tools_is_what_their_module_reads() -> None:
+    assert set(HOSTS["claude-code"].tools) == set(tools._KINDS)
+
+
+def test_the_plugin_hears_what_the_settings_hear() -> None:
+    plugin = json.loads(Path(SCRIPT).with_name("hooks.json").read_bytes())["hooks"]
+    matchers = {event: groups[0].get("matcher") for event, groups in plugin.items()}
+    assert matchers == HOSTS["claude-code"].events
+
+
+@pytest.mark.parametrize("host", ["codex", "qwen-code", "gemini-cli"])
+def test_what_a_host_has_not_is_refused(tmp_path: Path, host: str) -> None:
+    with pytest.raises(UsageError):
+        Setup(tmp_path, host, "local").install()
+    with pytest.raises(UsageError):
+        Setup(tmp_path, host).install(report=True)
+
+
+def test_users_folders_are_where_their_variables_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, away_from_home: Path
+) -> None:
+    setup = Setup(tmp_path, scope="user")
+    assert setup.file == away_from_home / ".claude" / "settings.json"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    assert setup.file == tmp_path / "claude" / "settings.json"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "relative")
+    assert setup.file == away_from_home / ".claude" / "settings.json"
+    setup.host = "codex"
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    assert setup.file == tmp_path / "codex" / "hooks.json"
+
+
+def test_without_home_the_systems_word_counts_and_without_that_nothing_is_written(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, away_from_home: Path
+) -> None:
+    def known(_: int) -> pwd.struct_passwd:
+        return pwd.struct_passwd(("me", "x", 1, 1, "", str(away_from_home), "/bin/sh"))
+
+    def unknown(_: int) -> pwd.struct_passwd:
+        raise KeyError
+
+    monkeypatch.setattr(pwd, "getpwuid", known)
+    for given in ({}, {"HOME": ""}, {"HOME": "relative"}):
+        assert Places(setup.root, given).state == f"{away_from_home}/.local/state/gaia-sessions"
+        assert user_file(given) == f"{away_from_home}/.config/gaia-sessions/config.toml"
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    for given in ({}, {"HOME": "relative"}):
+        assert user_file(given) == ""
+        with pytest.raises(BadSetting):
+            Places(setup.root, given)
+
+
+def test_folders_of_our_making_go_when_they_are_empty_and_stay_when_not(tmp_path: Path) -> None:
+    setup = Setup(tmp_path, "codex")
+    setup.install()
+    setup.uninstall()
+    assert not setup.file.parent.exists()
+    setup.install()
+    setup.file.with_name("config.toml").write_bytes(b"")
+    setup.uninstall()
+    assert [path.name for path in setup.file.parent.iterdir()] == ["config.toml"]
+
+
+@pytest.mark.parametrize("first", ["project", "local"])
+@pytest.mark.parametrize("later", ["project", "local"])
+def test_the_folder_we_made_goes_with_whichever_scope_leaves_last(tmp_path: Path, first: str, later: str) -> None:
+    setup = Setup(tmp_path)
+    for setup.scope in (first, "local" if first == "project" else "project"):
+        setup.install()
+    for setup.scope in (later, "local" if later == "project" else "project"):
+        setup.uninstall()
+    assert list(setup.project.iterdir()) == []
+
+
+def test_it_goes_with_our_own_settings_too_if_those_came_later(setup: Setup) -> None:
+    setup.install()
+    setup.install(report=True)
+    setup.uninstall()
+    assert list(setup.project.iterdir()) == []

@@ -1,0 +1,424 @@
+"""How things stand: read from the files and the log alone, with nothing changed by looking."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.cli.render.wired import stands
+from gaia_sessions.install import warnings
+from gaia_sessions.install.places import HOSTS
+from gaia_sessions.install.status import standing
+from gaia_sessions.session.clock import utc_now
+from gaia_sessions.store import hook_log
+from tests.install.conftest import Setup
+from tests.install.settings_files import PROGRAM, SCRIPT
+
+if TYPE_CHECKING:
+    from gaia_sessions.install.status import Installed, Standing
+
+LATER, EARLIER = "2026-01-08T18:05:31.000000Z", "2026-01-08T18:05:30.000000Z"
+REWRITES = {"type": "command", "command": "rewrite.sh"}
+
+
+def look(setup: Setup) -> Standing:
+    return standing(setup.root, os.environ, utc_now())
+
+
+def codes(setup: Setup) -> list[str]:
+    return [warned["code"] for warned in look(setup)["warnings"]]
+
+
+def row(setup: Setup) -> Installed:
+    [found] = [
+        found for found in look(setup)["installed"] if (found["host"], found["scope"]) == (setup.host, setup.scope)
+    ]
+    return found
+
+
+def hear(setup: Setup, at: str = LATER, event: str = "Stop", hook: str = "hook", **more: object) -> None:
+    hook_log.write(setup.root, hook, {"at": at, "event": event, **more})
+
+
+def edit(setup: Setup, change: Any) -> None:
+    said = setup.said()
+    change(said)
+    setup.file.write_text(json.dumps(said), encoding="utf-8")
+
+
+def test_nothing_installed_is_nothing_to_warn_of(setup: Setup) -> None:
+    found = look(setup)
+    assert {installed["state"] for installed in found["installed"]} == {"absent"}
+    where = [(installed["host"], installed["scope"]) for installed in found["installed"]]
+    assert where == [(host.name, scope) for host in HOSTS.values() for scope in host.files]
+    assert (found["heard"], found["warnings"], found["enabled"], found["plugin"]) == ({}, [], True, False)
+
+
+def test_looking_writes_nothing(setup: Setup, away_from_home: Path) -> None:
+    setup.install()
+    before = sorted([*setup.project.rglob("*"), *away_from_home.rglob("*")])
+    look(setup)
+    assert sorted([*setup.project.rglob("*"), *away_from_home.rglob("*")]) == before
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_was_just_installed_is_complete_and_was_never_heard(tmp_path: Path, host: str) -> None:
+    setup = Setup(tmp_path, host)
+    answer = setup.install()
+    assert row(setup) == {
+        "host": host,
+        "scope": "project",
+        "file": str(setup.file),
+        "state": "complete",
+        "problem": None,
+        "command": answer["command"],
+        "track_tools": False,
+        "allow_report": False,
+        "wired": list(HOSTS[host].events),
+        "missing": [],
+        "optional": [event for event in HOSTS[host].tools if event not in HOSTS[host].events],
+        "installed_at": "2026-01-08T18:05:30.123456Z",
+    }
+    assert codes(setup) == [warnings.NEVER_FIRED]
+
+
+def test_tools_that_are_followed_are_told(setup: Setup) -> None:
+    setup.install(tools=True)
+    assert (row(setup)["state"], row(setup)["track_tools"]) == ("complete", True)
+
+
+def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) -> None:
+    setup.install()
+    edit(setup, lambda said: said["hooks"].pop("Stop"))
+    found = row(setup)
+    assert ("Stop" in found["wired"], found["missing"], found["optional"]) == (False, ["Stop"], ["PermissionRequest"])
+    told = [*stands(look(setup), utc_now())]
+    assert [line for line in told if line.lstrip().startswith(("wired", "not wired")) or line[:4] == "    "] == [
+        "  wired: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse,",
+        "    PostToolUseFailure, PostToolBatch, SubagentStart, SubagentStop, StopFailure,",
+        "    SessionEnd",
+        "  not wired: Stop",
+        "  wired only with --track-tools: PermissionRequest",
+    ]
+    setup.install(tools=True)
+    assert "wired only with" not in "\n".join(stands(look(setup), utc_now()))
+
+
+def test_what_was_just_installed_is_given_a_day_to_be_heard(setup: Setup) -> None:
+    setup.install()
+    installed = datetime.fromisoformat(row(setup)["installed_at"] or "")
+    for hours, warned in ((1, []), (23, []), (25, [warnings.NEVER_FIRED])):
+        found = standing(setup.root, os.environ, installed + timedelta(hours=hours))
+        assert [warned["code"] for warned in found["warnings"]] == warned
+        assert any("no event yet" in line for line in stands(found, utc_now())) == (not warned)
+    hear(setup, LATER, host="codex")
+    assert codes_at(setup, installed + timedelta(hours=1)) == [warnings.NEVER_FIRED], "codex was started since"
+    hear(setup, LATER)
+    assert codes_at(setup, installed + timedelta(hours=25)) == []
+
+
+def codes_at(setup: Setup, now: datetime) -> list[str]:
+    return [warned["code"] for warned in standing(setup.root, os.environ, now)["warnings"]]
+
+
+@pytest.mark.parametrize("event", ["None", "", " ", "direct"])
+def test_a_call_that_names_no_event_is_not_told_as_one(setup: Setup, event: str) -> None:
+    setup.install()
+    hear(setup, LATER, event)
+    assert look(setup)["heard_from"] == {}
+    assert "last heard" not in "\n".join(stands(look(setup), utc_now()))
+
+
+def test_a_call_without_an_event_leaves_none_in_the_log() -> None:
+    assert hook_log.named_in({"session_id": "s"}, "hook_event_name") == {"session_id": "s"}
+    assert hook_log.named_in({"hook_event_name": "Stop"}, "hook_event_name") == {"event": "Stop"}
+
+
+def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> None:
+    setup.install()
+    for at, event, hook in [
+        (EARLIER, "Stop", "hook"),
+        (LATER, "Stop", "hook"),
+        (EARLIER, "PreToolUse", "pre_delegate"),
+        (LATER, "direct", "pre_delegate"),
+    ]:
+        hear(setup, at, event, hook)
+    Path(hook_log.folder_of(setup.root), "hook.log.old").write_text("torn {\n[]\n", encoding="utf-8")
+
+    assert look(setup)["heard"] == {"PreToolUse": EARLIER, "Stop": LATER}
+    assert look(setup)["heard_from"] == {"claude-code": {"PreToolUse": EARLIER, "Stop": LATER}}
+    assert codes(setup) == []
+
+
+ODD = [
+    None,
+    5,
+    "",
+    "yesterday",
+    "2026-13-45T00:00:00Z",
+    ["2026-01-08T18:05:30Z"],
+    {"at": 1},
+    "9999-12-31T23:59:59-23:00",
+]
+
+
+@pytest.mark.parametrize("at", ODD, ids=str)
+def test_a_line_of_the_log_that_says_no_time_is_passed_over(setup: Setup, at: object) -> None:
+    Path(setup.root).parent.mkdir(exist_ok=True)
+    hook_log.write(setup.root, "hook", {"at": at, "event": "SessionEnd"})
+    hear(setup, EARLIER)
+    hook_log.write(setup.root, "hook", {"at": at, "event": "Stop"})
+
+    assert look(setup)["heard_from"] == {"claude-code": {"Stop": EARLIER}}
+    assert "  Stop: " in "\n".join(stands(look(setup), utc_now()))
+
+
+def test_times_in_another_form_are_ordered_as_the_times_they_are(setup: Setup) -> None:
+    Path(setup.root).parent.mkdir(exist_ok=True)
+    for at in ("2026-01-08T23:00:00+12:00", "2026-01-08T12:00:00Z"):
+        hook_log.write(setup.root, "hook", {"at": at, "event": "Stop"})
+
+    assert look(setup)["heard"] == {"Stop": "2026-01-08T12:00:00.000000Z"}
+
+
+def test_what_was_heard_before_it_was_installed_does_not_count(setup: Setup) -> None:
+    setup.install()
+    hear(setup, EARLIER)
+    assert codes(setup) == [warnings.NEVER_FIRED]
+
+
+def test_without_a_receipt_anything_heard_counts(setup: Setup) -> None:
+    setup.install()
+    shutil.rmtree(setup.receipts)
+    hear(setup, EARLIER)
+    assert (row(setup)["installed_at"], codes(setup)) == (None, [])
+
+
+def test_an_event_that_is_missing_or_heard_for_something_else_is_named(setup: Setup) -> None:
+    setup.install()
+    hear(setup)
+
+    def less(said: Any) -> None:
+        del said["hooks"]["Stop"]
+        said["hooks"]["PreToolUse"][0]["matcher"] = "Bash"
+
+    edit(setup, less)
+    assert (row(setup)["state"], row(setup)["missing"]) == ("incomplete", ["PreToolUse", "Stop"])
+
+
+def test_another_version_or_path_is_told_and_what_it_lacks_is_a_warning(setup: Setup) -> None:
+    gone = {"type": "command", "command": "/nowhere/python /opt/gaia_sessions/hooks/every_event.py"}
+    setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}]}}).encode())
+    hear(setup)
+    assert (row(setup)["state"], row(setup)["command"]) == ("elsewhere", gone["command"].split())
+    assert codes(setup) == [warnings.MISSING_INTERPRETER, warnings.MISSING_SCRIPT]
+
+
+def test_settings_that_do_not_parse_are_a_warning_and_no_error(setup: Setup) -> None:
+    setup.put(b"// mine\n{}")
+    assert row(setup)["state"] == "unreadable"
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], warned["file"]) == (warnings.UNREADABLE_SETTINGS, str(setup.file))
+
+
+def test_two_scopes_are_once_too_often(setup: Setup) -> None:
+    setup.install()
+    setup.scope = "user"
+    setup.install()
+    hear(setup)
+    assert codes(setup) == [warnings.INSTALLED_TWICE]
+
+
+def test_two_hosts_are_not(setup: Setup) -> None:
+    setup.install()
+    setup.host = "codex"
+    setup.install()
+    hear(setup)
+    hear(setup, host="codex")
+    assert codes(setup) == []
+
+
+def test_one_host_that_is_heard_does_not_speak_for_another(setup: Setup) -> None:
+    setup.install()
+    setup.host = "codex"
+    setup.install()
+    hear(setup, LATER, "Stop", host="claude-code")
+    hear(setup, EARLIER, "Stop", host="codex")
+    found = look(setup)
+    assert found["heard"] == {"Stop": LATER}
+    assert found["heard_from"] == {"claude-code": {"Stop": LATER}, "codex": {"Stop": EARLIER}}
+    assert [(warned["code"], warned["file"]) for warned in found["warnings"]] == [
+        (warnings.NEVER_FIRED, str(setup.file))
+    ]
+
+
+@pytest.mark.parametrize("folder", ["gaia_sessions", "renamed"])
+def test_every_script_that_is_gone_is_named_once_whatever_its_checkout_was_called(setup: Setup, folder: str) -> None:
+    gone = {"type": "command", "command": f"python3 /opt/{folder}/hooks/every_event.py"}
+    setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}], "SessionEnd": [{"hooks": [gone]}]}}).encode())
+    hear(setup)
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
+    assert warned["message"].endswith("is gone; Python then ends with 2, which hosts take for a refusal")
+
+
+def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_told(setup: Setup) -> None:
+    setup.install()
+    hear(setup)
+    setup.put((setup.held() or b"").replace(PROGRAM.encode(), b"/gone/bin/gaia-sessions-hook"))
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
+    assert "the hooks do nothing then" in warned["message"]
+    setup.uninstall()
+    assert codes(setup) == []
+
+
+def test_a_program_whose_interpreter_is_gone_is_told(setup: Setup, tmp_path: Path) -> None:
+    program = tmp_path / "gaia-sessions-hook"
+    program.write_bytes(b"#!/gone/bin/python3 -P\n")
+    program.chmod(0o755)
+    setup.install()
+    hear(setup)
+    setup.put((setup.held() or b"").replace(PROGRAM.encode(), str(program).encode()))
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], "/gone/bin/python3" in warned["message"]) == (warnings.MISSING_INTERPRETER, True)
+
+
+def test_a_path_that_only_a_shell_can_tell_is_not_called_gone(setup: Setup) -> None:
+    entry = {"type": "command", "command": "python3 $CLAUDE_PROJECT_DIR/hooks/every_event.py"}
+    setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [entry]}]}}).encode())
+    hear(setup)
+    assert codes(setup) == []
+
+
+@pytest.mark.parametrize("event", ["Stop", "PreToolUse"])
+def test_a_command_of_somebodys_own_with_ours_in_it_is_a_warning(setup: Setup, event: str) -> None:
+    mixed = {"type": "command", "command": f"beep && python3 {SCRIPT}"}
+    setup.put(json.dumps({"hooks": {event: [{"hooks": [mixed]}]}}).encode())
+    assert (row(setup)["state"], codes(setup)) == ("absent", [warnings.MIXED_ENTRY])
+    assert "mixed_entry" in setup.install()["remarks"]
+    hear(setup)
+    assert codes(setup) == [warnings.MIXED_ENTRY]
+
+
+def test_a_mixed_command_whose_script_is_gone_is_told_apart(setup: Setup) -> None:
+    mixed = {"type": "command", "command": "beep && python3 /gone/hooks/every_event.py"}
+    setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [mixed]}]}}).encode())
+    assert codes(setup) == [warnings.BROKEN_MIXED_ENTRY, warnings.MIXED_ENTRY]
+
+
+def test_a_setting_of_ours_that_means_nothing_is_told(setup: Setup) -> None:
+    path = setup.project / ".claude" / "gaia-sessions.toml"
+    setup.put(None)
+    path.write_text("hooks.enable = false\n", encoding="utf-8")
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], warned["file"]) == (warnings.BAD_SETTING, str(path))
+    assert "unknown setting hooks.enable; did you mean hooks.enabled?" in warned["message"]
+
+
+def test_what_sub_agents_were_allowed_is_told(setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gaia-sessions").write_bytes(b"")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    setup.install(report=True)
+    assert row(setup)["allow_report"] is True
+    setup.install()
+    assert row(setup)["allow_report"] is False
+
+
+def test_two_entries_in_one_file_are_once_too_often(setup: Setup) -> None:
+    setup.install()
+    hear(setup)
+    edit(setup, lambda said: said["hooks"]["Stop"].append(said["hooks"]["Stop"][0]))
+    assert codes(setup) == [warnings.INSTALLED_TWICE]
+
+
+def plugin_by_settings(setup: Setup) -> None:
+    edit(setup, lambda said: said.update(enabledPlugins={"gaia-sessions@somewhere": True}))
+
+
+def plugin_by_list(setup: Setup) -> None:
+    folder = Path(setup.places.home, ".claude", "plugins")
+    folder.mkdir(parents=True)
+    told = {"version": 2, "plugins": {"gaia-sessions@somewhere": [{"scope": "user"}], "other@somewhere": []}}
+    folder.joinpath("installed_plugins.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+@pytest.mark.parametrize("enable", [plugin_by_settings, plugin_by_list])
+def test_the_plugin_beside_the_settings_is_once_too_often(setup: Setup, enable: Any) -> None:
+    setup.install()
+    hear(setup)
+    enable(setup)
+    assert (look(setup)["plugin"], codes(setup)) == (True, [warnings.INSTALLED_TWICE])
+
+
+def test_a_plugin_that_is_switched_off_does_not_count(setup: Setup) -> None:
+    setup.install()
+    hear(setup)
+    plugin_by_list(setup)
+    edit(setup, lambda said: said.update(enabledPlugins={"gaia-sessions@somewhere": False}))
+    assert (look(setup)["plugin"], codes(setup)) == (False, [])
+
+
+def test_a_plugin_list_that_cannot_be_read_is_none(setup: Setup) -> None:
+    plugin_by_list(setup)
+    Path(setup.places.home, ".claude", "plugins", "installed_plugins.json").write_bytes(b"{torn")
+    assert look(setup)["plugin"] is False
+
+
+@pytest.mark.parametrize("scope", ["user", "project", "local"])
+def test_hooks_that_are_all_disabled_in_any_file_are_a_warning(setup: Setup, scope: str) -> None:
+    setup.install()
+    hear(setup)
+    setup.scope = scope
+    if not setup.file.exists():
+        setup.put(b"{}")
+    edit(setup, lambda said: said.update(disableAllHooks=True))
+    assert codes(setup) == [warnings.ALL_HOOKS_DISABLED]
+
+
+def test_our_own_switch_is_told_instead_of_silence(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup.install()
+    monkeypatch.setenv("GAIA_SESSIONS_HOOKS", "off")
+    assert (look(setup)["enabled"], codes(setup)) == (False, [warnings.HOOKS_OFF])
+
+
+@pytest.mark.parametrize(
+    ("matcher", "rewrites"),
+    [
+        (None, True),
+        ("", True),
+        ("*", True),
+        ("Agent", True),
+        ("Bash, Task", True),
+        ("Bash|Agent", True),
+        ("^(Bash|Agent)$", True),
+        (".*", True),
+        ("Bash", False),
+        ("agent", False),
+        ("AgentX", False),
+        ("^Agents", False),
+        ("([", False),
+        (["Agent"], False),
+        ("(a+)+$" * 100, False),
+    ],
+)
+def test_another_hook_on_delegations_is_a_warning(setup: Setup, matcher: object, *, rewrites: bool) -> None:
+    setup.install()
+    hear(setup)
+    group = {"hooks": [REWRITES]} if matcher is None else {"matcher": matcher, "hooks": [REWRITES]}
+    edit(setup, lambda said: said["hooks"]["PreToolUse"].append(group))
+    assert codes(setup) == [warnings.REWRITER] * rewrites
+
+
+def test_another_hook_on_other_events_is_none_of_our_business(setup: Setup) -> None:
+    setup.install()
+    hear(setup)
+    edit(setup, lambda said: said["hooks"]["Stop"].append({"hooks": [REWRITES]}))
+    assert codes(setup) == []

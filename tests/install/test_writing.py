@@ -1,0 +1,270 @@
+"""How a settings file is written: whole or not at all, by its real name, with its mode, never over somebody else."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.errors import SessionsError, StoreFailure, exit_code
+from gaia_sessions.store import external_file
+from tests.install.settings_files import WIRED_BY_HAND, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.install.conftest import Setup
+
+HAND_MADE = told({"hooks": WIRED_BY_HAND, "model": "opus"}, "\t")
+"""What only a receipt can give back."""
+
+DATA = b'{\n  "model": "opus"\n}\n'
+
+
+def refused(setup: Setup) -> str:
+    """Why ``install`` was refused; nothing was changed by it."""
+    before = setup.file.read_bytes() if setup.file.is_file() else None
+    with pytest.raises(SessionsError) as caught:
+        setup.install()
+    assert exit_code(caught.value) == 8
+    assert (setup.file.read_bytes() if setup.file.is_file() else None) == before
+    assert leftovers(setup.file.parent) == []
+    return str(caught.value)
+
+
+def leftovers(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if path.name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o666])
+def test_the_mode_stays(setup: Setup, mode: int) -> None:
+    setup.put(DATA).file.chmod(mode)
+    setup.install()
+    assert stat.S_IMODE(setup.file.stat().st_mode) == mode
+    setup.uninstall()
+    assert stat.S_IMODE(setup.file.stat().st_mode) == mode
+
+
+def test_a_new_file_has_the_mode_that_the_umask_says(setup: Setup) -> None:
+    before = os.umask(0o027)
+    try:
+        setup.install()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(setup.file.stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone may give files away")
+def test_the_owner_stays(setup: Setup) -> None:
+    nobody = pwd.getpwnam("nobody")
+    os.chown(setup.put(DATA).file, nobody.pw_uid, nobody.pw_gid)
+    setup.install()
+    assert (setup.file.stat().st_uid, setup.file.stat().st_gid) == (nobody.pw_uid, nobody.pw_gid)
+
+
+def test_attributes_of_the_file_stay(setup: Setup) -> None:
+    setup.put(DATA)
+    try:
+        os.setxattr(setup.file, "user.note", b"mine\xff")
+    except OSError:
+        pytest.skip("needs a file system with extended attributes")
+    setup.install()
+    assert os.getxattr(setup.file, "user.note") == b"mine\xff"
+    setup.uninstall()
+    assert os.getxattr(setup.file, "user.note") == b"mine\xff"
+
+
+@pytest.mark.parametrize("chain", [1, 2])
+def test_a_link_stays_a_link_and_its_target_is_changed(setup: Setup, tmp_path: Path, chain: int) -> None:
+    target = tmp_path / "dotfiles" / "claude.json"
+    target.parent.mkdir()
+    target.write_bytes(DATA)
+    setup.put(None)
+    pointed = target
+    for number in range(chain - 1):
+        link = target.parent / f"link{number}"
+        link.symlink_to(pointed)
+        pointed = link
+    setup.file.symlink_to(pointed)
+
+    setup.install()
+
+    assert (setup.file.is_symlink(), target.is_symlink()) == (True, False)
+    assert "hooks" in setup.said()
+    assert leftovers(target.parent) == []
+    setup.uninstall()
+    assert (setup.file.is_symlink(), target.read_bytes()) == (True, DATA)
+
+
+def test_a_link_to_nowhere_makes_its_target(setup: Setup, tmp_path: Path) -> None:
+    setup.put(None).file.symlink_to(tmp_path / "dotfiles" / "claude.json")
+    setup.install()
+    assert (setup.file.is_symlink(), "hooks" in setup.said()) == (True, True)
+    setup.uninstall()
+    assert (setup.file.is_symlink(), (tmp_path / "dotfiles").exists()) == (True, False)
+
+
+def test_a_read_only_file_is_refused_whoever_asks(setup: Setup) -> None:
+    setup.put(DATA).file.chmod(0o444)
+    assert refused(setup).endswith("cannot write: it is read-only")
+
+
+def test_a_second_name_is_refused_since_it_would_part_from_the_first(setup: Setup) -> None:
+    os.link(setup.put(DATA).file, setup.project / "other")
+    assert "it has a second name" in refused(setup)
+
+
+def test_what_is_no_file_is_refused_at_once(setup: Setup) -> None:
+    setup.put(None)
+    os.mkfifo(setup.file)
+    assert "not a regular file" in refused(setup)
+    setup.file.unlink()
+    setup.file.mkdir()
+    assert "settings.json" in refused(setup)
+
+
+def test_a_folder_that_is_a_file_is_refused(setup: Setup) -> None:
+    setup.file.parent.write_bytes(b"in the way")
+    with pytest.raises(StoreFailure):
+        setup.install()
+    assert setup.file.parent.read_bytes() == b"in the way"
+
+
+@pytest.mark.parametrize("other", [b"{}", DATA + b" ", None])
+def test_what_somebody_else_wrote_meanwhile_is_not_written_over(setup: Setup, other: bytes | None) -> None:
+    path = setup.put(other).file
+
+    with pytest.raises(StoreFailure, match="somebody else changed it meanwhile"):
+        external_file.write(str(path), DATA, b"ours")
+
+    assert setup.held() == other
+    assert leftovers(path.parent) == []
+
+
+def test_a_file_that_came_meanwhile_is_not_written_over(setup: Setup) -> None:
+    path = setup.put(DATA).file
+    with pytest.raises(StoreFailure, match="somebody else changed it meanwhile"):
+        external_file.write(str(path), None, b"ours")
+    assert setup.held() == DATA
+
+
+def test_what_somebody_else_wrote_meanwhile_is_not_removed(setup: Setup) -> None:
+    path = setup.put(DATA).file
+    with pytest.raises(StoreFailure, match="somebody else changed it meanwhile"):
+        external_file.remove(str(path), b"ours")
+    assert setup.held() == DATA
+
+
+def test_what_a_killed_writer_left_long_ago_is_swept_and_nothing_else(setup: Setup) -> None:
+    folder = setup.put(DATA).file.parent
+    name = f".{setup.file.name}"
+    left, young = folder / f"{name}.{'a' * 16}.tmp", folder / f"{name}.{'b' * 16}.tmp"
+    others = [folder / other for other in (".x.tmp", f"{name}.my-notes-on-them.tmp", f"{name}.{'A' * 16}.tmp")]
+    for path in (left, young, *others):
+        path.write_bytes(b"torn")
+    for path in (left, *others):
+        os.utime(path, (0, 0))
+
+    setup.install()
+
+    assert [path.exists() for path in (left, young, *others)] == [False, True, True, True, True]
+
+
+INSTALLS = """
+import os, sys
+from datetime import UTC, datetime
+from gaia_sessions.install import installing
+from gaia_sessions.install.places import Places
+wish = installing.Wish("claude-code", "project", tools="tools" in sys.argv)
+installing.install(Places(sys.argv[1], os.environ), wish, datetime.now(UTC))
+"""
+
+
+def test_installations_at_once_leave_a_receipt_that_gives_the_original_back(setup: Setup) -> None:
+    setup.put(HAND_MADE)
+    running = [subprocess.Popen([sys.executable, "-c", INSTALLS, setup.root, tools]) for tools in ("", "tools") * 3]
+    assert [process.wait() for process in running] == [0] * 6
+    setup.uninstall()
+    assert (setup.held(), setup.receipts.parent.exists()) == (HAND_MADE, False)
+
+
+def test_of_an_installation_that_failed_nothing_stays(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(setup.put(HAND_MADE), monkeypatch)
+    assert not setup.receipts.parent.exists()
+
+
+def test_a_second_installation_that_fails_leaves_the_receipt_of_the_first(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.put(HAND_MADE).install()
+    kept = {path: path.read_bytes() for path in setup.receipts.rglob("*") if path.is_file()}
+    refuse(setup, monkeypatch)
+    assert {path: path.read_bytes() for path in setup.receipts.rglob("*") if path.is_file()} == kept
+    setup.uninstall()
+    assert setup.held() == HAND_MADE
+
+
+def refuse(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation with other options than the last, which the system refuses."""
+
+    def full(*_: object) -> None:
+        raise StoreFailure("write", str(setup.file), "no space left")
+
+    with monkeypatch.context() as refused:
+        refused.setattr(external_file, "write", full)
+        with pytest.raises(StoreFailure):
+            setup.install(tools=True)
+
+
+def test_a_second_installation_that_is_killed_leaves_both_to_be_known_again(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    setup.put(HAND_MADE).install()
+    with monkeypatch.context() as killed:
+        killed.setattr(external_file, "write", kill)
+        with pytest.raises(KeyboardInterrupt):
+            setup.install(tools=True)
+    setup.uninstall()
+    assert (setup.held(), setup.receipts.parent.exists()) == (HAND_MADE, False)
+
+
+def test_where_no_lock_can_be_had_leaving_is_possible_all_the_same(setup: Setup) -> None:
+    setup.put(DATA).install()
+    state = setup.receipts.parent
+    shutil.rmtree(state)
+    state.write_bytes(b"in the way")
+    setup.uninstall()
+    assert "hooks" not in setup.said()
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace to stop the kernel at one call")
+@pytest.mark.parametrize("moment", ["rename", "fsync"])
+@pytest.mark.parametrize("when", [1, 2, 3])
+def test_killed_at_any_moment_the_old_file_or_the_new_one_is_there(setup: Setup, moment: str, when: int) -> None:
+    setup.put(DATA)
+    calls = {"rename": "rename,renameat,renameat2", "fsync": "fsync,fdatasync"}[moment]
+    killed = subprocess.run(
+        [
+            *("strace", "-f", "-o", "/dev/null", "-e", f"inject={calls}:signal=KILL:when={when}"),
+            *(sys.executable, "-c", INSTALLS, setup.root),
+        ],
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    left = setup.held()
+    assert left == DATA or "hooks" in setup.said()
+
+    setup.install()
+
+    setup.uninstall()
+    assert setup.held() == DATA

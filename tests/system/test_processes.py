@@ -1,0 +1,377 @@
+"""Real processes, asked for as the hooks do. Only where the system keeps what it knows of itself is ever replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.session.record import decode, encode, new_record
+from gaia_sessions.system import processes
+from gaia_sessions.system.processes import describe, is_gone, nearest_ancestor, runs_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gaia_sessions.session.schema import HostProcess, Record
+
+    Renamed = Callable[[bytes], subprocess.Popen[bytes]]
+
+pytestmark = pytest.mark.skipif(
+    not os.path.exists("/proc/self/stat"), reason="needs Linux, which alone tells of processes in /proc"
+)
+
+NOBODY = 2**22 + 1  # no pid is as large
+
+# Says that it is ready, and lives until its standard input ends.
+LIVES = "import sys; print('ready', flush=True); sys.stdin.read()"
+RENAMED = "import sys; open('/proc/self/comm', 'wb').write(bytes.fromhex(sys.argv[1]))\n" + LIVES
+
+
+THIS_MACHINE = "3d1219c7c4c5404aaa1f6d2a48adfda4"
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Starts a child that lives until the test is over, or kills it."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(source: str = LIVES, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", source, *arguments]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.append(child)
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
+        return child
+
+    yield begin
+    for child in started:
+        child.kill()
+        child.communicate()
+
+
+@pytest.fixture
+def child(start: Callable[..., subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    return start()
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the id of this machine stands now."""
+    path = tmp_path / "machine-id"
+    path.write_text(f"{THIS_MACHINE}\n", encoding="utf-8")
+    monkeypatch.setattr(processes, "_MACHINE", str(path))
+    return path
+
+
+@pytest.fixture
+def rebooted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    def reboot() -> None:
+        path = tmp_path / "boot-id"
+        path.write_text("the next boot\n", encoding="utf-8")
+        monkeypatch.setattr(processes, "_BOOT", str(path))
+
+    return reboot
+
+
+def described(pid: int) -> HostProcess:
+    found = describe(pid)
+    assert found is not None
+    return found
+
+
+def text(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8").strip()
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_process_is_described_by_all_that_tells_it_from_every_other(child: subprocess.Popen[bytes]) -> None:
+    assert described(child.pid) == {
+        "pid": child.pid,
+        "started": text(f"/proc/{child.pid}/stat").split()[21],  # its name holds no blank
+        "boot_id": text("/proc/sys/kernel/random/boot_id"),
+        "pid_ns": os.readlink("/proc/self/ns/pid"),
+        "machine": THIS_MACHINE,
+    }
+
+
+@pytest.mark.usefixtures("machine")
+def test_what_is_described_is_a_part_of_a_record_that_can_be_read_back() -> None:
+    record: Record = {**record_with({"run": 1}), "runs": [{"run": 1, "host_process": described(os.getpid())}]}
+    assert decode(encode(record), "agent-1") == record
+
+
+def test_a_machine_without_an_id_is_left_out(machine: Path) -> None:
+    machine.unlink()
+    assert sorted(described(os.getpid())) == ["boot_id", "pid", "pid_ns", "started"]
+
+
+def test_a_process_that_is_not_there_has_no_description() -> None:
+    assert describe(NOBODY) is None
+
+
+def test_where_the_system_tells_nothing_a_process_has_no_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_BOOT", "/nowhere")
+    assert describe(os.getpid()) is None
+
+
+def test_this_very_process_is_there() -> None:
+    assert not is_gone(described(os.getpid()))
+
+
+def test_a_child_is_there_until_it_is_killed(child: subprocess.Popen[bytes]) -> None:
+    process = described(child.pid)
+    assert not is_gone(process)
+    child.kill()
+    child.wait()
+    assert is_gone(process)
+
+
+def test_a_child_that_ended_and_that_nobody_waited_for_is_gone(child: subprocess.Popen[bytes]) -> None:
+    process = described(child.pid)
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays a zombie
+    assert text(f"/proc/{child.pid}/stat").rpartition(")")[2].split()[0] == "Z"
+    assert is_gone(process)
+
+
+def test_another_process_under_the_same_pid_is_not_the_one_that_was_meant(child: subprocess.Popen[bytes]) -> None:
+    process = described(child.pid)
+    assert is_gone({**process, "started": str(int(process["started"]) - 1)})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(b"a) Z 1 (b", b"two words", b") ) )", b"\xff\xfe", b"(", b""),
+        pytest.param(b"a\nZ 1"),
+    ],
+)
+def test_the_name_of_a_program_misleads_nobody(start: Callable[..., subprocess.Popen[bytes]], name: bytes) -> None:
+    plain, renamed = described(start().pid), described(start(RENAMED, name.hex()).pid)
+    assert int(renamed["started"]) >= int(plain["started"])
+    assert not is_gone(renamed)
+
+
+@pytest.mark.usefixtures("machine")
+def test_no_process_outlives_the_boot_of_its_machine(
+    child: subprocess.Popen[bytes], rebooted: Callable[[], None]
+) -> None:
+    process = described(child.pid)
+    rebooted()
+    assert is_gone(process)
+
+
+def test_the_boot_of_another_machine_proves_nothing(
+    child: subprocess.Popen[bytes], machine: Path, rebooted: Callable[[], None]
+) -> None:
+    process = described(child.pid)
+    machine.write_text("0123456789abcdef" * 2, encoding="utf-8")
+    rebooted()
+    assert not is_gone(process)
+
+
+@pytest.mark.parametrize("known", ["then", "now", "never"])
+def test_another_boot_proves_nothing_while_either_machine_is_not_known(
+    child: subprocess.Popen[bytes], machine: Path, rebooted: Callable[[], None], known: str
+) -> None:
+    at_first = machine.read_text(encoding="utf-8")
+    if known != "then":
+        machine.unlink()
+    process = described(child.pid)
+    if known == "now":
+        machine.write_text(at_first, encoding="utf-8")
+    else:
+        machine.unlink(missing_ok=True)
+    rebooted()
+    assert not is_gone(process)
+
+
+@pytest.mark.parametrize("content", ["", "\n", "uninitialized\n"], ids=["empty", "an empty line", "not set up yet"])
+def test_an_id_that_many_machines_have_is_none(
+    child: subprocess.Popen[bytes], machine: Path, rebooted: Callable[[], None], content: str
+) -> None:
+    """Images of systems are shipped so: see machine-id(5)."""
+    machine.write_text(content, encoding="utf-8")
+    process = described(child.pid)
+    rebooted()
+    assert not is_gone(process)
+
+
+def test_a_pid_of_another_namespace_means_nothing_here(child: subprocess.Popen[bytes]) -> None:
+    process: HostProcess = {**described(child.pid), "pid_ns": "pid:[1]"}
+    child.kill()
+    child.wait()
+    assert not is_gone(process)
+
+
+def test_a_process_in_a_container_cannot_be_judged_from_outside() -> None:
+    source = "import json, os; from gaia_sessions.system.processes import *; print(json.dumps(describe(os.getpid())))"
+    inside = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", source]
+    done = subprocess.run(inside, capture_output=True, check=False, cwd=Path(processes.__file__).parents[2])
+    if done.returncode:
+        pytest.skip("needs the right to make a pid namespace")
+    process = json.loads(done.stdout)
+    assert (process["pid"], process["boot_id"]) == (1, described(os.getpid())["boot_id"])
+    assert process["pid_ns"] != described(os.getpid())["pid_ns"]
+    assert not is_gone(process)
+
+
+@pytest.mark.parametrize("missing", ["pid", "started", "boot_id", "pid_ns"])
+def test_what_is_known_in_part_proves_nothing(child: subprocess.Popen[bytes], missing: str) -> None:
+    process: Any = described(child.pid)
+    child.kill()
+    child.wait()
+    del process[missing]
+    assert not is_gone(process)
+
+
+def test_where_the_system_tells_nothing_nothing_is_proved(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = described(child.pid)
+    child.kill()
+    child.wait()
+    monkeypatch.setattr(processes, "_PID_NS", "/nowhere")
+    assert not is_gone(process)
+
+
+@pytest.mark.parametrize("offset", ["0 0", "5 0", "-5 0", "0 1"])
+def test_where_clocks_are_shifted_nothing_is_told_since_every_start_is(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, offset: str
+) -> None:
+    process = described(child.pid)
+    (tmp_path / "offsets").write_text(f"monotonic           0         0\nboottime  {offset}\n", encoding="utf-8")
+    monkeypatch.setattr(processes, "_TIME_OFFSETS", str(tmp_path / "offsets"))
+    child.kill()
+    child.wait()
+    shifted = offset != "0 0"
+    assert (is_gone(process), describe(os.getpid()) is None) == (not shifted, shifted)
+
+
+def test_a_system_without_shifted_clocks_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_TIME_OFFSETS", "/nowhere")
+    assert describe(os.getpid()) is not None
+
+
+def test_a_process_that_may_not_be_looked_at_is_not_proved_to_be_gone(child: subprocess.Popen[bytes]) -> None:
+    """As another user sees it where ``/proc`` is mounted with ``hidepid``: here by a limit on open files."""
+    source = (
+        "import json, resource, sys; from gaia_sessions import processes as p\n"
+        "here = p._here(); p._here = lambda: here; process = json.loads(sys.argv[1])\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3)); print(p.is_gone(process))"
+    )
+    command = [sys.executable, "-c", source, json.dumps(described(child.pid))]
+    done = subprocess.run(command, capture_output=True, check=True, cwd=Path(processes.__file__).parents[2])
+    assert done.stdout == b"False\n"
+
+
+def record_with(*runs: dict[str, Any]) -> Record:
+    record: Any = {**new_record("agent-1", "Explore", "-", {}, datetime(2026, 1, 8, tzinfo=UTC)), "runs": list(runs)}
+    return decode(encode(record), "agent-1")
+
+
+def test_the_runs_whose_host_is_gone_are_those_that_nobody_ended(child: subprocess.Popen[bytes]) -> None:
+    here, gone = described(os.getpid()), described(child.pid)
+    child.kill()
+    child.wait()
+    record = record_with(
+        {"run": 1, "host_process": gone},
+        {"run": 2, "host_process": gone, "ended_at": "2026-01-08T18:00:00Z", "end": "stopped"},
+        {"run": 3, "host_process": here},
+        {"run": 4},
+        {"run": 5, "host_process": {}},
+        {"run": 6, "host_process": gone, "end": "stopped"},
+        {"run": 7, "host_process": {**gone, "pid_ns": "pid:[1]"}},
+    )
+    assert runs_gone(record) == {1, 6}
+
+
+@pytest.mark.parametrize("runs", [{}, {"runs": []}], ids=["no key", "no run"])
+def test_a_session_without_runs_has_none_to_lose(runs: dict[str, Any]) -> None:
+    record: Any = {**new_record("agent-1", "Explore", "-", {}, datetime(2026, 1, 8, tzinfo=UTC)), **runs}
+    assert runs_gone(record) == frozenset()
+
+
+# A process called "wanted" starts one called "between", which starts one that looks for its ancestors.
+LOOKS = "from gaia_sessions.system.processes import *; print(nearest_ancestor({names}), flush=True)"
+FAMILY = """
+import os, subprocess, sys
+name, *names = sys.argv[2:]
+open("/proc/self/comm", "w").write(name)
+if not names:
+    subprocess.run([sys.executable, "-c", sys.argv[1]], check=True)
+else:
+    print(os.getpid(), flush=True)
+    subprocess.run([sys.executable, "-c", sys.orig_argv[2], sys.argv[1], *names], check=True)
+"""
+
+
+def family(wanted: tuple[str, ...], *names: str) -> tuple[list[str], str]:
+    """The pids of all ancestors but the last, and what the youngest found."""
+    command = [sys.executable, "-c", FAMILY, LOOKS.format(names=wanted), *names]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=Path(processes.__file__).parents[2]
+    ).stdout.split()
+    return done[:-1], done[-1]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names", "generation"),
+    [
+        pytest.param(("wanted",), ("wanted", "between"), 0, id="over one between"),
+        pytest.param(("wanted",), ("wanted", "wanted", "between"), 1, id="the nearest of two"),
+        pytest.param(("other", "wanted"), ("other", "wanted", "between"), 1, id="the nearest of either name"),
+        pytest.param(("two words)",), ("two words)", "between"), 0, id="a name with blanks and brackets"),
+    ],
+)
+def test_the_nearest_ancestor_of_one_of_the_names_is_found(
+    wanted: tuple[str, ...], names: tuple[str, ...], generation: int
+) -> None:
+    pids, found = family(wanted, *names)
+    assert found == pids[generation]
+
+
+def test_an_ancestor_that_renamed_itself_is_found_by_the_file_it_runs() -> None:
+    """Newer Node calls its main thread ``MainThread`` or ``node-MainThread``."""
+    file = os.path.basename(os.readlink("/proc/self/exe"))
+    looks = f"import os; print(os.getppid()); {LOOKS.format(names=(file,))}"
+    command = [sys.executable, "-c", FAMILY, looks, "node-MainThread"]
+    folder = Path(processes.__file__).parents[2]
+    parent, found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout.split()
+    assert found == parent
+
+
+def test_no_ancestor_of_these_names_is_none() -> None:
+    assert family(("nobody is called so",), "wanted", "between")[1] == "None"
+    assert nearest_ancestor(()) is None
+
+
+TOLD = "from gaia_sessions.system.processes import of_host; print((of_host({names!r}, {told!r}) or {{}}).get('pid'))"
+
+
+def told_to_a_child(told: str, names: tuple[str, ...] = ()) -> str:
+    command = [sys.executable, "-c", TOLD.format(names=names, told=told)]
+    folder = Path(processes.__file__).parents[2]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout.strip()
+
+
+def test_a_host_is_believed_which_process_it_is_only_if_that_is_an_ancestor(child: subprocess.Popen[bytes]) -> None:
+    assert told_to_a_child(str(os.getpid())) == str(os.getpid())
+    assert told_to_a_child(str(os.getppid())) == str(os.getppid())
+    assert told_to_a_child("1") == "1"
+    own = text("/proc/self/comm")
+    assert told_to_a_child(str(child.pid), (own,)) == "None"
+    assert told_to_a_child("", (own,)) == told_to_a_child("no pid", (own,)) == str(os.getpid())
+
+
+def test_the_asking_process_is_not_its_own_ancestor() -> None:
+    own = text("/proc/self/comm")
+    found = nearest_ancestor((own,))
+    assert found != os.getpid()

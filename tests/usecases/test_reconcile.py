@@ -1,0 +1,590 @@
+"""Unended runs are judged by evidence: the rules on every kind of it, then real processes, namespaces and logs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.doctor.examination import examine
+from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.record import encode
+from gaia_sessions.store import hook_log
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.log_reader import LOGS
+from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.system.processes import describe
+from gaia_sessions.usecases.reconcile import reconcile
+from gaia_sessions.usecases.reconcile_rules import Evidence, judge
+from tests.hook.client import client
+from tests.records import WHEN, record_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Put = Callable[..., None]
+
+NOW = datetime(2026, 1, 8, 19, 0, tzinfo=UTC)
+GONE = Evidence("no process 7, its host", host_gone=True)
+THERE = Evidence("process 7, its host, is there", host_gone=False)
+UNKNOWN = Evidence()
+LIVES = "import sys; print('ready', flush=True); sys.stdin.read()"
+NOBODY = 2**22 + 1  # no pid is as large
+
+
+def ago(**span: float) -> str:
+    return write_time(NOW - timedelta(**span))
+
+
+def at(**span: float) -> datetime:
+    return NOW - timedelta(**span)
+
+
+def heard(**evidence: Any) -> Evidence:
+    return Evidence("its host cannot be told", **evidence)
+
+
+BEGUN: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "s", "started_at": ago(hours=1)}
+CLAIMED: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "s", "claimed_at": ago(hours=1)}
+UNANNOUNCED: dict[str, Any] = {**CLAIMED, "unannounced": True}
+
+
+@pytest.mark.parametrize(
+    ("run", "evidence", "verdict"),
+    [
+        pytest.param(BEGUN, GONE, "lost", id="its host is gone"),
+        pytest.param({**BEGUN, "started_at": ago(seconds=5)}, GONE, "lost", id="gone a moment after it began"),
+        pytest.param(BEGUN, THERE, "running", id="its host is there"),
+        pytest.param(BEGUN, heard(host_gone=False, written_at=at(days=1)), "running", id="there, and silent"),
+        pytest.param(BEGUN, UNKNOWN, "unsure", id="nothing is known"),
+        pytest.param({**BEGUN, "started_at": ago(minutes=9)}, UNKNOWN, "running", id="began lately"),
+        pytest.param({**BEGUN, "started_at": ago(minutes=10)}, UNKNOWN, "unsure", id="began ten minutes ago"),
+        pytest.param({**BEGUN, "started_at": ago(hours=-1)}, UNKNOWN, "unsure", id="will begin"),
+        pytest.param({"run": 1, "host_agent_id": "a"}, UNKNOWN, "unsure", id="began nobody knows when"),
+        pytest.param({"run": 1, "host_agent_id": "a"}, GONE, "lost", id="began nobody knows when, host gone"),
+        pytest.param(BEGUN, heard(written_at=at(minutes=9)), "running", id="wrote lately"),
+        pytest.param(BEGUN, heard(written_at=at(minutes=10)), "unsure", id="silent"),
+        pytest.param(BEGUN, heard(written_at=at(minutes=-4)), "running", id="wrote, by a clock a little ahead"),
+        pytest.param(BEGUN, heard(written_at=at(minutes=-6)), "unsure", id="wrote in the future"),
+        pytest.param(
+            {**BEGUN, "started_at": ago(seconds=59)}, heard(written_at=at(days=1)), "running", id="silent, but young"
+        ),
+        pytest.param(BEGUN, heard(over_at=at(minutes=5)), "ended_with_host", id="the host's session ended"),
+        pytest.param(BEGUN, heard(over_at=at(minutes=5), host_gone=True), "ended_with_host", id="ended, then gone"),
+        pytest.param(BEGUN, heard(over_at=at(minutes=5), host_gone=False), "unsure", id="ended, and its host is there"),
+        pytest.param(CLAIMED, heard(over_at=at(minutes=5), host_gone=False), "unsure", id="the same of a claim"),
+        pytest.param(BEGUN, heard(over_at=at(minutes=-4)), "ended_with_host", id="ended, by a clock a little ahead"),
+        pytest.param(BEGUN, heard(over_at=at(minutes=-6)), "unsure", id="ended in the future"),
+        pytest.param(BEGUN, heard(over_at=at(hours=2), host_gone=False), "running", id="ended before it began"),
+        pytest.param(BEGUN, heard(over_at=at(hours=2)), "unsure", id="ended before it began, nothing known since"),
+        pytest.param(
+            BEGUN, heard(over_at=at(minutes=5), written_at=at(minutes=3)), "running", id="at work after that end"
+        ),
+        pytest.param(
+            BEGUN, heard(over_at=at(minutes=5), written_at=at(minutes=4.5)), "ended_with_host", id="a late line"
+        ),
+        pytest.param(
+            {"run": 1, "host_agent_id": "a"}, heard(over_at=at(minutes=5)), "unsure", id="ended, maybe before it began"
+        ),
+        pytest.param(CLAIMED, GONE, "denied", id="never started, its host is gone"),
+        pytest.param(CLAIMED, heard(over_at=at(minutes=5)), "denied", id="never started, the host's session ended"),
+        pytest.param(CLAIMED, heard(over_at=at(hours=2)), "unsure", id="delegated after that end"),
+        pytest.param(CLAIMED, THERE, "unsure", id="never started, its host is there"),
+        pytest.param(CLAIMED, UNKNOWN, "unsure", id="never started, nothing is known"),
+        pytest.param({**CLAIMED, "claimed_at": ago(minutes=9)}, UNKNOWN, "running", id="the claim holds"),
+        pytest.param({**CLAIMED, "claimed_at": ago(minutes=9)}, GONE, "unsure", id="the claim holds, host gone"),
+        pytest.param({**CLAIMED, "claimed_at": ago(minutes=10)}, GONE, "denied", id="the claim just lapsed"),
+        pytest.param({**CLAIMED, "claimed_at": ago(hours=-1)}, GONE, "unsure", id="will be delegated"),
+        pytest.param({"run": 1}, GONE, "unsure", id="an empty run"),
+        pytest.param(UNANNOUNCED, GONE, "lost", id="no start is told of, its host is gone"),
+        pytest.param({**UNANNOUNCED, "claimed_at": ago(minutes=1)}, GONE, "lost", id="no start is told of, gone soon"),
+        pytest.param(UNANNOUNCED, THERE, "running", id="no start is told of, its host is there"),
+        pytest.param(UNANNOUNCED, UNKNOWN, "unsure", id="no start is told of, nothing is known"),
+        pytest.param(
+            {**UNANNOUNCED, "claimed_at": ago(minutes=9)}, UNKNOWN, "running", id="no start is told of, young"
+        ),
+        pytest.param(
+            UNANNOUNCED, heard(over_at=at(minutes=5)), "ended_with_host", id="no start is told of, the session ended"
+        ),
+        pytest.param({**UNANNOUNCED, "unannounced": False}, GONE, "denied", id="its start would have been told of"),
+    ],
+)
+def test_each_kind_of_evidence_has_its_verdict(run: Any, evidence: Evidence, verdict: str) -> None:
+    word, told = judge(run, evidence, NOW)
+    assert word == verdict
+    assert told
+
+
+def test_a_verdict_names_what_it_rests_on() -> None:
+    assert judge(BEGUN, GONE, NOW) == ("lost", "no process 7, its host")  # type: ignore[arg-type]
+    told = "its host's process is not known; it began at 2026-01-08T18:00:00.000000Z"
+    assert judge(BEGUN, UNKNOWN, NOW) == ("unsure", f"{told}, and there is no transcript to look at")  # type: ignore[arg-type]
+
+
+def reconciled(*runs: dict[str, Any], phase: str = "executing", over: Any = None, dry_run: bool = False) -> Any:
+    """What becomes of a session with ``runs``: the report, the record, and the entries in its events."""
+    store = MemoryStore()
+    store.create(record_with(*runs, phase=phase))
+    report = reconcile(store, NOW, lambda: over or {}, dry_run=dry_run)
+    again = reconcile(store, NOW, lambda: over or {}, dry_run=False)
+    assert [verdict for verdict in again["verdicts"] if verdict["closed"]] == [] or dry_run
+    return report, store.read("agent-1"), list(store.entries("agent-1", "events.jsonl"))
+
+
+def gone_here() -> Any:
+    process: Any = describe(os.getpid())
+    return {**process, "pid": NOBODY}
+
+
+def test_a_lost_run_is_closed_with_its_evidence_and_its_session_abandoned() -> None:
+    run = {**BEGUN, "host": "claude-code", "host_agent_id": "a", "host_process": gone_here()}
+    report, record, events = reconciled(run)
+    detail = f"no process {NOBODY}, its host"
+    verdict = {
+        "agent_id": "agent-1",
+        "run": 1,
+        "verdict": "lost",
+        "evidence": detail,
+        "phase": "abandoned",
+        "closed": True,
+    }
+    assert report == {"dry_run": False, "verdicts": [verdict], "busy": [], "kept": [], "corrupt": [], "failed": []}
+    assert record["runs"] == [{**run, "ended_at": write_time(NOW), "end": "lost", "detail": detail}]
+    assert (record["phase"], record["revision"], record["last_updated"]) == ("abandoned", 2, record["created_at"])
+    evidence = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a", "host_gone": True}
+    stands = {"run": 1, "phase": "abandoned", "end": "lost", "detail": detail, "revision": 2}
+    assert events == [{"at": write_time(NOW), "kind": "reconcile", **stands, "evidence": evidence}]
+
+
+@pytest.mark.parametrize("phase", ["investigating", "planning", "approval"])
+def test_work_that_may_be_resumed_is_left_open_when_its_run_is_lost(phase: str) -> None:
+    _, record, _ = reconciled({**BEGUN, "host_process": gone_here()}, phase=phase)
+    assert (record["phase"], record["runs"][0]["end"]) == (phase, "lost")
+
+
+def test_a_delegation_that_never_started_takes_the_session_it_made_along_and_no_other() -> None:
+    claimed = {**CLAIMED, "host_process": gone_here()}
+    _, record, _ = reconciled(claimed, phase="initializing")
+    assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "denied")
+
+    earlier = {"run": 1, "ended_at": ago(hours=2), "end": "stopped"}
+    _, record, _ = reconciled(earlier, {**claimed, "run": 2}, phase="approval")
+    assert (record["phase"], record["runs"][1]["end"]) == ("approval", "denied")
+
+
+@pytest.mark.parametrize(("over", "end"), [(None, "lost"), ({("claude-code", "s"): at(minutes=1)}, "ended_with_host")])
+def test_what_no_start_is_told_of_was_at_work_since_its_delegation(over: Any, end: str) -> None:
+    run = {**UNANNOUNCED, "claimed_at": WHEN, "host_process": gone_here()}
+    _, record, _ = reconciled(run, phase="initializing", over=over)
+    assert (record["phase"], record["resume_ready"]) == ("investigating", True)
+    assert (record["last_updated"], record["history"][-1]["timestamp"]) == (WHEN, WHEN)
+    [closed] = record["runs"]
+    assert (closed["started_at"], closed["end"], closed["ended_at"]) == (WHEN, end, write_time(NOW))
+
+
+def test_activity_since_the_delegation_is_never_moved_back() -> None:
+    store = MemoryStore()
+    run = {**UNANNOUNCED, "claimed_at": WHEN, "host_process": gone_here()}
+    store.create({**record_with(run, phase="planning"), "last_updated": ago(minutes=3)})
+    reconcile(store, NOW, dry_run=False)
+    record = store.read("agent-1")
+    assert (record["last_updated"], record["phase"], record["runs"][0]["end"]) == (ago(minutes=3), "planning", "lost")
+
+
+def test_an_end_heard_of_in_the_log_closes_the_run_as_the_host_would_have() -> None:
+    _, record, [event] = reconciled(BEGUN, over={("claude-code", "s"): at(minutes=1)})
+    assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "ended_with_host")
+    assert event["evidence"] == {
+        "host": "claude-code",
+        "host_session_id": "s",
+        "host_gone": None,
+        "session_end": ago(minutes=1),
+    }
+
+
+def test_each_run_of_a_session_is_judged_by_itself() -> None:
+    process = gone_here()
+    runs = [{**BEGUN, "run": 1, "host_process": process}, {**BEGUN, "run": 2}, {**CLAIMED, "run": 3}]
+    report, record, events = reconciled(*runs)
+    assert [(verdict["run"], verdict["verdict"], verdict["closed"]) for verdict in report["verdicts"]] == [
+        (1, "lost", True),
+        (2, "unsure", False),
+        (3, "unsure", False),
+    ]
+    assert ([run.get("end") for run in record["runs"]], record["phase"]) == (["lost", None, None], "executing")
+    assert len(events) == 1
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing() -> None:
+    run = {**BEGUN, "host_process": gone_here()}
+    report, *_ = reconciled(run)
+    store = MemoryStore()
+    store.create(record_with(run, phase="executing"))
+    before = encode(store.read("agent-1"))
+    dry = reconcile(store, NOW, dry_run=True)
+    verdicts = [{**verdict, "closed": False} for verdict in report["verdicts"]]
+    assert dry == {**report, "dry_run": True, "verdicts": verdicts}
+    assert (encode(store.read("agent-1")), list(store.entries("agent-1", "events.jsonl"))) == (before, [])
+
+
+def test_what_is_final_is_not_judged() -> None:
+    report, record, _ = reconciled({**BEGUN, "host_process": gone_here()}, phase="completed")
+    assert (report["verdicts"], "end" in record["runs"][0]) == ([], False)
+
+
+# From here on with files, real processes and the real clock.
+
+
+@pytest.fixture
+def put(root: str) -> Put:
+    """Puts a session with ``runs`` in place, as hooks would have left it."""
+
+    def session(agent_id: str, *runs: dict[str, Any], phase: str = "executing") -> None:
+        FileStore(root).create({**record_with(*runs, phase=phase), "agent_id": agent_id})
+
+    return session
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", LIVES], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def verdicts(root: str, *, dry_run: bool = False) -> dict[str, str]:
+    report = gaia_sessions.reconcile_sessions(root=root, dry_run=dry_run)
+    return {verdict["agent_id"]: verdict["verdict"] for verdict in report["verdicts"]}
+
+
+def ends(root: str, agent_id: str) -> list[str | None]:
+    record = gaia_sessions.get_session(agent_id, root=root)
+    assert record is not None
+    return [run.get("end") for run in record["runs"]]
+
+
+def test_a_host_killed_with_sigkill_is_told_from_one_that_lives(
+    root: str, put: Put, child: subprocess.Popen[bytes]
+) -> None:
+    put("killed", {**BEGUN, "host_process": describe(child.pid)})
+    put("alive", {**BEGUN, "host_process": describe(os.getpid())})
+    assert verdicts(root) == {"killed": "running", "alive": "running"}
+    child.kill()
+    child.wait()
+    assert verdicts(root, dry_run=True) == {"killed": "lost", "alive": "running"}
+    assert ends(root, "killed") == [None]
+    assert verdicts(root) == {"killed": "lost", "alive": "running"}
+    assert (ends(root, "killed"), ends(root, "alive")) == (["lost"], [None])
+    assert verdicts(root) == {"alive": "running"}
+
+
+def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(root: str, tmp_path: Path) -> None:
+    """A delegation whose agent started, and one whose agent never did, as a host tells of them."""
+    script = Path(gaia_sessions.__file__).parents[1] / "hooks" / "every_event.py"
+    asked = {"description": "x", "prompt": "x", "subagent_type": "Explore"}
+    delegation = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Agent", "tool_input": asked}
+    launched = {"status": "async_launched", "agentId": "a", "agentType": "Explore", "isAsync": True}
+    news = (
+        {**delegation, "tool_use_id": "toolu_1"},
+        {**delegation, "tool_use_id": "toolu_2"},
+        {**delegation, "tool_use_id": "toolu_1", "hook_event_name": "PostToolUse", "tool_response": launched},
+    )
+    with client() as host:
+        environment = {**os.environ, "GAIA_SESSIONS_ROOT": root, "CLAUDE_PID": str(host.pid)}
+        for told in news:
+            host.run([sys.executable, str(script)], json.dumps(told).encode(), str(tmp_path), environment)
+        assert sorted(verdicts(root).values()) == ["running", "running"]
+        host.kill()
+    assert sorted(verdicts(root).values()) == ["lost", "unsure"]  # a start may be on its way while the claim holds
+    store = FileStore(root)
+    later = reconcile(store, datetime.now(UTC) + timedelta(minutes=11), dry_run=False)
+    assert [verdict["verdict"] for verdict in later["verdicts"]] == ["denied"]
+    left = [line["phase"] for line in gaia_sessions.list_sessions(root=root) if "phase" in line]
+    assert sorted(left) == ["abandoned", "investigating"]  # what had begun may be resumed
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["of this machine", "of another"])
+def test_another_boot_is_proof_only_of_the_same_machine(root: str, put: Put, same: bool) -> None:  # noqa: FBT001
+    process: Any = describe(os.getpid())
+    if "machine" not in process:
+        pytest.skip("needs a machine that has an id (/etc/machine-id)")
+    machine = process["machine"] if same else "0" * 32
+    put("a", {**BEGUN, "host_process": {**process, "boot_id": "another", "machine": machine}})
+    assert verdicts(root) == {"a": "lost" if same else "unsure"}
+    assert ends(root, "a") == (["lost"] if same else [None])
+
+
+WRITES = """
+import json, os, sys
+from gaia_sessions.system.processes import describe
+from gaia_sessions.session.record import new_record
+from gaia_sessions.store.file_store import FileStore
+from datetime import UTC, datetime
+root, agent_id, pid = sys.argv[1:]
+run = {"run": 1, "started_at": "2026-01-08T18:00:00Z", "host_process": {**describe(os.getpid()), "pid": int(pid)}}
+record = new_record(agent_id, "-", "-", {}, datetime(2026, 1, 8, 18, tzinfo=UTC))
+FileStore(root).create({**record, "phase": "executing", "runs": [run]})
+"""
+RECONCILES = """
+import json, sys, gaia_sessions
+print(json.dumps(gaia_sessions.reconcile_sessions(root=sys.argv[1])))
+"""
+
+
+def inside(source: str, *arguments: str) -> str:
+    """What ``source`` prints in a pid namespace of its own, over the same files, as in a container."""
+    command = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", source, *arguments]
+    if subprocess.run([*command[:4], "true"], capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to make a pid namespace")
+    package = Path(gaia_sessions.__file__).parents[1]
+    return subprocess.run(command, capture_output=True, check=True, text=True, cwd=package).stdout
+
+
+@pytest.mark.parametrize("pid", [os.getpid(), 1, NOBODY], ids=["a pid that is there", "the first", "nobody's"])
+def test_nothing_of_another_pid_namespace_is_ended_from_outside(root: str, pid: int) -> None:
+    inside(WRITES, root, "a", str(pid))
+    before = Path(root, "a", "state.json").read_bytes()
+    report = gaia_sessions.reconcile_sessions(root=root)
+    [verdict] = report["verdicts"]
+    told = "its host runs in another pid namespace, or its pid is not known; it began at 2026-01-08T18:00:00.000000Z"
+    assert verdict == {
+        "agent_id": "a",
+        "run": 1,
+        "verdict": "unsure",
+        "evidence": f"{told}, and there is no transcript to look at",
+        "phase": "executing",
+        "closed": False,
+    }
+    assert Path(root, "a", "state.json").read_bytes() == before
+    assert not Path(root, "a", "events.jsonl").exists()
+
+
+def test_nothing_from_outside_is_ended_in_a_namespace_where_its_pid_is_nobodys(
+    root: str, put: Put, child: subprocess.Popen[bytes]
+) -> None:
+    put("alive", {**BEGUN, "host_process": describe(child.pid)})
+    put("dead", {**BEGUN, "host_process": gone_here()})
+    report = json.loads(inside(RECONCILES, root))
+    assert {verdict["agent_id"]: verdict["verdict"] for verdict in report["verdicts"]} == {
+        "alive": "unsure",
+        "dead": "unsure",
+    }
+    assert (ends(root, "alive"), ends(root, "dead")) == ([None], [None])
+
+
+def test_a_table_of_processes_that_is_not_ours_proves_nothing(root: str) -> None:
+    """A namespace over the ``/proc`` of another: pids there are not the pids in it."""
+    unmounted = ["unshare", "--pid", "--fork", sys.executable, "-c", "from gaia_sessions.system.processes import *"]
+    asks = f"{unmounted[-1]}\nimport os; print(describe(os.getpid()), fate({gone_here()!r}))"
+    done = subprocess.run(
+        [*unmounted[:-1], asks],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(gaia_sessions.__file__).parents[1],
+    )
+    if done.returncode:
+        pytest.skip("needs the right to make a pid namespace")
+    assert done.stdout == 'None (None, "nothing can be told of its host\'s process")\n'
+    assert root
+
+
+def test_a_process_hidden_from_us_is_not_gone(child: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    """As ``/proc`` is mounted with ``hidepid=2``: the processes of other users are not in it, and are there."""
+    tmp_path.chmod(0o755)
+    asks = "import json, sys; from gaia_sessions.system.processes import *; print(fate(json.loads(sys.argv[1])))"
+    script = (
+        "mount -t proc -o hidepid=2 proc /proc && "
+        'exec setpriv --reuid 65534 --regid 65534 --clear-groups "$0" -I -S -c "$1" "$2"'
+    )
+    source = f"import sys; sys.path.insert(0, {str(Path(gaia_sessions.__file__).parents[1])!r}); {asks}"
+    words = [sys.executable, source, json.dumps(describe(child.pid))]
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, *words], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("needs the right to mount, and a checkout that others may read")
+    assert done.stdout == f"(None, 'process {child.pid}, its host, is hidden')\n"
+
+
+def test_the_log_of_the_hooks_is_evidence_that_the_hosts_session_ended(root: str, put: Put) -> None:
+    put("over", {**BEGUN, "host_session_id": "over"})
+    put("resumed", {**BEGUN, "host_session_id": "resumed"})
+    put("other", {**BEGUN, "host_session_id": "other"})
+    put("long", {**BEGUN, "host_session_id": "l" * 200})
+    for session_id, event, minute in [
+        ("over", "SubagentStart", 1),
+        ("over", "SessionEnd", 2),
+        ("over", "SubagentStop", 1),
+        ("over", "SessionEnd", 2),
+        ("l" * 128, "SessionEnd", 2),
+        ("resumed", "SessionEnd", 2),
+        ("resumed", "SessionStart", 3),
+    ]:
+        hook_log.write(
+            root, "hook", {"at": f"2026-01-08T18:0{minute}:00.000000Z", "event": event, "session_id": session_id}
+        )
+    Path(root, ".logs", "inbox.log").write_bytes(b"\xff\n[]\n{\n" + b'{"at": 5, "session_id": {}}\n')
+    assert verdicts(root) == {
+        "over": "ended_with_host",
+        "long": "unsure",  # its id is cut in the log, and another conversation's can begin alike
+        "resumed": "unsure",
+        "other": "unsure",
+    }
+    assert ends(root, "over") == ["ended_with_host"]
+
+
+def test_what_was_heard_after_an_end_undoes_it_though_the_clock_was_set_back(root: str, put: Put) -> None:
+    for name in ("resumed", "elsewhere", "over"):
+        put(name, {**BEGUN, "host_session_id": name})
+    for session_id, event, minute, hook in [
+        ("resumed", "SessionEnd", 5, "hook"),
+        ("resumed", "SessionStart", 2, "hook"),
+        ("elsewhere", "PreToolUse", 6, "pre_delegate"),
+        ("elsewhere", "SessionEnd", 5, "hook"),
+        ("over", "PreToolUse", 4, "pre_delegate"),
+        ("over", "SessionEnd", 5, "hook"),
+    ]:
+        hook_log.write(root, hook, {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, "session_id": session_id})
+    assert verdicts(root) == {"resumed": "unsure", "elsewhere": "unsure", "over": "ended_with_host"}
+
+
+def test_the_old_half_of_a_log_comes_first(root: str, put: Put) -> None:
+    put("a", BEGUN)
+    line: dict[str, object] = {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"}
+    hook_log.write(root, "hook", line)
+    Path(root, ".logs", "hook.log").rename(Path(root, ".logs", "hook.log.old"))
+    hook_log.write(root, "hook", {**line, "event": "SessionStart"})
+    assert verdicts(root) == {"a": "unsure"}
+
+
+def test_only_our_logs_and_only_lines_of_the_same_host_are_believed(root: str, put: Put) -> None:
+    put("a", BEGUN)
+    put("b", {**BEGUN, "host": "codex"})
+    put("c", {key: value for key, value in BEGUN.items() if key != "host"})
+    line = {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s", "kinds": ["session_end"]}
+    hook_log.write(root, "somebody-elses", {**line, "host": "claude-code"})
+    hook_log.write(root, "hook", {**line, "host": "qwen-code"})
+    assert verdicts(root) == dict.fromkeys("abc", "unsure")
+    hook_log.write(root, "hook", {**line, "host": "codex"})
+    assert verdicts(root) == {"a": "unsure", "b": "ended_with_host", "c": "unsure"}
+
+
+def test_every_log_of_the_hooks_is_read() -> None:
+    assert set(LOGS) == {HOOK, PRE_DELEGATE, SUBAGENT_STOP, "inbox"}
+
+
+def test_no_line_of_a_log_ends_the_run_of_a_host_that_is_there(root: str, put: Put) -> None:
+    put("a", {**BEGUN, "host_process": describe(os.getpid())})
+    hook_log.write(root, "hook", {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"})
+    assert (verdicts(root), ends(root, "a")) == ({"a": "unsure"}, [None])
+
+
+def test_the_end_of_a_session_is_known_in_our_words_whatever_its_host_calls_it(root: str, put: Put) -> None:
+    for name in ("cursor", "heard", "told"):
+        put(name, {**BEGUN, "host_session_id": name})
+    for name, event, kinds, minute in [
+        ("cursor", "sessionEnd", ["session_end"], 2),
+        ("heard", "sessionEnd", ["session_end"], 2),
+        ("heard", "subagentStart", ["delegate", "start"], 3),
+        ("told", "SessionEnd", ["main_stop"], 2),
+    ]:
+        ids = {"session_id": "another id of the host", "host_session_id": name}
+        hook_log.write(root, "hook", {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, **ids, "kinds": kinds})
+    hook_log.write(root, "hook", {"at": "2026-01-08T18:09:00Z", "event": "x", "session_id": "cursor", "kinds": {}})
+    assert verdicts(root, dry_run=True) == {"cursor": "unsure", "heard": "unsure", "told": "unsure"}
+    ended = {"at": "2026-01-08T18:10:00Z", "event": "sessionEnd", "host_session_id": "cursor"}
+    hook_log.write(root, "hook", {**ended, "kinds": ["session_end"]})
+    assert verdicts(root) == {"cursor": "ended_with_host", "heard": "unsure", "told": "unsure"}
+
+
+def test_a_transcript_that_is_written_to_is_a_sign_of_life(root: str, put: Put, tmp_path: Path) -> None:
+    for name in ("fresh", "silent"):
+        (tmp_path / name).write_text("{}\n", encoding="utf-8")
+        put(name, {**BEGUN, "transcript_path": str(tmp_path / name)})
+    os.utime(tmp_path / "silent", (0, datetime.now(UTC).timestamp() - 600))
+    for name, path in (("missing", "/nowhere/x"), ("folder", str(tmp_path)), ("relative", "fresh")):
+        put(name, {**BEGUN, "transcript_path": path})
+    unsure = dict.fromkeys(("silent", "missing", "folder", "relative"), "unsure")
+    assert verdicts(root) == {"fresh": "running", **unsure}
+
+
+def test_what_waits_in_the_inbox_is_heard_first_by_a_dry_run_and_the_doctor_too(root: str, put: Put) -> None:
+    put("a", {**BEGUN, "host_agent_id": "x", "host_process": gone_here()})
+    event: Any = {"kind": "session_end", "at": write_time(datetime.now(UTC)), "host_session_id": "s"}
+    FileStore(root).defer(event, datetime.now(UTC))
+    assert verdicts(root, dry_run=True) == {}
+    [runs] = [check for check in examine(root, {})["checks"] if check["name"] == "runs"]
+    assert (runs["ok"], runs["found"]) == (True, "0 runs without an end, 0 unsure")
+    assert (verdicts(root), ends(root, "a")) == ({}, ["ended_with_host"])
+
+
+def test_a_session_that_somebody_holds_is_busy_and_left_alone(root: str, put: Put) -> None:
+    put("a", {**BEGUN, "host_process": gone_here()}, {**BEGUN, "run": 2, "host_process": gone_here()})
+
+    def wait(*_: object) -> None:
+        pytest.fail("it waits")
+
+    def rule(record: Any) -> Any:
+        report = reconcile(FileStore(root, wait=wait), datetime.now(UTC), dry_run=False)
+        assert (report["verdicts"], report["busy"]) == ([], ["a"])
+        return record
+
+    FileStore(root).change("a", rule)
+    assert ends(root, "a") == [None, None]
+
+
+def test_the_verdict_that_counts_is_the_one_under_the_lock(root: str, put: Put) -> None:
+    """Between the look and the lock the agent stops: what it said stands."""
+    put("a", {**BEGUN, "host_process": gone_here()})
+
+    class Late(FileStore):
+        def change(self, agent_id: str, rule: Any, **more: Any) -> Any:
+            ended: Any = {**BEGUN, "ended_at": ago(), "end": "stopped"}
+            FileStore(root).change(agent_id, lambda record: {**record, "runs": [ended]})
+            return super().change(agent_id, rule, **more)
+
+    report = reconcile(Late(root), datetime.now(UTC), dry_run=False)
+    assert (report["verdicts"], ends(root, "a")) == ([], ["stopped"])
+
+
+def test_what_cannot_be_read_or_is_newer_is_said_and_hides_nothing(root: str, put: Put) -> None:
+    put("a", {**BEGUN, "host_process": gone_here()})
+    put("final", {**BEGUN, "host_process": gone_here()}, phase="completed")
+    for name, data in (("torn", b"{"), ("newer", b'{"agent_id": "newer", "schema": 2}')):
+        Path(root, name).mkdir()
+        Path(root, name, "state.json").write_bytes(data)
+    Path(root, ".index", "complete").unlink()  # as after a restart: then every session is looked at
+    report = gaia_sessions.reconcile_sessions(root=root)
+    assert [verdict["agent_id"] for verdict in report["verdicts"]] == ["a"]
+    assert report["kept"] == [{"agent_id": "newer", "reason": "newer_schema"}]
+    assert [left["agent_id"] for left in report["corrupt"]] == ["torn"]
+    assert report["failed"] == []
+
+
+def test_cleanup_reconciles_first(root: str, put: Put) -> None:
+    put("a", {**BEGUN, "host_process": gone_here()})
+    put("b", BEGUN)
+    dry = gaia_sessions.cleanup_sessions(10**6, dry_run=True, root=root)
+    assert ends(root, "a") == [None]
+    report = gaia_sessions.cleanup_sessions(10**6, root=root)
+    assert (ends(root, "a"), ends(root, "b")) == (["lost"], [None])
+    told = [(verdict["agent_id"], verdict["verdict"], verdict["closed"]) for verdict in report["closed"]]
+    assert told == [("a", "lost", True)]
+    assert dry["closed"] == [{**verdict, "closed": False} for verdict in report["closed"]]
+
+
+def test_there_is_nothing_to_reconcile_where_there_is_no_root(root: str) -> None:
+    assert verdicts(root) == {}
+    assert not Path(root).exists()
