@@ -12,11 +12,11 @@ import os
 
 from . import config
 from .errors import SessionNotFound, well_formed
-from .session.clock import utc_now, write_time
+from .session.clock import format_time, utc_now
 from .session.ids import is_agent_id
 from .store.file_store import FileStore
 from .store.journal import EVENTS
-from .system.project_root import check_ours, find_root, working_directory
+from .system.project_root import check_owner, find_root, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,8 +126,8 @@ def list_sessions(
     """
     from .usecases import listing
 
-    wanted = listing.Filter(active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until)
-    return Sessions(root).list(wanted, limit)
+    criteria = listing.Filter(active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until)
+    return Sessions(root).list(criteria, limit)
 
 
 def session_events(agent_id: str, *, root: str | None = None) -> Iterator[Json | SessionsError]:
@@ -180,7 +180,7 @@ class Sessions:
 
     def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
         self.root = find_root(root, os.environ, working_directory())
-        check_ours(self.root)
+        check_owner(self.root)
         self.config = config.load(self.root, os.environ, flags)
         durable = self.config.durability == "full"
         self.store = FileStore(self.root, durable=durable, lock_timeout=self.config.lock_timeout)
@@ -188,7 +188,7 @@ class Sessions:
     def create(self, agent_name: str, purpose: str, metadata: object = None, agent_id: str | None = None) -> str:
         from .usecases import sessions
 
-        self._take_in_deferred()
+        self._apply_deferred()
         return sessions.create(self.store, utc_now(), os.urandom, agent_name, purpose, metadata, agent_id)["agent_id"]
 
     def update(
@@ -207,14 +207,14 @@ class Sessions:
         asked = sessions.Update(
             phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
         )
-        self._take_in_deferred()
+        self._apply_deferred()
         return sessions.update(self.store, utc_now(), agent_id, asked)
 
-    def of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
+    def session_of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
         """The id of the session that an agent of a host works on. Raises ``SessionNotFound`` if none knows it."""
         from .ingest import join
 
-        self._take_in_deferred()  # its start may still wait
+        self._apply_deferred()  # its start may still wait
         return join.session_of_agent(self.store, host_session_id, host_agent_id)["agent_id"]
 
     def finalize(self, agent_id: str, outcome: str, summary: str | None = None, error: str | None = None) -> Record:
@@ -226,15 +226,15 @@ class Sessions:
         """What ``finalize`` returns, and whether this call ended it; if not, it had ended so already."""
         from .usecases import sessions
 
-        self._take_in_deferred()
+        self._apply_deferred()
         now = utc_now()
         record = sessions.finalize(self.store, now, agent_id, outcome, summary, error)
-        return record, record.get("finalized_at") == write_time(now)
+        return record, record.get("finalized_at") == format_time(now)
 
     def explain(self, agent_id: str) -> Decision:
         from .usecases import resume
 
-        decision, _ = resume.consider(self._preview(), utc_now(), agent_id, self.config.limits)
+        decision, _ = resume.read_and_decide(self._preview(), utc_now(), agent_id, self.config.limits)
         return decision
 
     def preview(self, agent_id: str) -> Record:
@@ -247,10 +247,10 @@ class Sessions:
 
         return resume.decide(record["agent_id"], record, utc_now(), self.config.limits)
 
-    def list(self, wanted: Filter, limit: int | None = None) -> Iterator[Summary | CorruptSummary]:
+    def list(self, criteria: Filter, limit: int | None = None) -> Iterator[Summary | CorruptSummary]:
         from .usecases import listing
 
-        return listing.list_sessions(self._preview(), wanted, utc_now(), self.config.limits, limit)
+        return listing.list_sessions(self._preview(), criteria, utc_now(), self.config.limits, limit)
 
     def events(self, agent_id: str) -> Iterator[Json | SessionsError]:
         return self.store.entries(agent_id, EVENTS)
@@ -259,21 +259,21 @@ class Sessions:
         from .usecases import cleanup
 
         now = utc_now()
-        rule = cleanup.Rule(now, hours, self.config.limits, corrupt=corrupt)
-        sessions = self._to_judge(dry_run=dry_run)
-        return cleanup.cleanup(self.store, rule, self._sessions_over, dry_run=dry_run, sessions=sessions)
+        rule = cleanup.CleanupPolicy(now, hours, self.config.limits, corrupt=corrupt)
+        sessions = self._reader_for(dry_run=dry_run)
+        return cleanup.cleanup(self.store, rule, self._ended_host_sessions, dry_run=dry_run, sessions=sessions)
 
     def reconcile(self, *, dry_run: bool = False) -> Reconciled:
         from .usecases.reconcile import reconcile
 
-        sessions = self._to_judge(dry_run=dry_run)
-        return reconcile(self.store, utc_now(), self._sessions_over, dry_run=dry_run, sessions=sessions)
+        sessions = self._reader_for(dry_run=dry_run)
+        return reconcile(self.store, utc_now(), self._ended_host_sessions, dry_run=dry_run, sessions=sessions)
 
-    def _to_judge(self, *, dry_run: bool) -> Reader:
+    def _reader_for(self, *, dry_run: bool) -> Reader:
         """What a dry run judges is what the real one would, which first applies what waits in the inbox."""
         if dry_run:
             return self._preview()
-        self._take_in_deferred()
+        self._apply_deferred()
         return self.store
 
     def _preview(self) -> Preview:
@@ -286,24 +286,24 @@ class Sessions:
         from .usecases import importing
 
         path = os.fspath(directory)
-        with import_source.opened(os.path.join(working_directory(), path) if path else path) as folder:
+        with import_source.open_folder(os.path.join(working_directory(), path) if path else path) as folder:
             in_place = import_source.is_root(folder, self.root)
             report = importing.empty_report(
                 well_formed(os.path.realpath(folder.path)), well_formed(self.root), dry_run=dry_run, in_place=in_place
             )
             if not in_place:
-                here = self._to_judge(dry_run=dry_run)
-                importing.import_sessions(self.store, here, import_source.records(folder), report)
+                reader = self._reader_for(dry_run=dry_run)
+                importing.import_sessions(self.store, reader, import_source.records(folder), report)
                 if importing.is_empty(report):
                     report["instead"] = import_source.likely_folder(folder)
         return report
 
-    def _sessions_over(self) -> Mapping[tuple[str, str], datetime]:
+    def _ended_host_sessions(self) -> Mapping[tuple[str, str], datetime]:
         from .store import log_reader
 
-        return log_reader.sessions_over(self.root)
+        return log_reader.ended_host_sessions(self.root)
 
-    def _take_in_deferred(self) -> None:
+    def _apply_deferred(self) -> None:
         from .ingest.dispatch import apply_deferred
 
         now = utc_now()
@@ -311,4 +311,4 @@ class Sessions:
         if applied:
             from .store import hook_log
 
-            hook_log.write(self.root, "inbox", {"at": write_time(now), "inbox": applied})
+            hook_log.append_line(self.root, "inbox", {"at": format_time(now), "inbox": applied})

@@ -23,8 +23,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import WithDefaultSchema
 
 from .errors import InvalidInput
-from .session.clock import read_time
-from .session.record import has_newer_schema, in_our_form
+from .session.clock import parse_time
+from .session.record import has_newer_schema, normalize_document
 
 Phase = Literal[
     "initializing",
@@ -42,7 +42,7 @@ End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "los
 
 
 def _check_time(text: str) -> str:
-    read_time(text)
+    parse_time(text)
     return text
 
 
@@ -51,14 +51,14 @@ Count = Annotated[int, Field(ge=0)]
 Number = Annotated[int, Field(ge=1)]
 
 
-class _Shape(BaseModel):
+class _StrictModel(BaseModel):
     """None stands for an absent key, so a null on disk is no value for it."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _absent_is_not_null(cls, document: object) -> object:
+    def _refuse_null(cls, document: object) -> object:
         fields = {field.alias or name: field for name, field in cls.model_fields.items()}
         for key, value in document.items() if isinstance(document, dict) else ():
             if value is None and key in fields and not fields[key].is_required():
@@ -66,7 +66,7 @@ class _Shape(BaseModel):
         return document
 
 
-class _SchemaOfFiles(GenerateJsonSchema):
+class _FileSchemaGenerator(GenerateJsonSchema):
     """On disk what is not known is absent: None as a default makes no null in the schema."""
 
     def default_schema(self, schema: WithDefaultSchema) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class _SchemaOfFiles(GenerateJsonSchema):
         return super().default_schema(schema)
 
 
-class Move(_Shape):
+class Move(_StrictModel):
     """One step of the work from phase to phase."""
 
     from_phase: Phase
@@ -84,21 +84,21 @@ class Move(_Shape):
     timestamp: Time
 
 
-class LastError(_Shape):
+class LastError(_StrictModel):
     """The latest error."""
 
     message: str
     timestamp: Time
 
 
-class Denial(_Shape):
+class Denial(_StrictModel):
     """Whoever was asked for approval said no, and why; gone with the next move, or the next time it is asked for."""
 
     message: str
     timestamp: Time
 
 
-class HostProcess(_Shape):
+class HostProcess(_StrictModel):
     """The process of the host that ran the sub-agent, so that it can be seen to be gone."""
 
     pid: Number | None = None
@@ -108,7 +108,7 @@ class HostProcess(_Shape):
     machine: str | None = None
 
 
-class Run(_Shape):
+class Run(_StrictModel):
     """One stretch in which a host really ran the sub-agent; what is not known is absent."""
 
     model_config = ConfigDict(
@@ -144,7 +144,7 @@ class Run(_Shape):
     transcript_path: str | None = None
 
     @model_validator(mode="after")
-    def _says_how_it_ended(self) -> Self:
+    def _check_end(self) -> Self:
         if self.ended_at is not None and self.end is None:
             raise ValueError("a run that has ended says how: end is missing")
         if self.ended_at is None and self.end not in (None, "stopped"):
@@ -152,14 +152,14 @@ class Run(_Shape):
         return self
 
 
-class Tools(_Shape):
+class Tools(_StrictModel):
     """How often the agent used each tool; kept where the host was asked to tell of tools."""
 
     counts: dict[str, Number]
     recent: list[str] = Field(description="The host's keys of the latest calls that were counted.")
 
 
-class Session(_Shape):
+class Session(_StrictModel):
     """The record of one sub-agent's piece of work: ``state.json``."""
 
     agent_id: str = Field(description="The id of the session, and the name of its directory.")
@@ -186,10 +186,10 @@ class Session(_Shape):
     summary: str | None = None
 
     @model_validator(mode="after")
-    def _numbers_of_runs_go_on(self) -> Session:
+    def _check_run_numbers(self) -> Session:
         numbers = [run.run for run in self.runs or ()]
-        rising = all(one < other for one, other in pairwise(numbers))
-        if numbers and not (rising and numbers[-1] == len(numbers) + (self.runs_dropped or 0)):
+        is_rising = all(one < other for one, other in pairwise(numbers))
+        if numbers and not (is_rising and numbers[-1] == len(numbers) + (self.runs_dropped or 0)):
             raise ValueError("runs are numbered from 1 in their order, those that were dropped included")
         return self
 
@@ -197,10 +197,10 @@ class Session(_Shape):
 def validate(document: object) -> Session:
     """The typed session of a decoded ``state.json``; ``InvalidInput`` names the first place that is wrong.
 
-    What the users' own program wrote reads as it does everywhere: see ``in_our_form``.
+    What the users' own program wrote reads as it does everywhere: see ``normalize_document``.
     """
     if isinstance(document, dict) and not has_newer_schema({"schema": None, **document}):
-        document = in_our_form(document)
+        document = normalize_document(document)
     try:
         return Session.model_validate(document)
     except ValidationError as error:
@@ -212,5 +212,5 @@ def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of ``state.json``."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **Session.model_json_schema(schema_generator=_SchemaOfFiles),
+        **Session.model_json_schema(schema_generator=_FileSchemaGenerator),
     }

@@ -21,7 +21,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.session.clock import read_time, write_time
+from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import decode
 from gaia_sessions.store.file_store import FileStore
@@ -101,7 +101,7 @@ def resting(
     """A session that rests in ``phase`` for as long as ``idle``."""
     gaia_sessions.create_session("tester", agent_id=agent_id)
     gaia_sessions.update_state(agent_id, phase)
-    edited(agent_id, last_updated=write_time(datetime.now(UTC) - idle), **changed)
+    edited(agent_id, last_updated=format_time(datetime.now(UTC) - idle), **changed)
     return agent_id
 
 
@@ -250,7 +250,7 @@ def test_g12_an_end_is_kept_whole_and_never_resumable(outcome: str) -> None:
     assert gaia("finalize", agent_id, outcome, "--summary", "said").code == 0
     kept = record(agent_id)
     assert (kept["phase"], kept["resume_ready"], kept["summary"]) == (outcome, False, "said")
-    assert (read_time(kept["finalized_at"]) <= datetime.now(UTC), kept["duration_seconds"] >= 0) == (True, True)
+    assert (parse_time(kept["finalized_at"]) <= datetime.now(UTC), kept["duration_seconds"] >= 0) == (True, True)
     assert gaia("should-resume", agent_id).code == 1
 
 
@@ -301,7 +301,7 @@ def test_g18_list_is_newest_first_and_filters() -> None:
     resting("new", idle=MINUTE, agent_name="planner")
     resting("ended", idle=2 * HOUR, agent_name="scribe", phase="executing")
     gaia("finalize", "ended", "completed")
-    edited("ended", last_updated=write_time(datetime.now(UTC) - 2 * HOUR))
+    edited("ended", last_updated=format_time(datetime.now(UTC) - 2 * HOUR))
 
     def ids(*words: str) -> list[str]:
         return [line["agent_id"] for line in gaia("list", "--json", *words).json]
@@ -626,7 +626,7 @@ def test_g35_however_many_moves_leave_a_record_of_bounded_size(root: str, moves:
         sizes.append(path.stat().st_size)
     kept = store.read("agent-123")
     assert (len(kept["history"]), kept["history_dropped"], kept["revision"]) == (200, moves - 200, moves + 1)
-    assert kept["history"][-1]["timestamp"] == kept["last_updated"] == write_time(now + timedelta(seconds=moves))
+    assert kept["history"][-1]["timestamp"] == kept["last_updated"] == format_time(now + timedelta(seconds=moves))
     # From the two hundredth on only the counters grow, by their digits, and the names of phases differ in length.
     assert max(sizes) <= sizes[200] + 100 < 32_000
 
@@ -638,7 +638,7 @@ def test_g36_the_two_cases_of_the_document_run_as_they_stand() -> None:
     agent_id = create_session(agent_name="terraform-architect", purpose="approval_workflow")
     update_state(agent_id, phase="planning")
     update_state(agent_id, phase="approval")
-    edited(agent_id, last_updated=write_time(datetime.now(UTC) - 10 * MINUTE))
+    edited(agent_id, last_updated=format_time(datetime.now(UTC) - 10 * MINUTE))
     assert should_resume(agent_id)
     update_state(agent_id, phase="executing")
     finalize_session(agent_id, outcome="completed", summary="Terraform applied successfully")
@@ -646,7 +646,7 @@ def test_g36_the_two_cases_of_the_document_run_as_they_stand() -> None:
 
     agent_id = create_session(agent_name="gitops-operator", purpose="investigation")
     update_state(agent_id, phase="investigating", metadata={"findings": ["issue A", "issue B"]})
-    edited(agent_id, last_updated=write_time(datetime.now(UTC) - 5 * MINUTE))
+    edited(agent_id, last_updated=format_time(datetime.now(UTC) - 5 * MINUTE))
     assert should_resume(agent_id)
     update_state(agent_id, metadata={"findings": [*record(agent_id)["metadata"]["findings"], "issue C"]})
     finalize_session(agent_id, outcome="completed")

@@ -24,7 +24,7 @@ from gaia_sessions import (
     should_resume,
     update_state,
 )
-from gaia_sessions.session.clock import read_time, write_time
+from gaia_sessions.session.clock import format_time, parse_time
 
 HOOKS = Path(__file__).parents[1] / "hooks"
 
@@ -68,7 +68,7 @@ def pass_time(agent_id: str, **span: float) -> None:
     record = json.loads(path.read_bytes())
 
     def earlier(text: str) -> str:
-        return write_time(read_time(text) - timedelta(**span))
+        return format_time(parse_time(text) - timedelta(**span))
 
     for key in ("created_at", "last_updated"):
         record[key] = earlier(record[key])
@@ -296,7 +296,7 @@ def test_their_sessions_of_an_episode_are_found_by_time() -> None:
     agent_id = create_session("gitops-operator", "investigation")
     record = get_session(agent_id)
     assert record is not None
-    begun = read_time(record["created_at"])
+    begun = parse_time(record["created_at"])
     minute = timedelta(minutes=1)
     assert [line["agent_id"] for line in list_sessions(since=begun - minute, until=begun + minute)] == [agent_id]
     assert list(list_sessions(since=begun - 2 * minute, until=begun - minute)) == []

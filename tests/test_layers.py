@@ -294,11 +294,11 @@ def test_what_only_a_type_checker_sees_is_exempt_and_what_runs_is_not() -> None:
 @pytest.mark.parametrize(
     ("file", "target", "allowed"),
     [
-        ("record.py", "gaia_sessions.session.schema", True),
-        ("shape.py", "gaia_sessions.session.record", False),
+        ("session/record.py", "gaia_sessions.session.schema", True),
+        ("jsonio/strict.py", "gaia_sessions.session.record", False),
         ("store/file_store.py", "gaia_sessions.store.locks", True),
         ("store/file_store.py", "gaia_sessions.ingest.dispatch", False),
-        ("keyfile.py", "gaia_sessions.store.directory", True),
+        ("store/key_file.py", "gaia_sessions.store.directory", True),
         ("system/processes.py", "gaia_sessions.store.root", False),
         ("hosts/codex/__init__.py", "gaia_sessions.hook.messages", False),
         ("session/policy.py", "gaia_sessions.system.processes", False),
@@ -318,11 +318,11 @@ def test_the_list_is_read_as_it_is_meant(file: str, target: str, allowed: bool) 
         ("store/file_store.py", "from . import atomic", "gaia_sessions.store.atomic"),
         ("store/file_store.py", "from .locks import Lock", "gaia_sessions.store.locks"),
         ("store/file_store.py", "from .. import errors", "gaia_sessions.errors"),
-        ("record.py", "from .errors import InvalidInput", "gaia_sessions.errors"),
-        ("record.py", "from . import strictjson", "gaia_sessions.jsonio.strict"),
-        ("record.py", "from gaia_sessions import strictjson", "gaia_sessions.jsonio.strict"),
-        ("record.py", "from gaia_sessions import __version__", "gaia_sessions"),
-        ("record.py", "from os import path", "os"),
+        ("api.py", "from .errors import InvalidInput", "gaia_sessions.errors"),
+        ("session/record.py", "from . import runs", "gaia_sessions.session.runs"),
+        ("session/record.py", "from gaia_sessions.jsonio import strict", "gaia_sessions.jsonio.strict"),
+        ("session/record.py", "from gaia_sessions import __version__", "gaia_sessions"),
+        ("session/record.py", "from os import path", "os"),
     ],
 )
 def test_an_import_is_resolved_to_the_module_it_means(file: str, source: str, name: str) -> None:

@@ -18,9 +18,9 @@ from gaia_sessions import models
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, SessionsError
 from gaia_sessions.ingest import dispatch
-from gaia_sessions.ingest.result import Done
+from gaia_sessions.ingest.result import EventResult
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import check_readable, decode, encode
 from gaia_sessions.session.schema import ENDS
@@ -283,8 +283,8 @@ KEYS_OF_HOST = {
 @st.composite
 def events(draw: st.DrawFn) -> Event:
     """News of any kind of two delegations and two agents, with the keys its kind needs and any others."""
-    kind = draw(st.sampled_from(sorted(dispatch._NEEDED)))
-    needed = set(dispatch._NEEDED[kind]) - set(HOST)
+    kind = draw(st.sampled_from(sorted(dispatch._REQUIRED_FIELDS)))
+    needed = set(dispatch._REQUIRED_FIELDS[kind]) - set(HOST)
     others = draw(st.sets(st.sampled_from(sorted(set(KEYS_OF_HOST) - needed)), max_size=6))
     told = {key: draw(KEYS_OF_HOST[key]) for key in sorted(needed | others)}
     return {**HOST, "kind": kind, **told}  # type: ignore[typeddict-item]  # as it says
@@ -312,7 +312,7 @@ def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
         now += later
         if isinstance(asked, dict):
             with suppress(SessionFinal):  # only a finalization that comes too late is refused
-                assert isinstance(dispatch.take_in(store, as_event(asked, now), now, Config({}), 0), Done)
+                assert isinstance(dispatch.handle_event(store, as_event(asked, now), now, Config({}), 0), EventResult)
         elif isinstance(asked, str):
             assert all(word.isascii() for word in dispatch.apply_deferred(store, now, Config({})))
         else:
@@ -324,7 +324,7 @@ def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
 
 
 def as_event(told: dict[str, Any], now: datetime) -> Event:
-    return {**told, "at": write_time(now)}  # type: ignore[typeddict-item]  # told has the rest
+    return {**told, "at": format_time(now)}  # type: ignore[typeddict-item]  # told has the rest
 
 
 def by_hand(store: MemoryStore, now: datetime, asked: Any) -> None:
@@ -413,5 +413,5 @@ def test_the_schema_is_the_same_text_whenever_it_is_asked_for() -> None:
 
 
 def test_a_moment_of_ours_is_a_time_to_both() -> None:
-    document = {**ORDINARY, "last_updated": write_time(START)}
+    document = {**ORDINARY, "last_updated": format_time(START)}
     assert (verdict_of_shape(document), verdict_of_models(document)) == (True, True)

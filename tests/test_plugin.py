@@ -9,7 +9,7 @@ from typing import Any
 
 import gaia_sessions
 from gaia_sessions.cli.group import COMMANDS
-from gaia_sessions.hosts.claude_code import HEARD_BY
+from gaia_sessions.hosts.claude_code import EVENTS_BY_HOOK
 from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.session.phases import PHASES
 
@@ -39,7 +39,7 @@ def test_the_checkout_is_a_marketplace_of_one() -> None:
 def test_the_plugin_hears_every_event_the_hook_is_there_for_through_one_script() -> None:
     hooks = document("hooks", "hooks.json")["hooks"]
 
-    assert set(hooks) == set(HEARD_BY[HOOK])
+    assert set(hooks) == set(EVENTS_BY_HOOK[HOOK])
     script = "${CLAUDE_PLUGIN_ROOT}/hooks/every_event.py"
     command = {"type": "command", "command": "python3", "args": [script], "timeout": 5}
     assert [group["hooks"] for [group] in hooks.values()] == [[command]] * len(hooks)

@@ -17,10 +17,10 @@ from gaia_sessions.errors import EXIT_DONE, InvalidId, SessionNotFound, Sessions
 from gaia_sessions.usecases.listing import Filter
 
 from . import output, start
-from .call import CONTEXT, ID, JSON, LOCK_TIMEOUT, ROOT, declare
-from .commands.create import AGENT, PURPOSE, warn_of_network
-from .commands.finalize import say_unchanged
-from .commands.should_resume import decision_on, exit_code_of
+from .call import CONTEXT_SETTINGS, ID, JSON, LOCK_TIMEOUT, ROOT, declare
+from .commands.create import AGENT, PURPOSE, warn_if_network
+from .commands.finalize import print_unchanged
+from .commands.should_resume import decision_for, exit_code_of
 from .group import COMMANDS, Commands
 from .parsing import Group
 from .render.words import safe
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .call import Call
 
 
-@click.group(cls=Group, context_settings=CONTEXT, invoke_without_command=True, no_args_is_help=False)
+@click.group(cls=Group, context_settings=CONTEXT_SETTINGS, invoke_without_command=True, no_args_is_help=False)
 @ROOT
 @LOCK_TIMEOUT
 @JSON
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def group(ctx: click.Context, /, **_shared: object) -> int:
     """Durable sessions for the sub-agents of coding agents. gaia-sessions --help shows all that there is."""
     if ctx.invoked_subcommand is None:
-        output.say(ctx.get_help())
+        output.print_line(ctx.get_help())
     return EXIT_DONE
 
 
@@ -52,7 +52,7 @@ def main() -> None:
     gc.disable()
     from .main import main as run
 
-    start.end(run(group=group, name=f"python3 {sys.argv[0]}"))
+    start.exit_process(run(group=group, name=f"python3 {sys.argv[0]}"))
 
 
 def _command(name: str, failed: str = "") -> Callable[[Callable[..., int | None]], None]:
@@ -64,11 +64,11 @@ def _command(name: str, failed: str = "") -> Callable[[Callable[..., int | None]
     def add(function: Callable[..., int | None]) -> None:
         def run(call: Call, **options: object) -> int | None:
             if not call.as_json:
-                with _saying(failed, options.get("agent_id")):
+                with _print_on_failure(failed, options.get("agent_id")):
                     return function(call, **options)
             ctx = click.get_current_context()
-            ours = Commands().get_command(ctx, name)
-            code: int | None = ctx.invoke(ours, **options)  # type: ignore[arg-type]  # it has all of their names
+            own_command = Commands().get_command(ctx, name)
+            code: int | None = ctx.invoke(own_command, **options)  # type: ignore[arg-type]  # it has all of their names
             return code
 
         run.__doc__ = COMMANDS[name]
@@ -81,12 +81,12 @@ def _command(name: str, failed: str = "") -> Callable[[Callable[..., int | None]
 
 
 @contextmanager
-def _saying(failed: str, agent_id: object) -> Iterator[None]:
+def _print_on_failure(failed: str, agent_id: object) -> Iterator[None]:
     try:
         yield
     except SessionsError:
         if failed:
-            output.say(f"{failed}: {safe(agent_id)}")
+            output.print_line(f"{failed}: {safe(agent_id)}")
         raise
 
 
@@ -95,9 +95,9 @@ def _saying(failed: str, agent_id: object) -> Iterator[None]:
 @PURPOSE
 def _create(call: Call, agent: str, purpose: str) -> None:
     sessions = call.sessions()
-    made = sessions.create(agent, purpose)
-    warn_of_network(sessions.root)
-    output.say(f"Created session: {made}")
+    agent_id = sessions.create(agent, purpose)
+    warn_if_network(sessions.root)
+    output.print_line(f"Created session: {agent_id}")
 
 
 @_command("update", failed="Failed to update session")
@@ -106,20 +106,20 @@ def _create(call: Call, agent: str, purpose: str) -> None:
 @click.option("--error", metavar="TEXT", help="Count an error and store its text.")
 def _update(call: Call, agent_id: str, phase: str | None, error: str | None) -> None:
     record = call.sessions().update(call.session_id(agent_id, writes=True), phase, error=error)
-    output.say(f"Updated session: {record['agent_id']}")
+    output.print_line(f"Updated session: {record['agent_id']}")
 
 
 @_command("should-resume")
 @ID
 def _should_resume(call: Call, agent_id: str) -> int:
     try:
-        decision = decision_on(call, agent_id)
+        decision = decision_for(call, agent_id)
     except InvalidId:
-        output.say(f"Should resume {safe(agent_id)}: False")
+        output.print_line(f"Should resume {safe(agent_id)}: False")
         raise
-    output.say(f"Should resume {decision['agent_id']}: {decision['should_resume']}")
+    output.print_line(f"Should resume {decision['agent_id']}: {decision['should_resume']}")
     if not decision["should_resume"]:
-        output.complain(f"{decision['reason']}: {safe(decision['advice'], 500)}")
+        output.print_to_stderr(f"{decision['reason']}: {safe(decision['advice'], 500)}")
     return exit_code_of(decision)
 
 
@@ -127,9 +127,9 @@ def _should_resume(call: Call, agent_id: str) -> int:
 @ID
 def _get(call: Call, agent_id: str) -> None:
     try:
-        output.say_json(call.sessions().store.read(call.session_id(agent_id)))
+        output.print_json(call.sessions().store.read(call.session_id(agent_id)))
     except SessionNotFound:
-        output.say(f"Session {agent_id} not found")
+        output.print_line(f"Session {agent_id} not found")
         raise
 
 
@@ -140,8 +140,8 @@ def _get(call: Call, agent_id: str) -> None:
 def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> None:
     record, ended_now = call.sessions().end(call.session_id(agent_id, writes=True), outcome, summary)
     if not ended_now:
-        say_unchanged(call, record, {"summary": summary})
-    output.say(f"Finalized session: {record['agent_id']}")
+        print_unchanged(call, record, {"summary": summary})
+    output.print_line(f"Finalized session: {record['agent_id']}")
 
 
 @_command("list")
@@ -150,14 +150,14 @@ def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> N
 def _list(call: Call, *, active_only: bool, agent: str | None) -> None:
     found = list(call.sessions().list(Filter(active_only=active_only, agent_name=agent)))
     if not found:
-        output.say("No sessions found")
+        output.print_line("No sessions found")
         return
-    output.say(f"\nFound {len(found)} sessions:\n")
+    output.print_line(f"\nFound {len(found)} sessions:\n")
     for line in found:
-        output.say_all([*_described(line), ""])
+        output.print_lines([*_session_lines(line), ""])
 
 
-def _described(line: Summary | CorruptSummary) -> Iterator[str]:
+def _session_lines(line: Summary | CorruptSummary) -> Iterator[str]:
     if "problem" in line:
         yield f"{line['status'].upper()} {line['agent_id']}"
         yield f"  Problem: {safe(line['problem'])}"
@@ -175,7 +175,7 @@ def _described(line: Summary | CorruptSummary) -> Iterator[str]:
 )
 def _cleanup(call: Call, hours: float) -> int:
     report = call.sessions().cleanup(hours)
-    output.say(f"Cleaned up {len(report['removed'])} sessions older than {hours:g}h")
-    for left in report["corrupt"]:
-        output.complain(f"{left['agent_id']}: {safe(left['reason'])}")
-    return output.failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)
+    output.print_line(f"Cleaned up {len(report['removed'])} sessions older than {hours:g}h")
+    for corrupt in report["corrupt"]:
+        output.print_to_stderr(f"{corrupt['agent_id']}: {safe(corrupt['reason'])}")
+    return output.print_failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)

@@ -12,7 +12,7 @@ from functools import wraps
 import click
 
 from gaia_sessions.errors import SessionNotFound
-from gaia_sessions.session.ids import is_agent_id, is_generated
+from gaia_sessions.session.ids import is_agent_id, is_generated_id
 
 from . import output
 from .parsing import Command, Group
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gaia_sessions.api import Sessions
-    from gaia_sessions.system.project_root import PassedOver
+    from gaia_sessions.system.project_root import SkippedProject
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 ROOT = click.option(
     "--root", metavar="DIR", help="Directory of the sessions.  [default: the project's .claude/session]"
@@ -55,16 +55,16 @@ class Call:
         if passed_over:
             from gaia_sessions.system import users
 
-            message, wanted, command = users.passed_over(*passed_over[0], root)
-            output.notice("passed_over", message, f"{wanted}: {command}", as_json=self.as_json)
+            message, wanted, command = users.skipped_project_notice(*passed_over[0], root)
+            output.print_notice("passed_over", message, f"{wanted}: {command}", as_json=self.as_json)
         return root
 
-    def search(self) -> tuple[str, list[PassedOver]]:
+    def search(self) -> tuple[str, list[SkippedProject]]:
         """The root of the sessions it is about, and the projects of others that were passed over on the way to it."""
         from gaia_sessions.system.project_root import find_root, working_directory
 
-        passed_over: list[PassedOver] = []
-        root = find_root(self.root, os.environ, working_directory(), lambda *told: passed_over.append(told))
+        passed_over: list[SkippedProject] = []
+        root = find_root(self.root, os.environ, working_directory(), lambda *passed: passed_over.append(passed))
         return root, passed_over
 
     def sessions(self) -> Sessions:
@@ -75,20 +75,20 @@ class Call:
             self._sessions = Sessions(self.folder(), self._flags)
         return self._sessions
 
-    def session_id(self, typed: str, *, writes: bool = False, is_shown: bool = True) -> str:
+    def session_id(self, typed_id: str, *, writes: bool = False, is_shown: bool = True) -> str:
         """The id of the session that was ``typed`` as ID: that very id, or one that it is a part of, or the latest.
 
         What stands for no session comes back as it is, and the store says so. Which session was taken is said on
         stderr if the command ``writes``, or unless its answer shows it. Raises ``AmbiguousId``.
         """
-        if is_generated(typed) or not is_agent_id(typed) or self.sessions().store.has(typed):
-            return typed
-        from .typed_ids import session_meant
+        if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.sessions().store.has(typed_id):
+            return typed_id
+        from .typed_ids import resolve_id
 
-        found = session_meant(self.sessions(), typed)
-        if found != typed and (writes or not is_shown):
+        found = resolve_id(self.sessions(), typed_id)
+        if found != typed_id and (writes or not is_shown):
             hint = "type the whole id where it must be exactly this one"
-            output.notice("session_taken", f"took session {found!r} for {typed!r}", hint, as_json=self.as_json)
+            output.print_notice("session_taken", f"took session {found!r} for {typed_id!r}", hint, as_json=self.as_json)
         return found
 
     def explain(self, missing: SessionNotFound) -> None:
@@ -106,7 +106,9 @@ def declare(*examples: str) -> Callable[[Callable[..., int | None]], Command]:
     """
 
     def make(function: Callable[..., int | None]) -> Command:
-        return click.command(cls=Command, context_settings=CONTEXT, epilog=_epilog(examples))(_called(function))
+        return click.command(cls=Command, context_settings=CONTEXT_SETTINGS, epilog=_epilog(examples))(
+            _as_callback(function)
+        )
 
     return make
 
@@ -119,31 +121,33 @@ def declare_group(*examples: str) -> Callable[[Callable[..., int | None]], click
 
     def make(function: Callable[..., int | None]) -> click.Group:
         @wraps(function)
-        def help_or_go_on(call: Call, **options: object) -> int | None:
+        def run_or_show_help(call: Call, **options: object) -> int | None:
             ctx = click.get_current_context()
             if ctx.invoked_subcommand is None:
-                output.say(ctx.get_help())
+                output.print_line(ctx.get_help())
                 return None
             return function(call, **options)
 
         group = click.group(
             cls=Group,
-            context_settings=CONTEXT,
+            context_settings=CONTEXT_SETTINGS,
             epilog=_epilog(examples),
             invoke_without_command=True,
             no_args_is_help=False,
         )
-        return group(_called(help_or_go_on))
+        return group(_as_callback(run_or_show_help))
 
     return make
 
 
-def _called(function: Callable[..., int | None]) -> Callable[..., int]:
+def _as_callback(function: Callable[..., int | None]) -> Callable[..., int]:
     """``function`` as click calls it, with the options that all commands have in common."""
 
     @wraps(function)
     def run(root: str | None, lock_timeout: float | None, *, as_json: bool, **options: object) -> int:  # noqa: ARG001
-        call = Call(_nearest("root"), _nearest("lock_timeout"), as_json=bool(_nearest("as_json")))
+        call = Call(
+            _innermost_option("root"), _innermost_option("lock_timeout"), as_json=bool(_innermost_option("as_json"))
+        )
         try:
             return function(call, **options) or 0
         except SessionNotFound as missing:
@@ -159,12 +163,12 @@ def _epilog(examples: tuple[str, ...]) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  gaia-sessions {example}" for example in examples)
 
 
-def _nearest(name: str) -> Any:  # noqa: ANN401  # as the option's type says
+def _innermost_option(name: str) -> Any:  # noqa: ANN401  # as the option's type says
     """What was given for an option, the innermost command first; None if it was given nowhere."""
     ctx: click.Context | None = click.get_current_context()
     while ctx is not None:
-        given = ctx.params.get(name)
-        if given is not None and given is not False:
-            return given
+        value = ctx.params.get(name)
+        if value is not None and value is not False:
+            return value
         ctx = ctx.parent
     return None

@@ -8,63 +8,63 @@ from __future__ import annotations
 import shlex
 
 PROGRAM = "gaia-sessions"
-IDS = f"{PROGRAM} list shows the IDs"
-ONE_LINE = 74
+LIST_HINT = f"{PROGRAM} list shows the IDs"
+MAX_ONE_LINE = 74
 """Characters of a hint that fit into one line of 80 columns."""
 
-_LONGEST_LINE = 149
+_MAX_TWO_LINES = 149
 """With it, the whole hint has two lines of 80 columns: there is room for a generated ID and a sentence."""
 
 
-def to_type(words: list[str], before: str = "", after: str = "") -> str | None:
+def command_hint(words: list[str], before: str = "", after: str = "") -> str | None:
     """What to type; None if it is too long to be read in an error message."""
-    line = f"{before}{joined(words)}{after}"
-    return f"type {line}" if len(line) <= _LONGEST_LINE else None
+    line = f"{before}{command_line(words)}{after}"
+    return f"type {line}" if len(line) <= _MAX_TWO_LINES else None
 
 
-def joined(words: list[str]) -> str:
+def command_line(words: list[str]) -> str:
     return f"{PROGRAM} {shlex.join(words)}"
 
 
-def replaced(given: list[str], old: str, new: list[str]) -> list[str]:
-    """``given`` with the last ``old`` in it, alone or at either side of a ``=``, replaced by ``new``."""
-    for place in range(len(given) - 1, -1, -1):
-        name, equals, value = given[place].partition("=")
-        if given[place] == old:
-            return [*given[:place], *new, *given[place + 1 :]]
+def replace_word(argv: list[str], old: str, new: list[str]) -> list[str]:
+    """``argv`` with the last ``old`` in it, alone or at either side of a ``=``, replaced by ``new``."""
+    for place in range(len(argv) - 1, -1, -1):
+        name, equals, value = argv[place].partition("=")
+        if argv[place] == old:
+            return [*argv[:place], *new, *argv[place + 1 :]]
         if equals and name == old:
-            return [*given[:place], "=".join([*new, value]), *given[place + 1 :]]
+            return [*argv[:place], "=".join([*new, value]), *argv[place + 1 :]]
         if equals and value == old and name.startswith("-"):
-            return [*given[:place], f"{name}={new[0]}", *given[place + 1 :]]
-    return [*given, *new]
+            return [*argv[:place], f"{name}={new[0]}", *argv[place + 1 :]]
+    return [*argv, *new]
 
 
-def in_place_of(word: str, meant: str | None, given: list[str]) -> str | None:
+def correction_hint(word: str, intended: str | None, argv: list[str]) -> str | None:
     """What to type where ``meant`` was meant by ``word``, if it is known."""
-    return meant and (to_type(replaced(given, word, [meant])) or f"did you mean {meant}?")
+    return intended and (command_hint(replace_word(argv, word, [intended])) or f"did you mean {intended}?")
 
 
-def value_of(given: list[str], option: str) -> str | None:
+def option_value(argv: list[str], option: str) -> str | None:
     """The last value of ``option``, behind it or behind its ``=``; None if there is none."""
-    for place in range(len(given) - 1, -1, -1):
-        if given[place] == option:
-            return given[place + 1] if place + 1 < len(given) else None
-        if given[place].startswith(f"{option}="):
-            return given[place].partition("=")[2]
+    for place in range(len(argv) - 1, -1, -1):
+        if argv[place] == option:
+            return argv[place + 1] if place + 1 < len(argv) else None
+        if argv[place].startswith(f"{option}="):
+            return argv[place].partition("=")[2]
     return None
 
 
-def with_option(given: list[str], option: str, value: str, new: list[str]) -> list[str]:
-    """``given`` with ``new`` in the place of ``option`` and its ``value``; as it is if they are not in it."""
-    for place, word in enumerate(given):
-        if word == option and given[place + 1 : place + 2] == [value]:
-            return [*given[:place], *new, *given[place + 2 :]]
+def replace_option(argv: list[str], option: str, value: str, new: list[str]) -> list[str]:
+    """``argv`` with ``new`` in the place of ``option`` and its ``value``; as it is if they are not in it."""
+    for place, word in enumerate(argv):
+        if word == option and argv[place + 1 : place + 2] == [value]:
+            return [*argv[:place], *new, *argv[place + 2 :]]
         if word == f"{option}={value}":
-            return [*given[:place], *new, *given[place + 1 :]]
-    return given
+            return [*argv[:place], *new, *argv[place + 1 :]]
+    return argv
 
 
-def is_like_an_id(word: str) -> bool:
+def is_id_like(word: str) -> bool:
     """Names of agents and phases have dashes too, but hardly a digit."""
     from gaia_sessions.session.ids import is_agent_id
 

@@ -28,12 +28,12 @@ from gaia_sessions.store.directory import Directory
 from gaia_sessions.system import streams
 
 from . import output, parsing
-from .call import CONTEXT, JSON, LOCK_TIMEOUT, ROOT
+from .call import CONTEXT_SETTINGS, JSON, LOCK_TIMEOUT, ROOT
 from .group import Commands
 from .render.words import safe
 
-_BUGS = "bugs.log"
-_BUGS_LIMIT = 1 << 20
+_BUG_LOG = "bugs.log"
+_BUG_LOG_LIMIT = 1 << 20
 _LONGEST = 2000
 
 _EPILOG = """\b
@@ -51,7 +51,9 @@ Exit codes: 0 done, yes; 1 no; 2 usage; 3 not found; 4 conflict;
 """
 
 
-@click.group(cls=Commands, context_settings=CONTEXT, epilog=_EPILOG, no_args_is_help=False, invoke_without_command=True)
+@click.group(
+    cls=Commands, context_settings=CONTEXT_SETTINGS, epilog=_EPILOG, no_args_is_help=False, invoke_without_command=True
+)
 @ROOT
 @LOCK_TIMEOUT
 @JSON
@@ -60,90 +62,90 @@ Exit codes: 0 done, yes; 1 no; 2 usage; 3 not found; 4 conflict;
 def commands(ctx: click.Context, /, **_shared: object) -> int:
     """Durable sessions for the sub-agents of coding agents."""
     if ctx.invoked_subcommand is None:
-        output.say(ctx.get_help())
+        output.print_line(ctx.get_help())
     return 0
 
 
 def main(arguments: list[str] | None = None, group: click.Group = commands, name: str = "gaia-sessions") -> int:
     """Runs the command line of ``group``, which is called ``name``; returns the exit code."""
-    streams.secure()
-    output.prepare()
-    given = [_in_utf8(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
+    streams.fill_closed_streams()
+    output.prepare_streams()
+    argv = [_decode_utf8(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
     try:
-        code: int = group.main(given, prog_name=name, standalone_mode=False)
-        output.finish()
+        code: int = group.main(argv, prog_name=name, standalone_mode=False)
+        output.flush_answer()
     except SystemExit:  # click's way of saying that nobody reads its help any more
         code = EXIT_DONE
     except (KeyboardInterrupt, click.Abort):
-        code = _say(
+        code = _print_error(
             EXIT_INTERRUPTED,
             "interrupted",
             "interrupted",
             "what was reported as done is done",
-            as_json=_asks_for_json(given),
+            as_json=_asks_for_json(argv),
         )
     except Exception as error:  # noqa: BLE001  # whoever called gets a line, of a bug of ours too, never our stack
-        ours, as_json = _as_ours(error, given, group), _asks_for_json(given)
-        code = _report(ours, as_json=as_json) if ours else _report_bug(as_json=as_json)
+        known_error, as_json = _as_sessions_error(error, argv, group), _asks_for_json(argv)
+        code = _report_error(known_error, as_json=as_json) if known_error else _report_bug(as_json=as_json)
     return code
 
 
-def _asks_for_json(given: list[str]) -> bool:
+def _asks_for_json(argv: list[str]) -> bool:
     """Whether errors are to be reported in JSON; asked only when there is one."""
     try:
-        return parsing.asks_for_json(commands, given)
+        return parsing.asks_for_json(commands, argv)
     except Exception:  # noqa: BLE001  # a command that cannot be loaded is reported in any case
-        return "--json" in given
+        return "--json" in argv
 
 
-def _as_ours(error: Exception, given: list[str], group: click.Group) -> SessionsError | None:
+def _as_sessions_error(error: Exception, argv: list[str], group: click.Group) -> SessionsError | None:
     """What ``error`` is in our tree, with the line that was probably meant; None for a bug."""
     if isinstance(error, click.UsageError):
         from . import mistakes
 
-        return mistakes.explained(error, given)
+        return mistakes.to_usage_error(error, argv)
     if isinstance(error, UsageError | InvalidInput):
         from . import mistakes
 
-        mistakes.add_line(error, given, group)
+        mistakes.add_command_hint(error, argv, group)
     if isinstance(error, OSError):  # every room translates its own: this is click, writing help
-        output.silence(sys.stdout)
+        output.discard_buffered(sys.stdout)
         return StoreFailure("write the answer", "stdout", error.strerror or str(error))
     return error if isinstance(error, SessionsError) else None
 
 
-def _in_utf8(argument: str) -> str:
+def _decode_utf8(argument: str) -> str:
     """Arguments are UTF-8 whatever the locale: so are our files."""
     return os.fsencode(argument).decode("utf-8", "surrogateescape")
 
 
-def _report(error: SessionsError, *, as_json: bool) -> int:
-    return _say(exit_code(error), error.code, str(error), error.hint, as_json=as_json)
+def _report_error(error: SessionsError, *, as_json: bool) -> int:
+    return _print_error(exit_code(error), error.code, str(error), error.hint, as_json=as_json)
 
 
-def _say(exits: int, code: str, message: str, hint: str, *, as_json: bool) -> int:
+def _print_error(status: int, code: str, message: str, hint: str, *, as_json: bool) -> int:
     if as_json:
-        output.complain_json({"error": {"code": code, "message": message, "hint": well_formed(hint)}})
+        output.print_json_to_stderr({"error": {"code": code, "message": message, "hint": well_formed(hint)}})
     else:
-        output.complain(f"Error: {safe(message, _LONGEST)}\nHint: {safe(hint, _LONGEST)}")
-    return exits
+        output.print_to_stderr(f"Error: {safe(message, _LONGEST)}\nHint: {safe(hint, _LONGEST)}")
+    return status
 
 
 def _report_bug(*, as_json: bool) -> int:
     import traceback
 
-    what = well_formed(traceback.format_exc())
+    stack_trace = well_formed(traceback.format_exc())
     folder = os.path.join(_state_home(), "gaia-sessions")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with Directory.at(folder) as logs:
-            atomic.log(logs, _BUGS, f"{__version__}\n{what}\n".encode(), _BUGS_LIMIT)
-        told = f"the log has the rest: {os.path.join(folder, _BUGS)}"
+            atomic.append_log_line(logs, _BUG_LOG, f"{__version__}\n{stack_trace}\n".encode(), _BUG_LOG_LIMIT)
+        hint = f"the log has the rest: {os.path.join(folder, _BUG_LOG)}"
     except OSError as error:
-        told = f"it could not be logged ({error.strerror}): {what.splitlines()[-1]}"
-    return _say(EXIT_BUG, "bug", "a bug in gaia-sessions, not in what you asked", told, as_json=as_json)
+        hint = f"it could not be logged ({error.strerror}): {stack_trace.splitlines()[-1]}"
+    return _print_error(EXIT_BUG, "bug", "a bug in gaia-sessions, not in what you asked", hint, as_json=as_json)
 
 
 def _state_home() -> str:
-    given = os.environ.get("XDG_STATE_HOME", "")
-    return given if os.path.isabs(given) else os.path.expanduser("~/.local/state")
+    configured = os.environ.get("XDG_STATE_HOME", "")
+    return configured if os.path.isabs(configured) else os.path.expanduser("~/.local/state")

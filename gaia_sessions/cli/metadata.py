@@ -27,7 +27,7 @@ PAIRS = click.option(
 
 
 _STDIN = "-"
-_FORM = """--metadata '{"key": "value"}'"""
+_EXAMPLE = """--metadata '{"key": "value"}'"""
 
 
 class OtherMetadata(InvalidInput):
@@ -40,36 +40,36 @@ class OtherMetadata(InvalidInput):
         self.after = after
 
 
-def collected(documents: tuple[str, ...], pairs: tuple[str, ...]) -> dict[str, Json] | None:
+def collect_metadata(documents: tuple[str, ...], pairs: tuple[str, ...]) -> dict[str, Json] | None:
     """All of them as one object, in their order and the pairs last; None if none was given. Raises ``InvalidInput``."""
     if not documents and not pairs:
         return None
     if documents.count(_STDIN) > 1:
         raise UsageError("--metadata - was given twice", "standard input can be read only once: type it once")
-    known: dict[str, Json] = {}
+    merged: dict[str, Json] = {}
     for document in documents:
-        known |= _loaded(document)
-    return known | dict(_split(pair) for pair in pairs)
+        merged |= _load(document)
+    return merged | dict(_split_pair(pair) for pair in pairs)
 
 
-def _loaded(metadata: str) -> dict[str, Json]:
+def _load(metadata: str) -> dict[str, Json]:
     """The object, of which an error says that it came with this option."""
-    _refuse_other(metadata)
-    where = f"--metadata {_STDIN}" if metadata == _STDIN else "--metadata"
-    data = _bytes_of(metadata)
+    _reject_other_forms(metadata)
+    source = f"--metadata {_STDIN}" if metadata == _STDIN else "--metadata"
+    data = _read_bytes(metadata)
     try:
         return strict.load_object(data)
     except TooLarge:
         raise
     except InvalidInput as error:
-        place = f"{where}: {error.where}" if error.where else where
-        raise InvalidInput(error.problem, place, _hint(data, error)) from None
+        location = f"{source}: {error.where}" if error.where else source
+        raise InvalidInput(error.problem, location, _hint(data, error)) from None
 
 
-def _refuse_other(metadata: str) -> None:
+def _reject_other_forms(metadata: str) -> None:
     """Raises ``OtherMetadata`` for a pair and for a file, ``InvalidInput`` for nothing at all."""
     if not metadata.strip():
-        raise InvalidInput("it is empty", "--metadata", f"type {_FORM}, or leave it out")
+        raise InvalidInput("it is empty", "--metadata", f"type {_EXAMPLE}, or leave it out")
     path = metadata.removeprefix("@")
     if metadata[0] not in "{[" and "\0" not in path and os.path.isfile(path):
         problem = f"{metadata!r} is not JSON but a file"
@@ -82,11 +82,11 @@ def _refuse_other(metadata: str) -> None:
 def _hint(data: bytes, error: InvalidInput) -> str:
     """Single quotes for double ones, and those that the shell took away, are what goes wrong most."""
     if error.problem.startswith("not JSON") and data[:1] in b"{'" and (b"'" in data or b'"' not in data):
-        return f"JSON needs double quotes: {_FORM}"
+        return f"JSON needs double quotes: {_EXAMPLE}"
     return error.hint
 
 
-def _bytes_of(metadata: str) -> bytes:
+def _read_bytes(metadata: str) -> bytes:
     if metadata != _STDIN:
         return metadata.encode("utf-8", "surrogateescape")
     data = sys.stdin.buffer.read(strict.DOCUMENT_LIMIT + 1) if sys.stdin else b""
@@ -95,7 +95,7 @@ def _bytes_of(metadata: str) -> bytes:
     return data
 
 
-def _split(pair: str) -> tuple[str, str]:
+def _split_pair(pair: str) -> tuple[str, str]:
     key, equals, value = pair.partition("=")
     if pair.startswith("{"):
         raise UsageError(f"-m takes KEY=VALUE, not {pair!r}", f"type --metadata {shlex.quote(pair)}")

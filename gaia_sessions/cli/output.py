@@ -29,32 +29,32 @@ _NARROWEST = 40
 """Columns: nothing is gained by breaking lines for a terminal that has fewer."""
 
 
-def prepare() -> None:
+def prepare_streams() -> None:
     """Both streams exist, and what their encoding cannot express is escaped instead of failing the command."""
-    sys.stdout = _prepared(sys.stdout)
-    sys.stderr = _prepared(sys.stderr)
+    sys.stdout = _prepare_stream(sys.stdout)
+    sys.stderr = _prepare_stream(sys.stderr)
 
 
-def _prepared(stream: TextIO | None) -> TextIO:
+def _prepare_stream(stream: TextIO | None) -> TextIO:
     if stream is None:  # it was closed when the interpreter started
         return open(os.devnull, "w", encoding="utf-8")
     stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]  # the interpreter's own are TextIOWrapper
     return stream
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """One line of the answer."""
-    say_all([text])
+    print_lines([text])
 
 
-def say_all(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
     """The answer, line by line."""
     width = _width(sys.stdout)
     for line in lines:
-        _say(_fitted(line, width))
+        _write_line(_fit_to_width(line, width))
 
 
-def _say(text: str) -> None:
+def _write_line(text: str) -> None:
     _write(lambda: sys.stdout.write(text + "\n"))
 
 
@@ -62,31 +62,31 @@ def _width(stream: TextIO) -> int:
     """The columns of the terminal that ``stream`` is; 0 for a pipe or a file, where one fact is one line."""
     if not stream.isatty():
         return 0
-    wanted = os.environ.get("COLUMNS", "")
-    if wanted.isdecimal() and int(wanted):
-        return int(wanted)
+    configured = os.environ.get("COLUMNS", "")
+    if configured.isdecimal() and int(configured):
+        return int(configured)
     try:
         return os.get_terminal_size(stream.fileno()).columns
     except OSError:
         return 0
 
 
-def _fitted(text: str, width: int) -> str:
+def _fit_to_width(text: str, width: int) -> str:
     """``text`` in lines of at most ``width``; as it is where they fit, or the terminal is none or too narrow."""
     lines = text.split("\n") if "\n" in text else [text]
     if width < _NARROWEST or all(len(line) <= width for line in lines):
         return text
-    from .render.wrapped import wrapped
+    from .render.wrapped import wrap_line
 
-    return "\n".join(wrapped(line, width) for line in lines)
+    return "\n".join(wrap_line(line, width) for line in lines)
 
 
-def say_json(value: object) -> None:
+def print_json(value: object) -> None:
     """The answer as one JSON document."""
     _write_bytes(strict.dumps(value, limit=_NO_LIMIT))
 
 
-def say_json_array(values: Iterable[object]) -> None:
+def print_json_array(values: Iterable[object]) -> None:
     """The answer as one JSON array, of which no more than one element is held."""
     opening = b"[\n"
     for value in values:
@@ -95,32 +95,32 @@ def say_json_array(values: Iterable[object]) -> None:
     _write_bytes(b"[]\n" if opening == b"[\n" else b"\n]\n")
 
 
-def complain(text: str) -> None:
+def print_to_stderr(text: str) -> None:
     """One line for people, on stderr; if nobody reads that either, so be it."""
-    _complain(_fitted(text, _width(sys.stderr)))
+    _write_to_stderr(_fit_to_width(text, _width(sys.stderr)))
 
 
-def complain_json(value: object) -> None:
+def print_json_to_stderr(value: object) -> None:
     """One JSON object for programs, on stderr."""
-    _complain(strict.dumps(value, limit=_NO_LIMIT).decode().rstrip())
+    _write_to_stderr(strict.dumps(value, limit=_NO_LIMIT).decode().rstrip())
 
 
-def _complain(text: str) -> None:
+def _write_to_stderr(text: str) -> None:
     try:
         sys.stderr.write(text + "\n")
     except OSError:
-        silence(sys.stderr)
+        discard_buffered(sys.stderr)
 
 
-def notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
+def print_notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
     """What a person should know though the command goes on, on stderr."""
     if as_json:
-        complain_json({"notice": {"code": code, "message": well_formed(message), "hint": well_formed(hint)}})
+        print_json_to_stderr({"notice": {"code": code, "message": well_formed(message), "hint": well_formed(hint)}})
     else:
-        complain(f"Note: {safe(message, _LONGEST)}\nHint: {safe(hint, _LONGEST)}")
+        print_to_stderr(f"Note: {safe(message, _LONGEST)}\nHint: {safe(hint, _LONGEST)}")
 
 
-def failures(reasons: list[str], kind: type[SessionsError] = StoreFailure, *, as_json: bool) -> int:
+def print_failures(reasons: list[str], kind: type[SessionsError] = StoreFailure, *, as_json: bool) -> int:
     """Says on stderr what failed, beside the answer that has it too; returns the exit code: 0 if nothing failed.
 
     kind: the error that the first of them is.
@@ -129,10 +129,10 @@ def failures(reasons: list[str], kind: type[SessionsError] = StoreFailure, *, as
         return EXIT_DONE
     hint = "correct what the system reports and try again"
     if as_json:
-        complain_json({"error": {"code": kind.code, "message": well_formed("; ".join(reasons)), "hint": hint}})
+        print_json_to_stderr({"error": {"code": kind.code, "message": well_formed("; ".join(reasons)), "hint": hint}})
     else:
-        complain("\n".join(f"Error: {safe(reason, _LONGEST)}" for reason in reasons))
-        complain(f"Hint: {hint}")
+        print_to_stderr("\n".join(f"Error: {safe(reason, _LONGEST)}" for reason in reasons))
+        print_to_stderr(f"Hint: {hint}")
     return EXIT_CODES[kind]
 
 
@@ -140,23 +140,23 @@ def draw(renderable: RenderableType) -> None:
     """The answer as a renderable, on a terminal."""
     import shutil
 
-    from .render.tables import drawn
+    from .render.tables import render
 
-    text = drawn(renderable, sys.stdout, shutil.get_terminal_size())
+    text = render(renderable, sys.stdout, shutil.get_terminal_size())
     _write(lambda: sys.stdout.write(text))
 
 
-def is_terminal() -> bool:
+def is_stdout_terminal() -> bool:
     """Whether the answer is read by a person."""
     return sys.stdout.isatty()
 
 
-def is_watched() -> bool:
+def is_stderr_terminal() -> bool:
     """Whether a person sees what is written to stderr, also while a script takes the answer."""
     return sys.stderr.isatty()
 
 
-def finish() -> None:
+def flush_answer() -> None:
     """The answer is out, so that nothing can fail when the interpreter ends."""
     _write(sys.stdout.flush)
 
@@ -165,18 +165,18 @@ def _write_bytes(data: bytes) -> None:
     _write(lambda: sys.stdout.buffer.write(data))
 
 
-def _write(act: Callable[[], object]) -> None:
+def _write(write: Callable[[], object]) -> None:
     """Raises ``StoreFailure`` if the answer cannot be written; what a reader who left does not read is no failure."""
     try:
-        act()
+        write()
     except BrokenPipeError:
-        silence(sys.stdout)
+        discard_buffered(sys.stdout)
     except OSError as error:
-        silence(sys.stdout)
+        discard_buffered(sys.stdout)
         raise StoreFailure("write the answer", "stdout", error.strerror or str(error)) from None
 
 
-def silence(stream: TextIO) -> None:
+def discard_buffered(stream: TextIO) -> None:
     """What is still buffered goes nowhere, instead of failing once more at the end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())

@@ -74,33 +74,33 @@ def _with_context(
         raise
 
 
-def arguments(command: click.Command, words: list[str]) -> list[int]:
+def argument_positions(command: click.Command, words: list[str]) -> list[int]:
     """The places in ``words`` of what is neither an option nor the value of one."""
-    return [place for place, is_option in _places(command, words) if not is_option]
+    return [place for place, is_option in _positions(command, words) if not is_option]
 
 
 def asks_for_json(command: click.Command, words: list[str]) -> bool:
     """Whether ``--json`` stands in ``words`` as an option, not as the value of another one or as an argument."""
-    return any(is_option and words[place] == "--json" for place, is_option in _places(command, words))
+    return any(is_option and words[place] == "--json" for place, is_option in _positions(command, words))
 
 
-def _places(command: click.Command, words: list[str]) -> Iterator[tuple[int, bool]]:
+def _positions(command: click.Command, words: list[str]) -> Iterator[tuple[int, bool]]:
     """The place of each option and argument of ``command`` and its inner commands, and whether it is an option."""
-    place, values = 0, _values(command)
-    while place < len(words):
-        word = words[place]
+    position, value_counts = 0, _value_counts(command)
+    while position < len(words):
+        word = words[position]
         if word == "--":
-            yield from ((rest, False) for rest in range(place + 1, len(words)))
+            yield from ((rest, False) for rest in range(position + 1, len(words)))
             return
         is_option = word.startswith("-") and len(word) > 1
-        yield place, is_option
+        yield position, is_option
         if isinstance(command, click.Group) and not is_option:
             command = command.get_command(click.Context(command), word) or command
-            values = _values(command)
-        place += 1 + values.get(word, 0)
+            value_counts = _value_counts(command)
+        position += 1 + value_counts.get(word, 0)
 
 
-def _values(command: click.Command) -> dict[str, int]:
+def _value_counts(command: click.Command) -> dict[str, int]:
     """How many words each option of ``command`` takes after it; flags are left out."""
     options = (option for option in command.params if isinstance(option, click.Option) and not option.is_flag)
     return {name: option.nargs for option in options for name in option.opts}

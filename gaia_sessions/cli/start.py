@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_FOR_PEOPLE = frozenset(["-h", "--help"])
-_TAKE_A_VALUE = ("--root", "--lock-timeout")
+_HELP_OPTIONS = frozenset(["-h", "--help"])
+_OPTIONS_WITH_VALUE = ("--root", "--lock-timeout")
 
 
 def main() -> None:
@@ -25,18 +25,18 @@ def main() -> None:
     arguments may end with 2: hosts take that for a veto.
     """
     gc.disable()  # starting up makes many objects and no garbage
-    told = _told_to_the_hook(sys.argv[1:])
-    if told is not None and _FOR_PEOPLE.isdisjoint(told):
+    arguments = _hook_arguments(sys.argv[1:])
+    if arguments is not None and _HELP_OPTIONS.isdisjoint(arguments):
         from gaia_sessions.hook.run import main as hear
         from gaia_sessions.hosts.protocol import HOOK
 
-        os._exit(hear(HOOK, told))
+        os._exit(hear(HOOK, arguments))
     from .main import main as run
 
-    end(run())
+    exit_process(run())
 
 
-def end(code: int) -> NoReturn:
+def exit_process(code: int) -> NoReturn:
     """Ends the process with what was written."""
     try:
         sys.stdout.flush()  # what a command wrote before it failed
@@ -46,9 +46,9 @@ def end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _told_to_the_hook(words: list[str]) -> list[str] | None:
+def _hook_arguments(words: list[str]) -> list[str] | None:
     """The words before and behind ``hook``, if that is the command."""
-    place = 0
-    while words[place : place + 1] and words[place].startswith("-"):
-        place += 2 if words[place] in _TAKE_A_VALUE else 1
-    return [*words[:place], *words[place + 1 :]] if words[place : place + 1] == ["hook"] else None
+    position = 0
+    while words[position : position + 1] and words[position].startswith("-"):
+        position += 2 if words[position] in _OPTIONS_WITH_VALUE else 1
+    return [*words[:position], *words[position + 1 :]] if words[position : position + 1] == ["hook"] else None

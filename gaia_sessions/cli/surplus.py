@@ -15,9 +15,9 @@ from gaia_sessions.errors import UnknownHost, UsageError
 from gaia_sessions.session.phases import ABANDONED, OUTCOMES, PHASES
 
 from . import synonyms
-from .alike import nearest
-from .lines import IDS, PROGRAM, is_like_an_id, to_type
-from .parsing import arguments
+from .alike import closest_word
+from .lines import LIST_HINT, PROGRAM, command_hint, is_id_like
+from .parsing import argument_positions
 from .times import HOURS
 
 TYPE_CHECKING = False
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 class _Line:
     """A line with ``extra`` words: its command, and where the names, the arguments taken and the extra ones stand."""
 
-    def __init__(self, error: ExtraArguments, given: list[str]) -> None:
-        found = arguments(error.command.find_root().command, given)
+    def __init__(self, error: ExtraArguments, argv: list[str]) -> None:
+        positions = argument_positions(error.command.find_root().command, argv)
         self.path = error.command.command_path
         self.name = self.path.removeprefix(error.command.find_root().command_path).strip()
         depth = len(self.name.split())
-        self.given, self.extra = given, error.words
-        self.names, self.taken = found[:depth], found[depth : -len(self.extra)]
-        self.places = found[-len(self.extra) :]
+        self.argv, self.extra = argv, error.words
+        self.names, self.taken = positions[:depth], positions[depth : -len(self.extra)]
+        self.places = positions[-len(self.extra) :]
         self.options = {
             name: option
             for option in error.command.command.get_params(error.command)
@@ -47,60 +47,60 @@ class _Line:
 
     def rest(self) -> list[str]:
         """What was given, without the extra words."""
-        return [word for place, word in enumerate(self.given) if place not in self.places]
+        return [word for place, word in enumerate(self.argv) if place not in self.places]
 
     def has(self, option: str) -> bool:
-        return any(word.partition("=")[0] == option for word in self.given)
+        return any(word.partition("=")[0] == option for word in self.argv)
 
-    def unexpected(self, hint: str | None = None) -> UsageError:
-        told = f"unexpected argument{'s' if len(self.extra) > 1 else ''}: {shlex.join(self.extra)}"
-        return UsageError(told, hint or f"see {self.path} --help")
+    def unexpected_error(self, hint: str | None = None) -> UsageError:
+        message = f"unexpected argument{'s' if len(self.extra) > 1 else ''}: {shlex.join(self.extra)}"
+        return UsageError(message, hint or f"see {self.path} --help")
 
     def instead(self, *words: str) -> UsageError:
         """``words`` in the place of the extra ones, unless that would give an option for the second time."""
-        twice = any(word in self.options and not self.options[word].multiple and self.has(word) for word in words)
-        return self.unexpected(None if twice else to_type([*self.rest(), *words]))
+        is_repeated = any(word in self.options and not self.options[word].multiple and self.has(word) for word in words)
+        return self.unexpected_error(None if is_repeated else command_hint([*self.rest(), *words]))
 
-    def one_id(self) -> UsageError:
+    def one_id_error(self) -> UsageError:
         """The command takes one ID and was given several."""
-        words = ["ID" if place == self.taken[0] else word for place, word in enumerate(self.given)]
+        words = ["ID" if place == self.taken[0] else word for place, word in enumerate(self.argv)]
         words = [word for place, word in enumerate(words) if place not in self.places]
-        hint = to_type(words, after=" for each of them")
+        hint = command_hint(words, after=" for each of them")
         return UsageError(f"{self.name} takes one ID", hint or "type the line once for each of them")
 
-    def no_id(self, otherwise: str, *command: str) -> UsageError:
+    def no_id_error(self, advice: str, *command: str) -> UsageError:
         """The command takes no ID, and ``command`` does, which is given with ``ID`` in it."""
-        is_one = len(self.rest()) == self.names[-1] + 1 and len(self.extra) == 1 and is_like_an_id(self.extra[0])
+        is_one = len(self.rest()) == self.names[-1] + 1 and len(self.extra) == 1 and is_id_like(self.extra[0])
         words = [self.extra[0] if is_one and word == "ID" else word for word in command]
-        after = "" if is_one else f"; {IDS}" if len(self.extra) == 1 else " for each of them"
-        line = to_type([*self.given[: self.names[0]], *words]) or f"see {PROGRAM} {command[0]} --help"
-        return UsageError(f"{self.name} takes no ID; {otherwise}", line + after)
+        after = "" if is_one else f"; {LIST_HINT}" if len(self.extra) == 1 else " for each of them"
+        line = command_hint([*self.argv[: self.names[0]], *words]) or f"see {PROGRAM} {command[0]} --help"
+        return UsageError(f"{self.name} takes no ID; {advice}", line + after)
 
 
-def explained(error: ExtraArguments, given: list[str]) -> UsageError:
+def to_usage_error(error: ExtraArguments, argv: list[str]) -> UsageError:
     """What to type instead of a line with more arguments than its command takes."""
-    line = _Line(error, given)
-    for rule in (_without_quotes, _without_dashes, _RULES.get(line.name), _in_a_folder):
-        answer = rule(line) if rule else None
-        if answer:
-            return answer
-    return line.unexpected()
+    line = _Line(error, argv)
+    for explain in (_missing_quotes, _missing_dashes, _EXPLANATIONS.get(line.name), _in_a_folder):
+        usage_error = explain(line) if explain else None
+        if usage_error:
+            return usage_error
+    return line.unexpected_error()
 
 
-def _without_quotes(line: _Line) -> UsageError | None:
+def _missing_quotes(line: _Line) -> UsageError | None:
     """The extra words go on with the text of an option: ``--summary Terraform applied``."""
     first, behind = line.places[0], line.places[-1] + 1
     texts = {name for name, option in line.options.items() if option.metavar == "TEXT"}
     if all("=" in word or word in PHASES for word in line.extra) or behind - first != len(line.places):
         return None
-    name, equals, _ = line.given[first - 1].partition("=")
-    if (equals and name in texts) or (first > 1 and line.given[first - 2] in texts):
-        text = " ".join(line.given[first - 1 : behind])
-        return line.unexpected(to_type([*line.given[: first - 1], text, *line.given[behind:]]))
+    name, equals, _ = line.argv[first - 1].partition("=")
+    if (equals and name in texts) or (first > 1 and line.argv[first - 2] in texts):
+        text = " ".join(line.argv[first - 1 : behind])
+        return line.unexpected_error(command_hint([*line.argv[: first - 1], text, *line.argv[behind:]]))
     return None
 
 
-def _without_dashes(line: _Line) -> UsageError | None:
+def _missing_dashes(line: _Line) -> UsageError | None:
     """The extra words are names of options, with their values: ``doctor fix``, ``update ID phase approval``."""
     words, place = [], 0
     while place < len(line.extra):
@@ -117,14 +117,14 @@ def _without_dashes(line: _Line) -> UsageError | None:
 def _for_update(line: _Line) -> UsageError | None:
     if all("=" in word for word in line.extra):
         return line.instead(*(part for word in line.extra for part in ("-m", word)))
-    phases = [_phase(word) for word in (line.given[line.taken[0]], *line.extra)]
+    phases = [_phase(word) for word in (line.argv[line.taken[0]], *line.extra)]
     if len(line.extra) == 1 and phases[1]:
         return line.instead("--phase", phases[1])
     if len(line.extra) == 1 and phases[0]:
-        words = [line.extra[0] if place == line.taken[0] else word for place, word in enumerate(line.given)]
+        words = [line.extra[0] if place == line.taken[0] else word for place, word in enumerate(line.argv)]
         del words[line.places[0]]
-        return line.unexpected(to_type([*words, "--phase", phases[0]]))
-    return line.one_id() if all(map(is_like_an_id, line.extra)) else None
+        return line.unexpected_error(command_hint([*words, "--phase", phases[0]]))
+    return line.one_id_error() if all(map(is_id_like, line.extra)) else None
 
 
 def _phase(word: str) -> str | None:
@@ -133,12 +133,12 @@ def _phase(word: str) -> str | None:
 
 def _for_list(line: _Line) -> UsageError | None:
     words = [word.casefold() for word in line.extra]
-    if len(words) == 1 and words[0] in synonyms.NOT_ENDED:
+    if len(words) == 1 and words[0] in synonyms.ACTIVE_WORDS:
         return line.instead("--active-only")
     if all(word in PHASES for word in words):
         return line.instead(*(part for word in words for part in ("--phase", word)))
-    if all(map(is_like_an_id, line.extra)):
-        return line.no_id("show shows one session", "show", "ID")
+    if all(map(is_id_like, line.extra)):
+        return line.no_id_error("show shows one session", "show", "ID")
     return line.instead("--agent", line.extra[0]) if len(words) == 1 and os.sep not in words[0] else None
 
 
@@ -151,10 +151,10 @@ def _for_create(line: _Line) -> UsageError:
 
 def _for_finalize(line: _Line) -> UsageError:
     outcomes = [word for word in line.extra if word.casefold() in OUTCOMES]
-    is_ended = any(line.given[place] in OUTCOMES for place in line.taken)
+    is_ended = any(line.argv[place] in OUTCOMES for place in line.taken)
     if not outcomes and not is_ended:
-        told = f"unknown outcome {line.given[line.taken[-1]]!r}"
-        return UsageError(told, "the outcomes are " + ", ".join(OUTCOMES))
+        message = f"unknown outcome {line.argv[line.taken[-1]]!r}"
+        return UsageError(message, "the outcomes are " + ", ".join(OUTCOMES))
     if not outcomes:
         return line.instead("--summary", " ".join(line.extra))
     if not is_ended:
@@ -163,15 +163,15 @@ def _for_finalize(line: _Line) -> UsageError:
 
 
 def _for_cleanup(line: _Line) -> UsageError | None:
-    length = line.extra[0] + "".join(line.extra[1:])[:1]  # 2 days
-    if (len(line.extra) == 1 or line.extra[1:] in synonyms.LENGTHS) and _is_length(length):
-        return line.instead("--hours", length)
+    duration = line.extra[0] + "".join(line.extra[1:])[:1]  # 2 days
+    if (len(line.extra) == 1 or line.extra[1:] in synonyms.DURATION_UNITS) and _is_duration(duration):
+        return line.instead("--hours", duration)
     if os.sep in line.extra[0]:
         return None
-    return line.no_id("finalize ends one session", "finalize", "ID", ABANDONED)
+    return line.no_id_error("finalize ends one session", "finalize", "ID", ABANDONED)
 
 
-def _is_length(text: str) -> bool:
+def _is_duration(text: str) -> bool:
     try:
         return HOURS.convert(text, None, None) >= 0
     except UsageError:
@@ -181,14 +181,14 @@ def _is_length(text: str) -> bool:
 def _for_hooks(line: _Line) -> UsageError | None:
     word = line.extra[0]
     if line.extra == [os.curdir]:
-        return line.unexpected(to_type(line.rest()))
+        return line.unexpected_error(command_hint(line.rest()))
     if len(line.extra) > 1 or _is_folder(word):
         return None
     try:
         return line.instead("--host", str(line.options["--host"].type.convert(word, None, None)))
     except UnknownHost as unknown:
-        meant = nearest(word, unknown.known)
-        return line.instead("--host", meant) if meant else line.unexpected(unknown.hint)
+        intended = closest_word(word, unknown.known)
+        return line.instead("--host", intended) if intended else line.unexpected_error(unknown.hint)
     except UsageError as by_hand:
         return by_hand
 
@@ -197,19 +197,19 @@ def _in_a_folder(line: _Line) -> UsageError | None:
     """A command that is about a project finds it by the working directory."""
     if line.name not in synonyms.TAKE_NO_ID or len(line.extra) > 1 or not _is_folder(line.extra[0]):
         return None
-    return line.unexpected(to_type(line.rest(), before=f"cd {shlex.quote(line.extra[0])} && "))
+    return line.unexpected_error(command_hint(line.rest(), before=f"cd {shlex.quote(line.extra[0])} && "))
 
 
 def _is_folder(word: str) -> bool:
     return os.sep in word or word == os.pardir
 
 
-_RULES: dict[str, Callable[[_Line], UsageError | None]] = {
+_EXPLANATIONS: dict[str, Callable[[_Line], UsageError | None]] = {
     "update": _for_update,
     "list": _for_list,
     "create": _for_create,
     "finalize": _for_finalize,
     "cleanup": _for_cleanup,
     **dict.fromkeys(["hooks install", "hooks uninstall"], _for_hooks),
-    **dict.fromkeys(["get", "show", "events", "should-resume"], _Line.one_id),
+    **dict.fromkeys(["get", "show", "events", "should-resume"], _Line.one_id_error),
 }

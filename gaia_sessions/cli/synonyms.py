@@ -21,26 +21,26 @@ COMMANDS = {
     **dict.fromkeys(["install", "init", "setup"], "hooks install"),
     "uninstall": "hooks uninstall",
 }
-ENDS = {
+END_COMMANDS = {
     **dict.fromkeys(["end", "finish", "done", "complete", "close", "success", "succeed"], COMPLETED),
     **dict.fromkeys(["fail", "error"], FAILED),
     **dict.fromkeys(["stop", "abandon", "cancel", "abort", "kill"], ABANDONED),
     **{outcome: outcome for outcome in (COMPLETED, FAILED, ABANDONED)},
 }
-APPROVALS = frozenset(["approve", "accept"])
-DENIALS = frozenset(["deny", "reject", "refuse"])
-OF_ONE = {"check": "should-resume"}
+APPROVE_COMMANDS = frozenset(["approve", "accept"])
+DENY_COMMANDS = frozenset(["deny", "reject", "refuse"])
+COMMANDS_WITH_ID = {"check": "should-resume"}
 """What these words mean with an ID behind them."""
 
-REMOVALS = frozenset(["rm", "delete", "remove", "del", "drop"])
-OF_HOOKS = {
+DELETE_COMMANDS = frozenset(["rm", "delete", "remove", "del", "drop"])
+HOOKS_COMMANDS = {
     **dict.fromkeys(["add", "enable", "on", "setup", "update"], "install"),
     **dict.fromkeys(["remove", "rm", "delete", "disable", "off"], "uninstall"),
     **dict.fromkeys(["list", "ls", "show", "check"], "status"),
 }
 NEED_ID = frozenset(["get", "update", "should-resume", "finalize", "show", "events"])
 TAKE_NO_ID = frozenset(["list", "cleanup", "doctor", "reconcile", "hooks install", "hooks uninstall", "hooks status"])
-OF_LS = frozenset(["-l", "-a", "-la", "-al"])
+LS_OPTIONS = frozenset(["-l", "-a", "-la", "-al"])
 """What people type behind ``ls`` by habit."""
 
 OPTIONS = {
@@ -76,22 +76,22 @@ OPTIONS = {
     "-n": ["--limit", "--dry-run"],
 }
 
-OF_THE_ID = frozenset(["--id", "--agent-id", "--session", "--session-id"])
+ID_OPTIONS = frozenset(["--id", "--agent-id", "--session", "--session-id"])
 """Options that people try for an ID which stands by itself."""
 
-OF_THE_OUTCOME = frozenset(["--outcome", "--status", "--state", "--phase", "--as"])
+OUTCOME_OPTIONS = frozenset(["--outcome", "--status", "--state", "--phase", "--as"])
 """Options that people try for an outcome which stands by itself."""
 
-UNITS = {"--days": "d", "--weeks": "w", "--minutes": "m", "--hours": "h"}
+DURATION_OPTIONS = {"--days": "d", "--weeks": "w", "--minutes": "m", "--hours": "h"}
 """Options that people try for a length of time, whose unit belongs to its value."""
 
-LENGTHS = [["hours"], ["days"], ["weeks"], ["minutes"], ["hour"], ["day"], ["week"], ["minute"]]
+DURATION_UNITS = [["hours"], ["days"], ["weeks"], ["minutes"], ["hour"], ["day"], ["week"], ["minute"]]
 
-NOT_ENDED = frozenset(["active", "open", "running"])
+ACTIVE_WORDS = frozenset(["active", "open", "running"])
 """What people call sessions that have not ended: no phase, but several."""
 
 OUTCOMES = {
-    **ENDS,
+    **END_COMMANDS,
     **dict.fromkeys(["ok", "finished", "succeeded", "successful", "passed", "0"], COMPLETED),
     **dict.fromkeys(["failure", "errored", "broken", "1"], FAILED),
     **dict.fromkeys(["cancelled", "canceled", "aborted", "stopped", "killed", "dropped"], ABANDONED),

@@ -10,7 +10,7 @@ import click
 from gaia_sessions.errors import UsageError
 from gaia_sessions.session.clock import utc_now
 
-_BEGINS = re.compile(r"\d{4}-?\d\d-?\d\d|\d\d:\d\d", re.ASCII)
+_DATE_START = re.compile(r"\d{4}-?\d\d-?\d\d|\d\d:\d\d", re.ASCII)
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -25,10 +25,10 @@ class Time(click.ParamType[datetime]):
             return value
         text = str(value).strip()
         try:
-            return _ago(text) if text[-1:] in _UNITS and text[:-1].isdecimal() else _stamp(text)
+            return _time_ago(text) if text[-1:] in _UNITS and text[:-1].isdecimal() else _parse_time(text)
         except (ValueError, OverflowError):
-            told = f"{_name(param)} {text!r} is not a time"
-            raise UsageError(told, "use for example 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05") from None
+            message = f"{_option_name(param)} {text!r} is not a time"
+            raise UsageError(message, "use for example 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05") from None
 
 
 class Hours(click.ParamType[float]):
@@ -43,20 +43,20 @@ class Hours(click.ParamType[float]):
                 return float(text)
             return timedelta(**{_UNITS[text[-1]]: float(text[:-1])}) / timedelta(hours=1)
         except (ValueError, OverflowError):
-            told = f"{_name(param)} {text!r} is not a length of time"
-            raise UsageError(told, "use for example 24 (hours), 90m, 2h or 7d") from None
+            message = f"{_option_name(param)} {text!r} is not a length of time"
+            raise UsageError(message, "use for example 24 (hours), 90m, 2h or 7d") from None
 
 
-def _name(param: click.Parameter | None) -> str:
+def _option_name(param: click.Parameter | None) -> str:
     return param.opts[0] if param else "time"
 
 
-def _ago(text: str) -> datetime:
+def _time_ago(text: str) -> datetime:
     return utc_now() - timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
 
 
-def _stamp(text: str) -> datetime:
-    if not _BEGINS.match(text):  # dateutil would make something of nearly anything
+def _parse_time(text: str) -> datetime:
+    if not _DATE_START.match(text):  # dateutil would make something of nearly anything
         raise ValueError(text)
     from dateutil import parser, tz
 

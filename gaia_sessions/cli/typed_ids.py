@@ -10,8 +10,8 @@ import os
 import shlex
 
 from gaia_sessions.errors import AmbiguousId, SessionNotFound, well_formed
-from gaia_sessions.session.ids import SHORTEST_PART, fold, is_agent_id, is_generated, parts_of
-from gaia_sessions.system.project_root import roots_from, working_directory
+from gaia_sessions.session.ids import SHORTEST_ABBREVIATION, abbreviations, fold_id, is_agent_id, is_generated_id
+from gaia_sessions.system.project_root import own_roots_from, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 LATEST = "latest"
 _UNSET = frozenset(["none", "null", "undefined"])
 """What programs print for an id that they do not have: never a part of another."""
-_ALIKE = 0.6
-_MISTYPED = 0.9
+_CUTOFF = 0.6
+_GENERATED_CUTOFF = 0.9
 """How alike two ids must be for one to be named where the other was typed; any two generated ones are rather alike."""
 
 
-def session_meant(sessions: Sessions, typed: str) -> str:
+def resolve_id(sessions: Sessions, typed_id: str) -> str:
     """The id of the session that ``typed`` stands for; ``typed`` itself if it stands for none.
 
     Raises ``AmbiguousId``.
     """
-    if typed == LATEST:
-        return _latest(sessions) or typed
-    if len(typed) < SHORTEST_PART or typed.casefold() in _UNSET or further_up(typed):
-        return typed
-    found = [agent_id for agent_id in sessions.store.ids() if typed in parts_of(agent_id, len(typed))]
-    if not found or typed in found:
-        return typed
+    if typed_id == LATEST:
+        return _latest(sessions) or typed_id
+    if len(typed_id) < SHORTEST_ABBREVIATION or typed_id.casefold() in _UNSET or other_root_hint(typed_id):
+        return typed_id
+    found = [agent_id for agent_id in sessions.store.ids() if typed_id in abbreviations(agent_id, len(typed_id))]
+    if not found or typed_id in found:
+        return typed_id
     if len(found) > 1:
-        raise AmbiguousId(typed, sorted(found))
+        raise AmbiguousId(typed_id, sorted(found))
     return found[0]
 
 
@@ -51,9 +51,9 @@ def _latest(sessions: Sessions) -> str | None:
     return next((line["agent_id"] for line in sessions.list(Filter()) if "last_updated" in line), None)
 
 
-def further_up(agent_id: str) -> str | None:
+def other_root_hint(agent_id: str) -> str | None:
     """What to type for a session that is not where it was looked for, but in a store of ours here or further up."""
-    roots = roots_from(working_directory(), os.environ) if is_agent_id(agent_id) else ()
+    roots = own_roots_from(working_directory(), os.environ) if is_agent_id(agent_id) else ()
     found = next((root for root in roots if os.path.isfile(os.path.join(root, agent_id, "state.json"))), None)
     return f"it is in another store; add --root {shlex.quote(found)}" if found else None
 
@@ -62,49 +62,49 @@ def explain(missing: SessionNotFound, sessions: Sessions) -> None:
     """``missing`` says where it was looked for, and what may have been meant instead."""
     if missing.root is not None:
         return
-    told = _told(missing.agent_id, sessions) if missing.agent_id else None
-    missing.looked_in(sessions.root, told or missing.hint)
+    hint = _missing_id_hint(missing.agent_id, sessions) if missing.agent_id else None
+    missing.set_root(sessions.root, hint or missing.hint)
 
 
-def advice(agent_id: str, sessions: Sessions, otherwise: str) -> str:
+def advice(agent_id: str, sessions: Sessions, fallback: str) -> str:
     """The same for whoever was told already that it is missing; ``otherwise`` is what to do if it exists nowhere."""
     missing = SessionNotFound(agent_id)
     explain(missing, sessions)
     parts = [f"looked for in {well_formed(sessions.root)}", missing.hint]
-    return "; ".join(parts if further_up(agent_id) else [*parts, f"or {otherwise}"])
+    return "; ".join(parts if other_root_hint(agent_id) else [*parts, f"or {fallback}"])
 
 
-def _told(agent_id: str, sessions: Sessions) -> str | None:
-    elsewhere = further_up(agent_id)
-    if elsewhere:
-        return elsewhere
+def _missing_id_hint(agent_id: str, sessions: Sessions) -> str | None:
+    hint = other_root_hint(agent_id)
+    if hint:
+        return hint
     ids = sessions.store.ids()
     if not ids:
         return "there are no sessions in that folder; --root DIR names another"
     if agent_id == LATEST:
         return "none of the sessions there can be read; `gaia-sessions list` says why"
-    near = nearest(agent_id, ids)
-    return f"the nearest id there is {near!r}; `gaia-sessions list` shows those that exist" if near else None
+    closest = closest_id(agent_id, ids)
+    return f"the nearest id there is {closest!r}; `gaia-sessions list` shows those that exist" if closest else None
 
 
-def nearest(typed: str, ids: Iterable[str]) -> str | None:
+def closest_id(typed_id: str, ids: Iterable[str]) -> str | None:
     """The one of ``ids`` that has ``typed`` in it, else is most like it, whole or in its beginning or end; or None."""
-    names = {fold(agent_id): agent_id for agent_id in ids}
-    wanted = fold(typed)
-    having = [name for name in names if wanted in name] if len(wanted) >= SHORTEST_PART else []
-    if having:
-        return names[having[0]] if len(having) == 1 else None
+    names = {fold_id(agent_id): agent_id for agent_id in ids}
+    wanted = fold_id(typed_id)
+    containing = [name for name in names if wanted in name] if len(wanted) >= SHORTEST_ABBREVIATION else []
+    if containing:
+        return names[containing[0]] if len(containing) == 1 else None
     from difflib import get_close_matches
 
-    forms = _forms(names, len(wanted))
-    found = get_close_matches(wanted, forms, n=1, cutoff=_MISTYPED if is_generated(typed) else _ALIKE)
+    forms = _unique_forms(names, len(wanted))
+    found = get_close_matches(wanted, forms, n=1, cutoff=_GENERATED_CUTOFF if is_generated_id(typed_id) else _CUTOFF)
     return names[forms[found[0]]] if found else None
 
 
-def _forms(names: Iterable[str], length: int) -> dict[str, str]:
+def _unique_forms(names: Iterable[str], length: int) -> dict[str, str]:
     """What may have been mistyped for each of ``names``, but for what several share: that leads to none of them."""
     found: dict[str, list[str]] = {}
     for name in names:
         for form in {name, name[:length], name[-length:]}:
             found.setdefault(form, []).append(name)
-    return {form: sharing[0] for form, sharing in found.items() if len(sharing) == 1}
+    return {form: names_of_form[0] for form, names_of_form in found.items() if len(names_of_form) == 1}

@@ -11,9 +11,9 @@ import os
 
 from gaia_sessions.errors import BadSetting
 from gaia_sessions.session.clock import timedelta
-from gaia_sessions.system.project_root import claude_folder, home
+from gaia_sessions.system.project_root import claude_folder, home_folder
 
-from .options import OPTIONS, shown
+from .options import OPTIONS, display_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.policy import Limits
 
-    Given = tuple[str, str, object]
+    RawSetting = tuple[str, str, object]
     """Where a setting stands, its key there, its value."""
 
 PREFIX = "GAIA_SESSIONS_"
@@ -35,7 +35,7 @@ class Config:
     to the system, so a power cut may take back the last seconds (never tear a record).
     lock_timeout: seconds a command waits for a session somebody else is writing.
     hooks: False switches the hooks off. ignore_agents: agent types the hooks leave alone.
-    note: which sub-agents are told how to pause: ``all``, those that ``resume``, or none (``off``).
+    note: which sub-agents are told how to pause: ``all``, those that ``resume``, or none (``is_disabled``).
     track: ``all`` sub-agents, or only those of a ``named`` type, not the host's general one.
     report_command: whether sub-agents are told the command to report with; it takes a permission rule.
     store_description, keep_last_message: whether a delegation's description and an agent's last
@@ -68,9 +68,9 @@ class Config:
     store_description: bool
     keep_last_message: bool
 
-    def __init__(self, chosen: Mapping[str, object]) -> None:
+    def __init__(self, values: Mapping[str, object]) -> None:
         for name in self.__slots__:
-            object.__setattr__(self, name, chosen.get(name, OPTIONS[name].default))
+            object.__setattr__(self, name, values.get(name, OPTIONS[name].default))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Config is frozen: {name}")
@@ -86,11 +86,11 @@ class Config:
 _NOT_OPTIONS = frozenset([PREFIX + "ROOT"])
 
 
-def _refuse(fault: BadSetting) -> None:
+def _raise_fault(fault: BadSetting) -> None:
     raise fault
 
 
-def _pass_over(_: BadSetting) -> None:
+def _ignore_fault(_: BadSetting) -> None:
     return
 
 
@@ -98,19 +98,19 @@ def load(
     root: str,
     environ: Mapping[str, str],
     flags: Mapping[str, object] | None = None,
-    on_fault: Callable[[BadSetting], None] = _refuse,
+    on_fault: Callable[[BadSetting], None] = _raise_fault,
 ) -> Config:
     """The settings for the sessions at ``root``.
 
     A key or value that means nothing is a ``BadSetting``: raised, unless ``on_fault`` takes it and the
     setting is passed over.
     """
-    chosen: dict[str, object] = {}
+    values: dict[str, object] = {}
     for path in (user_file(environ), project_file(root)):
-        chosen.update(_understood(_KEYS, _from_file(path, on_fault), on_fault))
-    chosen.update(_understood(_VARIABLES, _from_environment(environ), on_fault))
-    chosen.update(_understood(_FLAGS, _from_flags(flags or {}), on_fault))
-    return Config(chosen)
+        values.update(_parse_settings(_NAMES_BY_KEY, _from_file(path, on_fault), on_fault))
+    values.update(_parse_settings(_NAMES_BY_VARIABLE, _from_environment(environ), on_fault))
+    values.update(_parse_settings(_NAMES_BY_FLAG, _from_flags(flags or {}), on_fault))
+    return Config(values)
 
 
 def hooks_are_off(environ: Mapping[str, str]) -> bool:
@@ -131,28 +131,33 @@ def user_file(environ: Mapping[str, str]) -> str:
     """The user's own settings, by the XDG rule that a relative path counts as unset; empty where no home is known."""
     folder = environ.get("XDG_CONFIG_HOME", "")
     if not os.path.isabs(folder):
-        above = home(environ)
-        if not above:
+        home_path = home_folder(environ)
+        if not home_path:
             return ""
-        folder = os.path.join(above, ".config")
+        folder = os.path.join(home_path, ".config")
     return os.path.join(folder, "gaia-sessions", "config.toml")
 
 
-def said_in(name: str, root: str, environ: Mapping[str, str]) -> str | None:
+def origin_of(name: str, root: str, environ: Mapping[str, str]) -> str | None:
     """The file or variable by which the option ``name`` is as it is; None for its default. Faults are passed over."""
-    given = [one for path in (user_file(environ), project_file(root)) for one in _from_file(path, _pass_over)]
-    said = [(where, _KEYS.get(key), value) for where, key, value in given]
-    said += [(where, _VARIABLES.get(key), value) for where, key, value in _from_environment(environ)]
-    return next((where for where, known, value in reversed(said) if known == name and _is_read(name, value)), None)
+    settings = [
+        setting for path in (user_file(environ), project_file(root)) for setting in _from_file(path, _ignore_fault)
+    ]
+    origins = [(origin, _NAMES_BY_KEY.get(key), value) for origin, key, value in settings]
+    origins += [(origin, _NAMES_BY_VARIABLE.get(key), value) for origin, key, value in _from_environment(environ)]
+    return next(
+        (origin for origin, option_name, value in reversed(origins) if option_name == name and _is_valid(name, value)),
+        None,
+    )
 
 
-_KEYS = {option.key: name for name, option in OPTIONS.items()}
-_TABLES = {key.partition(".")[0] for key in _KEYS if "." in key}
-_VARIABLES = {PREFIX + name.upper(): name for name in OPTIONS}
-_FLAGS = {"--" + name.replace("_", "-"): name for name in OPTIONS}
+_NAMES_BY_KEY = {option.key: name for name, option in OPTIONS.items()}
+_TABLES = {key.partition(".")[0] for key in _NAMES_BY_KEY if "." in key}
+_NAMES_BY_VARIABLE = {PREFIX + name.upper(): name for name in OPTIONS}
+_NAMES_BY_FLAG = {"--" + name.replace("_", "-"): name for name in OPTIONS}
 
 
-def _from_file(path: str, on_fault: Callable[[BadSetting], None]) -> list[Given]:
+def _from_file(path: str, on_fault: Callable[[BadSetting], None]) -> list[RawSetting]:
     if not os.path.isabs(path) or not os.path.exists(path):
         return []
     if not os.path.isfile(path):  # to open a pipe would be to wait for its writer
@@ -178,65 +183,65 @@ def _flatten(tables: dict[str, object]) -> list[tuple[str, object]]:
     return flat
 
 
-def _from_environment(environ: Mapping[str, str]) -> list[Given]:
-    ours = (name for name in environ if name.startswith(PREFIX) and name not in _NOT_OPTIONS)
-    return [(name, name, environ[name]) for name in ours if environ[name]]
+def _from_environment(environ: Mapping[str, str]) -> list[RawSetting]:
+    variables = (name for name in environ if name.startswith(PREFIX) and name not in _NOT_OPTIONS)
+    return [(name, name, environ[name]) for name in variables if environ[name]]
 
 
-def _from_flags(flags: Mapping[str, object]) -> list[Given]:
-    given = (("--" + name.replace("_", "-"), value) for name, value in flags.items() if value is not None)
-    return [(flag, flag, value) for flag, value in given]
+def _from_flags(flags: Mapping[str, object]) -> list[RawSetting]:
+    flag_values = (("--" + name.replace("_", "-"), value) for name, value in flags.items() if value is not None)
+    return [(flag, flag, value) for flag, value in flag_values]
 
 
-def _understood(
-    known: Mapping[str, str], given: list[Given], on_fault: Callable[[BadSetting], None]
+def _parse_settings(
+    names: Mapping[str, str], settings: list[RawSetting], on_fault: Callable[[BadSetting], None]
 ) -> dict[str, object]:
-    """The values of ``given`` by the names of their options."""
-    understood = {}
-    for origin, key, value in given:
+    """The values of ``argv`` by the names of their options."""
+    parsed = {}
+    for origin, key, value in settings:
         try:
-            name = _known(known, key, origin)
-            understood[name] = _read(name, value, origin)
+            name = _option_name(names, key, origin)
+            parsed[name] = _parse_value(name, value, origin)
         except BadSetting as fault:
             on_fault(fault)
-    return understood
+    return parsed
 
 
-_NEAR = 0.7
+_SIMILARITY_CUTOFF = 0.7
 """How alike two names must be for one to be meant by the other; ``hooks`` is not ``hooks.note``."""
 
 
-def _known(known: Mapping[str, str], key: str, origin: str) -> str:
-    if key in known:
-        return known[key]
+def _option_name(option_names: Mapping[str, str], key: str, origin: str) -> str:
+    if key in option_names:
+        return option_names[key]
     from difflib import get_close_matches
 
-    of_environment = key.startswith(PREFIX)
-    names = [*known, *_NOT_OPTIONS] if of_environment else list(known)
-    bare = {name.removeprefix(PREFIX): name for name in names}  # the prefix alone makes any two of them alike
-    typed = key.removeprefix(PREFIX).upper() if of_environment else key
-    near = get_close_matches(typed, bare, n=1, cutoff=_NEAR)
-    if near:
-        hint = f"did you mean {bare[near[0]]}?"
-    elif of_environment:
-        others = ", ".join(sorted(bare))
+    is_variable = key.startswith(PREFIX)
+    names = [*option_names, *_NOT_OPTIONS] if is_variable else list(option_names)
+    by_short_name = {name.removeprefix(PREFIX): name for name in names}  # the prefix alone makes any two of them alike
+    typed = key.removeprefix(PREFIX).upper() if is_variable else key
+    matches = get_close_matches(typed, by_short_name, n=1, cutoff=_SIMILARITY_CUTOFF)
+    if matches:
+        hint = f"did you mean {by_short_name[matches[0]]}?"
+    elif is_variable:
+        others = ", ".join(sorted(by_short_name))
         hint = f"type unset {key}; what may follow {PREFIX} is {others}"
     else:
-        hint = "the settings are " + ", ".join(sorted(known))
+        hint = "the settings are " + ", ".join(sorted(option_names))
     raise BadSetting(origin, f"unknown setting {key}", hint)
 
 
-def _is_read(name: str, value: object) -> bool:
+def _is_valid(name: str, value: object) -> bool:
     try:
-        _read(name, value, "")
+        _parse_value(name, value, "")
     except BadSetting:
         return False
     return True
 
 
-def _read(name: str, value: object, origin: str) -> object:
+def _parse_value(name: str, value: object, origin: str) -> object:
     option = OPTIONS[name]
     try:
         return option.read(value)
     except (ValueError, OverflowError):
-        raise BadSetting(origin, f"{option.key} = {shown(value)}", f"must be {option.wanted}") from None
+        raise BadSetting(origin, f"{option.key} = {display_value(value)}", f"must be {option.wanted}") from None

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_FOR_EVER = 1e9
+_TOO_LARGE = 1e9
 
 
 class Option:
@@ -24,15 +24,15 @@ class Option:
         self.wanted = wanted
 
 
-def _waiting(value: object) -> float:
+def _nonnegative(value: object) -> float:
     number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
-    if not 0 <= number < _FOR_EVER:
+    if not 0 <= number < _TOO_LARGE:
         raise ValueError
     return number
 
 
 def _positive(value: object) -> float:
-    number = _waiting(value)
+    number = _nonnegative(value)
     if not number:
         raise ValueError
     return number
@@ -45,14 +45,23 @@ def _count(value: object) -> int:
     return int(number)
 
 
-_SWITCHES = {"on": True, "true": True, "1": True, "yes": True, "off": False, "false": False, "0": False, "no": False}
+_BOOLEAN_WORDS = {
+    "on": True,
+    "true": True,
+    "1": True,
+    "yes": True,
+    "off": False,
+    "false": False,
+    "0": False,
+    "no": False,
+}
 
 
-def _switch(value: object) -> bool:
+def _boolean(value: object) -> bool:
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.casefold() in _SWITCHES:
-        return _SWITCHES[value.casefold()]
+    if isinstance(value, str) and value.casefold() in _BOOLEAN_WORDS:
+        return _BOOLEAN_WORDS[value.casefold()]
     raise ValueError
 
 
@@ -85,18 +94,18 @@ OPTIONS: dict[str, Option] = {
     "idle_minutes": Option("idle_minutes", _positive, default=30.0, wanted="a number of minutes above 0"),
     "max_errors": Option("max_errors", _count, default=3, wanted="a whole number above 0"),
     "durability": Option("durability", _durability, default="full", wanted='"full" or "fast"'),
-    "lock_timeout": Option("lock_timeout", _waiting, default=10.0, wanted="a number of seconds from 0"),
-    "hooks": Option("hooks.enabled", _switch, default=True, wanted="true or false"),
+    "lock_timeout": Option("lock_timeout", _nonnegative, default=10.0, wanted="a number of seconds from 0"),
+    "hooks": Option("hooks.enabled", _boolean, default=True, wanted="true or false"),
     "ignore_agents": Option("hooks.ignore_agents", _names, default=(), wanted="a list of agent types"),
     "note": Option("hooks.note", _note, default="all", wanted='"all", "resume" or "off"'),
     "track": Option("hooks.track", _track, default="all", wanted='"all" or "named"'),
-    "report_command": Option("hooks.report_command", _switch, default=False, wanted="true or false"),
-    "store_description": Option("hooks.store_description", _switch, default=True, wanted="true or false"),
-    "keep_last_message": Option("hooks.keep_last_message", _switch, default=True, wanted="true or false"),
+    "report_command": Option("hooks.report_command", _boolean, default=False, wanted="true or false"),
+    "store_description": Option("hooks.store_description", _boolean, default=True, wanted="true or false"),
+    "keep_last_message": Option("hooks.keep_last_message", _boolean, default=True, wanted="true or false"),
 }
 
 
-def shown(value: object) -> str:
+def display_value(value: object) -> str:
     """``value`` as a message may have it."""
-    huge = isinstance(value, int) and abs(value) > _FOR_EVER  # Python itself refuses to write out the largest
-    return "a number too large" if huge else repr(value)
+    is_huge = isinstance(value, int) and abs(value) > _TOO_LARGE  # Python itself refuses to write out the largest
+    return "a number too large" if is_huge else repr(value)

@@ -11,61 +11,61 @@ from gaia_sessions.store import root as roots
 from gaia_sessions.system import processes
 from gaia_sessions.system.users import user_name
 
-from .findings import ailing, counted, edit, fine, shell, some
+from .findings import counted, edit_command, first_few, ok, problem, shell_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.errors import BadSetting
 
-    from .case import Case
+    from .case import Inspection
     from .findings import Finding
 
 _STOPPED = "Tt"
 """A process in these states, of proc(5), does nothing until somebody tells it to go on."""
 
-_MOST_BYTES = 2 * logs.ROTATES_AT
-_ENDINGS = (".log", ".log.old")
+_MOST_BYTES = 2 * logs.MAX_LOG_BYTES
+_LOG_SUFFIXES = (".log", ".log.old")
 _LONGEST_ERROR = 200
 
 
-def settings(case: Case) -> Finding:
+def settings(inspection: Inspection) -> Finding:
     """Hooks pass over a setting that means nothing; commands refuse to run with it."""
-    if not case.faults:
-        return fine("settings", "each means something")
-    told = "; ".join(f"{fault} ({fault.hint})" for fault in case.faults)
-    return ailing("settings", told, " && ".join(dict.fromkeys(_undone(fault) for fault in case.faults)))
+    if not inspection.faults:
+        return ok("settings", "each means something")
+    message = "; ".join(f"{fault} ({fault.hint})" for fault in inspection.faults)
+    return problem("settings", message, " && ".join(dict.fromkeys(_undo_command(fault) for fault in inspection.faults)))
 
 
-def _undone(fault: BadSetting) -> str:
+def _undo_command(fault: BadSetting) -> str:
     if fault.origin.startswith(PREFIX):
-        return shell("unset", fault.origin)
-    return edit(fault.origin)
+        return shell_command("unset", fault.origin)
+    return edit_command(fault.origin)
 
 
-def locks(case: Case) -> Finding:
+def locks(inspection: Inspection) -> Finding:
     """Who is at work. The system tells of no holder in another pid namespace."""
-    held = _held(case)
-    told = some(f"{name} by process {pid} ({_program(pid)})" for name, pid in sorted(held.items()))
+    held = _held_locks(inspection)
+    message = first_few(f"{name} by process {pid} ({_program_name(pid)})" for name, pid in sorted(held.items()))
     stopped = sorted({pid for pid in held.values() if _is_stopped(pid)})
     if not stopped:
-        return fine("locks", f"held: {told}" if held else "none held")
-    mend = shell("kill", "-CONT", *map(str, stopped)) if all(map(_may_signal, stopped)) else None
-    return ailing("locks", f"held by a stopped process: {told}", mend)
+        return ok("locks", f"held: {message}" if held else "none held")
+    fix = shell_command("kill", "-CONT", *map(str, stopped)) if all(map(_may_signal, stopped)) else None
+    return problem("locks", f"held by a stopped process: {message}", fix)
 
 
-def _held(case: Case) -> dict[str, int]:
-    root = roots.opened(case.root)
+def _held_locks(inspection: Inspection) -> dict[str, int]:
+    root = roots.open_if_exists(inspection.root)
     if root is None:
         return {}
     with root:
         if not root.has(roots.LOCKS):
             return {}
         with root.below(roots.LOCKS) as folder:
-            return locking.held(folder)
+            return locking.held_locks(folder)
 
 
-def _program(pid: int) -> str:
-    seen = processes.seen(pid)
+def _program_name(pid: int) -> str:
+    seen = processes.program_and_state(pid)
     return seen[0] if seen else "gone by now"
 
 
@@ -78,42 +78,46 @@ def _may_signal(pid: int) -> bool:
 
 
 def _is_stopped(pid: int) -> bool:
-    seen = processes.seen(pid)
+    seen = processes.program_and_state(pid)
     return seen is not None and seen[1] in _STOPPED
 
 
-def log(case: Case) -> Finding:
+def log(inspection: Inspection) -> Finding:
     """A log over 1 MiB gives way to a new one: a larger one is a sign that it could not."""
-    folder = logs.folder_of(case.root)
+    folder = logs.log_folder(inspection.root)
     if not os.path.isdir(folder):
-        return fine("log", "no hook was called yet")
+        return ok("log", "no hook was called yet")
     if not os.access(folder, os.W_OK | os.X_OK):
         return _unwritable(folder)
-    sizes = {path: os.path.getsize(path) for path in _files(folder)}
-    told = f"{counted(sum(sizes.values()), 'byte')} in {folder}{_last_failure(case)}"
+    sizes = {path: os.path.getsize(path) for path in _log_files(folder)}
+    message = f"{counted(sum(sizes.values()), 'byte')} in {folder}{_last_failure(inspection)}"
     huge = [path for path, size in sizes.items() if size > _MOST_BYTES]
-    return ailing("log", f"{told}; too large: {some(huge)}", shell("rm", "--", *huge)) if huge else fine("log", told)
+    return (
+        problem("log", f"{message}; too large: {first_few(huge)}", shell_command("rm", "--", *huge))
+        if huge
+        else ok("log", message)
+    )
 
 
 def _unwritable(folder: str) -> Finding:
     """What belongs to somebody else is put aside, where that is allowed: the next hook makes another."""
     owner = os.stat(folder).st_uid
     if owner == os.geteuid():
-        return ailing("log", f"{folder} may not be written to", shell("chmod", "u+rwx", folder))
-    told = f"{folder} may not be written to: it belongs to {user_name(owner)}"
+        return problem("log", f"{folder} may not be written to", shell_command("chmod", "u+rwx", folder))
+    message = f"{folder} may not be written to: it belongs to {user_name(owner)}"
     above = os.path.dirname(folder)
-    is_ours = os.stat(above).st_uid == os.geteuid() and os.access(above, os.W_OK)
-    return ailing("log", told, shell("mv", "--", folder, f"{folder}.old") if is_ours else None)
+    may_move = os.stat(above).st_uid == os.geteuid() and os.access(above, os.W_OK)
+    return problem("log", message, shell_command("mv", "--", folder, f"{folder}.old") if may_move else None)
 
 
-def _files(folder: str) -> list[str]:
+def _log_files(folder: str) -> list[str]:
     with os.scandir(folder) as entries:
-        return sorted(entry.path for entry in entries if entry.name.endswith(_ENDINGS) and entry.is_file())
+        return sorted(entry.path for entry in entries if entry.name.endswith(_LOG_SUFFIXES) and entry.is_file())
 
 
-def _last_failure(case: Case) -> str:
+def _last_failure(inspection: Inspection) -> str:
     """The hooks tell nobody when they fail, so it is said here."""
-    failed = [line for line in case.log if line.get("decision") == "error"]
+    failed = [line for line in inspection.log if line.get("decision") == "error"]
     if not failed:
         return ""
     last = max(failed, key=lambda line: str(line.get("at")))

@@ -11,16 +11,16 @@ from functools import cached_property
 
 from gaia_sessions import config
 from gaia_sessions.errors import CorruptSession, SessionsError
-from gaia_sessions.session.clock import FUTURE_TOLERANCE, read_time
+from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.log_reader import lines, sessions_over
+from gaia_sessions.store.log_reader import ended_host_sessions, read_lines
 from gaia_sessions.usecases.preview import Preview
 from gaia_sessions.usecases.reconcile import reconcile
 
 from . import tree
-from .findings import shell
+from .findings import shell_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.system.project_root import PassedOver
+    from gaia_sessions.system.project_root import SkippedProject
     from gaia_sessions.usecases.reconcile import Verdict
 
 
@@ -46,11 +46,11 @@ class Records:
         self.active: set[str] = set()
         self.corrupt: dict[str, str] = {}
         self.refused: dict[str, str] = {}
-        self.ahead: dict[str, bool] = {}
+        self.in_future: dict[str, bool] = {}
         self.newer: list[str] = []
 
 
-class Case:
+class Inspection:
     """What every check is handed.
 
     tried: the names of the checks whose mends were tried just now. passed_over: the projects of others that the search
@@ -63,12 +63,12 @@ class Case:
         environ: Mapping[str, str],
         now: datetime,
         tried: frozenset[str] = frozenset(),
-        passed_over: Sequence[PassedOver] = (),
+        passed_over: Sequence[SkippedProject] = (),
     ) -> None:
         self.root = root
         self.environ = environ
         self.now = now
-        self.tried = tried
+        self.attempted_fixes = tried
         self.passed_over = passed_over
         self.faults: list[BadSetting] = []
         self.config = config.load(root, environ, on_fault=self.faults.append)
@@ -76,25 +76,25 @@ class Case:
 
     def command(self, *words: str) -> str:
         """``gaia-sessions`` for this root, as a shell here can run it."""
-        return self.command_anywhere("--root", self.root, *words)
+        return self.command_without_root("--root", self.root, *words)
 
-    def command_anywhere(self, *words: str) -> str:
+    def command_without_root(self, *words: str) -> str:
         """The same, for the root that it finds itself."""
         installed = shutil.which("gaia-sessions", path=self.environ.get("PATH"))
-        ours = ["gaia-sessions"] if installed else [sys.executable, "-m", "gaia_sessions"]
-        return shell(*ours, *words)
+        program = ["gaia-sessions"] if installed else [sys.executable, "-m", "gaia_sessions"]
+        return shell_command(*program, *words)
 
     @cached_property
     def is_ours(self) -> bool:
         """Whether the root is for us to mend; true where there is none yet."""
-        root = roots.opened(self.root)
+        root = roots.open_if_exists(self.root)
         if root is None:
             return True
         with root:
-            return roots.is_ours(root) or roots.may_mark(root)
+            return roots.is_owned(root) or roots.may_own(root)
 
     @cached_property
-    def entries(self) -> list[tree.Entry]:
+    def entries(self) -> list[tree.TreeEntry]:
         """All that stands in the root; empty where there is none."""
         try:
             return tree.walk(self.root)
@@ -102,16 +102,16 @@ class Case:
             return []
 
     @cached_property
-    def strange(self) -> list[tree.Entry]:
+    def entries_of_others(self) -> list[tree.TreeEntry]:
         """Those that do not belong to whom the root belongs to."""
         return [entry for entry in self.entries if entry.owner != self.entries[0].owner]
 
     @cached_property
-    def open_to_others(self) -> list[tree.Entry]:
+    def entries_with_wrong_mode(self) -> list[tree.TreeEntry]:
         """Those that do, but have not the mode that they should have."""
         owner = self.entries[0].owner if self.entries else None
-        wrong = (entry for entry in self.entries if entry.mode != entry.wanted and entry.owner == owner)
-        return [entry for entry in wrong if not tree.is_the_users(self.root, entry.path)]
+        with_wrong_mode = (entry for entry in self.entries if entry.mode != entry.wanted and entry.owner == owner)
+        return [entry for entry in with_wrong_mode if not tree.is_user_file(self.root, entry.path)]
 
     @cached_property
     def records(self) -> Records:
@@ -121,25 +121,27 @@ class Case:
             if isinstance(found, SessionsError):
                 (records.corrupt if isinstance(found, CorruptSession) else records.refused)[agent_id] = str(found)
             else:
-                self._note(records, agent_id, found)
+                self._add_record(records, agent_id, found)
         return records
 
-    def _note(self, records: Records, agent_id: str, record: Record) -> None:
+    def _add_record(self, records: Records, agent_id: str, record: Record) -> None:
         if is_open(record):
             records.active.add(agent_id)
         if has_newer_schema(record):
             records.newer.append(agent_id)
-        elif read_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:
-            records.ahead[agent_id] = not is_open(record)
+        elif parse_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:
+            records.in_future[agent_id] = not is_open(record)
 
     @cached_property
-    def verdicts(self) -> list[Verdict]:
+    def run_verdicts(self) -> list[Verdict]:
         """On every unended run, as ``reconcile --dry-run`` has them."""
         sessions = Preview(self.store, self.now, self.config)
-        told = reconcile(self.store, self.now, lambda: sessions_over(self.root), dry_run=True, sessions=sessions)
-        return told["verdicts"]
+        result = reconcile(
+            self.store, self.now, lambda: ended_host_sessions(self.root), dry_run=True, sessions=sessions
+        )
+        return result["verdicts"]
 
     @cached_property
     def log(self) -> list[dict[str, Json]]:
         """The lines of all logs."""
-        return list(lines(self.root))
+        return list(read_lines(self.root))

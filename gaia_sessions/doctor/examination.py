@@ -12,41 +12,41 @@ import stat
 from typing import TypedDict
 
 from gaia_sessions import __version__
-from gaia_sessions.errors import KEEP_ELSEWHERE, well_formed
+from gaia_sessions.errors import EXPORT_ROOT_COMMAND, well_formed
 from gaia_sessions.ingest.dispatch import apply_deferred
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store import root as roots
 
 from . import activity, contents, machine, place, tree, wired
-from .case import Case
-from .findings import ailing, counted, fine
+from .case import Inspection
+from .findings import counted, ok, problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gaia_sessions.errors import BadSetting, OwnedByAnother
-    from gaia_sessions.system.project_root import PassedOver
+    from gaia_sessions.system.project_root import SkippedProject
 
     from .findings import Finding
 
-    Check = Callable[[Case], Finding]
-    Mend = Callable[[Case], str]
+    Check = Callable[[Inspection], Finding]
+    Fix = Callable[[Inspection], str]
 
 
-class Mended(TypedDict):
+class AppliedFix(TypedDict):
     """name: of the check whose mend was tried; done: what came of it."""
 
     name: str
     done: str
 
 
-class Examined(TypedDict):
+class DoctorReport(TypedDict):
     healthy: bool
     version: str
     root: str | None
     checks: list[Finding]
-    fixed: list[Mended]
+    fixed: list[AppliedFix]
 
 
 CHECKS: dict[str, Check] = {
@@ -76,101 +76,102 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def examine(root: str, environ: Mapping[str, str], passed_over: Sequence[PassedOver] = ()) -> Examined:
+def examine(root: str, environ: Mapping[str, str], passed_over: Sequence[SkippedProject] = ()) -> DoctorReport:
     """What every check finds of the sessions at ``root``. Takes no lock and writes nothing."""
-    return _told(root, _findings(Case(root, environ, utc_now(), passed_over=passed_over)), [])
+    return _report(root, _findings(Inspection(root, environ, utc_now(), passed_over=passed_over)), [])
 
 
-def treat(root: str, environ: Mapping[str, str], passed_over: Sequence[PassedOver] = ()) -> Examined:
+def examine_and_fix(root: str, environ: Mapping[str, str], passed_over: Sequence[SkippedProject] = ()) -> DoctorReport:
     """The same after what is safe to mend was mended; ``fixed`` says what was done."""
-    case = Case(root, environ, utc_now(), passed_over=passed_over)
-    ailing_now = [finding["name"] for finding in _findings(case) if finding["fixable"]]
-    fixed: list[Mended] = [{"name": name, "done": _mended(name, case)} for name in ailing_now]
-    again = Case(root, environ, utc_now(), frozenset(ailing_now), passed_over)
-    return _told(root, _findings(again), fixed)
+    inspection = Inspection(root, environ, utc_now(), passed_over=passed_over)
+    fixable = [finding["name"] for finding in _findings(inspection) if finding["fixable"]]
+    fixed: list[AppliedFix] = [{"name": name, "done": _apply_fix(name, inspection)} for name in fixable]
+    after = Inspection(root, environ, utc_now(), frozenset(fixable), passed_over)
+    return _report(root, _findings(after), fixed)
 
 
-def unfound(fault: BadSetting) -> Examined:
+def report_without_root(fault: BadSetting) -> DoctorReport:
     """What can be said where not even the root is known."""
-    mend = f"unset {fault.origin}" if fault.origin.isidentifier() else "cd"
-    return _told(None, [ailing("root", f"{fault} ({fault.hint})", mend)], [])
+    fix = f"unset {fault.origin}" if fault.origin.isidentifier() else "cd"
+    return _report(None, [problem("root", f"{fault} ({fault.hint})", fix)], [])
 
 
-def refused(root: str, fault: OwnedByAnother) -> Examined:
+def report_of_others_root(root: str, fault: OwnedByAnother) -> DoctorReport:
     """What can be said of sessions that are another user's: whose they are, and what to do."""
-    return _told(root, [ailing("root", f"{fault}; sessions are private to a user", KEEP_ELSEWHERE)], [])
+    return _report(root, [problem("root", f"{fault}; sessions are private to a user", EXPORT_ROOT_COMMAND)], [])
 
 
-def _findings(case: Case) -> list[Finding]:
+def _findings(inspection: Inspection) -> list[Finding]:
     """Of a root that cannot be used the other checks would only say the same in other words."""
     found = []
     for name, check in CHECKS.items():
-        found.append(_checked(name, check, case))
+        found.append(_run_check(name, check, inspection))
         if name == "root" and not found[-1]["ok"]:
             break
     return found
 
 
-def _checked(name: str, check: Check, case: Case) -> Finding:
+def _run_check(name: str, check: Check, inspection: Inspection) -> Finding:
     try:
-        found = check(case)
-        return found if found["ok"] or name not in OF_THE_WHOLE_ROOT or case.is_ours else _left_alone(found)
+        found = check(inspection)
+        return found if found["ok"] or name not in WHOLE_ROOT_CHECKS or inspection.is_ours else _without_fix(found)
     except Exception as error:  # noqa: BLE001  # whatever is wrong here, the other checks may say why
-        if _is_refusal(error) and case.strange:
-            return fine(name, f"not checked: see the finding `owner` ({error})")
-        return ailing(name, f"could not be checked: {type(error).__name__}: {error}", None)
+        if _is_refusal(error) and inspection.entries_of_others:
+            return ok(name, f"not checked: see the finding `owner` ({error})")
+        return problem(name, f"could not be checked: {type(error).__name__}: {error}", None)
 
 
 def _is_refusal(error: Exception) -> bool:
     return isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError)
 
 
-def _left_alone(found: Finding) -> Finding:
-    return ailing(found["name"], f"{found['found']}; others keep files there too, so that is left to you", None)
+def _without_fix(found: Finding) -> Finding:
+    return problem(found["name"], f"{found['found']}; others keep files there too, so that is left to you", None)
 
 
-def _mended(name: str, case: Case) -> str:
+def _apply_fix(name: str, inspection: Inspection) -> str:
     try:
-        return MENDS[name](case)
+        return FIXES[name](inspection)
     except Exception as error:  # noqa: BLE001  # the checks that follow show what is left to mend
         return well_formed(f"failed: {type(error).__name__}: {error}")
 
 
-def _make_private(case: Case) -> str:
-    return f"{tree.make_private(case.root, case.entries[0].owner)} made private"
+def _make_private(inspection: Inspection) -> str:
+    return f"{tree.make_private(inspection.root, inspection.entries[0].owner)} made private"
 
 
-def _open_root(case: Case) -> str:
-    os.chmod(case.root, stat.S_IMODE(os.stat(case.root).st_mode) | stat.S_IRWXU)
+def _make_root_accessible(inspection: Inspection) -> str:
+    os.chmod(inspection.root, stat.S_IMODE(os.stat(inspection.root).st_mode) | stat.S_IRWXU)
     return "may be read and written to by its owner"
 
 
-def _ignore(case: Case) -> str:
-    with roots.make(case.root, durable=case.store.durable):
+def _ignore(inspection: Inspection) -> str:
+    with roots.make(inspection.root, durable=inspection.store.durable):
         return "kept out of version control"
 
 
-def _tend(case: Case) -> str:
-    case.store.settle()
-    return f"hints put right, {counted(len(case.store.tend(case.now, case.records.active)), 'leftover')} removed"
+def _sweep(inspection: Inspection) -> str:
+    inspection.store.purge_trash()
+    removed = inspection.store.sweep(inspection.now, inspection.records.active)
+    return f"hints put right, {counted(len(removed), 'leftover')} removed"
 
 
-def _apply(case: Case) -> str:
-    return "; ".join(apply_deferred(case.store, case.now, case.config)) or "nothing waits any more"
+def _apply_inbox(inspection: Inspection) -> str:
+    return "; ".join(apply_deferred(inspection.store, inspection.now, inspection.config)) or "nothing waits any more"
 
 
-MENDS: dict[str, Mend] = {
-    "root": _open_root,
+FIXES: dict[str, Fix] = {
+    "root": _make_root_accessible,
     "modes": _make_private,
     "ignored": _ignore,
-    "hints": _tend,
-    "leftovers": _tend,
-    "inbox": _apply,
+    "hints": _sweep,
+    "leftovers": _sweep,
+    "inbox": _apply_inbox,
 }
-OF_THE_WHOLE_ROOT = frozenset([*MENDS, "owner", "readable", "corrupt"]) - {"root"}
+WHOLE_ROOT_CHECKS = frozenset([*FIXES, "owner", "readable", "corrupt"]) - {"root"}
 """The checks whose mends, made by us or by hand, would touch what others have in the root."""
 
 
-def _told(root: str | None, checks: list[Finding], fixed: list[Mended]) -> Examined:
+def _report(root: str | None, checks: list[Finding], fixed: list[AppliedFix]) -> DoctorReport:
     healthy = all(finding["ok"] for finding in checks)
     return {"healthy": healthy, "version": __version__, "root": root, "checks": checks, "fixed": fixed}

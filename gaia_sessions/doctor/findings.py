@@ -30,20 +30,20 @@ class Finding(TypedDict):
     fixable: bool
 
 
-def fine(name: str, found: str) -> Finding:
+def ok(name: str, found: str) -> Finding:
     return {"name": name, "ok": True, "found": well_formed(found), "mend": None, "fixable": False}
 
 
-def ailing(name: str, found: str, mend: str | None, *, fixable: bool = False) -> Finding:
-    command = None if mend is None else well_formed(mend)
+def problem(name: str, found: str, fix: str | None, *, fixable: bool = False) -> Finding:
+    command = None if fix is None else well_formed(fix)
     return {"name": name, "ok": False, "found": well_formed(found), "mend": command, "fixable": fixable}
 
 
-def some(things: Iterable[str]) -> str:
+def first_few(things: Iterable[str]) -> str:
     """The first few of ``things``, and how many more there are."""
-    named = list(things)
-    rest = len(named) - _SHOWN
-    return ", ".join(named[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    listed = list(things)
+    rest = len(listed) - _SHOWN
+    return ", ".join(listed[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def counted(number: int, noun: str) -> str:
@@ -51,11 +51,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def shell(*words: str) -> str:
+def shell_command(*words: str) -> str:
     """``words`` as one command of a POSIX shell."""
     return shlex.join(words)
 
 
-def edit(path: str) -> str:
+def edit_command(path: str) -> str:
     """To open a file of the user's, which nobody else may change."""
-    return f'"${{EDITOR:-vi}}" {shell(path)}'
+    return f'"${{EDITOR:-vi}}" {shell_command(path)}'

@@ -10,132 +10,139 @@ from gaia_sessions.system import users
 from gaia_sessions.system.mounts import NETWORK, kind_at
 from gaia_sessions.system.users import user_name
 
-from .findings import ailing, counted, fine, shell, some
-from .tree import OF_THE_USER
+from .findings import counted, first_few, ok, problem, shell_command
+from .tree import USER_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .case import Case
+    from .case import Inspection
     from .findings import Finding
-    from .tree import Entry
+    from .tree import TreeEntry
 
 _MOVE = "keep them elsewhere: GAIA_SESSIONS_ROOT names the place, to the host as well, for its hooks know no other"
 _LEAST_SPACE = 16 << 20
 _IGNORE = ".gitignore"
 
 
-def project(case: Case) -> Finding:
+def project(inspection: Inspection) -> Finding:
     """Whether the search for the root passed over a project of somebody else, as commands say each time."""
-    if not case.passed_over:
-        return fine("project", "no project of another user was passed over")
-    message, wanted, command = users.passed_over(*case.passed_over[0], case.root)
-    return ailing("project", f"{message}; {wanted}:", command)
+    if not inspection.passed_over:
+        return ok("project", "no project of another user was passed over")
+    message, wanted, command = users.skipped_project_notice(*inspection.passed_over[0], inspection.root)
+    return problem("project", f"{message}; {wanted}:", command)
 
 
-def root(case: Case) -> Finding:
+def root(inspection: Inspection) -> Finding:
     """Whether the root can be used, or made where there is none."""
-    if not os.path.lexists(case.root):
-        above = _nearest(case.root)
+    if not os.path.lexists(inspection.root):
+        above = _nearest_folder(inspection.root)
         if os.access(above, os.W_OK | os.X_OK):
-            return fine("root", f"{case.root}: not there yet, the first session makes it")
-        return ailing("root", f"{case.root}: not there, and {above} may not be written to; {_MOVE}", None)
-    if not os.path.isdir(case.root):
-        return ailing("root", f"{case.root}: not a directory; {_MOVE}", None)
-    if os.access(case.root, os.R_OK | os.W_OK | os.X_OK):
-        return fine("root", f"{case.root}: {counted(case.records.total, 'session')}")
-    return _unusable(case)
+            return ok("root", f"{inspection.root}: not there yet, the first session makes it")
+        return problem("root", f"{inspection.root}: not there, and {above} may not be written to; {_MOVE}", None)
+    if not os.path.isdir(inspection.root):
+        return problem("root", f"{inspection.root}: not a directory; {_MOVE}", None)
+    if os.access(inspection.root, os.R_OK | os.W_OK | os.X_OK):
+        return ok("root", f"{inspection.root}: {counted(inspection.records.total, 'session')}")
+    return _unusable(inspection)
 
 
-def _unusable(case: Case) -> Finding:
+def _unusable(inspection: Inspection) -> Finding:
     """By its mode, which its owner may change; else by whatever the system has against it, a read-only disk say."""
-    found = os.stat(case.root)
+    found = os.stat(inspection.root)
     if found.st_uid == os.geteuid() and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
-        told = f"{case.root}: its mode ({stat.S_IMODE(found.st_mode):03o}) denies its owner access"
-        return ailing("root", told, shell("chmod", "u+rwx", os.path.realpath(case.root)), fixable=True)
-    return ailing("root", f"{case.root}: may not be read and written to; {_MOVE}", None)
+        message = f"{inspection.root}: its mode ({stat.S_IMODE(found.st_mode):03o}) denies its owner access"
+        return problem(
+            "root", message, shell_command("chmod", "u+rwx", os.path.realpath(inspection.root)), fixable=True
+        )
+    return problem("root", f"{inspection.root}: may not be read and written to; {_MOVE}", None)
 
 
-def space(case: Case) -> Finding:
+def space(inspection: Inspection) -> Finding:
     """What to do without is for whoever owns the disk to say: sessions are a few kilobytes each."""
-    found = os.statvfs(_nearest(case.root))
+    found = os.statvfs(_nearest_folder(inspection.root))
     free = found.f_bavail * found.f_frsize
-    told = f"{free >> 20} MiB free" + (f", {found.f_favail} files" if found.f_files else "")
+    message = f"{free >> 20} MiB free" + (f", {found.f_favail} files" if found.f_files else "")
     if free >= _LEAST_SPACE and (found.f_favail or not found.f_files):
-        return fine("space", told)
-    return ailing("space", f"{told} at {_nearest(case.root)}; make room there", None)
+        return ok("space", message)
+    return problem("space", f"{message} at {_nearest_folder(inspection.root)}; make room there", None)
 
 
-def file_system(case: Case) -> Finding:
+def file_system(inspection: Inspection) -> Finding:
     """Over a network neither locks nor renames can be relied on."""
-    kind = kind_at(case.root)
+    kind = kind_at(inspection.root)
     if kind not in NETWORK:
-        return fine("file_system", kind or "the system does not say its kind")
-    return ailing("file_system", f"{kind}: locks and renames over a network lose writes; {_MOVE}", None)
+        return ok("file_system", kind or "the system does not say its kind")
+    return problem("file_system", f"{kind}: locks and renames over a network lose writes; {_MOVE}", None)
 
 
-def owner(case: Case) -> Finding:
+def owner(inspection: Inspection) -> Finding:
     """A command run once as another user leaves what ours cannot write. What is root's only root can give away."""
-    if not case.strange:
-        return fine("owner", user_name(case.entries[0].owner) if case.entries else "nobody yet")
-    paths = [entry.path for entry in case.strange]
-    told = f"{_entries(len(paths))} not of {user_name(case.entries[0].owner)}: {some(paths)}"
-    if any(entry.owner for entry in case.strange):
-        keep = f"they belong to {_names(case.strange)}: decide whether to keep them"
-        return ailing("owner", f"{told}; {keep}; doctor does not change another user's files", None)
+    if not inspection.entries_of_others:
+        return ok("owner", user_name(inspection.entries[0].owner) if inspection.entries else "nobody yet")
+    paths = [entry.path for entry in inspection.entries_of_others]
+    message = f"{_counted_entries(len(paths))} not of {user_name(inspection.entries[0].owner)}: {first_few(paths)}"
+    if any(entry.owner for entry in inspection.entries_of_others):
+        advice = f"they belong to {_owner_names(inspection.entries_of_others)}: decide whether to keep them"
+        return problem("owner", f"{message}; {advice}; doctor does not change another user's files", None)
     if os.geteuid():
-        command = f"sudo {case.command('doctor')}"
-        return ailing("owner", f"{told}; they belong to root; run `{command}` for the command", None)
-    return ailing("owner", told, shell("chown", "-h", _like(case.root), "--", *paths))
+        command = f"sudo {inspection.command('doctor')}"
+        return problem("owner", f"{message}; they belong to root; run `{command}` for the command", None)
+    return problem("owner", message, shell_command("chown", "-h", _owner_and_group(inspection.root), "--", *paths))
 
 
-def modes(case: Case) -> Finding:
+def modes(inspection: Inspection) -> Finding:
     """Every directory 0700 and every file 0600, but for what the user writes there."""
-    stray = case.open_to_others
+    stray = inspection.entries_with_wrong_mode
     if not stray:
-        return fine("modes", f"{_entries(len(case.entries))}, all private")
-    told = some(f"{entry.path} ({entry.mode:o})" for entry in stray)
-    mine = all(os.geteuid() in (entry.owner, 0) for entry in stray)
-    mend = _privately(case.root, stray[0].owner)
-    return ailing("modes", f"{_entries(len(stray))} not private: {told}", mend, fixable=mine)
+        return ok("modes", f"{_counted_entries(len(inspection.entries))}, all private")
+    message = first_few(f"{entry.path} ({entry.mode:o})" for entry in stray)
+    may_change = all(os.geteuid() in (entry.owner, 0) for entry in stray)
+    fix = _private_command(inspection.root, stray[0].owner)
+    return problem("modes", f"{_counted_entries(len(stray))} not private: {message}", fix, fixable=may_change)
 
 
-def _privately(root: str, owner: int) -> str:
+def _private_command(root: str, owner: int) -> str:
     """The command for what ``--fix`` does; ``find`` would not look behind a link, and reads a path as a pattern."""
     real = os.path.realpath(root)
-    spared = re.sub(r"([][*?\\])", r"\\\1", os.path.join(real, OF_THE_USER))
-    spare = ("-path", spared, "-prune", "-o")
-    theirs = ("-user", str(owner), "-type")
-    folders = (*theirs, "d", "-exec", "chmod", "700", "{}", "+")
-    files = (*theirs, "f", "-exec", "chmod", "600", "{}", "+")
-    return shell("find", real, *spare, *folders, "-o", *files)
+    user_file = re.sub(r"([][*?\\])", r"\\\1", os.path.join(real, USER_FILE))
+    without_user_file = ("-path", user_file, "-prune", "-o")
+    of_owner = ("-user", str(owner), "-type")
+    folders = (*of_owner, "d", "-exec", "chmod", "700", "{}", "+")
+    files = (*of_owner, "f", "-exec", "chmod", "600", "{}", "+")
+    return shell_command("find", real, *without_user_file, *folders, "-o", *files)
 
 
-def ignored(case: Case) -> Finding:
+def ignored(inspection: Inspection) -> Finding:
     """Records are never versioned."""
-    path = os.path.join(case.root, _IGNORE)
-    if not case.entries or os.path.exists(path):
-        return fine("ignored", "by version control")
-    return ailing("ignored", f"{path} is missing", f"(umask 077 && {shell('echo', '*')} > {shell(path)})", fixable=True)
+    path = os.path.join(inspection.root, _IGNORE)
+    if not inspection.entries or os.path.exists(path):
+        return ok("ignored", "by version control")
+    return problem(
+        "ignored",
+        f"{path} is missing",
+        f"(umask 077 && {shell_command('echo', '*')} > {shell_command(path)})",
+        fixable=True,
+    )
 
 
-def _entries(number: int) -> str:
+def _counted_entries(number: int) -> str:
     return "1 entry" if number == 1 else f"{number} entries"
 
 
-def _nearest(path: str) -> str:
+def _nearest_folder(path: str) -> str:
     """``path``, or the nearest folder above it that is there."""
     while not os.path.exists(path) and os.path.dirname(path) != path:
         path = os.path.dirname(path)
     return path
 
 
-def _like(path: str) -> str:
+def _owner_and_group(path: str) -> str:
     """User and group of ``path``, as ``chown`` takes them."""
     found = os.stat(path)
     return f"{found.st_uid}:{found.st_gid}"
 
 
-def _names(entries: Iterable[Entry]) -> str:
+def _owner_names(entries: Iterable[TreeEntry]) -> str:
     return ", ".join(dict.fromkeys(user_name(entry.owner) for entry in entries))

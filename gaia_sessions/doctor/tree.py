@@ -9,7 +9,7 @@ import os
 import stat
 from typing import NamedTuple
 
-OF_THE_USER = ".config.toml"
+USER_FILE = ".config.toml"
 """What the user writes in a root that is no project's, with whatever mode they like."""
 
 _FOLDER = 0o700
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """A directory or a plain file. mode: its permissions; changed: seconds since the epoch."""
 
     path: str
@@ -37,12 +37,12 @@ class Entry(NamedTuple):
         return _FOLDER if self.is_folder else _FILE
 
 
-def is_the_users(root: str, path: str) -> bool:
+def is_user_file(root: str, path: str) -> bool:
     """Whether ``path`` is what the user writes there."""
-    return path == os.path.join(root, OF_THE_USER)
+    return path == os.path.join(root, USER_FILE)
 
 
-def walk(root: str) -> list[Entry]:
+def walk(root: str) -> list[TreeEntry]:
     """``root`` and what is below it; what goes meanwhile, links, and what is neither file nor folder are left out.
 
     The root itself may be a link. Raises ``OSError`` if it cannot be looked at.
@@ -61,14 +61,14 @@ def make_private(root: str, owner: int) -> int:
 
     What the user writes there stays as it is. A file with a second name is left as it is: it may be anybody's.
     """
-    made = 0
+    count = 0
     if os.stat(root).st_uid == owner and stat.S_IMODE(os.stat(root).st_mode) != _FOLDER:
         os.chmod(root, _FOLDER)
-        made += 1
+        count += 1
     for folder, folders, files, fd in _folders(root):  # a folder is made passable before it is entered
-        ours = (name for name in (*folders, *files) if not is_the_users(root, os.path.join(folder, name)))
-        made += sum(_made_private(name, fd, owner) for name in ours)
-    return made
+        names = (name for name in (*folders, *files) if not is_user_file(root, os.path.join(folder, name)))
+        count += sum(_make_private(name, fd, owner) for name in names)
+    return count
 
 
 def _folders(root: str) -> Iterator[tuple[str, list[str], list[str], int]]:
@@ -76,7 +76,7 @@ def _folders(root: str) -> Iterator[tuple[str, list[str], list[str], int]]:
     return os.fwalk(os.path.join(root, ""))
 
 
-def _made_private(name: str, folder: int, owner: int) -> bool:
+def _make_private(name: str, folder: int, owner: int) -> bool:
     try:
         handle = os.open(name, _HANDLE, dir_fd=folder)
     except OSError:
@@ -103,9 +103,9 @@ def _set_mode(handle: int, name: str, folder: int, mode: int) -> None:
         os.chmod(name, mode, dir_fd=folder, follow_symlinks=False)
 
 
-def _entry(path: str, status: os.stat_result) -> Entry:
+def _entry(path: str, status: os.stat_result) -> TreeEntry:
     mode = stat.S_IMODE(status.st_mode)
-    return Entry(path, stat.S_ISDIR(status.st_mode), mode, status.st_uid, status.st_mtime)
+    return TreeEntry(path, stat.S_ISDIR(status.st_mode), mode, status.st_uid, status.st_mtime)
 
 
 def _status(name: str, folder: int) -> os.stat_result | None:

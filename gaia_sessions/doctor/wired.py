@@ -9,106 +9,112 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.config import PREFIX, project_file, said_in
+from gaia_sessions.config import PREFIX, origin_of, project_file
 from gaia_sessions.hosts.registry import CODEX
 from gaia_sessions.install import warnings
 from gaia_sessions.install.places import USER
-from gaia_sessions.install.status import ABSENT, standing
+from gaia_sessions.install.status import ABSENT, hook_status
 
-from .findings import ailing, edit, fine, shell
+from .findings import edit_command, ok, problem, shell_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.install.status import Installed, Standing
-    from gaia_sessions.install.warnings import Warned
+    from gaia_sessions.install.status import HookStatus, InstalledFile
+    from gaia_sessions.install.warnings import InstallWarning
 
-    from .case import Case
+    from .case import Inspection
     from .findings import Finding
 
-_REMARKS = frozenset([warnings.NEVER_FIRED, warnings.REWRITER, warnings.MIXED_ENTRY, warnings.ROOT_ELSEWHERE])
-_INSTALLED_ANEW = frozenset([warnings.MISSING_SCRIPT, warnings.MISSING_INTERPRETER])
+_NOTICES = frozenset([warnings.NEVER_FIRED, warnings.REWRITER, warnings.MIXED_ENTRY, warnings.ROOT_ELSEWHERE])
+_FIXED_BY_REINSTALL = frozenset([warnings.MISSING_SCRIPT, warnings.MISSING_INTERPRETER])
 
 
-def hooks(case: Case) -> Finding:
+def hooks(inspection: Inspection) -> Finding:
     """How the hooks stand in the settings of every host, as ``hooks status`` says at length."""
-    found = standing(case.root, case.environ, case.now)
-    found["warnings"] = [warned for warned in found["warnings"] if warned["code"] != warnings.BAD_SETTING]
-    told = "; ".join([*_places(found), *(warned["message"] for warned in found["warnings"])])
-    silent = [_hint(installed) for installed in found["installed"] if _is_silent(found, installed)]
-    mends = list(dict.fromkeys(_mends(case, found)))
-    if not mends and not silent:
-        return fine("hooks", told)
-    return ailing("hooks", "; ".join([told, *silent]), " && ".join(mends) or None)
+    status = hook_status(inspection.root, inspection.environ, inspection.now)
+    status["warnings"] = [warning for warning in status["warnings"] if warning["code"] != warnings.BAD_SETTING]
+    message = "; ".join([*_install_states(status), *(warning["message"] for warning in status["warnings"])])
+    silent = [_hint(installed) for installed in status["installed"] if _is_silent(status, installed)]
+    fixes = list(dict.fromkeys(_fix_commands(inspection, status)))
+    if not fixes and not silent:
+        return ok("hooks", message)
+    return problem("hooks", "; ".join([message, *silent]), " && ".join(fixes) or None)
 
 
-def _places(found: Standing) -> Iterator[str]:
-    there = [installed for installed in found["installed"] if installed["state"] != ABSENT]
-    if found["plugin"]:
+def _install_states(status: HookStatus) -> Iterator[str]:
+    present = [installed for installed in status["installed"] if installed["state"] != ABSENT]
+    if status["plugin"]:
         yield "the plugin is enabled"
-    for installed in there:
+    for installed in present:
         missing = f", without {', '.join(installed['missing'])}" if installed["missing"] else ""
         yield f"{installed['host']} ({installed['scope']}): {installed['state']}{missing}"
-    if not there and not found["plugin"]:
+    if not present and not status["plugin"]:
         yield "not installed, which `gaia-sessions hooks install` does"
 
 
-def _is_silent(found: Standing, installed: Installed) -> bool:
+def _is_silent(status: HookStatus, installed: InstalledFile) -> bool:
     """Whether a project's hooks should have been heard by now; a user's own may well be heard in other projects."""
-    codes = {warned["code"] for warned in found["warnings"] if warned["file"] in (None, installed["file"])}
-    is_doubtful = warnings.NEVER_FIRED in codes and warnings.ROOT_ELSEWHERE not in codes
-    return is_doubtful and installed["scope"] != USER and installed["installed_at"] is not None
+    codes = {warning["code"] for warning in status["warnings"] if warning["file"] in (None, installed["file"])}
+    never_fired = warnings.NEVER_FIRED in codes and warnings.ROOT_ELSEWHERE not in codes
+    return never_fired and installed["scope"] != USER and installed["installed_at"] is not None
 
 
-def _hint(installed: Installed) -> str:
+def _hint(installed: InstalledFile) -> str:
     """What a person has to do that no command can."""
     trusted = ", and trust the hooks there with /hooks" if installed["host"] == CODEX else ", and trust its folder"
     folder = os.path.dirname(os.path.dirname(installed["file"]))
     return f"the hooks of {installed['host']} never ran: start it in {folder}{trusted}"
 
 
-def _mends(case: Case, found: Standing) -> Iterator[str]:
-    by_file = {installed["file"]: installed for installed in found["installed"]}
-    for installed in found["installed"]:
+def _fix_commands(inspection: Inspection, status: HookStatus) -> Iterator[str]:
+    by_file = {installed["file"]: installed for installed in status["installed"]}
+    for installed in status["installed"]:
         if installed["missing"]:
-            yield _install(case, installed)
-    for warned in found["warnings"]:
-        if warned["code"] not in _REMARKS:
-            yield _mend(case, found, warned, by_file.get(warned["file"] or ""))
+            yield _install(inspection, installed)
+    for warning in status["warnings"]:
+        if warning["code"] not in _NOTICES:
+            yield _fix_command(inspection, status, warning, by_file.get(warning["file"] or ""))
 
 
-def _mend(case: Case, found: Standing, warned: Warned, installed: Installed | None) -> str:
-    if installed and warned["code"] == warnings.NOT_READ_HERE:
-        return case.command_anywhere("hooks", "install", "--here", *_as_before(installed))
-    if warned["code"] == warnings.HOOKS_OFF:
-        return _undone(said_in("hooks", case.root, case.environ) or project_file(case.root))
-    if installed and warned["code"] in _INSTALLED_ANEW:
-        return _install(case, installed)
-    if installed and warned["code"] == warnings.INSTALLED_TWICE:
-        return _uninstall(case, installed) if _is_elsewhere_too(found, installed) else _install(case, installed)
-    return edit(warned["file"] or project_file(case.root))
+def _fix_command(
+    inspection: Inspection, status: HookStatus, warning: InstallWarning, installed: InstalledFile | None
+) -> str:
+    if installed and warning["code"] == warnings.NOT_READ_HERE:
+        return inspection.command_without_root("hooks", "install", "--here", *_install_options(installed))
+    if warning["code"] == warnings.HOOKS_OFF:
+        return _undo_command(origin_of("hooks", inspection.root, inspection.environ) or project_file(inspection.root))
+    if installed and warning["code"] in _FIXED_BY_REINSTALL:
+        return _install(inspection, installed)
+    if installed and warning["code"] == warnings.INSTALLED_TWICE:
+        return (
+            _uninstall(inspection, installed)
+            if _is_elsewhere_too(status, installed)
+            else _install(inspection, installed)
+        )
+    return edit_command(warning["file"] or project_file(inspection.root))
 
 
-def _undone(said: str) -> str:
-    return shell("unset", said) if said.startswith(PREFIX) else edit(said)
+def _undo_command(origin: str) -> str:
+    return shell_command("unset", origin) if origin.startswith(PREFIX) else edit_command(origin)
 
 
-def _is_elsewhere_too(found: Standing, installed: Installed) -> bool:
+def _is_elsewhere_too(status: HookStatus, installed: InstalledFile) -> bool:
     """Whether the host has our hooks from somewhere else as well; if not, one file has an entry twice."""
-    others = [other for other in found["installed"] if other["host"] == installed["host"] and other["command"]]
-    return len(others) > 1 or found["plugin"]
+    others = [other for other in status["installed"] if other["host"] == installed["host"] and other["command"]]
+    return len(others) > 1 or status["plugin"]
 
 
-def _install(case: Case, installed: Installed) -> str:
-    return case.command("hooks", "install", *_as_before(installed))
+def _install(inspection: Inspection, installed: InstalledFile) -> str:
+    return inspection.command("hooks", "install", *_install_options(installed))
 
 
-def _as_before(installed: Installed) -> list[str]:
+def _install_options(installed: InstalledFile) -> list[str]:
     given = {"--track-tools": installed["track_tools"], "--allow-report": installed["allow_report"]}
     options = [option for option, is_given in given.items() if is_given]
     return ["--host", installed["host"], f"--{installed['scope']}", *options]
 
 
-def _uninstall(case: Case, installed: Installed) -> str:
-    return case.command("hooks", "uninstall", "--host", installed["host"], f"--{installed['scope']}")
+def _uninstall(inspection: Inspection, installed: InstalledFile) -> str:
+    return inspection.command("hooks", "uninstall", "--host", installed["host"], f"--{installed['scope']}")

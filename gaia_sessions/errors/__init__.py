@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from .of_commands import SettingsUnreadable as SettingsUnreadable
     from .of_commands import UnknownHost as UnknownHost
 
-KEEP_ELSEWHERE = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
+EXPORT_ROOT_COMMAND = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
 """What a user types who may not use the sessions here; said to the host as well, its hooks use that place too."""
 
 
@@ -69,7 +69,7 @@ class SessionsError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Errors cross process pools whole, whatever their constructors take."""
-        return _restored, (type(self), self.args, self.__dict__)
+        return _restore, (type(self), self.args, self.__dict__)
 
 
 def well_formed(text: str) -> str:
@@ -77,8 +77,8 @@ def well_formed(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _restored(kind: type[SessionsError], args: tuple[object, ...], data: dict[str, object]) -> SessionsError:
-    error = kind.__new__(kind, *args)
+def _restore(error_type: type[SessionsError], args: tuple[object, ...], data: dict[str, object]) -> SessionsError:
+    error = error_type.__new__(error_type, *args)
     error.args = args
     error.__dict__.update(data)
     return error
@@ -96,7 +96,7 @@ class UnknownPhase(UsageError):
     def __init__(self, phase: object, known: Iterable[str]) -> None:
         self.phase = phase
         self.known = tuple(known)
-        super().__init__(f"unknown phase {shortened(repr(phase))}", "the phases are " + ", ".join(self.known))
+        super().__init__(f"unknown phase {shorten(repr(phase))}", "the phases are " + ", ".join(self.known))
 
 
 class UnknownOutcome(UsageError):
@@ -105,7 +105,7 @@ class UnknownOutcome(UsageError):
     def __init__(self, outcome: object, known: Iterable[str]) -> None:
         self.outcome = outcome
         self.known = tuple(known)
-        super().__init__(f"unknown outcome {shortened(repr(outcome))}", "the outcomes are " + ", ".join(self.known))
+        super().__init__(f"unknown outcome {shorten(repr(outcome))}", "the outcomes are " + ", ".join(self.known))
 
 
 class BadSetting(UsageError):
@@ -118,8 +118,8 @@ class BadSetting(UsageError):
 
     def __init__(self, origin: str, problem: str, hint: str) -> None:
         self.origin = origin
-        told = shortened(problem, 500)
-        super().__init__(told if origin in problem.split() else f"{origin}: {told}", hint)
+        text = shorten(problem, 500)
+        super().__init__(text if origin in problem.split() else f"{origin}: {text}", hint)
 
 
 class SessionNotFound(SessionsError):
@@ -136,12 +136,12 @@ class SessionNotFound(SessionsError):
     def of_agent(cls, host_session_id: str, host_agent_id: str) -> SessionNotFound:
         """The same of a session that was named by the ids of the host's agent; ``agent_id`` is empty."""
         error = cls("")
-        agent, conversation = shortened(repr(host_agent_id)), shortened(repr(host_session_id))
+        agent, conversation = shorten(repr(host_agent_id)), shorten(repr(host_session_id))
         error.args = (well_formed(f"no session of agent {agent} in the host's session {conversation}"),)
         error.hint = "name the session by its own id: `gaia-sessions list` shows those that exist"
         return error
 
-    def looked_in(self, root: str, hint: str) -> None:
+    def set_root(self, root: str, hint: str) -> None:
         """Names ``root`` in the message, and what to type instead."""
         self.root = root
         self.args = (well_formed(f"{self} in {root}"),)
@@ -189,11 +189,11 @@ class IllegalMove(Conflict):
 class NewerSchema(Conflict):
     code = "newer_schema"
 
-    def __init__(self, agent_id: str, schema: int, known: int) -> None:
+    def __init__(self, agent_id: str, schema: int, supported: int) -> None:
         self.agent_id = agent_id
         self.schema = schema
         super().__init__(
-            f"session {agent_id!r} has schema {schema}; this version writes {known} and only shows newer ones",
+            f"session {agent_id!r} has schema {schema}; this version writes {supported} and only shows newer ones",
             "update gaia-sessions",
         )
 
@@ -207,9 +207,10 @@ class LockTimeout(SessionsError):
         self.path = path
         self.seconds = seconds
         self.holder = holder
-        who = f"process {holder}" if holder else "another process"
+        holder_name = f"process {holder}" if holder else "another process"
         super().__init__(
-            f"{path}: locked by {who} for more than {seconds:g} s", "try again, or wait longer with --lock-timeout"
+            f"{path}: locked by {holder_name} for more than {seconds:g} s",
+            "try again, or wait longer with --lock-timeout",
         )
 
 
@@ -245,7 +246,7 @@ class InvalidId(InvalidInput):
     def __init__(self, value: object, problem: str) -> None:
         self.value = value
         super().__init__(
-            f"{shortened(repr(value))} is not a session ID: {problem}",
+            f"{shorten(repr(value))} is not a session ID: {problem}",
             hint="an ID looks like agent-123: letters, digits, . _ -",
         )
 
@@ -294,7 +295,7 @@ class OwnedByAnother(StoreFailure):
             "use the sessions",
             path,
             f"it belongs to {owner}, and you are {user}",
-            f"sessions are private to a user; keep yours elsewhere: {KEEP_ELSEWHERE}",
+            f"sessions are private to a user; keep yours elsewhere: {EXPORT_ROOT_COMMAND}",
         )
 
 
@@ -311,7 +312,7 @@ class DurabilityUnknown(SessionsError):
         )
 
 
-def shortened(text: str, longest: int = 80) -> str:
+def shorten(text: str, longest: int = 80) -> str:
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
@@ -334,7 +335,7 @@ EXIT_CODES: dict[type[SessionsError], int] = {
 
 def exit_code(error: SessionsError) -> int:
     """The documented exit code of ``error``: that of its nearest ancestor in the table."""
-    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+    return next(EXIT_CODES[error_type] for error_type in type(error).__mro__ if error_type in EXIT_CODES)
 
 
 def __getattr__(name: str) -> type[SessionsError]:

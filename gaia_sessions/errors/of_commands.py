@@ -5,13 +5,13 @@ Owns their data and words; they are imported from ``gaia_sessions.errors`` like 
 
 from __future__ import annotations
 
-from . import Conflict, CorruptSession, InvalidInput, SessionsError, UsageError, shortened
+from . import Conflict, CorruptSession, InvalidInput, SessionsError, UsageError, shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_LISTED = 5
+_MAX_LISTED = 5
 
 
 class UnknownHost(UsageError):
@@ -20,7 +20,7 @@ class UnknownHost(UsageError):
     def __init__(self, host: object, known: Iterable[str]) -> None:
         self.host = host
         self.known = tuple(known)
-        super().__init__(f"unknown host {shortened(repr(host))}", "the hosts are " + ", ".join(self.known))
+        super().__init__(f"unknown host {shorten(repr(host))}", "the hosts are " + ", ".join(self.known))
 
 
 class BadArgument(UsageError):
@@ -31,7 +31,7 @@ class BadArgument(UsageError):
     def __init__(self, name: str, value: object, wanted: str) -> None:
         self.name = name
         self.value = value
-        super().__init__(f"{name} {shortened(repr(value))} is not valid", f"must be {wanted}")
+        super().__init__(f"{name} {shorten(repr(value))} is not valid", f"must be {wanted}")
 
 
 class NoSuchFolder(UsageError):
@@ -55,8 +55,8 @@ class AmbiguousId(UsageError):
     def __init__(self, typed: str, candidates: Iterable[str]) -> None:
         self.typed = typed
         self.candidates = tuple(candidates)
-        listed = ", ".join(self.candidates[:_LISTED])
-        more = len(self.candidates) - _LISTED
+        listed = ", ".join(self.candidates[:_MAX_LISTED])
+        more = len(self.candidates) - _MAX_LISTED
         rest = f" and {more} more" if more > 0 else ""
         super().__init__(
             f"{typed!r} is the beginning or end of {len(self.candidates)} ids: {listed}{rest}",

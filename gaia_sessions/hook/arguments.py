@@ -15,7 +15,7 @@ _LONGEST_WORD = 128
 _HOST, _ROOT, _TOOLS = "--host", "--root", "--track-tools"
 
 
-class Wired:
+class HookArguments:
     """How a hook was wired. root: None if that was not said; ignored: the words that mean nothing here."""
 
     __slots__ = ("host", "ignored", "root", "tools")
@@ -27,24 +27,24 @@ class Wired:
         self.ignored: list[str] = []
 
 
-def for_people(arguments: list[str]) -> bool:
+def is_for_people(arguments: list[str]) -> bool:
     """Whether no host wrote these."""
     return TEST in arguments or not HELP.isdisjoint(arguments)
 
 
-def read(arguments: list[str]) -> Wired:
+def parse_arguments(arguments: list[str]) -> HookArguments:
     """What ``arguments`` say; the last of two that say the same counts. Raises nothing."""
-    wired, rest = Wired(), list(arguments)
+    parsed, rest = HookArguments(), list(arguments)
     while rest:
         word = rest.pop(0)
         name, glued, value = word.partition("=")
         if word == _TOOLS:
-            wired.tools = True
+            parsed.tools = True
             continue
         if name in (_HOST, _ROOT) and not glued and rest and not rest[0].startswith("--"):
             value = rest.pop(0)
         if name in (_HOST, _ROOT) and value:
-            setattr(wired, name.removeprefix("--"), value)
+            setattr(parsed, name.removeprefix("--"), value)
         else:
-            wired.ignored.append(well_formed(word[:_LONGEST_WORD]))
-    return wired
+            parsed.ignored.append(well_formed(word[:_LONGEST_WORD]))
+    return parsed

@@ -11,8 +11,8 @@ import os
 from gaia_sessions.errors import InvalidInput, SessionNotFound, UnknownOutcome
 from gaia_sessions.hosts.protocol import PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.checks import flag, is_integer, text
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.checks import check_flag, check_string, is_integer
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import COMPLETED, FAILED, check_outcome
 from gaia_sessions.system import streams
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Store
 
     Answer = dict[str, object]
-    Asked = dict[str, Json]
+    Request = dict[str, Json]
 
-_ENDING_TEXTS = ("summary", "error")
-_BLANK: dict[str, Answer] = {
+_FINALIZE_TEXTS = ("summary", "error")
+_DEFAULTS: dict[str, Answer] = {
     PRE_DELEGATE: {"should_resume": False},
     SUBAGENT_STOP: {"finalized": False, "outcome": None},
 }
@@ -40,7 +40,7 @@ _LONGEST_ANSWER = 16 << 20
 """Bytes: twice what may be asked, since an answer has its question in it."""
 
 
-class Desk:
+class DirectContext:
     """Where a question is answered: the store, the settings, the time, how long to wait, and what was done besides."""
 
     __slots__ = ("applied", "config", "is_late", "now", "store", "timeout")
@@ -55,94 +55,94 @@ class Desk:
         self.is_late = is_late
         self.applied: list[str] = []
 
-    def take_in_deferred(self, *before: Event) -> None:
+    def apply_inbox(self, *before: Event) -> None:
         """Whoever writes first applies what waits in the inbox, above all what concerns the news ``before``."""
         from gaia_sessions.ingest import dispatch
 
-        self.applied += dispatch.apply_deferred(self.store, self.now, self.config, before=[*before])
+        self.applied += dispatch.apply_deferred(self.store, self.now, self.config, new_events=[*before])
 
 
-def pre_delegate(asked: Asked, desk: Desk) -> Answer:
+def pre_delegate(request: Request, context: DirectContext) -> Answer:
     """May the session ``agent_id`` be resumed? Only checks, unless ``create`` is true and nothing is to be resumed."""
-    agent_id = _optional_text(asked, "agent_id")
-    agent_name = _optional_text(asked, "agent_name")
-    flag(asked.get("create", False), "create")
-    answer = _decided(agent_id, desk)
-    if asked.get("create") and not answer["should_resume"]:
-        wanted = agent_id if answer.get("detail") == "not_found" else None
-        answer["created_agent_id"] = _create(desk, agent_name, asked.get("metadata"), wanted)
+    agent_id = _optional_text(request, "agent_id")
+    agent_name = _optional_text(request, "agent_name")
+    check_flag(request.get("create", False), "create")
+    answer = _decide(agent_id, context)
+    if request.get("create") and not answer["should_resume"]:
+        new_id = agent_id if answer.get("detail") == "not_found" else None
+        answer["created_agent_id"] = _create(context, agent_name, request.get("metadata"), new_id)
     return answer
 
 
-def subagent_stop(asked: Asked, desk: Desk) -> Answer:
+def subagent_stop(request: Request, context: DirectContext) -> Answer:
     """Finalizes the session ``agent_id``: ``outcome`` if given, else by ``exit_code``, where none means completed.
 
     One in ``approval`` is finalized only by an outcome or a failing exit code.
     """
-    told = asked.get("task_info", asked)
-    if not isinstance(told, dict):
+    fields = request.get("task_info", request)
+    if not isinstance(fields, dict):
         raise InvalidInput("must be an object", "task_info")
-    agent_id = _optional_text(told, "agent_id")
+    agent_id = _optional_text(fields, "agent_id")
     if agent_id is None:
         return {"finalized": False, "agent_id": None, "outcome": None, "reason": "no_agent_id"}
-    event = _ending(check_agent_id(agent_id), told, desk.now)
+    event = _finalize_event(check_agent_id(agent_id), fields, context.now)
     from gaia_sessions.ingest import dispatch
 
-    desk.take_in_deferred(event)
+    context.apply_inbox(event)
     try:
-        done = dispatch.take_in(desk.store, event, desk.now, desk.config, desk.timeout).word
+        decision = dispatch.handle_event(context.store, event, context.now, context.config, context.timeout).word
     except SessionNotFound as missing:
         return {"finalized": False, "agent_id": agent_id, "outcome": None, "reason": missing.code}
-    holds = done == "finalized" or "outcome_assumed" not in event  # an assumed one may still be set aside
+    is_certain = decision == "finalized" or "outcome_assumed" not in event  # an assumed one may still be set aside
     return {
-        "finalized": done == "finalized",
+        "finalized": decision == "finalized",
         "agent_id": agent_id,
-        "outcome": event["outcome"] if holds else None,
-        "reason": done,
+        "outcome": event["outcome"] if is_certain else None,
+        "reason": decision,
     }
 
 
-def say(hook: str, answer: Answer, asked: Asked | None, seconds: float) -> None:
+def write_answer(hook: str, answer: Answer, request: Request | None, seconds: float) -> None:
     """Prints ``answer``, as that of ``hook`` to what was ``asked`` (None if that could not be read), in ``seconds``."""
-    whole = {**_BLANK[hook], **answer}
+    whole = {**_DEFAULTS[hook], **answer}
     try:
-        data = strict.dump_line({**whole, "original_context": asked}, _LONGEST_ANSWER)
+        data = strict.dump_line({**whole, "original_context": request}, _LONGEST_ANSWER)
     except InvalidInput:  # the question was as deep or as long as may be, and the answer around it is more
         data = strict.dump_line({**whole, "agent_id": None, "original_context": None}, _LONGEST_ANSWER)
     streams.write_output(data, seconds)
 
 
-def disabled(asked: Asked) -> Answer:
+def disabled_answer(request: Request) -> Answer:
     """The hooks are switched off."""
-    return {"reason": "disabled", "agent_id": _asked_id(asked)}
+    return {"reason": "disabled", "agent_id": _requested_id(request)}
 
 
-def refused(asked: Asked, error: BaseException, told: str) -> Answer:
+def error_answer(request: Request, error: BaseException, message: str) -> Answer:
     """What was ``asked`` could not be done because of ``error``, which is ``told`` in words."""
     reason = "invalid_input" if isinstance(error, InvalidInput | UnknownOutcome) else "error"
-    return {"reason": reason, "agent_id": _asked_id(asked), "error": told}
+    return {"reason": reason, "agent_id": _requested_id(request), "error": message}
 
 
-def _asked_id(asked: Asked) -> Json:
+def _requested_id(request: Request) -> Json:
     """The id the question was about, said back as it was."""
-    told = asked.get("task_info")
-    return (told if isinstance(told, dict) else asked).get("agent_id")
+    task_info = request.get("task_info")
+    return (task_info if isinstance(task_info, dict) else request).get("agent_id")
 
 
-def _decided(agent_id: str | None, desk: Desk) -> Answer:
+def _decide(agent_id: str | None, context: DirectContext) -> Answer:
     if agent_id is None:
         return _refusal(None, "no_existing_session")
     from gaia_sessions.usecases import preview, resume
 
-    sessions = preview.Preview(desk.store, desk.now, desk.config, desk.is_late)
-    decision, record = resume.consider(sessions, desk.now, agent_id, desk.config.limits)
+    sessions = preview.Preview(context.store, context.now, context.config, context.is_late)
+    decision, record = resume.read_and_decide(sessions, context.now, agent_id, context.config.limits)
     if not decision["should_resume"] or record is None:
         return {**_refusal(agent_id, "session_not_resumable"), "detail": decision["reason"]}
     return {
         "should_resume": True,
         "reason": decision["reason"],
         "agent_id": agent_id,
-        "resume_metadata": _context(record),
+        "resume_metadata": _resume_metadata(record),
     }
 
 
@@ -150,7 +150,7 @@ def _refusal(agent_id: str | None, reason: str) -> Answer:
     return {"should_resume": False, "reason": reason, "agent_id": agent_id}
 
 
-def _context(record: Record) -> Answer:
+def _resume_metadata(record: Record) -> Answer:
     denial = {"denial": record["denial"]} if "denial" in record else {}
     return {
         "previous_phase": record["phase"],
@@ -162,41 +162,41 @@ def _context(record: Record) -> Answer:
     }
 
 
-def _create(desk: Desk, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
+def _create(context: DirectContext, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
     from gaia_sessions.usecases import sessions
 
-    desk.take_in_deferred()
+    context.apply_inbox()
     name = "unknown" if agent_name is None else agent_name
-    return sessions.create(desk.store, desk.now, os.urandom, name, "general", metadata, agent_id)["agent_id"]
+    return sessions.create(context.store, context.now, os.urandom, name, "general", metadata, agent_id)["agent_id"]
 
 
-def _ending(agent_id: str, told: Asked, now: datetime) -> Event:
-    event: Event = {"kind": "finalize", "at": write_time(now), "agent_id": agent_id, "outcome": _outcome(told)}
-    if told.get("outcome") is None and event["outcome"] == COMPLETED:
+def _finalize_event(agent_id: str, fields: Request, now: datetime) -> Event:
+    event: Event = {"kind": "finalize", "at": format_time(now), "agent_id": agent_id, "outcome": _outcome(fields)}
+    if fields.get("outcome") is None and event["outcome"] == COMPLETED:
         event["outcome_assumed"] = True
-    for key in _ENDING_TEXTS:
-        value = _optional_text(told, key)
+    for key in _FINALIZE_TEXTS:
+        value = _optional_text(fields, key)
         if value is not None:
             event[key] = value  # type: ignore[literal-required]
     return event
 
 
-def _outcome(told: Asked) -> str:
+def _outcome(fields: Request) -> str:
     """Never by searching a text for the word error: only what was said counts."""
-    if told.get("outcome") is not None:
-        return check_outcome(told["outcome"])
-    exit_code = told.get("exit_code", 0)
+    if fields.get("outcome") is not None:
+        return check_outcome(fields["outcome"])
+    exit_code = fields.get("exit_code", 0)
     if not is_integer(exit_code):
         raise InvalidInput("must be a whole number", "exit_code")
     return FAILED if exit_code else COMPLETED
 
 
-def _optional_text(asked: Asked, key: str) -> str | None:
-    value = asked.get(key)
+def _optional_text(fields: Request, key: str) -> str | None:
+    value = fields.get(key)
     if value is not None:
-        text(value, key)
+        check_string(value, key)
     return value  # type: ignore[return-value]  # just checked
 
 
-ANSWERS = {PRE_DELEGATE: pre_delegate, SUBAGENT_STOP: subagent_stop}
+HANDLERS = {PRE_DELEGATE: pre_delegate, SUBAGENT_STOP: subagent_stop}
 """What answers, by hook."""

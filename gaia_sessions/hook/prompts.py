@@ -16,32 +16,36 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from .replies import Answer, Answering
+    from .replies import Reply, ReplyContext
 
 
-def rewritten(asked: Answering, host: ModuleType) -> Answer | None:
+def rewritten_delegation(context: ReplyContext, host: ModuleType) -> Reply | None:
     """The whole delegation again with our words at the end of its prompt, as ``host`` is told that."""
-    resumed, given = asked.done.resumed, asked.payload.get("tool_input")
-    if resumed is None or not isinstance(given, dict):
+    resumed, tool_input = context.result.resumed, context.payload.get("tool_input")
+    if resumed is None or not isinstance(tool_input, dict):
         return None
-    parts = [given.get(host.PROMPT), briefing(resumed, asked.done.reason)]
-    parts += [NOTE] if _is_noted(asked, host) else []
-    parts += how_to_report(asked)
-    told: Answer = host.rewritten(given, "\n\n".join(part for part in parts if isinstance(part, str)))
-    return told
+    parts = [tool_input.get(host.PROMPT), briefing(resumed, context.result.reason)]
+    parts += [NOTE] if _includes_note(context, host) else []
+    parts += report_instructions(context)
+    reply: Reply = host.rewrite_prompt(tool_input, "\n\n".join(part for part in parts if isinstance(part, str)))
+    return reply
 
 
-def how_to_report(asked: Answering) -> list[str]:
+def report_instructions(context: ReplyContext) -> list[str]:
     """The command to report with, where it is allowed; a start rarely knows its session, but its agent's own id."""
-    if not asked.config.report_command or asked.config.note == "off" or asked.event["host"] != CLAUDE_CODE:
+    if not context.config.report_command or context.config.note == "off" or context.event["host"] != CLAUDE_CODE:
         return []
     from . import reporting
 
-    if asked.done.agent_id is not None:
-        return reporting.how_to_report(asked.done.agent_id)
-    return reporting.how_to_report("--host-agent", asked.event["host_session_id"], asked.event["host_agent_id"])
+    if context.result.agent_id is not None:
+        return reporting.instructions_for_session(context.result.agent_id)
+    return reporting.instructions_for_session(
+        "--host-agent", context.event["host_session_id"], context.event["host_agent_id"]
+    )
 
 
-def _is_noted(asked: Answering, host: ModuleType) -> bool:
+def _includes_note(context: ReplyContext, host: ModuleType) -> bool:
     """At the start it cannot be told yet which agent goes on with something, and some hosts have no other way."""
-    return asked.config.note == "resume" or (asked.config.note == "all" and events.START not in host.OBEYS)
+    return context.config.note == "resume" or (
+        context.config.note == "all" and events.START not in host.SUPPORTED_REPLIES
+    )

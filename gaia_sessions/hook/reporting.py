@@ -19,7 +19,7 @@ PROGRAM = "gaia-sessions"
 UPDATE = "update"
 
 
-def program() -> str | None:
+def find_program() -> str | None:
     """The console script beside the interpreter that runs this; None if there is none."""
     path = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), PROGRAM)
     return path if os.path.isfile(path) else None
@@ -30,15 +30,15 @@ def update_command(path: str) -> str:
     return f"{shlex.quote(path)} {UPDATE}"
 
 
-def how_to_report(*session: str) -> list[str]:
+def instructions_for_session(*session: str) -> list[str]:
     """The sentence that tells a sub-agent; none if there is no command, or it does not fit beside the note.
 
     ``session`` are the words by which the command is told which one is meant.
     """
-    path = program()
+    path = find_program()
     if path is None:
         return []
     root = find_root(None, os.environ, working_directory())
     command = f"{update_command(path)} {shlex.join(session)} --root {shlex.quote(root)} --phase planning"
-    told = f"While you work, report where you stand with: {command} (or investigating, executing, validating)."
-    return [told] if len(NOTE) + 1 + len(told) <= LONGEST_NOTE else []
+    sentence = f"While you work, report where you stand with: {command} (or investigating, executing, validating)."
+    return [sentence] if len(NOTE) + 1 + len(sentence) <= LONGEST_NOTE else []

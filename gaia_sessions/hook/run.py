@@ -18,9 +18,9 @@ from gaia_sessions import config as configs
 from gaia_sessions.errors import InvalidInput, SessionsError, well_formed
 from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.session.clock import format_time, utc_now
 from gaia_sessions.system import streams
-from gaia_sessions.system.project_root import check_ours, find_root, working_directory
+from gaia_sessions.system.project_root import check_owner, find_root, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.locks import Release
 
-    from .arguments import Wired
-    from .replies import Answer
+    from .arguments import HookArguments
+    from .replies import Reply
 
     Payload = dict[str, Json]
 
@@ -41,27 +41,27 @@ INPUT_LIMIT = 8 << 20
 OUTPUT_LIMIT = 2 * INPUT_LIMIT
 """Bytes: hosts send whole prompts, and some are answered with the prompt rewritten."""
 
-READING_LASTS = 1.5
+READ_TIMEOUT = 1.5
 LOCK_WAIT = 2.0
-ALL_LASTS = 2.6
+TOTAL_TIMEOUT = 2.6
 """Seconds. The rest of the three belongs to starting and ending an interpreter."""
 
-ANSWERED = frozenset(["delegate", "start", "returned", "notification", "session_start"])
+KINDS_WITH_REPLY = frozenset(["delegate", "start", "returned", "notification", "session_start"])
 """The kinds of events that may have an answer; the others are spared the import of what makes one."""
 
-_OF_A_HOST = "hook_event_name"
-_OF_VS_CODE = "hookEventName"
-_SPELLED = {_OF_VS_CODE: _OF_A_HOST, "sessionId": "session_id"}
+_EVENT_NAME_KEY = "hook_event_name"
+_VS_CODE_EVENT_NAME_KEY = "hookEventName"
+_STANDARD_KEYS = {_VS_CODE_EVENT_NAME_KEY: _EVENT_NAME_KEY, "sessionId": "session_id"}
 """How VS Code may spell two keys, and how everybody else does."""
 
-_TOOLS = ["--track-tools"]
+_ONLY_TRACK_TOOLS = ["--track-tools"]
 """What our own installing puts behind Claude Code's hooks: spared the import of what reads all else."""
 
-_PROMPT = "Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\n"
+_TERMINAL_PROMPT = "Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\n"
 _LONGEST_ERROR = 500
 
 
-def _is_whole(data: bytes) -> bool:
+def _is_complete_object(data: bytes) -> bool:
     """Whether what was typed so far is a JSON object: then nothing can follow."""
     try:
         strict.load_object(data, INPUT_LIMIT)
@@ -72,190 +72,196 @@ def _is_whole(data: bytes) -> bool:
 
 def main(hook: str, arguments: list[str]) -> int:
     """Runs ``hook`` on standard input; with ``--test``, tries the whole flow. The exit code of the script: 0."""
-    call = Call(hook)
-    if arguments == _TOOLS:
+    call = HookCall(hook)
+    if arguments == _ONLY_TRACK_TOOLS:
         call.tools = True
     elif arguments:
         from . import arguments as words
 
-        if words.for_people(arguments):
+        if words.is_for_people(arguments):
             from .selftest import main as test
 
             return test(hook, arguments)
-        call.wired = words.read(arguments)
+        call.wired = words.parse_arguments(arguments)
         call.tools = call.wired.tools
     try:
-        call.climb()
+        call.run()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # a host must never notice that we failed
         call.fail(error)
     call.write_log()
     return 0
 
 
-class Call:
+class HookCall:
     """One call of one hook, from the first byte read to the line in the log; ``wired`` if anything was said there."""
 
-    def __init__(self, hook: str, wired: Wired | None = None) -> None:
+    def __init__(self, hook: str, wired: HookArguments | None = None) -> None:
         self.hook = hook
         self.wired = wired
         self.tools = wired is not None and wired.tools
         self.started = time.monotonic()
         self.now = utc_now()
-        self.of_a_host = True  # until it is plain that nobody but a person can have asked
-        self.off = False
+        self.is_host_call = True  # until it is plain that nobody but a person can have asked
+        self.is_disabled = False
         self.payload: Payload | None = None
         self.root: str | None = None
         self.line: dict[str, object] = {}
 
-    def climb(self) -> None:
+    def run(self) -> None:
         """Does what the input asks for, or nothing."""
-        streams.secure()
-        data = streams.read_typed(_PROMPT, INPUT_LIMIT, _is_whole)
+        streams.fill_closed_streams()
+        data = streams.read_typed(_TERMINAL_PROMPT, INPUT_LIMIT, _is_complete_object)
         if data is None:
-            data = streams.read_input(INPUT_LIMIT, READING_LASTS)
+            data = streams.read_input(INPUT_LIMIT, READ_TIMEOUT)
         else:
             self.started = time.monotonic()  # typing takes as long as it takes
         if not data:
             return
         try:
-            self.payload = _in_one_spelling(strict.load_object(data, INPUT_LIMIT))
-            self.of_a_host = self.hook == HOOK or _OF_A_HOST in self.payload
+            self.payload = _with_standard_keys(strict.load_object(data, INPUT_LIMIT))
+            self.is_host_call = self.hook == HOOK or _EVENT_NAME_KEY in self.payload
         except InvalidInput:
-            self.of_a_host = self.hook == HOOK or any(name.encode() in data for name in (_OF_A_HOST, _OF_VS_CODE))
-            self._settings()  # so that the log can tell of it
+            self.is_host_call = self.hook == HOOK or any(
+                name.encode() in data for name in (_EVENT_NAME_KEY, _VS_CODE_EVENT_NAME_KEY)
+            )
+            self._load_settings()  # so that the log can tell of it
             raise
-        config = self._settings()
-        if self.of_a_host:
-            self._take_in(self.payload, config)
+        config = self._load_settings()
+        if self.is_host_call:
+            self._handle_host_payload(self.payload, config)
         else:
-            self._answer(self.payload, config)
+            self._handle_direct(self.payload, config)
 
     def fail(self, *errors: BaseException) -> None:
         """Silence for a host; for everybody else an answer that says what was wrong."""
-        told = well_formed("; ".join(_told_of(error) for error in errors))[:_LONGEST_ERROR]
-        self.line |= {"decision": "error", "error": told}
-        if not self.of_a_host:
+        message = well_formed("; ".join(_error_text(error) for error in errors))[:_LONGEST_ERROR]
+        self.line |= {"decision": "error", "error": message}
+        if not self.is_host_call:
             from . import direct
 
-            asked = self.payload or {}
-            answer = direct.disabled(asked) if self.off else direct.refused(asked, errors[0], told)
-            direct.say(self.hook, answer, self.payload, self._left())
+            request = self.payload or {}
+            answer = (
+                direct.disabled_answer(request)
+                if self.is_disabled
+                else direct.error_answer(request, errors[0], message)
+            )
+            direct.write_answer(self.hook, answer, self.payload, self._seconds_left())
 
     def write_log(self) -> None:
         """One line, if there was anything to do, a place to write it, and the hooks are not switched off."""
-        if self.root is None or self.off or not self.line:
+        if self.root is None or self.is_disabled or not self.line:
             return
         from gaia_sessions.store import hook_log
 
-        taken = round((time.monotonic() - self.started) * 1000, 1)
-        hook_log.write(self.root, self.hook, {"at": write_time(self.now), **self.line, "ms": taken})
+        elapsed = round((time.monotonic() - self.started) * 1000, 1)
+        hook_log.append_line(self.root, self.hook, {"at": format_time(self.now), **self.line, "ms": elapsed})
 
-    def _settings(self) -> Config:
-        self.off = configs.hooks_are_off(os.environ)
+    def _load_settings(self) -> Config:
+        self.is_disabled = configs.hooks_are_off(os.environ)
         root = find_root(self.wired.root if self.wired else None, os.environ, working_directory())
-        check_ours(root)
+        check_owner(root)
         self.root = root
         config = configs.load(self.root, os.environ, on_fault=self._note_fault)
-        self.off = not config.hooks
+        self.is_disabled = not config.hooks
         if self.wired and self.wired.ignored:
             self.line["ignored"] = self.wired.ignored
         return config
 
-    def _take_in(self, payload: Payload, config: Config) -> None:
-        if self.off:
+    def _handle_host_payload(self, payload: Payload, config: Config) -> None:
+        if self.is_disabled:
             return
         from gaia_sessions.hosts import registry
         from gaia_sessions.store import hook_log  # for the line in any case
 
         if self.wired and self.wired.host not in (None, *registry.HOSTS):
-            self.line["unknown_host"] = hook_log.shortened(self.wired.host)
-        name = registry.named(self.wired.host if self.wired else None, payload, os.environ)
+            self.line["unknown_host"] = hook_log.shorten_id(self.wired.host)
+        name = registry.host_of(self.wired.host if self.wired else None, payload, os.environ)
         host = registry.module_of(name)
-        told = host.events_of(self.hook, payload, config, self.now, tools=self.tools)
-        wanted = [event for event in told if _is_tracked(event, config, host.GENERAL)]
-        if told and not wanted:
-            self.off = True
+        found = host.events_of(self.hook, payload, config, self.now, tools=self.tools)
+        tracked = [event for event in found if _is_tracked(event, config, host.GENERAL)]
+        if found and not tracked:
+            self.is_disabled = True
             return
         self.line |= {
-            **hook_log.named_in(payload, _OF_A_HOST),
+            **hook_log.payload_fields(payload, _EVENT_NAME_KEY),
             "host": name,
-            **hook_log.told_by(wanted),
+            **hook_log.event_fields(tracked),
             "decision": "not_ours",
         }
-        self._tell(self._apply_each(payload, wanted, config))
+        self._tell(self._handle_events(payload, tracked, config))
 
-    def _apply_each(self, payload: Payload, events: list[Event], config: Config) -> list[Answer]:
+    def _handle_events(self, payload: Payload, events: list[Event], config: Config) -> list[Reply]:
         """Takes ``events`` in, each by itself: one that fails keeps no other out. What the host is to be told."""
         if not events:
             return []
         from gaia_sessions.ingest import dispatch
 
         store = self._store(config)
-        self._note_deferred(dispatch.apply_deferred(store, self.now, config, self._is_late, before=events))
+        self._note_deferred(dispatch.apply_deferred(store, self.now, config, self._is_late, new_events=events))
         answers, failed = [], []
         for event in events:
             try:
-                answers.append(self._apply(payload, event, store, config))
+                answers.append(self._handle_event(payload, event, store, config))
             except Exception as error:  # noqa: BLE001  # it is logged, and the next event is not to blame
                 failed.append(error)
         if failed:
             self.fail(*failed)
         return [answer for answer in answers if answer]
 
-    def _apply(self, payload: Payload, event: Event, store: FileStore, config: Config) -> Answer | None:
+    def _handle_event(self, payload: Payload, event: Event, store: FileStore, config: Config) -> Reply | None:
         """Takes ``event`` in; what the host is to be told of it."""
         from gaia_sessions.ingest import dispatch
 
-        done = dispatch.take_in(store, event, self.now, config, LOCK_WAIT)
-        self.line |= {"decision": done.word, "session": done.agent_id}
-        if done.refused:
-            self.line["refused"] = done.refused
-        if event["kind"] not in ANSWERED:
+        result = dispatch.handle_event(store, event, self.now, config, LOCK_WAIT)
+        self.line |= {"decision": result.word, "session": result.agent_id}
+        if result.refused:
+            self.line["refused"] = result.refused
+        if event["kind"] not in KINDS_WITH_REPLY:
             return None
-        from .replies import Answering, answer
+        from .replies import ReplyContext, build_reply
 
-        return answer(Answering(payload, event, done, store, config, self.now, self._is_late))
+        return build_reply(ReplyContext(payload, event, result, store, config, self.now, self._is_late))
 
-    def _tell(self, answers: list[Answer]) -> None:
+    def _tell(self, answers: list[Reply]) -> None:
         if not answers:
             return
-        from .messages import together
+        from .messages import merge_replies
 
-        answer = strict.dump_line(together(answers), OUTPUT_LIMIT)
-        self.line["told"] = streams.write_output(answer, self._left())
+        answer = strict.dump_line(merge_replies(answers), OUTPUT_LIMIT)
+        self.line["told"] = streams.write_output(answer, self._seconds_left())
 
-    def _answer(self, payload: Payload, config: Config) -> None:
+    def _handle_direct(self, payload: Payload, config: Config) -> None:
         from . import direct
 
-        if self.off:
-            direct.say(self.hook, direct.disabled(payload), payload, self._left())
+        if self.is_disabled:
+            direct.write_answer(self.hook, direct.disabled_answer(payload), payload, self._seconds_left())
             return
-        desk = direct.Desk(self._store(config), config, self.now, LOCK_WAIT, self._is_late)
-        answer = direct.ANSWERS[self.hook](payload, desk)
-        self._note_deferred(desk.applied)
+        context = direct.DirectContext(self._store(config), config, self.now, LOCK_WAIT, self._is_late)
+        answer = direct.HANDLERS[self.hook](payload, context)
+        self._note_deferred(context.applied)
         self.line |= {"event": "direct", "decision": answer["reason"], "session": answer["agent_id"]}
-        direct.say(self.hook, answer, payload, self._left())
+        direct.write_answer(self.hook, answer, payload, self._seconds_left())
 
     def _store(self, config: Config) -> FileStore:
         from gaia_sessions.store.file_store import FileStore
 
         durable = config.durability == "full"
         return FileStore(
-            self.root or "", durable=durable, lock_timeout=LOCK_WAIT, wait=self._wait, seconds_left=self._left
+            self.root or "", durable=durable, lock_timeout=LOCK_WAIT, wait=self._wait, seconds_left=self._seconds_left
         )
 
     def _is_late(self) -> bool:
         """Whether what is left of the time belongs to the news at hand."""
-        return time.monotonic() > self.started + READING_LASTS
+        return time.monotonic() > self.started + READ_TIMEOUT
 
     def _wait(self, folder: Directory, name: str, seconds: float) -> Release | None:
         from gaia_sessions.store.locks import sleep_and_retry
 
-        return sleep_and_retry(folder, name, min(seconds, self._left()))
+        return sleep_and_retry(folder, name, min(seconds, self._seconds_left()))
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds that are left of those for the whole call."""
-        return self.started + ALL_LASTS - time.monotonic()
+        return self.started + TOTAL_TIMEOUT - time.monotonic()
 
     def _note_fault(self, fault: BadSetting) -> None:
         self.line["setting"] = f"{fault}; {fault.hint}"
@@ -265,14 +271,14 @@ class Call:
             self.line["inbox"] = applied
 
 
-def _in_one_spelling(payload: Payload) -> Payload:
+def _with_standard_keys(payload: Payload) -> Payload:
     """``payload`` with the keys by which we know an event, however its host spells them."""
-    if _OF_A_HOST not in payload and _OF_VS_CODE not in payload:
+    if _EVENT_NAME_KEY not in payload and _VS_CODE_EVENT_NAME_KEY not in payload:
         return payload
-    return {ours: payload[own] for own, ours in _SPELLED.items() if own in payload} | payload
+    return {standard: payload[spelled] for spelled, standard in _STANDARD_KEYS.items() if spelled in payload} | payload
 
 
-def _told_of(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return str(error) if isinstance(error, SessionsError) else f"{type(error).__name__}: {error}"
 
 

@@ -17,7 +17,7 @@ from gaia_sessions.errors import well_formed
 from gaia_sessions.hosts.payload import one_line
 from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 
-from .arguments import TEST, read
+from .arguments import TEST, parse_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def main(hook: str, arguments: list[str]) -> int:
         return 0
     with tempfile.TemporaryDirectory() as folder:
         steps = list(_STEPS[hook](os.path.join(folder, "session")))
-    for word in read(arguments).ignored:
+    for word in parse_arguments(arguments).ignored:
         if word != TEST:
             sys.stdout.write(f"{well_formed(one_line(word))} is not an option and is ignored\n")
     for name, passed in steps:
@@ -56,17 +56,17 @@ def main(hook: str, arguments: list[str]) -> int:
 
 
 def _pre_delegate(root: str) -> Iterator[Step]:
-    answer = _answer(root, {"agent_name": "tester"})
+    answer = _run_for_json(root, {"agent_name": "tester"})
     yield "without an id there is nothing to resume", answer.get("reason") == "no_existing_session"
     agent_id = create_session("tester", "test", root=root)
-    answer = _answer(root, {"agent_name": "tester", "agent_id": agent_id})
+    answer = _run_for_json(root, {"agent_name": "tester", "agent_id": agent_id})
     yield "a session just created is not resumable", answer.get("detail") == "phase_not_resumable"
     update_state(agent_id, "approval", {"plan": "three steps"}, root=root)
-    answer = _answer(root, {"agent_name": "tester", "agent_id": agent_id})
+    answer = _run_for_json(root, {"agent_name": "tester", "agent_id": agent_id})
     yield "a session that waits for approval is resumable", answer.get("reason") == "session_resumable"
     context = answer.get("resume_metadata") or {}
     yield "with its context", isinstance(context, dict) and context.get("session_metadata") == {"plan": "three steps"}
-    answer = _answer(root, {"agent_name": "tester", "agent_id": "../elsewhere"})
+    answer = _run_for_json(root, {"agent_name": "tester", "agent_id": "../elsewhere"})
     yield "an impossible id is refused", answer.get("reason") == "invalid_input"
     yield "a host's delegation is taken in without a word", _run(root, PRE_DELEGATE, _DELEGATION) == ""
 
@@ -85,36 +85,36 @@ def _subagent_stop(root: str) -> Iterator[Step]:
     )
 
 
-def _answer(root: str, asked: Mapping[str, object], hook: str = PRE_DELEGATE) -> dict[str, object]:
-    answer: dict[str, object] = json.loads(_run(root, hook, asked))
+def _run_for_json(root: str, payload: Mapping[str, object], hook: str = PRE_DELEGATE) -> dict[str, object]:
+    answer: dict[str, object] = json.loads(_run(root, hook, payload))
     return answer
 
 
-def _run(root: str, hook: str, asked: Mapping[str, object]) -> str:
+def _run(root: str, hook: str, payload: Mapping[str, object]) -> str:
     """What the script, or the command that stands for it, prints for ``asked``; it must end with 0."""
     script = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), f"{_SCRIPTS.get(hook, hook)}.py")
-    called = [script] if os.path.exists(script) else ["-m", "gaia_sessions", HOOK]
+    target = [script] if os.path.exists(script) else ["-m", "gaia_sessions", HOOK]
     environment = {**os.environ, "GAIA_SESSIONS_ROOT": root, "GAIA_SESSIONS_HOOKS": "on"}
-    told = json.dumps(asked)
-    command = [sys.executable, *called]
-    return subprocess.run(command, input=told, env=environment, capture_output=True, text=True, check=True).stdout
+    stdin = json.dumps(payload)
+    command = [sys.executable, *target]
+    return subprocess.run(command, input=stdin, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 def _every_event(root: str) -> Iterator[Step]:
     yield "a delegation is taken in without a word", _run(root, HOOK, _DELEGATION) == ""
     agent = {"session_id": "test-session", "agent_id": "a1", "agent_type": "tester"}
-    started = _answer(root, {**agent, "hook_event_name": "SubagentStart"}, HOOK)
+    started = _run_for_json(root, {**agent, "hook_event_name": "SubagentStart"}, HOOK)
     yield "a sub-agent is told how to pause", "[gaia-sessions: approval]" in json.dumps(started)
     response = {"status": "completed", "agentId": "a1"}
     returned = {**_DELEGATION, "hook_event_name": "PostToolUse", "tool_response": response}
-    answer = json.dumps(_answer(root, returned, HOOK))
+    answer = json.dumps(_run_for_json(root, returned, HOOK))
     [record] = list_sessions(root=root)
     yield "a return without a stop leaves the work to be resumed", record.get("resume_ready") is True
     line = f"[gaia-sessions: resume {record['agent_id']}]"
     yield "the main agent is told how", line in answer
-    asked = {"description": "Go on", "prompt": f"Go on.\n{line}", "subagent_type": "tester"}
-    again = _answer(root, {**_DELEGATION, "tool_use_id": "toolu_again", "tool_input": asked}, HOOK)
-    yield "and the next delegation gets a briefing", "updatedInput" in json.dumps(again)
+    tool_input = {"description": "Go on", "prompt": f"Go on.\n{line}", "subagent_type": "tester"}
+    resumed = _run_for_json(root, {**_DELEGATION, "tool_use_id": "toolu_again", "tool_input": tool_input}, HOOK)
+    yield "and the next delegation gets a briefing", "updatedInput" in json.dumps(resumed)
 
 
 _STEPS = {PRE_DELEGATE: _pre_delegate, SUBAGENT_STOP: _subagent_stop, HOOK: _every_event}

@@ -14,16 +14,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
-KEY = "toolUseId"
+TOOL_USE_ID_KEY = "toolUseId"
 
-_FIRST_WORDS = 1 << 15
+_LONGEST_FIRST_LINE = 1 << 15
 _MOST_AGENTS = 1000
 _PREFIX, _SUFFIX, _TRANSCRIPT = "agent-", ".meta.json", ".jsonl"
 _AGENT_ID = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
-def note_of(transcript_path: Json, host_agent_id: str) -> str | None:
-    """Where the host notes under ``KEY`` which delegation ``host_agent_id`` works on; None for impossible names."""
+def meta_file_of(transcript_path: Json, host_agent_id: str) -> str | None:
+    """The file in which the host keeps, under ``TOOL_USE_ID_KEY``, the delegation that ``host_agent_id`` works on.
+
+    None for an id that cannot be part of a file name.
+    """
     return _file_of(transcript_path, host_agent_id, _SUFFIX)
 
 
@@ -34,8 +37,8 @@ def transcript_of(transcript_path: Json, host_agent_id: str) -> str | None:
 
 def delegation_of(transcript_path: Json, host_agent_id: str) -> str | None:
     """The ``tool_use_id`` of the delegation that ``host_agent_id`` works on, if it is noted by now."""
-    note = note_of(transcript_path, host_agent_id)
-    return read_key(note, KEY) if note else None
+    meta_file = meta_file_of(transcript_path, host_agent_id)
+    return read_key(meta_file, TOOL_USE_ID_KEY) if meta_file else None
 
 
 def agent_of(transcript_path: Json, tool_use_id: str) -> str | None:
@@ -45,12 +48,15 @@ def agent_of(transcript_path: Json, tool_use_id: str) -> str | None:
         names = os.listdir(folder) if folder else []
     except OSError:
         return None
-    noted = [name for name in names if name.startswith(_PREFIX) and name.endswith(_SUFFIX)][:_MOST_AGENTS]
-    name = next((name for name in noted if read_key(os.path.join(folder or "", name), KEY) == tool_use_id), None)
+    meta_files = [name for name in names if name.startswith(_PREFIX) and name.endswith(_SUFFIX)][:_MOST_AGENTS]
+    name = next(
+        (name for name in meta_files if read_key(os.path.join(folder or "", name), TOOL_USE_ID_KEY) == tool_use_id),
+        None,
+    )
     return name.removeprefix(_PREFIX).removesuffix(_SUFFIX) if name else None
 
 
-def first_words(agent_transcript_path: Json) -> str:
+def first_transcript_line(agent_transcript_path: Json) -> str:
     """The beginning of the agent's transcript, with the message it was started with; empty if it cannot be read."""
     if not _is_path(agent_transcript_path):
         return ""
@@ -59,7 +65,7 @@ def first_words(agent_transcript_path: Json) -> str:
     except OSError:
         return ""
     try:
-        return os.read(fd, _FIRST_WORDS).partition(b"\n")[0].decode(errors="replace")
+        return os.read(fd, _LONGEST_FIRST_LINE).partition(b"\n")[0].decode(errors="replace")
     except OSError:
         return ""
     finally:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from gaia_sessions.session import events
 
-from .payload import hear, key_in, only
+from .payload import bare_event, key_in, read_events
 from .protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .tool_only import cut_short, failed, keys_by_content, reported, unannounced
+from .tool_only import delegation_events, delegation_keys, failure_events, report_events, return_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
 
-    from .payload import Readings, Told
+    from .payload import EventReaders, HookPayload
 
     Payload = dict[str, Json]
 
@@ -31,7 +31,7 @@ HOST = "copilot"
 PROGRAMS = ("copilot", "code")
 
 GENERAL = "general-purpose"
-OBEYS = frozenset([events.DELEGATE, events.START, events.RETURNED, events.SESSION_START])
+SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.START, events.RETURNED, events.SESSION_START])
 PROMPT = "prompt"
 
 _TOOLS = ("Agent", "Task", "task", "runSubagent")
@@ -41,61 +41,61 @@ _FAILED = ("failure", "error")
 
 def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
     """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
-    return hear(HOST, _READINGS, HEARD_BY[hook], payload, config, now)
+    return read_events(HOST, _READERS, EVENTS_BY_HOOK[hook], payload, config, now)
 
 
-def rewritten(asked: Payload, prompt: str) -> dict[str, object]:
+def rewrite_prompt(tool_input: Payload, prompt: str) -> dict[str, object]:
     """How this host is told to delegate with ``prompt``."""
-    return {"updatedInput": {**asked, PROMPT: prompt}}
+    return {"updatedInput": {**tool_input, PROMPT: prompt}}
 
 
-def _pre_tool_use(told: Told) -> list[Event]:
-    return unannounced(told, _keys(told), PROGRAMS)
+def _pre_tool_use(message: HookPayload) -> list[Event]:
+    return delegation_events(message, _keys(message), PROGRAMS)
 
 
-def _post_tool_use(told: Told) -> list[Event]:
+def _post_tool_use(message: HookPayload) -> list[Event]:
     """VS Code tells a text, and only of what succeeded; Copilot CLI tells how it went."""
-    keys, text, result = _keys(told), told.payload.get("tool_response"), told.payload.get("tool_result")
+    keys, text, result = _keys(message), message.payload.get("tool_response"), message.payload.get("tool_result")
     if not keys:
         return []
     if isinstance(result, dict):
-        text, how = result.get("text_result_for_llm"), result.get("result_type")
-        if how == "denied":
-            return [told.event(events.OVER, **keys)]
-        if how in _FAILED:
-            return failed(told, str(text or ""), keys)
-    return reported(told, text, **keys) if isinstance(text, str) else cut_short(told, **keys)
+        text, result_type = result.get("text_result_for_llm"), result.get("result_type")
+        if result_type == "denied":
+            return [message.event(events.DELEGATION_CLOSED, **keys)]
+        if result_type in _FAILED:
+            return failure_events(message, str(text or ""), keys)
+    return report_events(message, text, **keys) if isinstance(text, str) else return_events(message, **keys)
 
 
-def _post_tool_use_failure(told: Told) -> list[Event]:
-    keys = _keys(told)
-    return failed(told, told.text("error"), keys) if keys else []
+def _post_tool_use_failure(message: HookPayload) -> list[Event]:
+    keys = _keys(message)
+    return failure_events(message, message.text("error"), keys) if keys else []
 
 
-def _subagent_start(told: Told) -> list[Event]:
+def _subagent_start(message: HookPayload) -> list[Event]:
     """Never joined; told so that the agent can be told how to pause."""
-    agent, name = told.key("agent_id"), told.key("agent_type")
-    return [told.event(events.START, host_agent_id=agent, agent_name=name)] if agent and name else []
+    agent, name = message.key("agent_id"), message.key("agent_type")
+    return [message.event(events.START, host_agent_id=agent, agent_name=name)] if agent and name else []
 
 
-_READINGS: Readings = {
+_READERS: EventReaders = {
     "PreToolUse": _pre_tool_use,
     "PostToolUse": _post_tool_use,
     "PostToolUseFailure": _post_tool_use_failure,
     "SubagentStart": _subagent_start,
-    "Stop": only(events.MAIN_STOP),
-    "SessionStart": only(events.SESSION_START),
-    "SessionEnd": only(events.SESSION_END),
+    "Stop": bare_event(events.MAIN_STOP),
+    "SessionStart": bare_event(events.SESSION_START),
+    "SessionEnd": bare_event(events.SESSION_END),
 }
 
-HEARD_BY = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse",), HOOK: tuple(_READINGS)}
+EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse",), HOOK: tuple(_READERS)}
 """Which events each hook is there for; of a stop these hosts tell by what the delegation returned."""
 
 
-def _keys(told: Told) -> dict[str, object]:
+def _keys(message: HookPayload) -> dict[str, object]:
     """Which delegation is meant, by its id or by what was asked of whom; empty for any other tool."""
-    prompt = told.asked.get("prompt")
-    if told.payload.get("tool_name") not in _TOOLS or not isinstance(prompt, str):
+    prompt = message.asked.get("prompt")
+    if message.payload.get("tool_name") not in _TOOLS or not isinstance(prompt, str):
         return {}
-    name = next((found for key in _NAMES if (found := key_in(told.asked, key))), GENERAL)
-    return keys_by_content(told, name, prompt)
+    name = next((found for key in _NAMES if (found := key_in(message.asked, key))), GENERAL)
+    return delegation_keys(message, name, prompt)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gaia_sessions.session import events
 
-from .payload import hear, host_process, only
+from .payload import bare_event, host_process, read_events
 from .protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
 
-    from .payload import Readings, Told
+    from .payload import EventReaders, HookPayload
 
     Payload = dict[str, Json]
 
@@ -29,65 +29,67 @@ HOST = "cursor"
 PROGRAMS = ("cursor", "Cursor", "cursor-agent")
 
 GENERAL = "generalPurpose"
-OBEYS: frozenset[str] = frozenset()
+SUPPORTED_REPLIES: frozenset[str] = frozenset()
 """Its answers have another shape, and none of them was tried."""
 
 
 def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
     """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
     conversation = payload.get("parent_conversation_id") or payload.get("conversation_id") or payload.get("session_id")
-    return hear(HOST, _READINGS, HEARD_BY[hook], {**payload, "session_id": conversation}, config, now)
+    return read_events(HOST, _READERS, EVENTS_BY_HOOK[hook], {**payload, "session_id": conversation}, config, now)
 
 
-def _start(told: Told) -> list[Event]:
+def _start(message: HookPayload) -> list[Event]:
     """The start is the first that is told of it: it begins the session too."""
-    agent, name = _agent(told), told.key("subagent_type")
+    agent, name = _agent(message), message.key("subagent_type")
     if not agent or not name:
         return []
     keys = {"tool_use_id": agent, "agent_name": name, "host_process": host_process(PROGRAMS)}
-    task, description = told.payload.get("task"), told.payload.get("description")
-    begun = told.delegation(task, description, **keys)
-    return [begun, told.event(events.START, host_agent_id=agent, launch=True, **keys)]
+    task, description = message.payload.get("task"), message.payload.get("description")
+    delegation = message.delegation(task, description, **keys)
+    return [delegation, message.event(events.START, host_agent_id=agent, launch=True, **keys)]
 
 
-def _stop(told: Told) -> list[Event]:
-    agent, status = _agent(told), told.payload.get("status")
+def _stop(message: HookPayload) -> list[Event]:
+    agent, status = _agent(message), message.payload.get("status")
     if not agent:
         return []
-    keys = {"tool_use_id": agent, "host_agent_id": agent, "agent_name": told.key("subagent_type")}
+    keys = {"tool_use_id": agent, "host_agent_id": agent, "agent_name": message.key("subagent_type")}
     if status != "completed":
         aborted = status == "aborted"
-        told_of = status in ("error", "aborted")
-        return [told.failure(_error(told), interrupted=aborted or None, **keys)] if told_of else []
-    transcript = told.text("agent_transcript_path") or None
-    stop = told.event(events.STOP, transcript_path=transcript, **keys, **told.last_words(told.text("summary")))
-    return [stop, told.event(events.RETURNED, **keys)]
+        is_failure = status in ("error", "aborted")
+        return [message.failure(_error(message), interrupted=aborted or None, **keys)] if is_failure else []
+    transcript = message.text("agent_transcript_path") or None
+    stop = message.event(
+        events.STOP, transcript_path=transcript, **keys, **message.last_message_keys(message.text("summary"))
+    )
+    return [stop, message.event(events.RETURNED, **keys)]
 
 
-_READINGS: Readings = {
+_READERS: EventReaders = {
     "subagentStart": _start,
     "SubagentStart": _start,
     "subagentStop": _stop,
     "SubagentStop": _stop,
-    "stop": only(events.MAIN_STOP),
-    "Stop": only(events.MAIN_STOP),
-    "sessionStart": only(events.SESSION_START),
-    "SessionStart": only(events.SESSION_START),
-    "sessionEnd": only(events.SESSION_END),
-    "SessionEnd": only(events.SESSION_END),
+    "stop": bare_event(events.MAIN_STOP),
+    "Stop": bare_event(events.MAIN_STOP),
+    "sessionStart": bare_event(events.SESSION_START),
+    "SessionStart": bare_event(events.SESSION_START),
+    "sessionEnd": bare_event(events.SESSION_END),
+    "SessionEnd": bare_event(events.SESSION_END),
 }
 
-HEARD_BY = {
+EVENTS_BY_HOOK = {
     PRE_DELEGATE: ("subagentStart", "SubagentStart"),
     SUBAGENT_STOP: ("subagentStop", "SubagentStop"),
-    HOOK: tuple(_READINGS),
+    HOOK: tuple(_READERS),
 }
 """Which events each hook is there for."""
 
 
-def _agent(told: Told) -> str | None:
-    return told.key("subagent_id") or told.key("tool_call_id")
+def _agent(message: HookPayload) -> str | None:
+    return message.key("subagent_id") or message.key("tool_call_id")
 
 
-def _error(told: Told) -> str:
-    return told.text("error_message") or told.text("error")
+def _error(message: HookPayload) -> str:
+    return message.text("error_message") or message.text("error")

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from gaia_sessions.session import events
 
-from .payload import hear, key_in, only
+from .payload import bare_event, key_in, read_events
 from .protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .tool_only import cut_short, keys_by_content, reported, unannounced
+from .tool_only import delegation_events, delegation_keys, report_events, return_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
 
-    from .payload import Readings, Told
+    from .payload import EventReaders, HookPayload
 
     Payload = dict[str, Json]
 
@@ -30,42 +30,42 @@ HOST = "factory"
 PROGRAMS = ("droid",)
 
 GENERAL = "worker"
-OBEYS = frozenset([events.RETURNED, events.SESSION_START])
+SUPPORTED_REPLIES = frozenset([events.RETURNED, events.SESSION_START])
 
 _TOOL = "Task"
 
 
 def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
     """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
-    return hear(HOST, _READINGS, HEARD_BY[hook], payload, config, now)
+    return read_events(HOST, _READERS, EVENTS_BY_HOOK[hook], payload, config, now)
 
 
-def _pre_tool_use(told: Told) -> list[Event]:
-    return unannounced(told, _keys(told), PROGRAMS)
+def _pre_tool_use(message: HookPayload) -> list[Event]:
+    return delegation_events(message, _keys(message), PROGRAMS)
 
 
-def _post_tool_use(told: Told) -> list[Event]:
-    keys, response = _keys(told), told.payload.get("tool_response")
+def _post_tool_use(message: HookPayload) -> list[Event]:
+    keys, response = _keys(message), message.payload.get("tool_response")
     if not keys:
         return []
-    return reported(told, response, **keys) if isinstance(response, str) else cut_short(told, **keys)
+    return report_events(message, response, **keys) if isinstance(response, str) else return_events(message, **keys)
 
 
-_READINGS: Readings = {
+_READERS: EventReaders = {
     "PreToolUse": _pre_tool_use,
     "PostToolUse": _post_tool_use,
-    "Stop": only(events.MAIN_STOP),
-    "SessionStart": only(events.SESSION_START),
-    "SessionEnd": only(events.SESSION_END),
+    "Stop": bare_event(events.MAIN_STOP),
+    "SessionStart": bare_event(events.SESSION_START),
+    "SessionEnd": bare_event(events.SESSION_END),
 }
 
-HEARD_BY = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse",), HOOK: tuple(_READINGS)}
+EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse",), HOOK: tuple(_READERS)}
 """Which events each hook is there for; of a stop this host tells by what the delegation returned."""
 
 
-def _keys(told: Told) -> dict[str, object]:
+def _keys(message: HookPayload) -> dict[str, object]:
     """Which delegation is meant, by its id or by what was asked of whom; empty for any other tool."""
-    name, prompt = key_in(told.asked, "subagent_type") or GENERAL, told.asked.get("prompt")
-    if told.payload.get("tool_name") != _TOOL or not isinstance(prompt, str):
+    name, prompt = key_in(message.asked, "subagent_type") or GENERAL, message.asked.get("prompt")
+    if message.payload.get("tool_name") != _TOOL or not isinstance(prompt, str):
         return {}
-    return keys_by_content(told, name, prompt)
+    return delegation_keys(message, name, prompt)

@@ -43,8 +43,8 @@ _DECORATION = " \t\r*_>`"
 _EMPHASIS = " \t*_`"
 _FENCE = "~~~"
 _LEAD_INS = frozenset(["continue", "resume", "proceed", "approved", "now", "then", "please", "and"])
-_LONGEST_LEAD_IN = 3
-_MOST_SIGNS = 200
+_MOST_LEAD_IN_WORDS = 3
+_LONGEST_LEAD_IN_TEXT = 200
 """Of a lead-in, so that a line of many MiB is not split into words."""
 
 _GENERATED = "agent-"
@@ -56,11 +56,11 @@ _HEXADECIMAL = frozenset("0123456789abcdef")
 
 def read_marker(message: str) -> tuple[str | None, str | None]:
     """The phase the last line of ``message`` names (a resumable one, or ``failed``) and the id, if one follows."""
-    words = _words(_last_line(message))
+    words = _marker_words(_last_line(message))
     if not words or words[0].casefold() not in (*RESUMABLE, FAILED):
         return None, None
-    named = words[1] if len(words) > 1 and is_agent_id(words[1]) else None
-    return words[0].casefold(), named
+    agent_id = words[1] if len(words) > 1 and is_agent_id(words[1]) else None
+    return words[0].casefold(), agent_id
 
 
 def read_why(message: str) -> str:
@@ -77,32 +77,34 @@ def read_requests(text: str) -> list[str]:
     """
     if not _holds_opening(text):
         return []
-    from .quoting import said_lines
+    from .quoting import unquoted_lines
 
-    requested = (_requested(line) for line in said_lines(text, OPENING))
+    requested = (_sole_request(line) for line in unquoted_lines(text, OPENING))
     return [agent_id for agent_id in requested if agent_id]
 
 
 def read_mentions(text: str) -> list[str]:
     """The first sessions that ``text`` names: by an id of the generated form, or by the line, wherever it stands."""
     found: dict[str, None] = {}
-    for agent_id in _named(text):
+    for agent_id in _mentioned_ids(text):
         found[agent_id] = None
         if len(found) == _MOST_MENTIONS:
             break
     return list(found)
 
 
-def _named(text: str) -> Iterator[str]:
+def _mentioned_ids(text: str) -> Iterator[str]:
     if _holds_opening(text):
         pieces = text.split("[", _MOST_PLACES)
-        yield from filter(None, (_asked(f"[{piece}") for piece in pieces[1:_MOST_PLACES] if piece[:1] in ("g", "G")))
+        yield from filter(
+            None, (_requested_id(f"[{piece}") for piece in pieces[1:_MOST_PLACES] if piece[:1] in ("g", "G"))
+        )
     before, *pieces = text.split(_GENERATED, _MOST_PLACES)
     for piece in pieces:
         if piece[:1].isdigit() and not _is_of_word(before[-1:], "_.-"):
-            named = _generated(piece)
-            if named and not _is_of_word(piece[len(named) :][:1], "_-"):
-                yield _GENERATED + named
+            suffix = _generated_suffix(piece)
+            if suffix and not _is_of_word(piece[len(suffix) :][:1], "_-"):
+                yield _GENERATED + suffix
         before = piece or "-"
 
 
@@ -111,54 +113,56 @@ def _holds_opening(text: str) -> bool:
     return OPENING.encode() in text.encode("utf-8", "surrogatepass").lower()
 
 
-def _generated(piece: str) -> str:
+def _generated_suffix(piece: str) -> str:
     """The rest of a generated id that ``piece`` begins with."""
     rest = piece[: sum(_LENGTHS) + len(_LENGTHS) - 1]
     day, _, time = rest.partition("-")
-    time, _, chance = time.partition("-")
-    lengths = (len(day), len(time), len(chance))
-    sound = rest.isascii() and (day + time).isdigit() and _HEXADECIMAL.issuperset(chance)
-    return rest if sound and lengths == _LENGTHS else ""
+    time, _, random_part = time.partition("-")
+    lengths = (len(day), len(time), len(random_part))
+    has_valid_characters = rest.isascii() and (day + time).isdigit() and _HEXADECIMAL.issuperset(random_part)
+    return rest if has_valid_characters and lengths == _LENGTHS else ""
 
 
-def _is_of_word(sign: str, others: str) -> bool:
-    return sign.isalnum() or (sign != "" and sign in others)
+def _is_of_word(character: str, others: str) -> bool:
+    return character.isalnum() or (character != "" and character in others)
 
 
-def read_briefed(text: str) -> str | None:
+def read_briefing_id(text: str) -> str | None:
     """The session whose briefing stands in ``text``."""
     _, _, rest = text.rpartition(f"{OPENING} {BRIEFING} ")  # ours comes last
-    named = rest.partition("]")[0]
-    return named if is_agent_id(named) else None
+    agent_id = rest.partition("]")[0]
+    return agent_id if is_agent_id(agent_id) else None
 
 
-def _requested(line: str) -> str | None:
+def _sole_request(line: str) -> str | None:
     """The session that ``line`` asks for, if it says nothing else."""
     lead, _, rest = line.partition("[")
     inside, closed, after = rest.partition("]")
-    alone = line.isascii() and not after.strip(_EMPHASIS) and _is_lead_in(lead)
-    return _asked(f"[{inside}]") if alone and closed else None
+    is_alone = line.isascii() and not after.strip(_EMPHASIS) and _is_lead_in(lead)
+    return _requested_id(f"[{inside}]") if is_alone and closed else None
 
 
 def _is_lead_in(lead: str) -> bool:
     """Whether ``lead`` is nothing but a list marker, emphasis, and a few words that ask to go on, with a colon."""
     from .quoting import without_list_marker
 
-    told = without_list_marker(lead).strip(_EMPHASIS)
-    if not told:
+    text = without_list_marker(lead).strip(_EMPHASIS)
+    if not text:
         return True
-    if len(told) > _MOST_SIGNS:
+    if len(text) > _LONGEST_LEAD_IN_TEXT:
         return False
-    words = [word.strip(_EMPHASIS + ",") for word in told[:-1].casefold().split()]
-    known = " ".join(words).replace("go on", "resume").split()
-    return told[-1] == ":" and known != [] and len(words) <= _LONGEST_LEAD_IN and _LEAD_INS.issuperset(known)
+    words = [word.strip(_EMPHASIS + ",") for word in text[:-1].casefold().split()]
+    normalized = " ".join(words).replace("go on", "resume").split()
+    return (
+        text[-1] == ":" and normalized != [] and len(words) <= _MOST_LEAD_IN_WORDS and _LEAD_INS.issuperset(normalized)
+    )
 
 
-def _asked(line: str) -> str | None:
+def _requested_id(line: str) -> str | None:
     """The session that our words ask for with which ``line`` begins."""
-    words = _words(line)
-    asks = len(words) == 2 and words[0].casefold() == RESUME and is_agent_id(words[1])  # noqa: PLR2004  # verb, id
-    return words[1] if asks else None
+    words = _marker_words(line)
+    is_request = len(words) == 2 and words[0].casefold() == RESUME and is_agent_id(words[1])  # noqa: PLR2004  # verb, id
+    return words[1] if is_request else None
 
 
 def _last_line(message: str) -> str:
@@ -167,7 +171,7 @@ def _last_line(message: str) -> str:
     return next((line for line in lines if line and line != _FENCE), "")
 
 
-def _words(line: str) -> list[str]:
+def _marker_words(line: str) -> list[str]:
     """The first two words in the brackets, and what follows them, if the line begins with our words."""
     if line[: len(OPENING)].casefold() != OPENING or "]" not in line:
         return []

@@ -18,11 +18,11 @@ _KEYS = ("tool_use_id", "host_agent_id")
 """The delegation comes first: the agent may have been woken since, for something else."""
 
 
-def mentioned(store: Store, record: Record, event: Event) -> tuple[list[Record], list[str]]:
+def mentioned_sessions(store: Store, record: Record, event: Event) -> tuple[list[Record], list[str]]:
     """Records of the sessions that the delegation reported by ``event`` named, and the named ids that do not exist."""
     records: list[Record] = []
     missing: list[str] = []
-    for agent_id in filter(is_agent_id, _ids(record, event)):
+    for agent_id in filter(is_agent_id, _mentioned_ids(record, event)):
         try:
             records.append(store.read(agent_id))
         except SessionNotFound:
@@ -32,10 +32,10 @@ def mentioned(store: Store, record: Record, event: Event) -> tuple[list[Record],
     return records, missing
 
 
-def _ids(record: Record, event: Event) -> list[str]:
+def _mentioned_ids(record: Record, event: Event) -> list[str]:
     for key in _KEYS:
-        told = event.get(key)
-        found = [run for run in record["runs"] if told is not None and run.get(key) == told]
+        value = event.get(key)
+        found = [run for run in record["runs"] if value is not None and run.get(key) == value]
         if found:
             return found[-1].get("mentioned", [])
     return []

@@ -7,8 +7,8 @@ text, everything else is as if it were not there. Knows no event by name, and no
 from __future__ import annotations
 
 from gaia_sessions.session import events
-from gaia_sessions.session.clock import write_time
-from gaia_sessions.session.schema import LONGEST_MESSAGE
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import HostProcess
 
     Payload = dict[str, Json]
-    Reading = Callable[["Told"], list[Event]]
-    Readings = Mapping[str, Reading]
+    EventReader = Callable[["HookPayload"], list[Event]]
+    EventReaders = Mapping[str, EventReader]
 
 LONGEST_PURPOSE = 200
 
@@ -30,34 +30,34 @@ _LONGEST_KEY = 512
 _LONGEST_LINE = 200
 
 # Controls but tab and line end, what turns the writing direction, and line ends that only Unicode calls so.
-_STEERING = (*range(9), *range(0xB, 0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-_CLEANED = dict.fromkeys(_STEERING)
+_CONTROL_CHARACTERS = (*range(9), *range(0xB, 0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_REMOVED_CHARACTERS = dict.fromkeys(_CONTROL_CHARACTERS)
 
 
-def hear(
-    host: str, readings: Readings, heard: tuple[str, ...], payload: Payload, config: Config, now: datetime
+def read_events(
+    host: str, readers: EventReaders, event_names: tuple[str, ...], payload: Payload, config: Config, now: datetime
 ) -> list[Event]:
-    """What ``payload`` tells by its event, if that is one of those ``heard``; nothing for everything else."""
+    """What ``payload`` tells by its event, if that is one of those ``event_matchers``; nothing for everything else."""
     name = payload.get("hook_event_name")
-    if not isinstance(name, str) or name not in heard:
+    if not isinstance(name, str) or name not in event_names:
         return []
-    told = Told(host, payload, config, now)
-    return readings[name](told) if told.host_session_id else []
+    message = HookPayload(host, payload, config, now)
+    return readers[name](message) if message.host_session_id else []
 
 
-def only(kind: str) -> Reading:
+def bare_event(kind: str) -> EventReader:
     """That it happened is all there is to tell."""
-    return lambda told: [told.event(kind)]
+    return lambda message: [message.event(kind)]
 
 
-def host_process(programs: tuple[str, ...], told: str = "") -> HostProcess | None:
+def host_process(programs: tuple[str, ...], pid: str = "") -> HostProcess | None:
     """The process whose pid the host ``told``, else the nearest ancestor that is one of ``programs``; None for none."""
     from gaia_sessions.system import processes
 
-    return processes.of_host(programs, told)
+    return processes.host_process(programs, pid)
 
 
-class Told:
+class HookPayload:
     """What the host ``host`` told in one payload, and how events are made from it."""
 
     def __init__(self, host: str, payload: Payload, config: Config, now: datetime) -> None:
@@ -66,8 +66,8 @@ class Told:
         self.config = config
         self.now = now
         self.host_session_id = self.key("session_id")
-        asked = payload.get("tool_input")
-        self.asked = asked if isinstance(asked, dict) else {}
+        tool_input = payload.get("tool_input")
+        self.asked = tool_input if isinstance(tool_input, dict) else {}
 
     def key(self, name: str) -> str | None:
         """An id of the host: any short text; None if there is none."""
@@ -80,9 +80,9 @@ class Told:
 
     def event(self, kind: str, **keys: object) -> Event:
         """An event of this host session with those of ``keys`` that are known."""
-        known = {name: value for name, value in keys.items() if value is not None}
-        base = {"kind": kind, "at": write_time(self.now), "host": self.host, "host_session_id": self.host_session_id}
-        return {**base, **known}  # type: ignore[typeddict-item]
+        present = {name: value for name, value in keys.items() if value is not None}
+        base = {"kind": kind, "at": format_time(self.now), "host": self.host, "host_session_id": self.host_session_id}
+        return {**base, **present}  # type: ignore[typeddict-item]
 
     def delegation(self, prompt: Json, description: Json, **keys: object) -> Event:
         """A delegation begins; ``keys`` are what else the host told of it.
@@ -93,24 +93,24 @@ class Told:
 
         texts = [text for text in (prompt, description) if isinstance(text, str)]
         resume = [agent_id for text in texts for agent_id in read_requests(text)]
-        named = dict.fromkeys(agent_id for text in texts for agent_id in read_mentions(text))
-        mentioned = [agent_id for agent_id in named if agent_id not in resume]
-        asked = {"resume": resume or None, "mentioned": mentioned or None}
-        return self.event(events.DELEGATE, purpose=self.purpose(description), **asked, **keys)
+        all_mentioned = dict.fromkeys(agent_id for text in texts for agent_id in read_mentions(text))
+        mentioned = [agent_id for agent_id in all_mentioned if agent_id not in resume]
+        sessions = {"resume": resume or None, "mentioned": mentioned or None}
+        return self.event(events.DELEGATE, purpose=self.purpose(description), **sessions, **keys)
 
     def failure(self, error: str, **keys: object) -> Event:
         """News of a failure; ``error`` on one line, if there is anything to say."""
-        return self.event(events.FAIL, **keys, error=one_line(error, LONGEST_MESSAGE) or None)
+        return self.event(events.FAIL, **keys, error=one_line(error, MAX_MESSAGE_LENGTH) or None)
 
-    def last_words(self, message: str) -> dict[str, object]:
+    def last_message_keys(self, message: str) -> dict[str, object]:
         """What an event keeps of what an agent said last: its marker, and the end of it if the settings want that."""
         if not message.strip():
             return {"spoke": False}
         from .marker import read_marker
 
         marked, marked_id = read_marker(message)
-        kept = clean(message)[-LONGEST_MESSAGE:] if self.config.keep_last_message else None
-        return {"spoke": True, "marked": marked, "marked_id": marked_id, "last_message": kept}
+        last_message = clean(message)[-MAX_MESSAGE_LENGTH:] if self.config.keep_last_message else None
+        return {"spoke": True, "marked": marked, "marked_id": marked_id, "last_message": last_message}
 
     def purpose(self, description: Json) -> str:
         """What a delegation says of itself, if the settings let it be kept."""
@@ -140,7 +140,7 @@ def element_in(text: str, name: str) -> str | None:
 
 def clean(text: str) -> str:
     """``text`` without what steers a terminal or a reader; tabs and line ends stay."""
-    return text.translate(_CLEANED)
+    return text.translate(_REMOVED_CHARACTERS)
 
 
 def one_line(text: str, longest: int = _LONGEST_LINE) -> str:

@@ -26,23 +26,23 @@ _MOST_LINES = 10_000
 """That are read of a text: 8 MiB of hostile lines would take longer than a hook has."""
 
 _BULLETS = ("-", "*", "+")
-_OF_MARKERS = "-*+.)0123456789"
+_MARKER_CHARACTERS = "-*+.)0123456789"
 _DEEPEST = 20
 """Lists within each other whose markers are read; behind more of them anything counts as one more."""
 
 
-def said_lines(text: str, opening: str) -> list[str]:
+def unquoted_lines(text: str, opening: str) -> list[str]:
     """The lines of ``text`` that hold ``opening``, in any case, outside fenced code, indented code and quotes.
 
     A fence that is not closed reaches to the end; a quote reaches to the next blank line, since only its first
     line need be marked. None where more lines than `_MOST_LINES` must be read to know.
     """
     text = "\n" + text.replace("\r\n", "\n").replace("\r", "\n")
-    places = list(islice(_telling(_in_lower_case(text), opening), _MOST_LINES + 1))
-    return _said(text, places, opening) if len(places) <= _MOST_LINES else []
+    spans = list(islice(_relevant_lines(_in_lower_case(text), opening), _MOST_LINES + 1))
+    return _unquoted(text, spans, opening) if len(spans) <= _MOST_LINES else []
 
 
-def _telling(text: str, opening: str) -> Iterator[tuple[int, int]]:
+def _relevant_lines(text: str, opening: str) -> Iterator[tuple[int, int]]:
     """Where the lines begin and end that hold ``opening``, or that may change how such a line is read."""
     last = text.rfind(opening)
     nearest = dict.fromkeys((opening, *_FENCES, *_QUOTES), -1)
@@ -57,24 +57,24 @@ def _telling(text: str, opening: str) -> Iterator[tuple[int, int]]:
         yield begin, end
 
 
-def _said(text: str, places: list[tuple[int, int]], opening: str) -> list[str]:
-    said: list[str] = []
+def _unquoted(text: str, spans: list[tuple[int, int]], opening: str) -> list[str]:
+    kept: list[str] = []
     fence: Fence | None = None
     quoted, before = False, 0
-    for begin, end in places:
+    for begin, end in spans:
         line = text[begin:end]
         if fence:
             fence = None if fence[0] in line and _closes(line, fence) else fence
-        elif ("```" in line or "~~~" in line) and (fence := _opened(line)):
+        elif ("```" in line or "~~~" in line) and (fence := _opened_fence(line)):
             quoted = False
         elif ">" in line and _holds_only_markers(line[: line.index(">")]):
             quoted = True
         else:
             quoted = quoted and not _holds_blank_line(text[before:begin])
             if not quoted and opening in _in_lower_case(line) and _indent(line) < CODE:
-                said.append(line)
+                kept.append(line)
         before = end
-    return said
+    return kept
 
 
 def _in_lower_case(text: str) -> str:
@@ -96,7 +96,7 @@ def without_list_marker(line: str) -> str:
 
 def _holds_only_markers(lead: str) -> bool:
     """Whether what follows ``lead`` on its line begins the line, or an item of a list, of a list of a list, ..."""
-    if lead.strip(_BLANKS + _OF_MARKERS) or lead[-1:] not in ("", " ", "\t"):
+    if lead.strip(_BLANKS + _MARKER_CHARACTERS) or lead[-1:] not in ("", " ", "\t"):
         return False
     words = lead.split(None, _DEEPEST)
     return all(_is_marker(word) for word in words[:_DEEPEST])
@@ -112,7 +112,7 @@ def _number(bare: str) -> str:
     return bare[: digits + 1] if digits and bare[digits : digits + 1] in (".", ")") else ""
 
 
-def _opened(line: str) -> Fence | None:
+def _opened_fence(line: str) -> Fence | None:
     """The fence that ``line`` opens, maybe as an item of a list: then nothing further to the left closes it."""
     begins = min(begin for begin in map(line.find, _FENCES) if begin >= 0)
     if not _holds_only_markers(line[:begins]):

@@ -27,16 +27,16 @@ FACTORY = "factory"
 HOSTS = (CLAUDE_CODE, CODEX, QWEN_CODE, GEMINI_CLI, CURSOR, COPILOT, FACTORY)
 """By the name that records have for them; the module of each has the same one."""
 
-_OF_GEMINI = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
+_GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 
 
-def named(host: str | None, payload: Payload, environ: Mapping[str, str]) -> str:
+def host_of(wired_for: str | None, payload: Payload, environ: Mapping[str, str]) -> str:
     """The name of the host that sent ``payload``; ``host`` is the one the hook was wired for, if that was said."""
-    wired = host if host in HOSTS else CLAUDE_CODE
-    told = _by_own_keys(payload)
-    if told is None and wired == CLAUDE_CODE:
-        told = _by_environment(payload, environ)
-    return told or wired
+    configured = wired_for if wired_for in HOSTS else CLAUDE_CODE
+    detected = _host_by_keys(payload)
+    if detected is None and configured == CLAUDE_CODE:
+        detected = _host_by_environment(payload, environ)
+    return detected or configured
 
 
 def module_of(host: str) -> ModuleType:
@@ -46,17 +46,17 @@ def module_of(host: str) -> ModuleType:
     return found
 
 
-def _by_own_keys(payload: Payload) -> str | None:
+def _host_by_keys(payload: Payload) -> str | None:
     if "cursor_version" in payload:
         return CURSOR
     if "sessionId" in payload or "hookEventName" in payload:
         return COPILOT
     if "turn_id" in payload and "model" in payload:
         return CODEX
-    return GEMINI_CLI if payload.get("hook_event_name") in _OF_GEMINI else None
+    return GEMINI_CLI if payload.get("hook_event_name") in _GEMINI_EVENTS else None
 
 
-def _by_environment(payload: Payload, environ: Mapping[str, str]) -> str | None:
+def _host_by_environment(payload: Payload, environ: Mapping[str, str]) -> str | None:
     """Who put what only it knows into the environment. A client started inside another inherits that one's."""
     session = environ.get("GEMINI_SESSION_ID")
     if session and session == payload.get("session_id"):

@@ -16,13 +16,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
 
-    from .payload import Told
+    from .payload import HookPayload
 
 _DIGITS = 32
-_OURS = "content-"
+_CONTENT_PREFIX = "content-"
 
 
-def unannounced(told: Told, keys: dict[str, object], programs: tuple[str, ...]) -> list[Event]:
+def delegation_events(message: HookPayload, keys: dict[str, object], programs: tuple[str, ...]) -> list[Event]:
     """A delegation of whose start nothing more is told; ``keys`` say which, and are empty for any other tool.
 
     programs: what runs the host's agents. The id comes again: made of what was asked it is the same for the same
@@ -30,35 +30,37 @@ def unannounced(told: Told, keys: dict[str, object], programs: tuple[str, ...]) 
     """
     if not keys:
         return []
-    known = {**keys, "recurring": True, "unannounced": True, "host_process": host_process(programs)}
-    return [told.delegation(told.asked.get("prompt"), told.asked.get("description"), **known)]
+    all_keys = {**keys, "recurring": True, "unannounced": True, "host_process": host_process(programs)}
+    return [message.delegation(message.asked.get("prompt"), message.asked.get("description"), **all_keys)]
 
 
-def reported(told: Told, report: str, **keys: object) -> list[Event]:
+def report_events(message: HookPayload, report: str, **keys: object) -> list[Event]:
     """It returned with ``report``, the last that its agent said."""
-    stop = told.event(events.STOP, **keys, worked=True, **told.last_words(report))
-    return [stop, *cut_short(told, **keys)]
+    stop = message.event(events.STOP, **keys, worked=True, **message.last_message_keys(report))
+    return [stop, *return_events(message, **keys)]
 
 
-def cut_short(told: Told, **keys: object) -> list[Event]:
+def return_events(message: HookPayload, **keys: object) -> list[Event]:
     """It returned, and that is all that is known: its agent may have been stopped by a limit."""
-    return [told.event(events.RETURNED, **keys, worked=True)]
+    return [message.event(events.RETURNED, **keys, worked=True)]
 
 
-def failed(told: Told, error: str, keys: dict[str, object], *, interrupted: bool = False) -> list[Event]:
+def failure_events(
+    message: HookPayload, error: str, keys: dict[str, object], *, interrupted: bool = False
+) -> list[Event]:
     """Its agent was at work and failed, or somebody stopped it."""
-    return [told.failure(error, **keys, worked=True, interrupted=interrupted or None)]
+    return [message.failure(error, **keys, worked=True, interrupted=interrupted or None)]
 
 
-def keys_by_content(told: Told, agent_name: str, prompt: str) -> dict[str, object]:
+def delegation_keys(message: HookPayload, agent_name: str, prompt: str) -> dict[str, object]:
     """Which delegation is meant: by the id of the host if it told one, else by what was asked of whom."""
-    return {"tool_use_id": _id_of_host(told) or content_key(agent_name, prompt), "agent_name": agent_name}
+    return {"tool_use_id": _host_tool_use_id(message) or content_key(agent_name, prompt), "agent_name": agent_name}
 
 
-def _id_of_host(told: Told) -> str | None:
+def _host_tool_use_id(message: HookPayload) -> str | None:
     """The id it gave; none if that could be taken for one of ours."""
-    told_id = told.key("tool_use_id")
-    return None if told_id and told_id.startswith(_OURS) else told_id
+    tool_use_id = message.key("tool_use_id")
+    return None if tool_use_id and tool_use_id.startswith(_CONTENT_PREFIX) else tool_use_id
 
 
 def content_key(agent_name: str, prompt: str) -> str:
@@ -69,17 +71,17 @@ def content_key(agent_name: str, prompt: str) -> str:
     """
     from hashlib import sha256  # loads OpenSSL: only for hosts without ids
 
-    asked = "\0".join((agent_name, _without_our_words(prompt)))
-    return f"{_OURS}{sha256(asked.encode()).hexdigest()[:_DIGITS]}"
+    content = "\0".join((agent_name, _without_additions(prompt)))
+    return f"{_CONTENT_PREFIX}{sha256(content.encode()).hexdigest()[:_DIGITS]}"
 
 
-def _without_our_words(prompt: str) -> str:
-    while (asked := _without_the_last_of_ours(prompt)) != prompt:
-        prompt = asked
+def _without_additions(prompt: str) -> str:
+    while (shorter := _without_last_addition(prompt)) != prompt:
+        prompt = shorter
     return prompt
 
 
-def _without_the_last_of_ours(prompt: str) -> str:
+def _without_last_addition(prompt: str) -> str:
     """Only what ends the prompt, and is whole, was put there by us: the same words elsewhere are somebody's own."""
     from gaia_sessions.hosts.marker import END_OF_DATA, NOTE
 

@@ -23,12 +23,17 @@ if TYPE_CHECKING:
 
 def keys_in_records(store: Store, events: list[Event]) -> set[str]:
     """The keys of every waiting event that may change a record which one of ``events`` is about."""
-    return {key for event in events for record in _records(store, event) for key in inbox_keys.keys_of_record(record)}
+    return {
+        key
+        for event in events
+        for record in _records_of_event(store, event)
+        for key in inbox_keys.keys_of_record(record)
+    }
 
 
-def _records(store: Store, event: Event) -> Iterator[Record]:
-    if event["kind"] in inbox_keys.OF_A_CONVERSATION:
-        yield from _of_conversation(store, event["host_session_id"])
+def _records_of_event(store: Store, event: Event) -> Iterator[Record]:
+    if event["kind"] in inbox_keys.CONVERSATION_KINDS:
+        yield from _records_of_conversation(store, event["host_session_id"])
     for agent_id in dict.fromkeys(inbox_keys.sessions_named_in(event)):
         try:
             record = store.read(agent_id) if is_agent_id(agent_id) else None
@@ -38,7 +43,7 @@ def _records(store: Store, event: Event) -> Iterator[Record]:
             yield record
 
 
-def _of_conversation(store: Store, host_session_id: str) -> Iterator[Record]:
+def _records_of_conversation(store: Store, host_session_id: str) -> Iterator[Record]:
     for _, record in store.scan(active_only=True, host_session_id=host_session_id):
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue

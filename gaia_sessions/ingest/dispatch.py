@@ -10,29 +10,29 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure, TooLarge
-from gaia_sessions.session.clock import read_time, timedelta
+from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.events import (
-    CALL,
     DELEGATE,
+    DELEGATION_CLOSED,
     FAIL,
     FINALIZE,
     MAIN_STOP,
     MESSAGE,
     NOTIFICATION,
-    OVER,
-    PERMISSION,
+    PERMISSION_REQUEST,
     RETURNED,
     SESSION_END,
     SESSION_LEFT,
     SESSION_START,
     START,
     STOP,
-    TOOL,
+    TOOL_CALL,
+    TOOL_USED,
     check_event,
 )
-from gaia_sessions.session.schema import LONGEST_MESSAGE
+from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
 
-from .result import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, Done
+from .result import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,21 +44,21 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.store.port import Store
 
-WAITS = timedelta(hours=24)
+MAX_WAIT = timedelta(hours=24)
 """So long an event waits for its session; then it is dropped."""
 
-WAITS_FOR_KEY = timedelta(minutes=10)
+MAX_WAIT_FOR_KEY = timedelta(minutes=10)
 """So long it waits for a host to note its key, which was seen to take a fifth of a second."""
 
 
-FEW = 8
+TRY_ALL_LIMIT = 8
 """While at most this many events wait, each call of a hook tries all of them."""
 
-SOME = 3
+OTHERS_PER_CALL = 3
 """While more of them wait, it tries those that concern its own news, and at most this many others."""
 
 
-def take_in(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> Done:
+def handle_event(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> EventResult:
     """What was done with ``event``; what cannot be done yet is ``deferred``, durably.
 
     Waits at most ``timeout`` seconds for whoever holds its session; what an agent does with its tools is
@@ -67,26 +67,26 @@ def take_in(store: Store, event: Event, now: datetime, config: Config, timeout: 
     possible.
     """
     try:
-        done = _apply(store, event, now, config, timeout)
+        result = _apply(store, event, now, config, timeout)
     except (LockTimeout, StoreFailure):
-        done = Done(BUSY, event.get("agent_id"))
+        result = EventResult(BUSY, event.get("agent_id"))
     except TooLarge:  # somebody may make room yet
-        if event["kind"] not in _ENDS:
+        if event["kind"] not in _END_KINDS:
             raise
-        done = Done(BUSY)
-    if event["kind"] in _OF_TOOLS or (done.word != BUSY and not _may_be_joined(event, done)):
-        return done
+        result = EventResult(BUSY)
+    if event["kind"] in _TOOL_KINDS or (result.word != BUSY and not _may_join_later(event, result)):
+        return result
     store.defer(event, now)
-    return Done(DEFERRED, done.agent_id)
+    return EventResult(DEFERRED, result.agent_id)
 
 
 def apply_deferred(
     store: Store,
     now: datetime,
     config: Config,
-    enough: Callable[[], bool] = lambda: False,
+    should_stop: Callable[[], bool] = lambda: False,
     *,
-    before: list[Event] | None = None,
+    new_events: list[Event] | None = None,
 ) -> list[str]:
     """Applies what waits in the inbox and can be applied without waiting; says what became of each.
 
@@ -94,42 +94,42 @@ def apply_deferred(
     calls. What can never be applied is dropped, and so is what could not be applied for a day. An inbox that
     cannot be read stops nobody; what is left when it is ``enough`` waits for the next.
     """
-    done = []
+    outcomes = []
     try:
-        for name, event in store.deferred(None if before is None else names_to_try(store, before)):
-            if enough():
+        for name, event in store.deferred(None if new_events is None else names_to_try(store, new_events)):
+            if should_stop():
                 break
-            done.append(f"{name} {_apply_one(store, name, event, now, config)}")  # kept if the next one fails
+            outcomes.append(f"{name} {_apply_one(store, name, event, now, config)}")  # kept if the next one fails
     except SessionsError as error:
-        done.append(f"unread: {error}")
-    return done
+        outcomes.append(f"unread: {error}")
+    return outcomes
 
 
-def names_to_try(store: Store, before: list[Event]) -> list[str]:
+def names_to_try(store: Store, new_events: list[Event]) -> list[str]:
     """The names of those events of the inbox that a call tries when it has the news ``before`` at hand."""
     waiting = store.waiting()
-    if len(waiting) <= FEW:
+    if len(waiting) <= TRY_ALL_LIMIT:
         return [name for name, _ in waiting]
     from gaia_sessions.store import inbox_keys
 
-    keys = {key for event in before for key in inbox_keys.keys_of_news(event)}
-    if any(inbox_keys.is_of_others(event) for event in before):
+    keys = {key for event in new_events for key in inbox_keys.keys_named_in(event)}
+    if any(inbox_keys.may_concern_others(event) for event in new_events):
         from .concerned import keys_in_records
 
-        keys |= keys_in_records(store, before)
-    return inbox_keys.chosen(waiting, keys, SOME, int.from_bytes(os.urandom(4)))
+        keys |= keys_in_records(store, new_events)
+    return inbox_keys.events_to_try(waiting, keys, OTHERS_PER_CALL, int.from_bytes(os.urandom(4)))
 
 
 def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, now: datetime, config: Config) -> str:
     if isinstance(event, StoreFailure):
         return f"waits: {event.code}"
     try:
-        checked = _checked(event)
+        checked = _check_fields(event)
     except SessionsError as error:
         store.dismiss(name)
         return f"dropped: {error}"
     try:
-        applied, word = _tried(store, checked, config)
+        applied, word = _try_to_apply(store, checked, config)
     except SessionsError as error:
         store.dismiss(name)
         return f"dropped: {error}"
@@ -138,8 +138,8 @@ def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, 
     if not applied and not has_waited_too_long(checked, now, word):
         return f"waits: {word}"
     store.dismiss(name)
-    so_long = "ten minutes" if word == NO_KEY else "a day"
-    return word if applied else f"dropped after {so_long}: {word}"
+    max_wait = "ten minutes" if word == NO_KEY else "a day"
+    return word if applied else f"dropped after {max_wait}: {word}"
 
 
 def has_waited_too_long(event: Mapping[str, object], now: datetime, word: str | None = None) -> bool:
@@ -147,46 +147,46 @@ def has_waited_too_long(event: Mapping[str, object], now: datetime, word: str | 
 
     word: what kept it from that; None if it was not tried. Raises ``ValueError`` for one that does not say since when.
     """
-    return now - read_time(event.get("at")) >= (WAITS_FOR_KEY if word == NO_KEY else WAITS)
+    return now - parse_time(event.get("at")) >= (MAX_WAIT_FOR_KEY if word == NO_KEY else MAX_WAIT)
 
 
-def _tried(store: Store, event: Event, config: Config) -> tuple[bool, str]:
+def _try_to_apply(store: Store, event: Event, config: Config) -> tuple[bool, str]:
     """Whether ``event`` was applied, and what was done or what kept it from being applied for the moment."""
     try:
-        done = _not_yet_joined(store, event) or _apply(store, event, read_time(event["at"]), config, 0)
+        result = _join_failure(store, event) or _apply(store, event, parse_time(event["at"]), config, 0)
     except (LockTimeout, StoreFailure, DurabilityUnknown, TooLarge) as error:
         return False, error.code
-    return done.word != BUSY and not _may_be_joined(event, done), done.word
+    return result.word != BUSY and not _may_join_later(event, result), result.word
 
 
-def _not_yet_joined(store: Store, event: Event) -> Done | None:
+def _join_failure(store: Store, event: Event) -> EventResult | None:
     """Why there is still nothing to which ``event`` could be applied: a look that takes no lock; None if there is."""
-    if event["kind"] not in _MAY_COME_EARLY:
+    if event["kind"] not in _EARLY_KINDS:
         return None
     from .join import find_run
 
     found = find_run(store, _with_key(event))
-    return found if isinstance(found, Done) and _may_be_joined(event, found) else None
+    return found if isinstance(found, EventResult) and _may_join_later(event, found) else None
 
 
-def _may_be_joined(event: Event, done: Done) -> bool:
+def _may_join_later(event: Event, result: EventResult) -> bool:
     """Whether the news may only have come too early: before its session, or before the host noted its key."""
-    keyed_later = "key_file" in event or "unkeyed" in event
-    early = done.word == NOT_JOINED or (done.word == NO_KEY and keyed_later)
-    return early and event["kind"] in _MAY_COME_EARLY
+    key_pending = "key_file" in event or "unkeyed" in event
+    is_early = result.word == NOT_JOINED or (result.word == NO_KEY and key_pending)
+    return is_early and event["kind"] in _EARLY_KINDS
 
 
-def _checked(event: dict[str, Json] | SessionsError) -> Event:
+def _check_fields(event: dict[str, Json] | SessionsError) -> Event:
     if isinstance(event, SessionsError):
         raise event
     check_event(event, "")
-    missing = next((key for key in _NEEDED[str(event["kind"])] if key not in event), None)
+    missing = next((key for key in _REQUIRED_FIELDS[str(event["kind"])] if key not in event), None)
     if missing:
         raise InvalidInput("missing", missing)
     return event  # type: ignore[return-value]  # just checked
 
 
-def _apply(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> Done:
+def _apply(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> EventResult:
     kind = event["kind"]
     event = _with_key(event)
     if kind == DELEGATE:
@@ -200,19 +200,19 @@ def _apply(store: Store, event: Event, now: datetime, config: Config, timeout: f
     if kind in (MAIN_STOP, SESSION_END, SESSION_LEFT):
         from . import turn
 
-        return turn.USE_CASES[kind](store, event, now, timeout)
+        return turn.HANDLERS[kind](store, event, now, timeout)
     if kind == SESSION_START:  # after a reboot the first news there is
-        store.mend_hints()
-        return Done("heard")
+        store.ensure_index()
+        return EventResult("heard")
     if kind == FINALIZE:
         return _finalize(store, event, now, timeout)
-    if kind in _OF_TOOLS:
-        from .tools import follow as use_case
+    if kind in _TOOL_KINDS:
+        from .tools import handle_tool_event as handler
     else:
         from . import end
 
-        use_case = end.USE_CASES[kind]
-    return use_case(store, event, now, timeout)
+        handler = end.HANDLERS[kind]
+    return handler(store, event, now, timeout)
 
 
 def _with_key(event: Event) -> Event:
@@ -221,48 +221,48 @@ def _with_key(event: Event) -> Event:
         return event
     from gaia_sessions.store.key_file import read_key
 
-    found = read_key(event["key_file"], event["key_name"])
-    return {**event, "tool_use_id": found} if found else event
+    tool_use_id = read_key(event["key_file"], event["key_name"])
+    return {**event, "tool_use_id": tool_use_id} if tool_use_id else event
 
 
-def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> Done:
+def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
     from gaia_sessions.session.phases import is_final
     from gaia_sessions.usecases import sessions
 
     finalize = sessions.finalize_unless_waiting if event.get("outcome_assumed") else sessions.finalize
 
-    def finalized(longest: int | None) -> Done:
-        told = (event.get("summary"), event.get("error"))
-        summary, error = (None if text is None or longest == 0 else text[:longest] for text in told)
+    def finalized(max_length: int | None) -> EventResult:
+        texts = (event.get("summary"), event.get("error"))
+        summary, error = (None if text is None or max_length == 0 else text[:max_length] for text in texts)
         record = finalize(store, now, event["agent_id"], event["outcome"], summary, error, timeout=timeout)
-        return Done("finalized" if is_final(record["phase"]) else WAITS_FOR_APPROVAL, record=record)
+        return EventResult("finalized" if is_final(record["phase"]) else WAITS_FOR_APPROVAL, record=record)
 
-    for longest in _SHORTER:
+    for max_length in _TEXT_LIMITS:
         try:
-            return finalized(longest)
+            return finalized(max_length)
         except TooLarge:  # a hook is not asked again with less
             continue
     return finalized(0)
 
 
-_SHORTER = (None, LONGEST_MESSAGE, 200)
+_TEXT_LIMITS = (None, MAX_MESSAGE_LENGTH, 200)
 """Characters kept of what a hook says of an end, where all of it does not fit."""
 
-_MAY_COME_EARLY = frozenset([START, STOP, FAIL, RETURNED])
+_EARLY_KINDS = frozenset([START, STOP, FAIL, RETURNED])
 """News with the key of a delegation that may itself still wait."""
 
-_ENDS = frozenset([STOP, FAIL, RETURNED, OVER, NOTIFICATION, MAIN_STOP, SESSION_END, SESSION_LEFT])
+_END_KINDS = frozenset([STOP, FAIL, RETURNED, DELEGATION_CLOSED, NOTIFICATION, MAIN_STOP, SESSION_END, SESSION_LEFT])
 """What a host tells only once of how work ended: it waits where its record has no room for it."""
 
-_OF_TOOLS = (CALL, PERMISSION, TOOL)
+_TOOL_KINDS = (TOOL_CALL, PERMISSION_REQUEST, TOOL_USED)
 
-_NEEDED = {
+_REQUIRED_FIELDS = {
     DELEGATE: ("host", "host_session_id", "tool_use_id", "agent_name", "purpose"),
     START: ("host_session_id", "host_agent_id"),
     STOP: ("host_session_id",),
     FAIL: ("host_session_id",),
     RETURNED: ("host_session_id",),
-    OVER: ("host_session_id", "tool_use_id"),
+    DELEGATION_CLOSED: ("host_session_id", "tool_use_id"),
     NOTIFICATION: ("host_session_id",),
     MESSAGE: ("host_session_id", "host_agent_id"),
     SESSION_START: (),
@@ -270,7 +270,7 @@ _NEEDED = {
     SESSION_LEFT: ("host_session_id",),
     MAIN_STOP: ("host_session_id",),
     FINALIZE: ("agent_id", "outcome"),
-    CALL: ("host_session_id", "host_agent_id"),
-    PERMISSION: ("host_session_id", "host_agent_id"),
-    TOOL: ("host_session_id", "host_agent_id", "tool_name", "call"),
+    TOOL_CALL: ("host_session_id", "host_agent_id"),
+    PERMISSION_REQUEST: ("host_session_id", "host_agent_id"),
+    TOOL_USED: ("host_session_id", "host_agent_id", "tool_name", "call"),
 }

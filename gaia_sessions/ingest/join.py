@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from gaia_sessions.errors import CorruptSession, SessionNotFound
 from gaia_sessions.session import runs
-from gaia_sessions.session.clock import read_time
+from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import START
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
-from gaia_sessions.session.run_ends import heard_in
+from gaia_sessions.session.run_ends import with_agent_in_conversation
 from gaia_sessions.store.journal import EVENTS
 
-from .result import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, Done
+from .result import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,115 +28,117 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 
-    Rule = Callable[[Record, Run], Record]
-    Telling = Callable[[Record], dict[str, Json] | None]
+    RunRule = Callable[[Record, Run], Record]
+    MakeEntry = Callable[[Record], dict[str, Json] | None]
 
-LATEST = 0
+LATEST_RUN = 0
 """In the place of a run's number: whichever is the latest when the event is applied."""
 
-_ENDING = ("end", "detail")
-_KEYS_OF_RUNS = ("host_agent_id", "tool_use_id")
-_KEYS = (
+_END_FIELDS = ("end", "detail")
+_RUN_KEYS = ("host_agent_id", "tool_use_id")
+_EVIDENCE_FIELDS = (
     *("host", "host_session_id", "host_agent_id", "tool_use_id", "tool_name", "call"),
     *("outcome", "interrupted", "background", "again"),
 )
 
 
-def change_joined(store: Store, event: Event, timeout: float, rule: Rule, word: Callable[[Record], str]) -> Done:
+def change_joined_run(
+    store: Store, event: Event, timeout: float, rule: RunRule, word_for: Callable[[Record], str]
+) -> EventResult:
     """Applies ``rule`` to the record and the run that ``event`` belongs to, under the session's lock.
 
     The word for it is ``known`` if the rule left the record as it was, else what ``word`` calls it;
-    ``not_joined``, ``no_key`` and ``keys_disagree`` if there is no such run. Raises ``LockTimeout``.
+    ``not_joined_result``, ``no_key`` and ``keys_disagree`` if there is no such run. Raises ``LockTimeout``.
     """
     found = find_run(store, event)
-    return found if isinstance(found, Done) else change_run(store, event, found, timeout, rule, word)
+    return found if isinstance(found, EventResult) else change_run(store, event, found, timeout, rule, word_for)
 
 
 def change_run(
-    store: Store, event: Event, found: tuple[str, int], timeout: float, rule: Rule, word: Callable[[Record], str]
-) -> Done:
-    """The same for the run that was ``found``: its session, and its number."""
+    store: Store, event: Event, found: tuple[str, int], timeout: float, rule: RunRule, word_for: Callable[[Record], str]
+) -> EventResult:
+    """The same for the run that was ``installed_file``: its session, and its number."""
     agent_id, number = found
-    change = _Change(event, number, rule)
-    record = store.change(agent_id, change.apply, timeout=timeout, entry=entry_of(event, number))
-    return Done(change.word or word(record), record=record)
+    change = _RunChange(event, number, rule)
+    record = store.change(agent_id, change.apply, timeout=timeout, make_entry=make_entry_for(event, number))
+    return EventResult(change.word or word_for(record), record=record)
 
 
-class _Change:
-    def __init__(self, event: Event, number: int, rule: Rule) -> None:
+class _RunChange:
+    def __init__(self, event: Event, number: int, rule: RunRule) -> None:
         self.event = event
         self.number = number
         self.rule = rule
         self.word: str | None = None
 
     def apply(self, record: Record) -> Record:
-        run = runs.run_numbered(record, self.number)
+        run = runs.run_by_number(record, self.number)
         if run is None:  # dropped meanwhile
-            self.word = not_joined(self.event).word
+            self.word = not_joined_result(self.event).word
             return record
-        if not is_of_agent(run, self.event):  # somebody else joined it meanwhile
+        if not may_be_of_agent(run, self.event):  # somebody else joined it meanwhile
             self.word = KEYS_DISAGREE
             return record
-        changed = self.rule(*self._heard(record, run))
+        changed = self.rule(*self._in_conversation_of_event(record, run))
         self.word = KNOWN if changed is record else None
         return changed
 
-    def _heard(self, record: Record, run: Run) -> tuple[Record, Run]:
+    def _in_conversation_of_event(self, record: Record, run: Run) -> tuple[Record, Run]:
         """Where the agent is heard of now; a start judges that for itself, since it may be that of another run.
 
         In its own conversation the news itself says what becomes of an end that was only that of the conversation.
         """
-        at_home = runs.conversation_of(run) == self.event["host_session_id"]
-        if at_home or "host_agent_id" not in self.event or self.event["kind"] == START:
+        in_own_conversation = runs.conversation_of(run) == self.event["host_session_id"]
+        if in_own_conversation or "host_agent_id" not in self.event or self.event["kind"] == START:
             return record, run
-        return heard(record, run, self.event["host_session_id"], read_time(self.event["at"]))
+        return alive_in_conversation(record, run, self.event["host_session_id"], parse_time(self.event["at"]))
 
 
-def heard(record: Record, run: Run, host_session_id: str, now: datetime) -> tuple[Record, Run]:
+def alive_in_conversation(record: Record, run: Run, host_session_id: str, now: datetime) -> tuple[Record, Run]:
     """The record and the run with the agent alive in that conversation; without a process that is seen to be gone.
 
     After "Move to background" another process goes on with the agent, and its start there may be told later.
     """
-    moved = heard_in(record, run, host_session_id, now)
-    found = runs.run_now(moved, run)
-    if moved is record or "host_process" not in found:
-        return moved, found
+    changed = with_agent_in_conversation(record, run, host_session_id, now)
+    changed_run = runs.updated_run(changed, run)
+    if changed is record or "host_process" not in changed_run:
+        return changed, changed_run
     from gaia_sessions.system.processes import is_gone  # few agents outlive their conversation
 
-    if not is_gone(found["host_process"]):
-        return moved, found
-    found = runs.without(found, "host_process")
-    return runs.with_run(moved, found), found
+    if not is_gone(changed_run["host_process"]):
+        return changed, changed_run
+    changed_run = runs.without_keys(changed_run, "host_process")
+    return runs.with_run(changed, changed_run), changed_run
 
 
-def find_run(store: Store, event: Event) -> tuple[str, int] | Done:
+def find_run(store: Store, event: Event) -> tuple[str, int] | EventResult:
     """The session and the number of its run, or why there is none."""
-    found = list(dict.fromkeys(_by_each_key(store, event)))
+    found = list(dict.fromkeys(_runs_by_key(store, event)))
     if not found:
-        return not_joined(event)
-    alike = len(found) == 1 or all(of_agent for _, _, of_agent, _ in found)
-    if not alike or any(contradicts for *_, contradicts in found):
-        return Done(KEYS_DISAGREE)
+        return not_joined_result(event)
+    is_one_agent = len(found) == 1 or all(of_agent for _, _, of_agent, _ in found)
+    if not is_one_agent or any(contradicts for *_, contradicts in found):
+        return EventResult(KEYS_DISAGREE)
     agent_id, number, *_ = found[0]
     return agent_id, number
 
 
-def not_joined(event: Event) -> Done:
+def not_joined_result(event: Event) -> EventResult:
     """The answer to news of a run that does not exist, or no longer."""
-    return Done(NOT_JOINED if "tool_use_id" in event else NO_KEY)
+    return EventResult(NOT_JOINED if "tool_use_id" in event else NO_KEY)
 
 
-def find_agent(store: Store, host: str | None, host_session_id: str, host_agent_id: str) -> str | None:
+def session_id_of_agent(store: Store, host: str | None, host_session_id: str, host_agent_id: str) -> str | None:
     """The id of the newest session of this agent, since one that is woken after its end begins another."""
     return store.find(runs.agent_alias(host_session_id, host_agent_id, host))
 
 
-def find_stretch(store: Store, event: Event) -> tuple[str, int] | None:
+def find_run_by_both_keys(store: Store, event: Event) -> tuple[str, int] | None:
     """The run of exactly this agent for exactly this delegation, in whichever conversation it was delegated."""
     if "host_agent_id" not in event or "tool_use_id" not in event:
         return None
-    agent_id = find_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
-    record = readable(store, agent_id) if agent_id else None
+    agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
+    record = read_or_none(store, agent_id) if agent_id else None
     if not agent_id or not record:
         return None
     keys = {"host_agent_id": event["host_agent_id"], "tool_use_id": event["tool_use_id"]}
@@ -147,15 +149,15 @@ def find_stretch(store: Store, event: Event) -> tuple[str, int] | None:
 def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> Record:
     """The session that exactly this agent of a host works on, or worked on last. Raises ``SessionNotFound``."""
     hosts = (None, *runs.HOSTS_WITH_UNIQUE_AGENTS)
-    hints = (find_agent(store, host, host_session_id, host_agent_id) for host in hosts)
-    agent_id = next((hint for hint in hints if hint), None)
+    session_ids = (session_id_of_agent(store, host, host_session_id, host_agent_id) for host in hosts)
+    agent_id = next((session_id for session_id in session_ids if session_id), None)
     record = store.read(agent_id) if agent_id and is_agent_id(agent_id) else None
     if record is None or not runs.run_of_agent(record, host_session_id, host_agent_id):
         raise SessionNotFound.of_agent(host_session_id, host_agent_id)
     return record
 
 
-def readable(store: Store, agent_id: str) -> Record | None:
+def read_or_none(store: Store, agent_id: str) -> Record | None:
     """The session's record; None where there is nothing to join, or what only a later version understands."""
     if not is_agent_id(agent_id):
         return None
@@ -166,45 +168,45 @@ def readable(store: Store, agent_id: str) -> Record | None:
     return None if has_newer_schema(record) else record
 
 
-def entry_of(event: Event, number: int) -> Telling:
+def make_entry_for(event: Event, number: int) -> MakeEntry:
     """What the journal says of ``event``: when, what, of which run, on what evidence, and where the work stood then."""
 
-    def written(record: Record) -> dict[str, object] | None:
-        run = record["runs"][-1] if number == LATEST else runs.run_numbered(record, number)
+    def make_entry(record: Record) -> dict[str, object] | None:
+        run = record["runs"][-1] if number == LATEST_RUN else runs.run_by_number(record, number)
         if run is None:
             return None
-        told = {key: event[key] for key in _KEYS if key in event}  # type: ignore[literal-required]
+        evidence = {key: event[key] for key in _EVIDENCE_FIELDS if key in event}  # type: ignore[literal-required]
         when = {"at": event["at"], "kind": event["kind"]}
-        stands = {"run": run["run"], "phase": record["phase"]}
-        ended = {key: run[key] for key in _ENDING if key in run}  # type: ignore[literal-required]
-        return {**when, **stands, **ended, "revision": record["revision"], "evidence": told}
+        position = {"run": run["run"], "phase": record["phase"]}
+        end_fields = {key: run[key] for key in _END_FIELDS if key in run}  # type: ignore[literal-required]
+        return {**when, **position, **end_fields, "revision": record["revision"], "evidence": evidence}
 
-    return written  # type: ignore[return-value]  # all of it is JSON
+    return make_entry  # type: ignore[return-value]  # all of it is JSON
 
 
-def _by_each_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, bool]]:
+def _runs_by_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, bool]]:
     """The session and run that each key leads to, whether it is known to be this agent's, and whether another's.
 
     A message wakes an agent for a new session while its delegation still leads to the first one: that
     is no contradiction, since both are of the same agent, and the agent's own id comes first.
     """
-    for agent_id, record in _sessions_at_hand(store, event):
-        run = _run_in(store, record, event)
-        if run and is_of_host(run, event):
+    for agent_id, record in _candidate_sessions(store, event):
+        run = _run_of_event(store, record, event)
+        if run and may_be_of_host(run, event):
             of_agent = "host_agent_id" in event and run.get("host_agent_id") == event["host_agent_id"]
-            yield agent_id, run["run"], of_agent, not of_agent and _contradicts(run, event)
+            yield agent_id, run["run"], of_agent, not of_agent and _is_of_other_delegation(run, event)
 
 
-def _run_in(store: Store, record: Record, event: Event) -> Run | None:
+def _run_of_event(store: Store, record: Record, event: Event) -> Run | None:
     host_session_id = event["host_session_id"]
     run = None
     if "host_agent_id" in event:
         run = runs.run_of_agent(record, host_session_id, event["host_agent_id"])
     if run is None and "tool_use_id" in event:
         run = runs.run_of_delegation(record, host_session_id, event["tool_use_id"])
-    named = record["agent_id"] in (event.get("marked_id"), event.get("told_id"))
-    if run is None and named and not is_of_dropped_run(store, record, event, *_KEYS_OF_RUNS):
-        run = runs.unended_run_of_host(record, host_session_id)
+    is_named = record["agent_id"] in (event.get("marked_id"), event.get("told_id"))
+    if run is None and is_named and not is_of_dropped_run(store, record, event, *_RUN_KEYS):
+        run = runs.unended_run_in_conversation(record, host_session_id)
     return run
 
 
@@ -215,43 +217,43 @@ def is_of_dropped_run(store: Store, record: Record, event: Event, *keys: str) ->
     """
     if "runs_dropped" not in record:
         return False
-    told = {(key, event[key]) for key in keys if key in event}  # type: ignore[literal-required]
-    there = {run["run"] for run in record.get("runs", ())}
+    event_keys = {(key, event[key]) for key in keys if key in event}  # type: ignore[literal-required]
+    kept_numbers = {run["run"] for run in record.get("runs", ())}
     for entry in store.entries(record["agent_id"], EVENTS):
-        evidence = entry.get("evidence") if isinstance(entry, dict) and entry.get("run") not in there else None
-        if isinstance(evidence, dict) and any(evidence.get(key) == value for key, value in told):
+        evidence = entry.get("evidence") if isinstance(entry, dict) and entry.get("run") not in kept_numbers else None
+        if isinstance(evidence, dict) and any(evidence.get(key) == value for key, value in event_keys):
             return True
     return False
 
 
-def _contradicts(run: Run, event: Event) -> bool:
+def _is_of_other_delegation(run: Run, event: Event) -> bool:
     """Whether ``run``, found by another key, is known to be of another delegation."""
-    known = run.get("tool_use_id")
-    return known is not None and event.get("tool_use_id", known) != known
+    tool_use_id = run.get("tool_use_id")
+    return tool_use_id is not None and event.get("tool_use_id", tool_use_id) != tool_use_id
 
 
-def _sessions_at_hand(store: Store, event: Event) -> Iterator[tuple[str, Record]]:
-    for agent_id in dict.fromkeys(_hints(store, event)):
-        record = readable(store, agent_id) if agent_id else None
+def _candidate_sessions(store: Store, event: Event) -> Iterator[tuple[str, Record]]:
+    for agent_id in dict.fromkeys(_candidate_ids(store, event)):
+        record = read_or_none(store, agent_id) if agent_id else None
         if agent_id and record:
             yield agent_id, record
 
 
-def _hints(store: Store, event: Event) -> Iterator[str | None]:
+def _candidate_ids(store: Store, event: Event) -> Iterator[str | None]:
     if "host_agent_id" in event:
-        yield find_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
+        yield session_id_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
     if "tool_use_id" in event:
         yield store.find(runs.delegation_alias(event["host_session_id"], event["tool_use_id"]))
     yield event.get("marked_id")
     yield event.get("told_id")
 
 
-def is_of_host(run: Run, event: Event) -> bool:
+def may_be_of_host(run: Run, event: Event) -> bool:
     """Whether both are of one host, as far as both say of which: ids are unique only within one."""
     return "host" not in run or event.get("host", run["host"]) == run["host"]
 
 
-def is_of_agent(run: Run, event: Event) -> bool:
+def may_be_of_agent(run: Run, event: Event) -> bool:
     """Whether ``run`` can be that of the agent the event names, if it names one."""
     if "host_agent_id" not in event:
         return True

@@ -24,7 +24,7 @@ KNOWN = "known"
 DEFERRED = "deferred"
 
 
-class Done:
+class EventResult:
     """``word`` says what was done, ``record`` is the session as it is now.
 
     resumed: the session whose work goes on with this delegation, as it was before; reason: why it could

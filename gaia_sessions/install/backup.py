@@ -14,7 +14,7 @@ import os
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio import strict
 from gaia_sessions.store import atomic
-from gaia_sessions.store.directory import Directory, TooBig, translating
+from gaia_sessions.store.directory import Directory, TooBig, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _FOLDER = "settings"
 _NOTE = "receipt.json"
 _BEFORE = "before"
 _LEFT = "left"
-_WRITTEN, _OVER = "written", "over"
+_WRITTEN, _OVERWRITTEN = "written", "over"
 _SAME, _OTHER, _NOTHING = "before", "other", "nothing"
 _DIGITS = 32
 
@@ -60,7 +60,7 @@ class Receipt:
     def until_written(self, old: bytes | None, earlier: Receipt | None) -> Receipt:
         """The same as long as nobody knows whether ``old`` stands there still, of which ``earlier`` is the receipt."""
         note = (
-            self.note if earlier is None else {key: _both(earlier.note.get(key), self.note[key]) for key in self.note}
+            self.note if earlier is None else {key: _merged(earlier.note.get(key), self.note[key]) for key in self.note}
         )
         return Receipt(self.before, self.left, self.written, note, None if old is None else digest(old))
 
@@ -79,7 +79,7 @@ class Receipt:
         return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def _both(earlier: Json, now: Json) -> Json:
+def _merged(earlier: Json, now: Json) -> Json:
     if isinstance(earlier, list) and isinstance(now, list):
         return [*earlier, *(item for item in now if item not in earlier)]
     return earlier if now is None else now
@@ -101,23 +101,23 @@ def find(state: str, path: str) -> Receipt | None:
     """The receipt for ``path``; None if there is none that can be read."""
     try:
         with Directory.at(folder_for(state, path)) as folder:
-            note = _as_note(folder.read(_NOTE, strict.DOCUMENT_LIMIT))
+            note = _decode_note(folder.read(_NOTE, strict.DOCUMENT_LIMIT))
             before = folder.read(_BEFORE, LIMIT) if note.get("existed") is True else None
             left = _read_left(folder, note.get(_LEFT), before)
     except (OSError, TooBig, InvalidInput, ValueError, RecursionError):
         return None
-    written, over = note.get(_WRITTEN), note.pop(_OVER, None)
+    written, overwritten = note.get(_WRITTEN), note.pop(_OVERWRITTEN, None)
     if not isinstance(written, str):
         return None
-    return Receipt(before, left, written, note, over if isinstance(over, str) else None)
+    return Receipt(before, left, written, note, overwritten if isinstance(overwritten, str) else None)
 
 
-def _as_text(note: dict[str, Json]) -> bytes:
+def _encode_note(note: dict[str, Json]) -> bytes:
     """In plain ASCII, since a path need be no UTF-8, and must come back as it was."""
     return (json.dumps(note, indent=2) + "\n").encode("ascii")
 
 
-def _as_note(data: bytes) -> dict[str, Json]:
+def _decode_note(data: bytes) -> dict[str, Json]:
     note = json.loads(data)
     if not isinstance(note, dict):
         raise InvalidInput("must be a JSON object")
@@ -134,14 +134,14 @@ def _read_left(folder: Directory, kind: Json, before: bytes | None) -> bytes | N
 def keep(state: str, path: str, receipt: Receipt) -> str:
     """Keeps ``receipt`` for ``path``, durably; returns its folder. Raises ``StoreFailure``."""
     place = folder_for(state, path)
-    with translating("keep a copy in", place):
+    with translate_errors("keep a copy in", place):
         os.makedirs(place, mode=0o700, exist_ok=True)
         with Directory.at(place) as folder:
             if receipt.before is not None:
                 atomic.replace(folder, _BEFORE, receipt.before, durable=True)
             kind = _keep_left(folder, receipt)
             existed = receipt.before is not None
-            told = {
+            note = {
                 **receipt.note,
                 "path": path,
                 "existed": existed,
@@ -149,8 +149,8 @@ def keep(state: str, path: str, receipt: Receipt) -> str:
                 _WRITTEN: receipt.written,
             }
             if receipt.over is not None:
-                told[_OVER] = receipt.over
-            atomic.replace(folder, _NOTE, _as_text(told), durable=True)
+                note[_OVERWRITTEN] = receipt.over
+            atomic.replace(folder, _NOTE, _encode_note(note), durable=True)
     return place
 
 

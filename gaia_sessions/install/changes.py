@@ -9,7 +9,7 @@ import os
 
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store import external_file
-from gaia_sessions.store.directory import make_folders, translating
+from gaia_sessions.store.directory import make_folders, translate_errors
 
 from . import backup
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .backup import Receipt
 
 
-MADE = "made"
+CREATED_FOLDERS = "made"
 """What the note of a receipt calls them."""
 
 
@@ -47,7 +47,7 @@ class Change:
         self.made = made or []
 
     @property
-    def is_one(self) -> bool:
+    def has_effect(self) -> bool:
         """Whether anything becomes different."""
         return self.before != self.after
 
@@ -62,48 +62,48 @@ def missing_folders(path: str) -> list[str]:
     return missing
 
 
-def folders_made(path: str, neighbours: list[str], state: str) -> list[str]:
+def created_folders(path: str, neighbours: list[str], state: str) -> list[str]:
     """The folders above ``path`` that are of our making, or will be: of its neighbours the last to go takes them."""
     made = set(missing_folders(path))
-    for kept in (backup.find(state, file) for file in (path, *neighbours)):
-        made.update(kept.texts(MADE) if kept else ())
+    for receipt in (backup.find(state, file) for file in (path, *neighbours)):
+        made.update(receipt.texts(CREATED_FOLDERS) if receipt else ())
     real = os.path.realpath(path)
     return sorted((folder for folder in made if real.startswith(folder + os.sep)), key=len)
 
 
-def apply(change: Change, state: str) -> None:
+def apply_change(change: Change, state: str) -> None:
     """``change`` is done and durable, a copy of what was there before it; or ``StoreFailure`` says why not.
 
     Then the file and what was kept of it are what they were.
     """
     if change.receipt is None:
-        _carry_out(change)
+        _write_change(change)
         backup.drop(state, change.path)
         return
     earlier = backup.find(state, change.path)
     backup.keep(state, change.path, change.receipt.until_written(change.before, earlier))
     try:
-        _carry_out(change)
+        _write_change(change)
     except StoreFailure:
-        _restore(state, change.path, earlier)
+        _restore_receipt(state, change.path, earlier)
         raise
     backup.keep(state, change.path, change.receipt)
 
 
-def _restore(state: str, path: str, earlier: Receipt | None) -> None:
+def _restore_receipt(state: str, path: str, earlier: Receipt | None) -> None:
     if earlier is None:
         backup.drop(state, path)
     else:
         backup.keep(state, path, earlier)
 
 
-def _carry_out(change: Change) -> None:
-    if not change.is_one:
+def _write_change(change: Change) -> None:
+    if not change.has_effect:
         return
     if change.after is None:
         _remove(change)
         return
-    with translating("make the folder of", change.path):
+    with translate_errors("make the folder of", change.path):
         make_folders(os.path.dirname(os.path.realpath(change.path)))
     external_file.write(change.path, change.before, change.after)
 
@@ -119,7 +119,7 @@ def _remove(change: Change) -> None:
             return
 
 
-def difference(change: Change, base: str) -> Iterator[str]:
+def diff_lines(change: Change, base: str) -> Iterator[str]:
     """The lines of a unified diff with paths from ``base`` on, as ``patch -p1`` takes it there."""
     from difflib import unified_diff
 

@@ -10,22 +10,22 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.jsonio.strict import kind_of
+from gaia_sessions.jsonio.strict import json_type_of
 
-from .hook_command import handler, is_ours, scripts_of
-from .splice import appended, removed, replaced
+from .hook_command import is_our_hook, new_handler, our_scripts
+from .splice import append_value, remove_element, replace_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
-    from .json_text import Element, Text
+    from .json_text import Element, JsonText
     from .places import Host
 
 HOOKS = "hooks"
 
 
-class Entry:
+class HookEntry:
     """One handler: the event, the number of its group there and its own number in it, both from 0."""
 
     __slots__ = ("event", "group", "handler", "matcher", "number", "of_group")
@@ -39,11 +39,11 @@ class Entry:
         self.handler = handler
 
 
-def entries(text: Text) -> list[Entry]:
+def all_entries(text: JsonText) -> list[HookEntry]:
     """Every handler of every event, whosever it is, in the order of the file; what has another shape is left out."""
     hooks = text.value.get(HOOKS) if isinstance(text.value, dict) else None
     return [
-        Entry(event, group_number, number, of_group=group, handler=found)
+        HookEntry(event, group_number, number, of_group=group, handler=found)
         for event, groups in (hooks.items() if isinstance(hooks, dict) else ())
         for group_number, group in enumerate(groups if isinstance(groups, list) else ())
         if isinstance(group, dict)
@@ -51,14 +51,14 @@ def entries(text: Text) -> list[Entry]:
     ]
 
 
-def of_ours(text: Text) -> list[Entry]:
+def our_entries(text: JsonText) -> list[HookEntry]:
     """Those of them that start us."""
-    return [entry for entry in entries(text) if is_ours(entry.handler)]
+    return [entry for entry in all_entries(text) if is_our_hook(entry.handler)]
 
 
-def are_dead(text: Text) -> bool:
+def has_dead_entry(text: JsonText) -> bool:
     """Whether an entry of ours names a script that is gone: at best it does nothing."""
-    return any(is_gone(path) for entry in of_ours(text) for path in scripts_of(entry.handler))
+    return any(is_gone(path) for entry in our_entries(text) for path in our_scripts(entry.handler))
 
 
 def is_gone(path: str) -> bool:
@@ -66,90 +66,90 @@ def is_gone(path: str) -> bool:
     return os.path.isabs(path) and not os.path.isfile(path)
 
 
-def wired(text: Text, host: Host, words: list[str], *, tools: bool) -> Text:
+def with_hooks(text: JsonText, host: Host, words: list[str], *, tools: bool) -> JsonText:
     """``text`` with one group of ours for each event of ``host`` and no other entry of ours."""
-    wanted = host.heard(tools=tools)
-    for event in {entry.event: None for entry in of_ours(text) if entry.event not in wanted}:
-        text = _without(text, event)
+    wanted = host.event_matchers(tools=tools)
+    for event in {entry.event: None for entry in our_entries(text) if entry.event not in wanted}:
+        text = _without_event(text, event)
     for event, matcher in wanted.items():
-        text = _wired_for(text, event, matcher, handler(host, words))
+        text = _with_hook(text, event, matcher, new_handler(host, words))
     return text
 
 
-def cleared(text: Text) -> Text:
+def without_hooks(text: JsonText) -> JsonText:
     """``text`` without any entry of ours."""
-    for event in {entry.event: None for entry in of_ours(text)}:
-        text = _without(text, event)
+    for event in {entry.event: None for entry in our_entries(text)}:
+        text = _without_event(text, event)
     return text
 
 
-def allowed(text: Text, rule: str) -> Text:
+def with_rule(text: JsonText, rule: str) -> JsonText:
     """``text`` with ``rule`` among the permissions that are granted."""
-    text, permissions = _ensured(text, text.start, "permissions", {})
-    text, rules = _ensured(text, permissions, "allow", [])
+    text, permissions = _with_member(text, text.start, "permissions", {})
+    text, rules = _with_member(text, permissions, "allow", [])
     elements, _ = text.elements(rules)
-    return text if any(element.value == rule for element in elements) else appended(text, rules, rule)
+    return text if any(element.value == rule for element in elements) else append_value(text, rules, rule)
 
 
-def allows(text: Text, rule: str) -> bool:
+def has_rule(text: JsonText, rule: str) -> bool:
     """Whether ``rule`` is among the permissions that are granted."""
-    return rule in grants(text)
+    return rule in granted_rules(text)
 
 
-def grants(text: Text) -> list[Json]:
+def granted_rules(text: JsonText) -> list[Json]:
     """The permissions that are granted."""
     permissions = text.value.get("permissions") if isinstance(text.value, dict) else None
     rules = permissions.get("allow") if isinstance(permissions, dict) else None
     return rules if isinstance(rules, list) else []
 
 
-def disallowed(text: Text, rule: str) -> Text:
+def without_rule(text: JsonText, rule: str) -> JsonText:
     """``text`` without ``rule`` among the permissions that are granted."""
     permissions = _member(text, text.start, "permissions", {})
     rules = _member(text, permissions.value_start, "allow", []) if permissions else None
     if permissions is None or rules is None or not isinstance(rules.value, list) or rule not in rules.value:
         return text
     if len(rules.value) > 1 or text.has_comments(rules.value_start):
-        return removed(text, rules.value_start, rules.value.index(rule))
-    return _without_members(text, ["permissions", "allow"])
+        return remove_element(text, rules.value_start, rules.value.index(rule))
+    return _without_member(text, ["permissions", "allow"])
 
 
-def _wired_for(text: Text, event: str, matcher: str | None, wanted: dict[str, Json]) -> Text:
-    ours = [entry for entry in of_ours(text) if entry.event == event]
-    if len(ours) == 1 and (ours[0].matcher, ours[0].handler) == (matcher, wanted):
+def _with_hook(text: JsonText, event: str, matcher: str | None, wanted: dict[str, Json]) -> JsonText:
+    existing = [entry for entry in our_entries(text) if entry.event == event]
+    if len(existing) == 1 and (existing[0].matcher, existing[0].handler) == (matcher, wanted):
         return text
     group: dict[str, Json] = {"hooks": [wanted]} if matcher is None else {"matcher": matcher, "hooks": [wanted]}
-    if len(ours) == 1 and len(_handlers(ours[0].of_group)) == 1:
-        old = text.elements(_groups(text, event))[0][ours[0].group]
+    if len(existing) == 1 and len(_handlers(existing[0].of_group)) == 1:
+        old = text.elements(_groups(text, event))[0][existing[0].group]
         if text.text[old.start : old.end] == text.plain[old.start : old.end]:  # else it has a comment of somebody's
-            return replaced(text, old, group)
-    text, hooks = _ensured(_without(text, event), text.start, HOOKS, {})
-    text, groups = _ensured(text, hooks, event, [])
-    return appended(text, groups, group)
+            return replace_value(text, old, group)
+    text, hooks = _with_member(_without_event(text, event), text.start, HOOKS, {})
+    text, groups = _with_member(text, hooks, event, [])
+    return append_value(text, groups, group)
 
 
-def _without(text: Text, event: str) -> Text:
+def _without_event(text: JsonText, event: str) -> JsonText:
     """``text`` without our handlers of ``event``, from the last to the first: their numbers stay right that way."""
-    for entry in reversed([entry for entry in of_ours(text) if entry.event == event]):
+    for entry in reversed([entry for entry in our_entries(text) if entry.event == event]):
         text = _without_entry(text, entry)
     return text
 
 
-def _without_entry(text: Text, entry: Entry) -> Text:
+def _without_entry(text: JsonText, entry: HookEntry) -> JsonText:
     groups = _groups(text, entry.event)
-    in_event, _ = text.elements(groups)
-    group = in_event[entry.group].value_start
+    group_elements, _ = text.elements(groups)
+    group = group_elements[entry.group].value_start
     handlers = text.member(group, "hooks")
     if handlers is None:
         return text
     if len(_handlers(entry.of_group)) > 1 or text.has_comments(group) or text.has_comments(handlers.value_start):
-        return removed(text, handlers.value_start, entry.number)
-    if len(in_event) > 1 or text.has_comments(groups):
-        return removed(text, groups, entry.group)
-    return _without_members(text, [HOOKS, entry.event])
+        return remove_element(text, handlers.value_start, entry.number)
+    if len(group_elements) > 1 or text.has_comments(groups):
+        return remove_element(text, groups, entry.group)
+    return _without_member(text, [HOOKS, entry.event])
 
 
-def _without_members(text: Text, path: list[str]) -> Text:
+def _without_member(text: JsonText, path: list[str]) -> JsonText:
     """``text`` without the member at ``path``, nor what that leaves empty above it, comments and all."""
     holder = text.start
     holders = [holder]
@@ -164,10 +164,10 @@ def _without_members(text: Text, path: list[str]) -> Text:
         holders.pop()
     elements, _ = text.elements(holders[-1])
     number = next(number for number, element in enumerate(elements) if element.key == path[-1])
-    return removed(text, holders[-1], number)
+    return remove_element(text, holders[-1], number)
 
 
-def _groups(text: Text, event: str) -> int:
+def _groups(text: JsonText, event: str) -> int:
     """Where the groups of an event that has some begin."""
     hooks = text.member(text.start, HOOKS)
     groups = text.member(hooks.value_start, event) if hooks else None
@@ -176,19 +176,19 @@ def _groups(text: Text, event: str) -> int:
     return groups.value_start
 
 
-def _ensured(text: Text, start: int, key: str, empty: Json) -> tuple[Text, int]:
+def _with_member(text: JsonText, start: int, key: str, empty: Json) -> tuple[JsonText, int]:
     """``text`` with a member ``key`` like ``empty`` in the object at ``start``, and where its value begins."""
     found = _member(text, start, key, empty)
     if found is None:
-        text = appended(text, start, empty, key)
+        text = append_value(text, start, empty, key)
         found = _member(text, start, key, empty)
     return text, found.value_start if found else start
 
 
-def _member(text: Text, start: int, key: str, empty: Json) -> Element | None:
+def _member(text: JsonText, start: int, key: str, empty: Json) -> Element | None:
     found = text.member(start, key)
     if found is not None and type(found.value) is not type(empty):
-        raise InvalidInput(f"{key!a} is {kind_of(found.value)}, not {kind_of(empty)}")
+        raise InvalidInput(f"{key!a} is {json_type_of(found.value)}, not {json_type_of(empty)}")
     return found
 
 

@@ -9,17 +9,17 @@ import os
 
 from gaia_sessions.errors import LockTimeout, SessionsError
 from gaia_sessions.store import locks
-from gaia_sessions.store.directory import Directory, translating
+from gaia_sessions.store.directory import Directory, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-_NAME = "settings" + locks.SUFFIX
-_SECONDS = 10.0
+_LOCK_NAME = "settings" + locks.SUFFIX
+_TIMEOUT = 10.0
 
 
-class Exclusive:
+class SettingsLock:
     """Held until the ``with`` block ends; raises ``LockTimeout`` if somebody else holds it for too long.
 
     Where nothing can be locked it holds nothing: leaving must be possible there too, and whoever comes
@@ -37,7 +37,7 @@ class Exclusive:
 
     def __enter__(self) -> Self:
         try:
-            while not self._entered():
+            while not self._acquire():
                 continue
         except LockTimeout:
             raise
@@ -45,17 +45,17 @@ class Exclusive:
             return self
         return self
 
-    def _entered(self) -> bool:
+    def _acquire(self) -> bool:
         """Whether we hold it; False if the last who did took the folder away just as we waited in it."""
-        with translating("make", self._state):
-            self._made += _missing(self._state)
+        with translate_errors("make", self._state):
+            self._made += _missing_folders(self._state)
             os.makedirs(self._state, mode=0o700, exist_ok=True)
             try:
                 folder = Directory.at(self._state)
             except FileNotFoundError:
                 return False
         try:
-            self._lock = locks.acquire(folder, _NAME, _SECONDS, locks.sleep_and_retry)
+            self._lock = locks.acquire(folder, _LOCK_NAME, _TIMEOUT, locks.sleep_and_retry)
         except SessionsError:
             gone = os.fstat(folder.fd).st_nlink == 0
             os.close(folder.fd)
@@ -77,7 +77,7 @@ class Exclusive:
                 return
 
 
-def _missing(path: str) -> list[str]:
+def _missing_folders(path: str) -> list[str]:
     """``path`` and the folders above it that are not there, the innermost first."""
     missing = []
     while not os.path.lexists(path):

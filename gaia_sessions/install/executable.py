@@ -25,18 +25,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAME = "gaia-sessions-hook"
+HOOK_PROGRAM_NAME = "gaia-sessions-hook"
 
 _SCRIPT = os.path.join("hooks", "every_event.py")
-_SECONDS = 10
+_TIMEOUT = 10
 
 
 def hook_program() -> list[str]:
     """The words that start our hook. Raises ``StoreFailure`` if none of them does."""
     for words in _candidates():
-        if _starts(words):
+        if _starts_hook(words):
             return list(words)
-    raise StoreFailure("start the hook", NAME, "it is not installed, or does not start", "install gaia-sessions again")
+    raise StoreFailure(
+        "start the hook", HOOK_PROGRAM_NAME, "it is not installed, or does not start", "install gaia-sessions again"
+    )
 
 
 def interpreter_of(program: str) -> str | None:
@@ -51,10 +53,10 @@ def interpreter_of(program: str) -> str | None:
 
 
 def _candidates() -> Iterator[tuple[str, ...]]:
-    user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
-    beside = os.path.dirname(os.path.abspath(sys.executable)) if sys.executable else user
-    for folder in dict.fromkeys([beside, sysconfig.get_path("scripts"), user]):
-        yield (os.path.join(folder, NAME),)
+    user_folder = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
+    interpreter_folder = os.path.dirname(os.path.abspath(sys.executable)) if sys.executable else user_folder
+    for folder in dict.fromkeys([interpreter_folder, sysconfig.get_path("scripts"), user_folder]):
+        yield (os.path.join(folder, HOOK_PROGRAM_NAME),)
     checkout = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     yield (os.path.join(checkout, _SCRIPT),)
     if sys.executable:
@@ -62,14 +64,14 @@ def _candidates() -> Iterator[tuple[str, ...]]:
 
 
 @lru_cache
-def _starts(words: tuple[str, ...]) -> bool:
+def _starts_hook(words: tuple[str, ...]) -> bool:
     """Whether ``words`` start our hook: its help is printed by nobody else, and by it only if it found the package."""
     if not os.access(words[0], os.X_OK):
         return False
     try:
-        done = subprocess.run(  # noqa: S603  # our own program
-            [*words, "--help"], cwd=os.sep, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
+        completed = subprocess.run(  # noqa: S603  # our own program
+            [*words, "--help"], cwd=os.sep, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0 and b"JSON" in done.stdout
+    return completed.returncode == 0 and b"JSON" in completed.stdout

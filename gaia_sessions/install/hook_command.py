@@ -17,8 +17,8 @@ from functools import lru_cache
 from gaia_sessions.errors import StoreFailure, well_formed
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 
-from .executable import NAME, hook_program
-from .places import SECONDS
+from .executable import HOOK_PROGRAM_NAME, hook_program
+from .places import HOOK_TIMEOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,34 +30,34 @@ TRACK_TOOLS = "--track-tools"
 
 _SCRIPT = "every_event.py"
 _SCRIPTS = (_SCRIPT, "pre_delegate.py", "subagent_stop.py")
-_NAMES = ("gaia_sessions", "gaia-sessions")
-_NAMED = os.path.join("hooks", _SCRIPT)
-_PROGRAM = re.compile(rf"(?<![\w.-]){NAME}(?![\w.-])")
+_PACKAGE_NAMES = ("gaia_sessions", "gaia-sessions")
+_SCRIPT_PATH = os.path.join("hooks", _SCRIPT)
+_PROGRAM = re.compile(rf"(?<![\w.-]){HOOK_PROGRAM_NAME}(?![\w.-])")
 _INTERPRETERS = ("python", "pypy", "graalpy")
 _FLAGS = frozenset("-BEIOPSsu")
-_EARLIER = (
+_EARLIER_LAUNCHER = (
     "import os,sys;sys.argv.pop(0);f=__file__=sys.argv[0];sys.path.insert(0,os.path.dirname(f));"
     'os.path.isfile(f)and exec(open(f,encoding="utf-8").read())'
 )
 """What stood before our script in the settings that an earlier version wrote."""
 
-_VALUED = ("--host", "--root")
+_OPTIONS_WITH_VALUE = ("--host", "--root")
 _SUBSTITUTES = ("`", "$(", "\n")
 
 
 def command_for(host: Host, *, tools: bool) -> list[str]:
     """The words that ``host`` is to start us with. They do nothing once our program is gone."""
-    named = [] if host.name == CLAUDE_CODE else ["--host", host.name]
-    words = [*hook_program(), *named, *([TRACK_TOOLS] if tools else [])]
+    host_option = [] if host.name == CLAUDE_CODE else ["--host", host.name]
+    words = [*hook_program(), *host_option, *([TRACK_TOOLS] if tools else [])]
     for word in words:
         if well_formed(word) != word:
             raise StoreFailure("name", well_formed(word), "its path is no UTF-8, which settings are", "move it")
     return words
 
 
-def handler(host: Host, words: list[str]) -> dict[str, Json]:
+def new_handler(host: Host, words: list[str]) -> dict[str, Json]:
     """The entry in the settings that makes ``host`` start ``words``."""
-    timeout = SECONDS * host.per_second
+    timeout = HOOK_TIMEOUT * host.per_second
     if host.exec_form:
         return {"type": "command", "command": words[0], "args": list(words[1:]), "timeout": timeout}
     return {"type": "command", "command": shlex.join(words), "timeout": timeout}
@@ -71,9 +71,9 @@ def words_of(entry: Json) -> list[str]:
     command = entry.get("command") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(command, str):
         return []
-    given = entry.get("args")
-    if isinstance(given, list):
-        return [command, *(word for word in given if isinstance(word, str))]
+    arguments = entry.get("args")
+    if isinstance(arguments, list):
+        return [command, *(word for word in arguments if isinstance(word, str))]
     return list(_split(command))
 
 
@@ -88,25 +88,27 @@ def _split(command: str) -> tuple[str, ...]:
         return (command,)
 
 
-def is_ours(entry: Json) -> bool:
+def is_our_hook(entry: Json) -> bool:
     """Whether an entry of the settings starts one of our hooks and does nothing else."""
     words = words_of(entry)
-    return _are_options(_after_hook(words)) and not _substitutes(entry, words)
+    return _are_hook_options(_words_after_hook(words)) and not _has_substitution(entry, words)
 
 
-def mentions_us(entry: Json) -> bool:
+def is_mixed_entry(entry: Json) -> bool:
     """Whether an entry starts one of our hooks among other things, or in a way that only its owner understands."""
     words = words_of(entry)
-    named = any(_NAMED in word or _PROGRAM.search(word) for word in words)
-    return not is_ours(entry) and (named or any(_after_hook(words[at:]) is not None for at in range(len(words))))
+    is_named = any(_SCRIPT_PATH in word or _PROGRAM.search(word) for word in words)
+    return not is_our_hook(entry) and (
+        is_named or any(_words_after_hook(words[at:]) is not None for at in range(len(words)))
+    )
 
 
-def scripts_of(entry: Json) -> list[str]:
+def our_scripts(entry: Json) -> list[str]:
     """The scripts of ours that an entry names, the program among them."""
     return [word for word in words_of(entry) if is_our_script(word)]
 
 
-def starts_by_itself(entry: Json) -> bool:
+def starts_script_directly(entry: Json) -> bool:
     """Whether an entry names a script of ours as the program, which does no harm once it is gone."""
     return any(is_our_script(word) for word in words_of(entry)[:1])
 
@@ -114,60 +116,60 @@ def starts_by_itself(entry: Json) -> bool:
 def is_our_script(word: str) -> bool:
     """Whether ``word`` is the path of one of our scripts, be it there or gone."""
     folder, name = os.path.split(word)
-    if name == NAME:
+    if name == HOOK_PROGRAM_NAME:
         return True
     above, hooks = os.path.split(folder)
     if name not in _SCRIPTS or hooks != "hooks":
         return False
-    named = name == _SCRIPT or os.path.basename(above) in _NAMES
-    return named or os.path.isfile(os.path.join(above, "gaia_sessions", "hooks", "__init__.py"))
+    is_known = name == _SCRIPT or os.path.basename(above) in _PACKAGE_NAMES
+    return is_known or os.path.isfile(os.path.join(above, "gaia_sessions", "hooks", "__init__.py"))
 
 
-def _after_hook(words: list[str]) -> list[str] | None:
+def _words_after_hook(words: list[str]) -> list[str] | None:
     """What follows the words that start one of our hooks, if ``words`` begin with them."""
-    rest = _past_interpreter(words)
+    rest = _words_after_interpreter(words)
     if rest and is_our_script(rest[0]):
         return rest[1:]
     if rest is not words and rest[:1] == ["-m"]:
         rest = rest[1:]
-    if not rest or os.path.basename(rest[0]) not in _NAMES:
+    if not rest or os.path.basename(rest[0]) not in _PACKAGE_NAMES:
         return None
     while rest[1:2] == ["--root"]:
         rest = rest[2:]
     return rest[2:] if rest[1:2] == ["hook"] else None
 
 
-def _past_interpreter(words: list[str]) -> list[str]:
+def _words_after_interpreter(words: list[str]) -> list[str]:
     rest = words[1:] if words and os.path.basename(words[0]) == "env" else words
     if not rest or not _is_interpreter(rest[0]):
         return words
     rest = rest[1:]
     while rest and rest[0].startswith("-") and _FLAGS.issuperset(rest[0]):
         rest = rest[1:]
-    return rest[2:] if rest[:2] == ["-c", _EARLIER] else rest
+    return rest[2:] if rest[:2] == ["-c", _EARLIER_LAUNCHER] else rest
 
 
 def _is_interpreter(word: str) -> bool:
     return os.path.basename(word).startswith(_INTERPRETERS) or word == os.path.abspath(sys.executable)
 
 
-def _are_options(words: list[str] | None) -> bool:
+def _are_hook_options(words: list[str] | None) -> bool:
     """Whether ``words`` are options that our hooks take, and nothing but them."""
     if words is None:
         return False
-    given = iter(words)
-    for word in given:
+    remaining = iter(words)
+    for word in remaining:
         name, _, value = word.partition("=")
-        if word != TRACK_TOOLS and not (name in _VALUED and (value or _is_plain(next(given, "")))):
+        if word != TRACK_TOOLS and not (name in _OPTIONS_WITH_VALUE and (value or _is_plain_word(next(remaining, "")))):
             return False
     return True
 
 
-def _is_plain(word: str) -> bool:
+def _is_plain_word(word: str) -> bool:
     return bool(word) and not set(word) & set("();<>|&")
 
 
-def _substitutes(entry: Json, words: list[str]) -> bool:
+def _has_substitution(entry: Json, words: list[str]) -> bool:
     """Whether a shell would put something else in the place of a part of the command; quoted, these signs are text."""
     command = entry.get("command") if isinstance(entry, dict) and "args" not in entry else None
     if not isinstance(command, str) or command == shlex.join(words):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
 BLANKS = " \t\r\n"
-MARK = "\ufeff"
+BYTE_ORDER_MARK = "\ufeff"
 """The byte order mark that some editors write first."""
 
 _BLANK = re.compile(f"[{BLANKS}]*")
@@ -41,7 +41,7 @@ class Element:
         self.value = value
 
 
-class Text:
+class JsonText:
     """A JSON text that parses; never changes. ``plain`` is the same without comments and mark."""
 
     __slots__ = ("_known", "comments", "plain", "start", "text", "value")
@@ -50,8 +50,8 @@ class Text:
         self._known: dict[int, tuple[list[Element], int]] = {}
         self.text = text
         self.comments = comments
-        self.plain = _TEXT_OR_COMMENT.sub(_blanked, text) if comments else text
-        self.start = self._past_blanks(1 if text.startswith(MARK) else 0)
+        self.plain = _TEXT_OR_COMMENT.sub(_blank_comment, text) if comments else text
+        self.start = self._past_blanks(1 if text.startswith(BYTE_ORDER_MARK) else 0)
         self.value, end = self._value_at(self.start)
         if self._past_blanks(end) != len(text):
             raise InvalidInput("not JSON: more than one value", _place(text, self._past_blanks(end)))
@@ -112,18 +112,18 @@ class Text:
         return found.end() if found else at
 
 
-def parse(data: bytes, *, comments: bool) -> Text:
+def parse(data: bytes, *, comments: bool) -> JsonText:
     """``data`` as a text; one of blanks only counts as an empty object. Raises ``InvalidInput``."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidInput("not UTF-8", f"byte {error.start}") from None
-    if not text.strip(BLANKS + MARK):
-        text = MARK * text.startswith(MARK) + "{}\n"
-    return Text(text, comments=comments)
+    if not text.strip(BLANKS + BYTE_ORDER_MARK):
+        text = BYTE_ORDER_MARK * text.startswith(BYTE_ORDER_MARK) + "{}\n"
+    return JsonText(text, comments=comments)
 
 
-def _blanked(found: re.Match[str]) -> str:
+def _blank_comment(found: re.Match[str]) -> str:
     return found[0] if found[0].startswith('"') else re.sub(r"[^\n\r]", " ", found[0])
 
 

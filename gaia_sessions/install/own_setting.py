@@ -11,8 +11,8 @@ from gaia_sessions.store import external_file
 
 from . import backup, permission
 from .backup import LIMIT, Receipt
-from .changes import MADE, Change, folders_made
-from .entries import allows
+from .changes import CREATED_FOLDERS, Change, created_folders
+from .entries import has_rule
 from .places import USER
 from .settings import load
 
@@ -24,41 +24,41 @@ RULES, SETTING = "rules", "setting"
 """What the note of a receipt has: the rules we granted, the file of the setting we turned on."""
 
 
-def turned_on(places: Places, host: Host, scope: str) -> tuple[str | None, list[Change]]:
+def plan_turning_on(places: Places, host: Host, scope: str) -> tuple[str | None, list[Change]]:
     """The file in which the setting is on by us, None if it is somebody else's word, and what it takes.
 
     Raises ``BadSetting`` if it says otherwise, or has no place for a line.
     """
     path = config.user_file(places.variables) if scope == USER else config.project_file(places.root)
     data = external_file.read(path, LIMIT)
-    after = permission.granted(path, data)
+    after = permission.with_report_setting(path, data)
     if after == data:
         return (path if backup.find(places.state, path) else None), []
-    made = folders_made(path, places.files_of(host), places.state)
-    return path, [Change(path, data, after, Receipt.of(data, data, after, {MADE: list(made)}))]
+    folders = created_folders(path, places.files_of(host), places.state)
+    return path, [Change(path, data, after, Receipt.of(data, data, after, {CREATED_FOLDERS: list(folders)}))]
 
 
-def turned_off(places: Places, host: Host, scope: str, path: str | None) -> list[Change]:
+def plan_turning_off(places: Places, host: Host, scope: str, path: str | None) -> list[Change]:
     """What it takes to have the setting in ``path`` off when ``scope`` no longer needs it: nothing if another does."""
     others = (other for other in host.files if other != scope)
-    if path is None or any(_needs(places, host, other, path) for other in others):
+    if path is None or any(_needs_setting(places, host, other, path) for other in others):
         return []
-    data, kept = external_file.read(path, LIMIT), backup.find(places.state, path)
-    if data is None or kept is None:
+    data, receipt = external_file.read(path, LIMIT), backup.find(places.state, path)
+    if data is None or receipt is None:
         return []
-    after = kept.left if kept.is_untouched(data) else permission.withdrawn(path, data)
-    return [Change(path, data, after, made=kept.texts(MADE))]
+    after = receipt.left if receipt.is_untouched(data) else permission.without_report_setting(path, data)
+    return [Change(path, data, after, made=receipt.texts(CREATED_FOLDERS))]
 
 
-def _needs(places: Places, host: Host, scope: str, path: str) -> bool:
+def _needs_setting(places: Places, host: Host, scope: str, path: str) -> bool:
     """Whether the settings of ``scope`` have our rule, and rely on the setting in ``path``."""
     file = places.file_of(host, scope)
-    kept = backup.find(places.state, file)
-    if kept is None or kept.text(SETTING) != path:
+    receipt = backup.find(places.state, file)
+    if receipt is None or receipt.text(SETTING) != path:
         return False
     try:
         text = load(file, host).text
     except SessionsError:  # it may well be in there
         return True
-    rules = kept.texts(RULES)
-    return not rules or any(allows(text, rule) for rule in rules)
+    rules = receipt.texts(RULES)
+    return not rules or any(has_rule(text, rule) for rule in rules)

@@ -11,7 +11,7 @@ import os
 
 from gaia_sessions.errors import BadSetting
 from gaia_sessions.hosts.registry import CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE
-from gaia_sessions.system.project_root import SESSIONS, claude_folder, find_root, home, working_directory
+from gaia_sessions.system.project_root import SESSIONS_PATH, claude_folder, find_root, home_folder, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 USER, PROJECT, LOCAL = SCOPES = ("user", "project", "local")
 
-SECONDS = 5
+HOOK_TIMEOUT = 5
 """What a hook may take; it ends by itself after three."""
 
 
@@ -76,7 +76,7 @@ class Host:
         self.exec_form = exec_form
         self.comments = comments
 
-    def heard(self, *, tools: bool) -> Matchers:
+    def event_matchers(self, *, tools: bool) -> Matchers:
         """The events with their matchers, as they are to stand in the settings."""
         return {**self.events, **self.tools} if tools else self.events
 
@@ -183,9 +183,9 @@ class Places:
     def __init__(self, root: str, variables: Mapping[str, str], beside: str | None = None) -> None:
         self.variables = variables
         self.root = root
-        self.here = beside or _started_in(variables)
+        self.here = beside or _start_folder(variables)
         self.project = beside or _project_of(root, variables, self.here)
-        self.home = home(variables)
+        self.home = home_folder(variables)
         if not self.home:
             raise BadSetting("HOME", "is not set, and the system knows no home of yours", "set it to your folder")
         state = variables.get("XDG_STATE_HOME", "")
@@ -196,8 +196,8 @@ class Places:
         """The folder of ``host`` in ``scope``, which may not be there."""
         if scope != USER:
             return os.path.join(self.project, host.folder)
-        given = self.variables.get(host.home, "") if host.home else ""
-        return given if os.path.isabs(given) else os.path.join(self.home, host.folder)
+        configured = self.variables.get(host.home, "") if host.home else ""
+        return configured if os.path.isabs(configured) else os.path.join(self.home, host.folder)
 
     @property
     def hooks_root(self) -> str:
@@ -232,7 +232,7 @@ def _project_of(root: str, variables: Mapping[str, str], here: str) -> str:
 
 def _worktree_of(project: str, here: str) -> str | None:
     """The linked worktree of ``project`` around ``here``, if that is in one."""
-    sessions = os.path.realpath(os.path.join(project, SESSIONS))
+    sessions = os.path.realpath(os.path.join(project, SESSIONS_PATH))
     while here not in (project, os.path.dirname(here)):
         if os.path.isfile(os.path.join(here, ".git")):
             return here if os.path.realpath(_sessions_of(here)) == sessions else None
@@ -240,9 +240,9 @@ def _worktree_of(project: str, here: str) -> str | None:
     return None
 
 
-def _started_in(variables: Mapping[str, str]) -> str:
-    named = variables.get("CLAUDE_PROJECT_DIR", "")
-    return os.path.normpath(named) if os.path.isabs(named) else working_directory()
+def _start_folder(variables: Mapping[str, str]) -> str:
+    project_folder = variables.get("CLAUDE_PROJECT_DIR", "")
+    return os.path.normpath(project_folder) if os.path.isabs(project_folder) else working_directory()
 
 
 def _sessions_of(project: str) -> str:

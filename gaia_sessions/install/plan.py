@@ -12,19 +12,19 @@ from functools import partial
 
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, UsageError
 from gaia_sessions.hosts.registry import CLAUDE_CODE
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 
 from . import backup, own_setting, permission, remarks
 from .backup import Receipt
-from .changes import MADE, Change, apply, difference, folders_made
-from .entries import allowed, disallowed, wired
-from .exclusive import Exclusive
+from .changes import CREATED_FOLDERS, Change, apply_change, created_folders, diff_lines
+from .entries import with_hooks, with_rule, without_rule
+from .exclusive import SettingsLock
 from .hook_command import command_for
 from .json_text import parse
 from .own_setting import RULES, SETTING
 from .places import HOSTS, USER
 from .settings import load
-from .uninstall import installed_beside, left_by, originals
+from .uninstall import content_after_uninstall, original_contents, other_installed_scopes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
-    from .json_text import Text
+    from .json_text import JsonText
     from .places import Places
     from .settings import Settings
     from .versioned import Exclusion
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Announce = Callable[[list[str]], None]
     """Told of the files that are about to be written."""
 
-    class Answer(TypedDict):
+    class InstallResult(TypedDict):
         """What was done, or would be. rules: permissions that are granted by us now, or were until an uninstall.
 
         withdrawn: those that an installation took back. remarks: what to know, as codes. elsewhere: the other scopes
@@ -71,10 +71,10 @@ if TYPE_CHECKING:
 
 INSTALL, UNINSTALL = "install", "uninstall"
 
-SINCE = "installed_at"
+INSTALLED_AT = "installed_at"
 
 
-class Wish:
+class InstallRequest:
     """What was asked for. Raises ``UsageError`` for what the host has not."""
 
     __slots__ = ("host", "report", "scope", "tools")
@@ -95,130 +95,140 @@ class Plan:
 
     __slots__ = ("answer", "changes")
 
-    def __init__(self, answer: Answer, changes: list[Change]) -> None:
+    def __init__(self, answer: InstallResult, changes: list[Change]) -> None:
         self.answer = answer
         self.changes = changes
 
     @property
-    def real(self) -> list[Change]:
+    def effective_changes(self) -> list[Change]:
         """Those of them that change something."""
-        return [change for change in self.changes if change.is_one]
+        return [change for change in self.changes if change.has_effect]
 
 
 def install(
-    places: Places, wish: Wish, now: datetime, *, dry_run: bool = False, announce: Announce | None = None
-) -> Answer:
+    places: Places, request: InstallRequest, now: datetime, *, dry_run: bool = False, announce: Announce | None = None
+) -> InstallResult:
     """Our hooks are in the settings, once, for every event, and nothing else there is different.
 
     ``announce`` is told of what will be written just before it is.
     Raises ``SettingsUnreadable`` and ``BadSetting`` for a file that does not parse, which is left untouched, and
     ``StoreFailure`` for what the system refuses.
     """
-    return _carried_out(partial(_planned_install, places, wish, now), places, announce, dry_run=dry_run)
+    return _carry_out_plan(partial(_plan_install, places, request, now), places, announce, dry_run=dry_run)
 
 
-def uninstall(places: Places, wish: Wish, *, dry_run: bool = False) -> Answer:
+def uninstall(places: Places, request: InstallRequest, *, dry_run: bool = False) -> InstallResult:
     """Nothing of ours is in the settings, and nothing else there is different. Raises what ``install`` raises."""
-    return _carried_out(partial(_planned_uninstall, places, wish), places, None, dry_run=dry_run)
+    return _carry_out_plan(partial(_plan_uninstall, places, request), places, None, dry_run=dry_run)
 
 
-def _planned_install(places: Places, wish: Wish, now: datetime) -> Plan:
-    path = places.file_of(wish.host, wish.scope)
-    settings, kept = load(path, wish.host), backup.find(places.state, path)
-    words = command_for(wish.host, tools=wish.tools)
-    text, rules, withdrawn = _wanted(settings, kept, wish, words)
-    setting, more = _planned_setting(places, wish, kept)
+def _plan_install(places: Places, request: InstallRequest, now: datetime) -> Plan:
+    path = places.file_of(request.host, request.scope)
+    settings, receipt = load(path, request.host), backup.find(places.state, path)
+    words = command_for(request.host, tools=request.tools)
+    text, rules, withdrawn = _wanted_text(settings, receipt, request, words)
+    setting, setting_changes = _plan_setting(places, request, receipt)
     note: dict[str, Json] = {
-        SINCE: write_time(now),
+        INSTALLED_AT: format_time(now),
         RULES: list(rules),
         SETTING: setting,
-        MADE: list(folders_made(path, places.files_of(wish.host), places.state)),
+        CREATED_FOLDERS: list(created_folders(path, places.files_of(request.host), places.state)),
     }
     after = settings.bytes_of(text)
-    change = Change(path, settings.data, after, Receipt.of(*originals(settings, kept), after or b"", note))
-    answer = _answer(INSTALL, places, wish, words, rules)
-    answer["withdrawn"] = withdrawn
-    due = remarks.on_installing(places, wish.host, wish.scope, text, report=wish.report)
-    answer["remarks"], answer["exclude"] = due
-    answer["start_in"] = None if wish.scope == USER else places.project
-    return Plan(answer, [change, *more])
+    change = Change(path, settings.data, after, Receipt.of(*original_contents(settings, receipt), after or b"", note))
+    result = _new_result(INSTALL, places, request, words, rules)
+    result["withdrawn"] = withdrawn
+    due = remarks.install_notices(places, request.host, request.scope, text, report=request.report)
+    result["remarks"], result["exclude"] = due
+    result["start_in"] = None if request.scope == USER else places.project
+    return Plan(result, [change, *setting_changes])
 
 
-def _wanted(
-    settings: Settings, kept: Receipt | None, wish: Wish, words: list[str]
-) -> tuple[Text, list[str], list[str]]:
+def _wanted_text(
+    settings: Settings, receipt: Receipt | None, request: InstallRequest, words: list[str]
+) -> tuple[JsonText, list[str], list[str]]:
     """What the settings are to say, which rules in there are ours, and which of ours are in there no longer."""
-    rule = permission.rule() if wish.report else None
-    given = kept.texts(RULES) if kept else []
-    withdrawn = [old for old in given if old != rule]
+    rule = permission.permission_rule() if request.report else None
+    our_rules = receipt.texts(RULES) if receipt else []
+    withdrawn = [old for old in our_rules if old != rule]
     try:
-        text = wired(settings.text, wish.host, words, tools=wish.tools)
+        text = with_hooks(settings.text, request.host, words, tools=request.tools)
         for old in withdrawn:
-            text = disallowed(text, old)
+            text = without_rule(text, old)
         if rule is None:
             return text, [], withdrawn
-        granted = allowed(text, rule)
+        with_permission = with_rule(text, rule)
     except InvalidInput as error:
         raise SettingsUnreadable(settings.path, error.problem, error.where) from None
-    return granted, [rule] if granted is not text or rule in given else [], withdrawn
+    return with_permission, [rule] if with_permission is not text or rule in our_rules else [], withdrawn
 
 
-def _planned_setting(places: Places, wish: Wish, kept: Receipt | None) -> tuple[str | None, list[Change]]:
-    if wish.report:
-        return own_setting.turned_on(places, wish.host, wish.scope)
-    return None, own_setting.turned_off(places, wish.host, wish.scope, kept.text(SETTING) if kept else None)
+def _plan_setting(places: Places, request: InstallRequest, receipt: Receipt | None) -> tuple[str | None, list[Change]]:
+    if request.report:
+        return own_setting.plan_turning_on(places, request.host, request.scope)
+    return None, own_setting.plan_turning_off(
+        places, request.host, request.scope, receipt.text(SETTING) if receipt else None
+    )
 
 
-def _planned_uninstall(places: Places, wish: Wish) -> Plan:
-    path = places.file_of(wish.host, wish.scope)
-    settings, kept = load(path, wish.host), backup.find(places.state, path)
-    left = left_by(settings, kept)
-    change = Change(path, settings.data, left, made=kept.texts(MADE) if kept else [])
-    more = own_setting.turned_off(places, wish.host, wish.scope, kept.text(SETTING) if kept else None)
-    answer = _answer(UNINSTALL, places, wish, [], kept.texts(RULES) if kept else [])
-    answer["remarks"] = remarks.on_leaving(parse(left or b"", comments=wish.host.comments))
-    answer["elsewhere"] = installed_beside(places, wish.host, wish.scope)
-    return Plan(answer, [change, *more])
+def _plan_uninstall(places: Places, request: InstallRequest) -> Plan:
+    path = places.file_of(request.host, request.scope)
+    settings, receipt = load(path, request.host), backup.find(places.state, path)
+    content = content_after_uninstall(settings, receipt)
+    change = Change(path, settings.data, content, made=receipt.texts(CREATED_FOLDERS) if receipt else [])
+    setting_changes = own_setting.plan_turning_off(
+        places, request.host, request.scope, receipt.text(SETTING) if receipt else None
+    )
+    result = _new_result(UNINSTALL, places, request, [], receipt.texts(RULES) if receipt else [])
+    result["remarks"] = remarks.uninstall_notices(parse(content or b"", comments=request.host.comments))
+    result["elsewhere"] = other_installed_scopes(places, request.host, request.scope)
+    return Plan(result, [change, *setting_changes])
 
 
-def _carried_out(planned: Callable[[], Plan], places: Places, announce: Announce | None, *, dry_run: bool) -> Answer:
+def _carry_out_plan(
+    make_plan: Callable[[], Plan], places: Places, announce: Announce | None, *, dry_run: bool
+) -> InstallResult:
     """What the whole plan is made of was checked before the first file is written, with nobody else of us at it.
 
     Where nothing is to be written and nothing of ours is kept, no folder is made for a lock either.
     """
-    plan = planned()
+    plan = make_plan()
     if dry_run:
-        plan.answer["diff"] = "\n".join(line for change in plan.real for line in difference(change, places.project))
-    elif plan.real or os.path.lexists(places.state):
-        with Exclusive(places.state):
-            plan = planned()
-            if announce and plan.real:
-                announce([change.path for change in plan.real])
-            _apply(plan, places.state)
-    plan.answer["changed"] = [change.path for change in plan.real]
+        plan.answer["diff"] = "\n".join(
+            line for change in plan.effective_changes for line in diff_lines(change, places.project)
+        )
+    elif plan.effective_changes or os.path.lexists(places.state):
+        with SettingsLock(places.state):
+            plan = make_plan()
+            if announce and plan.effective_changes:
+                announce([change.path for change in plan.effective_changes])
+            _apply_plan(plan, places.state)
+    plan.answer["changed"] = [change.path for change in plan.effective_changes]
     plan.answer["dry_run"] = dry_run
     return plan.answer
 
 
-def _apply(plan: Plan, state: str) -> None:
-    if plan.real or plan.answer["action"] == UNINSTALL:
+def _apply_plan(plan: Plan, state: str) -> None:
+    if plan.effective_changes or plan.answer["action"] == UNINSTALL:
         for change in plan.changes:
-            apply(change, state)
-    if plan.real and plan.real[0].receipt is not None and plan.changes[0].before is not None:
+            apply_change(change, state)
+    if plan.effective_changes and plan.effective_changes[0].receipt is not None and plan.changes[0].before is not None:
         plan.answer["backup"] = backup.folder_for(state, plan.answer["file"])
 
 
-def _answer(action: str, places: Places, wish: Wish, words: list[str], rules: list[str]) -> Answer:
+def _new_result(
+    action: str, places: Places, request: InstallRequest, words: list[str], rules: list[str]
+) -> InstallResult:
     return {
         "action": action,
-        "host": wish.host.name,
-        "scope": wish.scope,
+        "host": request.host.name,
+        "scope": request.scope,
         "root": places.root,
-        "file": places.file_of(wish.host, wish.scope),
+        "file": places.file_of(request.host, request.scope),
         "changed": [],
         "dry_run": False,
         "command": words,
-        "events": list(wish.host.heard(tools=wish.tools)) if words else [],
+        "events": list(request.host.event_matchers(tools=request.tools)) if words else [],
         "rules": rules,
         "withdrawn": [],
         "backup": None,

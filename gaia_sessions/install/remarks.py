@@ -8,18 +8,18 @@ from __future__ import annotations
 from gaia_sessions.hosts.registry import CODEX
 
 from . import permission, versioned
-from .entries import entries, grants, of_ours
-from .hook_command import mentions_us
+from .entries import all_entries, granted_rules, our_entries
+from .hook_command import is_mixed_entry
 from .places import LOCAL, PROJECT, USER
-from .scopes import is_out_of_sight
+from .scopes import is_unread_from_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .json_text import Text
+    from .json_text import JsonText
     from .places import Host, Places
     from .versioned import Exclusion
 
-TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS, ROOT_ELSEWHERE, START_THERE, NOT_IGNORED, TRACKED = _ON_INSTALLING = (
+TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS, ROOT_ELSEWHERE, START_THERE, NOT_IGNORED, TRACKED = _INSTALL_NOTICES = (
     "trust_hooks",
     "trust_folder",
     "machine_paths",
@@ -28,38 +28,38 @@ TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS, ROOT_ELSEWHERE, START_THERE, NOT_IGNOR
     "not_ignored",
     "tracked",
 )
-MIXED_ENTRY, ENTRIES_BACK, RULE_STAYS = _ON_LEAVING = ("mixed_entry", "entries_back", "rule_stays")
-REMARKS = (*_ON_INSTALLING, *_ON_LEAVING)
+MIXED_ENTRY, ENTRIES_BACK, RULE_STAYS = _UNINSTALL_NOTICES = ("mixed_entry", "entries_back", "rule_stays")
+NOTICES = (*_INSTALL_NOTICES, *_UNINSTALL_NOTICES)
 
 
-def on_installing(
-    places: Places, host: Host, scope: str, text: Text, *, report: bool
+def install_notices(
+    places: Places, host: Host, scope: str, text: JsonText, *, report: bool
 ) -> tuple[list[str], Exclusion | None]:
     """What is due once ``text`` is in the settings of ``scope``, and the line that would make git ignore them."""
     path = places.file_of(host, scope)
-    seen = versioned.seen_by_git(path, places.variables) if scope == LOCAL else versioned.UNSEEN
+    in_git = versioned.git_status(path, places.variables) if scope == LOCAL else versioned.UNKNOWN_STATUS
     due = {
         TRUST_HOOKS: host.name == CODEX,
         TRUST_FOLDER: report and scope != USER,
         MACHINE_PATHS: scope == PROJECT,
         ROOT_ELSEWHERE: not places.is_hooks_root,
-        START_THERE: scope != USER and is_out_of_sight(places, host),
-        NOT_IGNORED: seen.exclusion is not None,
-        TRACKED: seen.is_tracked,
-        MIXED_ENTRY: _has_mixed(text),
+        START_THERE: scope != USER and is_unread_from_here(places, host),
+        NOT_IGNORED: in_git.exclusion is not None,
+        TRACKED: in_git.is_tracked,
+        MIXED_ENTRY: _has_mixed_entry(text),
     }
-    return [remark for remark, is_due in due.items() if is_due], seen.exclusion
+    return [code for code, is_due in due.items() if is_due], in_git.exclusion
 
 
-def on_leaving(text: Text) -> list[str]:
+def uninstall_notices(text: JsonText) -> list[str]:
     """What is due once ``text`` is what is left."""
     due = {
-        ENTRIES_BACK: bool(of_ours(text)),
-        MIXED_ENTRY: _has_mixed(text),
-        RULE_STAYS: any(permission.is_like_ours(rule) for rule in grants(text)),
+        ENTRIES_BACK: bool(our_entries(text)),
+        MIXED_ENTRY: _has_mixed_entry(text),
+        RULE_STAYS: any(permission.is_report_rule(rule) for rule in granted_rules(text)),
     }
-    return [remark for remark, is_due in due.items() if is_due]
+    return [code for code, is_due in due.items() if is_due]
 
 
-def _has_mixed(text: Text) -> bool:
-    return any(mentions_us(entry.handler) for entry in entries(text))
+def _has_mixed_entry(text: JsonText) -> bool:
+    return any(is_mixed_entry(entry.handler) for entry in all_entries(text))

@@ -16,42 +16,42 @@ from gaia_sessions.errors import HooksElsewhere
 from gaia_sessions.hosts.registry import CODEX
 
 from .places import LOCAL, PROJECT
-from .uninstall import has_ours
+from .uninstall import has_our_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .places import Host, Places
 
-_OF_A_PROJECT = (LOCAL, PROJECT)
-_READ_FROM_BELOW = frozenset([CODEX])
+_PROJECT_SCOPES = (LOCAL, PROJECT)
+_HOSTS_READING_ABOVE = frozenset([CODEX])
 
 
-def usual(host: Host) -> str:
+def default_scope(host: Host) -> str:
     """The settings of a project that are one person's, where ``host`` has such; else those that it has."""
     return LOCAL if LOCAL in host.files else PROJECT
 
 
-def where(places: Places, host: Host) -> str:
+def installed_scope(places: Places, host: Host) -> str:
     """The scope of this project that has our hooks, else the usual one."""
-    return next(iter(with_ours(places, host)), usual(host))
+    return next(iter(scopes_with_our_hooks(places, host)), default_scope(host))
 
 
 def refuse_second(places: Places, host: Host, scope: str) -> None:
     """Raises ``HooksElsewhere`` if this project has our hooks in a file other than that of ``scope``, and not in it."""
-    there = with_ours(places, host)
-    if scope in _OF_A_PROJECT and there and scope not in there:
-        raise HooksElsewhere(host.name, places.file_of(host, there[0]), there[0])
+    present = scopes_with_our_hooks(places, host)
+    if scope in _PROJECT_SCOPES and present and scope not in present:
+        raise HooksElsewhere(host.name, places.file_of(host, present[0]), present[0])
 
 
-def is_out_of_sight(places: Places, host: Host) -> bool:
+def is_unread_from_here(places: Places, host: Host) -> bool:
     """Whether ``host``, started here, stands below the folder of the project's settings and does not look up there."""
-    if host.name in _READ_FROM_BELOW:
+    if host.name in _HOSTS_READING_ABOVE:
         return False
     here, project = os.path.realpath(places.here), os.path.realpath(places.project)
     return bool(places.here) and here.startswith(project.rstrip(os.sep) + os.sep)
 
 
-def with_ours(places: Places, host: Host) -> list[str]:
+def scopes_with_our_hooks(places: Places, host: Host) -> list[str]:
     """The scopes of this project that have our hooks, the usual one first."""
-    known = [scope for scope in _OF_A_PROJECT if scope in host.files]
-    return [scope for scope in known if has_ours(places.file_of(host, scope), host)]
+    project_scopes = [scope for scope in _PROJECT_SCOPES if scope in host.files]
+    return [scope for scope in project_scopes if has_our_hooks(places.file_of(host, scope), host)]

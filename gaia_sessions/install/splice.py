@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from .json_text import BLANKS, Text
+from .json_text import BLANKS, JsonText
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,82 +19,82 @@ if TYPE_CHECKING:
 _UNIT = "  "
 
 
-def appended(text: Text, start: int, value: Json, key: str | None = None) -> Text:
+def append_value(text: JsonText, start: int, value: Json, key: str | None = None) -> JsonText:
     """``text`` with ``value`` as the last one in the object or array at ``start``, under ``key`` in an object."""
     elements, close = text.elements(start)
     if not elements:
-        return _filled(text, start, close, value, key)
+        return _fill_empty(text, start, close, value, key)
     last = elements[-1]
     spot = last.end + len(text.text[last.end : close].rstrip(BLANKS))  # past the comments that belong to the last
     gap = _gap(text, start, elements, apart=spot > last.end)
-    indent = _indent(text, last.start) if _breaks(gap) else None
-    told = _rendered(text, value, indent, key, spaced=_is_spaced(text, last))
-    return _with(text, f"{text.text[: last.end]},{text.text[last.end : spot]}{gap}{told}{text.text[spot:]}")
+    indent = _indent(text, last.start) if _has_newline(gap) else None
+    rendered = _render(text, value, indent, key, spaced=_is_spaced(text, last))
+    return _changed_text(text, f"{text.text[: last.end]},{text.text[last.end : spot]}{gap}{rendered}{text.text[spot:]}")
 
 
-def removed(text: Text, start: int, number: int) -> Text:
+def remove_element(text: JsonText, start: int, number: int) -> JsonText:
     """``text`` without the element ``number`` of the object or array at ``start``."""
     elements, close = text.elements(start)
-    gone, whole = elements[number], text.text
+    element, whole = elements[number], text.text
     if len(elements) == 1:
-        kept, rest = whole[start + 1 : gone.start].rstrip(BLANKS), whole[gone.end : close]
-        left = _joined(text, kept, rest + whole[close])[:-1]
-        return _with(text, whole[: start + 1] + (left if left.strip(BLANKS) else "") + whole[close:])
+        comments, rest = whole[start + 1 : element.start].rstrip(BLANKS), whole[element.end : close]
+        inner = _join(text, comments, rest + whole[close])[:-1]
+        return _changed_text(text, whole[: start + 1] + (inner if inner.strip(BLANKS) else "") + whole[close:])
     if number < len(elements) - 1:
-        after = text.plain.index(",", gone.end) + 1
-        kept = whole[gone.end : after - 1].strip(BLANKS)  # a comment of somebody's between value and comma
-        return _with(text, whole[: gone.start] + _joined(text, kept, whole[after:].lstrip(BLANKS)))
-    comma = text.plain.rindex(",", 0, gone.start)
-    kept = whole[comma + 1 : gone.start].rstrip(BLANKS)
-    return _with(text, whole[:comma] + _joined(text, kept, whole[gone.end :]))
+        after = text.plain.index(",", element.end) + 1
+        comments = whole[element.end : after - 1].strip(BLANKS)  # a comment of somebody's between value and comma
+        return _changed_text(text, whole[: element.start] + _join(text, comments, whole[after:].lstrip(BLANKS)))
+    comma = text.plain.rindex(",", 0, element.start)
+    comments = whole[comma + 1 : element.start].rstrip(BLANKS)
+    return _changed_text(text, whole[:comma] + _join(text, comments, whole[element.end :]))
 
 
-def replaced(text: Text, element: Element, value: Json) -> Text:
+def replace_value(text: JsonText, element: Element, value: Json) -> JsonText:
     """``text`` with ``value`` where ``element`` has its own."""
     old = text.text[element.value_start : element.end]
-    indent = _indent(text, element.start) if _breaks(old) else None
-    told = _rendered(text, value, indent, None, spaced=": " in old or ", " in old)
-    return _with(text, text.text[: element.value_start] + told + text.text[element.end :])
+    indent = _indent(text, element.start) if _has_newline(old) else None
+    rendered = _render(text, value, indent, None, spaced=": " in old or ", " in old)
+    return _changed_text(text, text.text[: element.value_start] + rendered + text.text[element.end :])
 
 
-def _with(text: Text, changed: str) -> Text:
-    return Text(changed, comments=text.comments)
+def _changed_text(text: JsonText, changed: str) -> JsonText:
+    return JsonText(changed, comments=text.comments)
 
 
-def _filled(text: Text, start: int, close: int, value: Json, key: str | None) -> Text:
+def _fill_empty(text: JsonText, start: int, close: int, value: Json, key: str | None) -> JsonText:
     """The first value of an empty object or array; on a line of its own unless the whole text is on one."""
     inner = text.text[start + 1 : close].rstrip(BLANKS)
     spot = start + 1 + len(inner)
-    if not inner and start != text.start and not _breaks(text.text[text.start :].rstrip(BLANKS)):
-        told = _rendered(text, value, None, key, spaced=_is_text_spaced(text))
-        return _with(text, text.text[:spot] + told + text.text[close:])
+    if not inner and start != text.start and not _has_newline(text.text[text.start :].rstrip(BLANKS)):
+        rendered = _render(text, value, None, key, spaced=_is_text_spaced(text))
+        return _changed_text(text, text.text[:spot] + rendered + text.text[close:])
     newline, outer = newline_of(text.text), _indent(text, start)
     indent = outer + _unit(text)
-    told = _rendered(text, value, indent, key, spaced=True)
-    return _with(text, f"{text.text[:spot]}{newline}{indent}{told}{newline}{outer}{text.text[close:]}")
+    rendered = _render(text, value, indent, key, spaced=True)
+    return _changed_text(text, f"{text.text[:spot]}{newline}{indent}{rendered}{newline}{outer}{text.text[close:]}")
 
 
-def _gap(text: Text, start: int, elements: list[Element], *, apart: bool) -> str:
+def _gap(text: JsonText, start: int, elements: list[Element], *, apart: bool) -> str:
     """What stands between an element and the next: as it is before the last one."""
     last = elements[-1]
     begins = start + 1 if len(elements) == 1 else text.plain.rindex(",", 0, last.start) + 1
     before = text.text[begins : last.start]
-    if apart or _breaks(before):
+    if apart or _has_newline(before):
         return newline_of(text.text) + _indent(text, last.start)
     if len(elements) > 1:
         return before if not before.strip(BLANKS) else " "
     return " " if _is_spaced(text, last) else ""
 
 
-def _rendered(text: Text, value: Json, indent: str | None, key: str | None, *, spaced: bool) -> str:
+def _render(text: JsonText, value: Json, indent: str | None, key: str | None, *, spaced: bool) -> str:
     """``value``, and ``key`` before it, on lines indented by ``indent``; on one line if that is None."""
     separators = (", ", ": ") if spaced else (",", ":")
     if indent is None:
-        told = json.dumps(value, ensure_ascii=False, separators=separators)
+        rendered = json.dumps(value, ensure_ascii=False, separators=separators)
     else:
-        told = json.dumps(value, ensure_ascii=False, indent=_unit(text))
-        told = told.replace("\n", newline_of(text.text) + indent)
-    return told if key is None else json.dumps(key) + (": " if spaced or indent is not None else ":") + told
+        rendered = json.dumps(value, ensure_ascii=False, indent=_unit(text))
+        rendered = rendered.replace("\n", newline_of(text.text) + indent)
+    return rendered if key is None else json.dumps(key) + (": " if spaced or indent is not None else ":") + rendered
 
 
 def newline_of(text: str) -> str:
@@ -103,39 +103,39 @@ def newline_of(text: str) -> str:
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
 
 
-def _joined(text: Text, comments: str, rest: str) -> str:
+def _join(text: JsonText, comments: str, rest: str) -> str:
     """``rest`` after ``comments``, on a new line if the last of them would swallow it."""
     swallows = "//" in comments.rpartition("\n")[2] and not rest.lstrip(" \t\r").startswith("\n")
     return comments + (newline_of(text.text) if swallows else "") + rest
 
 
-def _breaks(text: str) -> bool:
+def _has_newline(text: str) -> bool:
     return "\n" in text
 
 
-def _unit(text: Text) -> str:
+def _unit(text: JsonText) -> str:
     """One step of indentation: how far the first member stands from the margin."""
     if text.plain[text.start] != "{":
         return _UNIT
     elements, _ = text.elements(text.start)
-    on_own_line = bool(elements) and _breaks(text.text[text.start : elements[0].start])
+    on_own_line = bool(elements) and _has_newline(text.text[text.start : elements[0].start])
     return (_indent(text, elements[0].start) if on_own_line else "") or _UNIT
 
 
-def _indent(text: Text, at: int) -> str:
+def _indent(text: JsonText, at: int) -> str:
     """The blanks with which the line of ``at`` begins."""
     line = text.text[text.text.rfind("\n", 0, at) + 1 : at]
     line = line.lstrip("\ufeff")
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _is_spaced(text: Text, element: Element) -> bool:
+def _is_spaced(text: JsonText, element: Element) -> bool:
     """Whether a blank follows the colons (in an array: those of the whole text)."""
     if element.key is None:
         return _is_text_spaced(text)
     return text.text[element.value_start - 1] in BLANKS
 
 
-def _is_text_spaced(text: Text) -> bool:
+def _is_text_spaced(text: JsonText) -> bool:
     elements, _ = text.elements(text.start)
     return not elements or elements[0].key is None or _is_spaced(text, elements[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput, SessionsError, SettingsUnreadable
 
-from .entries import are_dead, cleared, disallowed, of_ours
+from .entries import has_dead_entry, our_entries, without_hooks, without_rule
 from .json_text import parse
 from .own_setting import RULES
 from .settings import load
@@ -17,57 +17,57 @@ from .settings import load
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .backup import Receipt
-    from .json_text import Text
+    from .json_text import JsonText
     from .places import Host, Places
     from .settings import Settings
 
 
-def originals(settings: Settings, kept: Receipt | None) -> tuple[bytes | None, bytes | None]:
+def original_contents(settings: Settings, receipt: Receipt | None) -> tuple[bytes | None, bytes | None]:
     """What to keep a copy of, and what leaving is to give back: what people wired by hand comes back with the rest."""
-    if kept is None:
+    if receipt is None:
         return settings.data, settings.data
-    if settings.data == kept.before or kept.is_untouched(settings.data):  # before: killed ere it was written
-        return kept.before, kept.left
-    return settings.data, left_by(settings, kept)
+    if settings.data == receipt.before or receipt.is_untouched(settings.data):  # before: killed ere it was written
+        return receipt.before, receipt.left
+    return settings.data, content_after_uninstall(settings, receipt)
 
 
-def installed_beside(places: Places, host: Host, scope: str) -> list[str]:
+def other_installed_scopes(places: Places, host: Host, scope: str) -> list[str]:
     """The other scopes of ``host`` that have hooks of ours, as far as their files can be read."""
-    return [other for other in host.files if other != scope and has_ours(places.file_of(host, other), host)]
+    return [other for other in host.files if other != scope and has_our_hooks(places.file_of(host, other), host)]
 
 
-def has_ours(path: str, host: Host) -> bool:
+def has_our_hooks(path: str, host: Host) -> bool:
     """Whether the settings file ``path`` has hooks of ours, as far as it can be read."""
     try:
-        return bool(of_ours(load(path, host).text))
+        return bool(our_entries(load(path, host).text))
     except SessionsError:
         return False
 
 
-def left_by(settings: Settings, kept: Receipt | None) -> bytes | None:
+def content_after_uninstall(settings: Settings, receipt: Receipt | None) -> bytes | None:
     """What the file holds once we have left it, None if it is not there then.
 
     Raises ``SettingsUnreadable`` where the shape is another one than we know.
     """
-    if kept is not None and kept.is_untouched(settings.data):
-        return _without_the_dead(kept.left, settings)
+    if receipt is not None and receipt.is_untouched(settings.data):
+        return _without_dead_entries(receipt.left, settings)
     try:
-        text = cleared(settings.text)
-        for rule in kept.texts(RULES) if kept else []:
-            text = disallowed(text, rule)
+        text = without_hooks(settings.text)
+        for rule in receipt.texts(RULES) if receipt else []:
+            text = without_rule(text, rule)
     except InvalidInput as error:
         raise SettingsUnreadable(settings.path, error.problem, error.where) from None
-    only_ours = kept is not None and kept.left is None and _is_empty(text)
-    return None if only_ours else settings.bytes_of(text)
+    had_no_file = receipt is not None and receipt.left is None and _is_empty(text)
+    return None if had_no_file else settings.bytes_of(text)
 
 
-def _without_the_dead(data: bytes | None, settings: Settings) -> bytes | None:
+def _without_dead_entries(data: bytes | None, settings: Settings) -> bytes | None:
     """``data`` as it was, but for entries that could only fail by now."""
     if data is None:
         return None
     text = parse(data, comments=settings.text.comments)
-    return cleared(text).text.encode() if are_dead(text) else data
+    return without_hooks(text).text.encode() if has_dead_entry(text) else data
 
 
-def _is_empty(text: Text) -> bool:
+def _is_empty(text: JsonText) -> bool:
     return text.value == {} and text.text == text.plain  # no comment either

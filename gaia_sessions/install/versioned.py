@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SECONDS = 10
+_TIMEOUT = 10
 _SPECIAL = re.compile(r"([\\*?\[])")
 
 
@@ -27,34 +27,36 @@ class Exclusion(TypedDict):
     line: str
 
 
-class Seen(NamedTuple):
+class GitStatus(NamedTuple):
     """exclusion: what it takes to have the file ignored, None if it is already, or nothing is known."""
 
     is_tracked: bool
     exclusion: Exclusion | None
 
 
-UNSEEN = Seen(is_tracked=False, exclusion=None)
+UNKNOWN_STATUS = GitStatus(is_tracked=False, exclusion=None)
 
 
-def seen_by_git(path: str, variables: Mapping[str, str]) -> Seen:
+def git_status(path: str, variables: Mapping[str, str]) -> GitStatus:
     """How git sees the file ``path``, be it there or not.
 
     What ``variables`` say of a repository is not passed on: it is of the one that a hook of git runs in.
     """
-    folder = _nearest(os.path.dirname(path))
+    folder = _nearest_folder(os.path.dirname(path))
     inside = os.path.relpath(path, folder)
-    asked = partial(_asked, folder, {name: value for name, value in variables.items() if not name.startswith("GIT_")})
-    if asked("check-ignore", "--quiet", "--", inside) != (1, ""):
-        return UNSEEN
-    if asked("ls-files", "--error-unmatch", "--", inside)[0] == 0:
-        return Seen(is_tracked=True, exclusion=None)
-    code, said = asked("rev-parse", "--git-path", "info/exclude", "--show-prefix")
+    ask_git = partial(
+        _ask_git, folder, {name: value for name, value in variables.items() if not name.startswith("GIT_")}
+    )
+    if ask_git("check-ignore", "--quiet", "--", inside) != (1, ""):
+        return UNKNOWN_STATUS
+    if ask_git("ls-files", "--error-unmatch", "--", inside)[0] == 0:
+        return GitStatus(is_tracked=True, exclusion=None)
+    code, output = ask_git("rev-parse", "--git-path", "info/exclude", "--show-prefix")
     if code != 0:
-        return UNSEEN
-    exclude, prefix = (*said.split("\n"), "")[:2]
+        return UNKNOWN_STATUS
+    exclude, prefix = (*output.split("\n"), "")[:2]
     file = os.path.normpath(os.path.join(folder, exclude))
-    return Seen(is_tracked=False, exclusion={"file": file, "line": _pattern(prefix + inside)})
+    return GitStatus(is_tracked=False, exclusion={"file": file, "line": _pattern(prefix + inside)})
 
 
 def _pattern(path: str) -> str:
@@ -62,22 +64,22 @@ def _pattern(path: str) -> str:
     return "/" + _SPECIAL.sub(r"\\\1", path)
 
 
-def _nearest(folder: str) -> str:
+def _nearest_folder(folder: str) -> str:
     while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
     return folder
 
 
-def _asked(folder: str, environment: dict[str, str], *words: str) -> tuple[int, str]:
+def _ask_git(folder: str, environment: dict[str, str], *words: str) -> tuple[int, str]:
     """The exit code and answer of git; 128, git's own for what cannot be done, where it cannot be asked.
 
     A file system monitor is a program that the repository names, and is not started for a question.
     """
     command = ["git", "-c", "core.fsmonitor=false", "-C", folder, *words]
     try:
-        done = subprocess.run(  # noqa: S603  # a question, with the words above
-            command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=_SECONDS, check=False
+        completed = subprocess.run(  # noqa: S603  # a question, with the words above
+            command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return 128, ""
-    return done.returncode, os.fsdecode(done.stdout).removesuffix("\n")
+    return completed.returncode, os.fsdecode(completed.stdout).removesuffix("\n")

@@ -14,15 +14,15 @@ from datetime import timedelta
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hosts.registry import CLAUDE_CODE
-from gaia_sessions.session.clock import read_time
+from gaia_sessions.session.clock import parse_time
 from gaia_sessions.store import external_file
 
 from .backup import LIMIT
-from .entries import entries, is_gone
+from .entries import all_entries, is_gone
 from .executable import interpreter_of
-from .hook_command import is_our_script, is_ours, mentions_us, scripts_of, starts_by_itself, words_of
+from .hook_command import is_mixed_entry, is_our_hook, is_our_script, our_scripts, starts_script_directly, words_of
 from .places import HOSTS, USER, Places
-from .scopes import is_out_of_sight, with_ours
+from .scopes import is_unread_from_here, scopes_with_our_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
     from .places import Host
     from .settings import Settings
-    from .status import Installed
+    from .status import InstalledFile
 
-    class Warned(TypedDict):
+    class InstallWarning(TypedDict):
         """``code`` for programs, ``message`` for people, ``file`` it is about, if one."""
 
         code: str
         message: str
         file: str | None
 
-    Read = tuple[Host, str, Settings]
+    ReadSettings = tuple[Host, str, Settings]
 
-    Heard = dict[str, dict[str, str]]
+    LastEvents = dict[str, dict[str, str]]
     """By the name of a host: its events, each with when it last came."""
 
 
@@ -64,157 +64,176 @@ BROKEN_MIXED_ENTRY = "broken_mixed_entry"
 ROOT_ELSEWHERE = "root_elsewhere"
 BAD_SETTING = "bad_setting"
 
-_REFUSES = "Python then ends with 2, which hosts take for a refusal"
-_PEACE = "the hooks do nothing then; install them again, or uninstall them"
-_LEFT_ALONE = "it is neither replaced nor taken out"
-_TWICE = "nothing counts twice, but each event takes twice as long"
+_REFUSAL_NOTE = "Python then ends with 2, which hosts take for a refusal"
+_DOES_NOTHING_NOTE = "the hooks do nothing then; install them again, or uninstall them"
+_NOT_TOUCHED_NOTE = "it is neither replaced nor taken out"
+_DUPLICATE_NOTE = "nothing counts twice, but each event takes twice as long"
 
-_LONG = timedelta(days=1)
+_EVENT_DUE_AFTER = timedelta(days=1)
 
-_PLUGIN = "gaia-sessions@"
-_EVERYTHING = (None, "", "*")
-_PLAIN = re.compile(r"[A-Za-z0-9_\-,| ]+")
+_PLUGIN_PREFIX = "gaia-sessions@"
+_MATCHERS_OF_ALL = (None, "", "*")
+_NAME_LIST = re.compile(r"[A-Za-z0-9_\-,| ]+")
 _LONGEST_MATCHER = 500
 
 
-def of_files(installed: list[Installed]) -> Iterator[Warned]:
+def file_warnings(installed: list[InstalledFile]) -> Iterator[InstallWarning]:
     """What each file by itself gives to think of."""
     for found in installed:
         path, words = found["file"], found["command"]
         if found["problem"]:
-            yield _warned(UNREADABLE_SETTINGS, f"{found['problem']}; the host passes over all of it", path)
+            yield _warning(UNREADABLE_SETTINGS, f"{found['problem']}; the host passes over all of it", path)
         program = words[0] if words else ""
         interpreter = interpreter_of(program) if is_our_script(program) else program
         if interpreter and os.path.isabs(interpreter) and not os.access(interpreter, os.X_OK):
-            yield _warned(MISSING_INTERPRETER, f"{interpreter} is named there and cannot be started", path)
+            yield _warning(MISSING_INTERPRETER, f"{interpreter} is named there and cannot be started", path)
 
 
-def of_entries(read: list[Read]) -> Iterator[Warned]:
+def entry_warnings(read_settings: list[ReadSettings]) -> Iterator[InstallWarning]:
     """What each entry by itself gives to think of."""
-    for _, _, settings in read:
-        known = entries(settings.text)
-        whole = [entry.handler for entry in known if is_ours(entry.handler)]
-        mixed = [entry.handler for entry in known if mentions_us(entry.handler)]
-        for harmless, then in ((False, _REFUSES), (True, _PEACE)):
-            for path in _gone([handler for handler in whole if starts_by_itself(handler) is harmless]):
-                yield _warned(MISSING_SCRIPT, f"{path} is named there and is gone; {then}", settings.path)
-        for path in _gone(mixed):
-            told = f"{path} is named beside something else and is gone; {_REFUSES}"
-            yield _warned(BROKEN_MIXED_ENTRY, told, settings.path)
-        for told in dict.fromkeys(" ".join(words_of(entry)) for entry in mixed):
-            yield _warned(MIXED_ENTRY, f"{told} starts our hook and does something else; {_LEFT_ALONE}", settings.path)
+    for _, _, settings in read_settings:
+        all_of_file = all_entries(settings.text)
+        our_handlers = [entry.handler for entry in all_of_file if is_our_hook(entry.handler)]
+        mixed_handlers = [entry.handler for entry in all_of_file if is_mixed_entry(entry.handler)]
+        for harmless, consequence in ((False, _REFUSAL_NOTE), (True, _DOES_NOTHING_NOTE)):
+            for path in _gone_scripts(
+                [handler for handler in our_handlers if starts_script_directly(handler) is harmless]
+            ):
+                yield _warning(MISSING_SCRIPT, f"{path} is named there and is gone; {consequence}", settings.path)
+        for path in _gone_scripts(mixed_handlers):
+            message = f"{path} is named beside something else and is gone; {_REFUSAL_NOTE}"
+            yield _warning(BROKEN_MIXED_ENTRY, message, settings.path)
+        for message in dict.fromkeys(" ".join(words_of(entry)) for entry in mixed_handlers):
+            yield _warning(
+                MIXED_ENTRY, f"{message} starts our hook and does something else; {_NOT_TOUCHED_NOTE}", settings.path
+            )
 
 
-def _gone(handlers: list[Json]) -> list[str]:
-    named = dict.fromkeys(path for entry in handlers for path in scripts_of(entry))
-    return [path for path in named if is_gone(path)]
+def _gone_scripts(handlers: list[Json]) -> list[str]:
+    scripts = dict.fromkeys(path for entry in handlers for path in our_scripts(entry))
+    return [path for path in scripts if is_gone(path)]
 
 
-def of_root(installed: list[Installed], places: Places) -> Iterator[Warned]:
+def root_warnings(installed: list[InstalledFile], places: Places) -> Iterator[InstallWarning]:
     """Whether the hooks keep their sessions where we look."""
     if any(found["command"] for found in installed) and not places.is_hooks_root:
-        told = f"hooks started here keep their sessions in {places.hooks_root}; {elsewhere(places.root)}"
-        yield _warned(ROOT_ELSEWHERE, told, None)
+        message = f"hooks started here keep their sessions in {places.hooks_root}; {root_advice(places.root)}"
+        yield _warning(ROOT_ELSEWHERE, message, None)
 
 
-def of_sight(installed: list[Installed], places: Places, *, plugin: bool) -> Iterator[Warned]:
+def visibility_warnings(installed: list[InstalledFile], places: Places, *, plugin: bool) -> Iterator[InstallWarning]:
     """Whether a client that is started here reads what is installed; one of several files that it reads is enough."""
     for host in HOSTS.values():
-        there = [found for found in installed if found["host"] == host.name and found["command"]]
-        everywhere = any(found["scope"] == USER for found in there) or (plugin and host.name == CLAUDE_CODE)
-        if not there or everywhere or not is_out_of_sight(places, host):
+        present = [found for found in installed if found["host"] == host.name and found["command"]]
+        everywhere = any(found["scope"] == USER for found in present) or (plugin and host.name == CLAUDE_CODE)
+        if not present or everywhere or not is_unread_from_here(places, host):
             continue
-        if not with_ours(Places(places.root, places.variables, places.here), host):
-            told = f"a {host.name} started in {places.here} may not read this file; start it in"
-            yield _warned(NOT_READ_HERE, f"{told} {places.project}, or install with --here", there[0]["file"])
+        if not scopes_with_our_hooks(Places(places.root, places.variables, places.here), host):
+            message = f"a {host.name} started in {places.here} may not read this file; start it in"
+            yield _warning(NOT_READ_HERE, f"{message} {places.project}, or install with --here", present[0]["file"])
 
 
-def of_own_settings(faults: list[BadSetting]) -> Iterator[Warned]:
+def own_setting_warnings(faults: list[BadSetting]) -> Iterator[InstallWarning]:
     """What our own settings say that means nothing: hooks pass over it."""
     for fault in faults:
-        yield _warned(BAD_SETTING, f"{fault}; {fault.hint}", fault.origin if os.path.isabs(fault.origin) else None)
+        yield _warning(BAD_SETTING, f"{fault}; {fault.hint}", fault.origin if os.path.isabs(fault.origin) else None)
 
 
-def elsewhere(root: str) -> str:
+def root_advice(root: str) -> str:
     """What it takes that hooks use ``root``."""
     return f"for {root}, set GAIA_SESSIONS_ROOT to it where the host is started"
 
 
-def of_use(installed: list[Installed], heard: Heard, now: datetime, *, enabled: bool) -> Iterator[Warned]:
+def usage_warnings(
+    installed: list[InstalledFile], last_events: LastEvents, now: datetime, *, enabled: bool
+) -> Iterator[InstallWarning]:
     """Whether what is installed was ever heard, each host by itself; switched off, it cannot be."""
-    there = [found for found in installed if found["command"]]
-    if there and not enabled:
-        yield _warned(HOOKS_OFF, "the hooks are installed, and the setting hooks.enabled is off", None)
-    for found in there if enabled else []:
+    present = [found for found in installed if found["command"]]
+    if present and not enabled:
+        yield _warning(HOOKS_OFF, "the hooks are installed, and the setting hooks.enabled is off", None)
+    for found in present if enabled else []:
         since = found["installed_at"]
-        if not is_heard(found, heard) and (since is None or _is_due(found["host"], since, heard, now)):
+        if not has_fired(found, last_events) and (
+            since is None or _is_event_due(found["host"], since, last_events, now)
+        ):
             when = f" since {since}" if since else ""
-            told = f"no event of {found['host']} has arrived in this project{when}; begin a conversation there"
-            yield _warned(NEVER_FIRED, told, found["file"])
+            message = f"no event of {found['host']} has arrived in this project{when}; begin a conversation there"
+            yield _warning(NEVER_FIRED, message, found["file"])
 
 
-def is_heard(found: Installed, heard: Heard) -> bool:
+def has_fired(found: InstalledFile, last_events: LastEvents) -> bool:
     """Whether an event came from the host since our hooks were installed in this file."""
-    return max(heard.get(found["host"], {}).values(), default="") >= (found["installed_at"] or "0")
+    return max(last_events.get(found["host"], {}).values(), default="") >= (found["installed_at"] or "0")
 
 
-def _is_due(host: str, since: str, heard: Heard, now: datetime) -> bool:
+def _is_event_due(host: str, since: str, last_events: LastEvents, now: datetime) -> bool:
     """Until a conversation begins nothing can be heard: that takes a day, or less where another host was used."""
-    others = [at for other, events in heard.items() if other != host for at in events.values()]
-    return max(others, default="") >= since or now - read_time(since) > _LONG
+    others = [at for other, events in last_events.items() if other != host for at in events.values()]
+    return max(others, default="") >= since or now - parse_time(since) > _EVENT_DUE_AFTER
 
 
-def of_settings(read: list[Read], installed: list[Installed], *, plugin: bool) -> Iterator[Warned]:
+def settings_warnings(
+    read_settings: list[ReadSettings], installed: list[InstalledFile], *, plugin: bool
+) -> Iterator[InstallWarning]:
     """What the files together, and the entries of others in them, give to think of."""
-    there = {found["host"]: None for found in installed if found["command"]}
+    present = {found["host"]: None for found in installed if found["command"]}
     with_plugin = {CLAUDE_CODE: None} if plugin else {}
-    for host in (HOSTS[name] for name in there | with_plugin):
-        of_host = [settings for other, _, settings in read if other is host]
-        yield from _twice(host, of_host, installed, plugin=plugin)
-        yield from _disabled(of_host)
-        yield from _rewriters(host, of_host)
+    for host in (HOSTS[name] for name in present | with_plugin):
+        of_host = [settings for other, _, settings in read_settings if other is host]
+        yield from _duplicate_warnings(host, of_host, installed, plugin=plugin)
+        yield from _disabled_warnings(of_host)
+        yield from _rewriter_warnings(host, of_host)
 
 
-def _twice(host: Host, read: list[Settings], installed: list[Installed], *, plugin: bool) -> Iterator[Warned]:
+def _duplicate_warnings(
+    host: Host, read_settings: list[Settings], installed: list[InstalledFile], *, plugin: bool
+) -> Iterator[InstallWarning]:
     files = [found["file"] for found in installed if found["host"] == host.name and found["command"]]
     if len({os.path.realpath(path) for path in files}) > 1:
-        yield _warned(INSTALLED_TWICE, f"each event is sent by {', '.join(files)}; {_TWICE}", files[-1])
+        yield _warning(INSTALLED_TWICE, f"each event is sent by {', '.join(files)}; {_DUPLICATE_NOTE}", files[-1])
     elif files and plugin and host.name == CLAUDE_CODE:
-        told = f"the plugin is enabled, and the settings have the hooks as well; {_TWICE}"
-        yield _warned(INSTALLED_TWICE, told, files[0])
-    for settings in read:
-        groups = [(entry.event, entry.matcher) for entry in entries(settings.text) if is_ours(entry.handler)]
+        message = f"the plugin is enabled, and the settings have the hooks as well; {_DUPLICATE_NOTE}"
+        yield _warning(INSTALLED_TWICE, message, files[0])
+    for settings in read_settings:
+        groups = [(entry.event, entry.matcher) for entry in all_entries(settings.text) if is_our_hook(entry.handler)]
         if len(set(groups)) < len(groups):
-            yield _warned(INSTALLED_TWICE, f"an event has more than one gaia-sessions entry; {_TWICE}", settings.path)
+            yield _warning(
+                INSTALLED_TWICE, f"an event has more than one gaia-sessions entry; {_DUPLICATE_NOTE}", settings.path
+            )
 
 
-def _disabled(read: list[Settings]) -> Iterator[Warned]:
-    for settings in read:
-        if _members(settings.text.value).get("disableAllHooks") is True:
-            yield _warned(ALL_HOOKS_DISABLED, "disableAllHooks is true: no hook runs, ours or another", settings.path)
+def _disabled_warnings(read_settings: list[Settings]) -> Iterator[InstallWarning]:
+    for settings in read_settings:
+        if _as_object(settings.text.value).get("disableAllHooks") is True:
+            yield _warning(ALL_HOOKS_DISABLED, "disableAllHooks is true: no hook runs, ours or another", settings.path)
 
 
-def _rewriters(host: Host, read: list[Settings]) -> Iterator[Warned]:
-    for settings in read:
-        for entry in entries(settings.text):
+def _rewriter_warnings(host: Host, read_settings: list[Settings]) -> Iterator[InstallWarning]:
+    for settings in read_settings:
+        for entry in all_entries(settings.text):
             words = words_of(entry.handler)
-            if entry.event != host.delegates or not words or is_ours(entry.handler) or mentions_us(entry.handler):
+            if (
+                entry.event != host.delegates
+                or not words
+                or is_our_hook(entry.handler)
+                or is_mixed_entry(entry.handler)
+            ):
                 continue
             if any(matches(entry.matcher, tool) for tool in host.delegation):
-                told = (
+                message = (
                     "may rewrite delegations; of two hooks that do, the last to finish wins whole: "
                     "if it does not, all is well; if it does, let its matcher leave out " + ", ".join(host.delegation)
                 )
-                yield _warned(REWRITER, f"{' '.join(words)} {told}", settings.path)
+                yield _warning(REWRITER, f"{' '.join(words)} {message}", settings.path)
 
 
 def matches(matcher: Json, tool: str) -> bool:
     """Whether a host hears of ``tool`` by ``matcher``: everything, a list of names, or an expression."""
-    if matcher in _EVERYTHING:
+    if matcher in _MATCHERS_OF_ALL:
         return True
     if not isinstance(matcher, str) or len(matcher) > _LONGEST_MATCHER:
         return False
-    if _PLAIN.fullmatch(matcher):
+    if _NAME_LIST.fullmatch(matcher):
         return tool in [name.strip() for name in re.split("[,|]", matcher)]
     try:
         return re.search(matcher, tool) is not None
@@ -222,27 +241,27 @@ def matches(matcher: Json, tool: str) -> bool:
         return False
 
 
-def has_plugin(places: Places, read: list[tuple[str, Settings]]) -> bool:
+def has_plugin(places: Places, read_settings: list[tuple[str, Settings]]) -> bool:
     """Whether our plugin is on in Claude Code: by the settings, the nearest deciding, else by having been installed."""
-    said: dict[str, Json] = {}
-    for _, settings in read:  # from the user's to the nearest
-        said.update(_members(_members(settings.text.value).get("enabledPlugins")))
-    known = dict.fromkeys(_installed_plugins(places), True) | said
-    return any(name.startswith(_PLUGIN) and value is not False for name, value in known.items())
+    configured: dict[str, Json] = {}
+    for _, settings in read_settings:  # from the user's to the nearest
+        configured.update(_as_object(_as_object(settings.text.value).get("enabledPlugins")))
+    plugins = dict.fromkeys(_installed_plugins(places), True) | configured
+    return any(name.startswith(_PLUGIN_PREFIX) and value is not False for name, value in plugins.items())
 
 
 def _installed_plugins(places: Places) -> list[str]:
     path = os.path.join(places.folder_of(HOSTS[CLAUDE_CODE], USER), "plugins", "installed_plugins.json")
     try:
-        told = json.loads(external_file.read(path, LIMIT) or b"{}")
+        document = json.loads(external_file.read(path, LIMIT) or b"{}")
     except (ValueError, RecursionError, InvalidInput, StoreFailure):
         return []
-    return list(_members(_members(told).get("plugins")))
+    return list(_as_object(_as_object(document).get("plugins")))
 
 
-def _members(value: Json) -> dict[str, Json]:
+def _as_object(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def _warned(code: str, message: str, path: str | None) -> Warned:
+def _warning(code: str, message: str, path: str | None) -> InstallWarning:
     return {"code": code, "message": message, "file": path}

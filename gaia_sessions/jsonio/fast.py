@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     Scan = Callable[[str, int], tuple[object, int]]
 
 _make_scanner: Callable[..., Scan] | None = None
-_quoted: Callable[[str], str] | None = None
+_quote: Callable[[str], str] | None = None
 try:
     import _json
 except ImportError:  # not CPython
     pass
 else:
     _make_scanner = getattr(_json, "make_scanner", None)
-    _quoted = getattr(_json, "encode_basestring", None)
+    _quote = getattr(_json, "encode_basestring", None)
 
-BLANKS = " \t\n\r"
+WHITESPACE = " \t\n\r"
 
-_REFUSED = (TypeError, AttributeError)
+_INTERPRETER_ERRORS = (TypeError, AttributeError)
 """How an interpreter to come may say that it wants more than it is given."""
 
 # No JSON, whose own error is in the package that was not loaded; or refused.
-_NOT_READ = (StopIteration, SystemError, ImportError, *_REFUSED)
+_SCAN_ERRORS = (StopIteration, SystemError, ImportError, *_INTERPRETER_ERRORS)
 
-UNKNOWN = object()
+NOT_PARSED = object()
 """The answer where a short cut leads nowhere."""
 
 
@@ -64,114 +64,116 @@ class Scanner:
             return None
 
     def read(self, text: str) -> object:
-        """The value of ``text``, or ``UNKNOWN`` if it is no JSON, which only ``json`` can explain."""
+        """The value of ``text``, or ``NOT_PARSED`` if it is no JSON, which only ``json`` can explain."""
         if self._scan is None:
-            return UNKNOWN
+            return NOT_PARSED
         try:
-            value, end = self._scan(text, len(text) - len(text.lstrip(BLANKS)))
-        except _NOT_READ:
-            return UNKNOWN
+            value, end = self._scan(text, len(text) - len(text.lstrip(WHITESPACE)))
+        except _SCAN_ERRORS:
+            return NOT_PARSED
         except ValueError as error:
             if type(error).__module__ != "json.decoder":
                 raise
-            return UNKNOWN
-        return UNKNOWN if text[end:].strip(BLANKS) else value
+            return NOT_PARSED
+        return NOT_PARSED if text[end:].strip(WHITESPACE) else value
 
 
-def written(value: object, indent: int | None, deepest: int, largest: int) -> str | None:
+def try_dumps(value: object, indent: int | None, max_depth: int, integer_limit: int) -> str | None:
     """What ``json.dumps(value, indent=indent, ensure_ascii=False)`` makes; None for what it would have to convert.
 
     None also for what is nested deeper than ``deepest``, and for a whole number that is not from ``-largest`` to
     ``largest - 1``.
     """
-    if _quoted is None:
+    if _quote is None:
         return None
     parts: list[str] = []
-    writing = _Writing(parts.append, _quoted, " " * (indent or 0), largest)
+    encoder = _Encoder(parts.append, _quote, " " * (indent or 0), integer_limit)
     try:
-        writing.put(value, None if indent is None else "\n", deepest)
-    except (_UnusualError, RecursionError, *_REFUSED):
+        encoder.put(value, None if indent is None else "\n", max_depth)
+    except (_UnsupportedError, RecursionError, *_INTERPRETER_ERRORS):
         return None
     return "".join(parts)
 
 
-class _UnusualError(Exception):
+class _UnsupportedError(Exception):
     pass
 
 
-class _Writing:
+class _Encoder:
     """One text on its way to ``out``. A line break has the indentation of its line behind it; None: all on one line.
 
     left: so many containers may be inside one another from here on.
     """
 
-    __slots__ = ("largest", "names", "out", "quoted", "step")
+    __slots__ = ("indentation", "integer_limit", "names", "out", "quote")
 
-    def __init__(self, out: Callable[[str], None], quoted: Callable[[str], str], step: str, largest: int) -> None:
+    def __init__(
+        self, out: Callable[[str], None], quote: Callable[[str], str], indentation: str, integer_limit: int
+    ) -> None:
         self.out = out
-        self.quoted = quoted
-        self.step = step
-        self.largest = largest
+        self.quote = quote
+        self.indentation = indentation
+        self.integer_limit = integer_limit
         self.names: dict[str, str] = {}
 
-    def put(self, value: object, line: str | None, left: int) -> None:
-        kind = type(value)
-        if kind is str:
-            self.out(self.quoted(value))  # type: ignore[arg-type]  # just checked
-        elif kind is dict:
-            self.put_object(value, line, left)  # type: ignore[arg-type]  # just checked
-        elif kind is list:
-            self.put_array(value, line, left)  # type: ignore[arg-type]  # just checked
-        elif kind is int:
+    def put(self, value: object, line_break: str | None, depth_left: int) -> None:
+        value_type = type(value)
+        if value_type is str:
+            self.out(self.quote(value))  # type: ignore[arg-type]  # just checked
+        elif value_type is dict:
+            self.put_object(value, line_break, depth_left)  # type: ignore[arg-type]  # just checked
+        elif value_type is list:
+            self.put_array(value, line_break, depth_left)  # type: ignore[arg-type]  # just checked
+        elif value_type is int:
             self.put_integer(value)  # type: ignore[arg-type]  # just checked
-        elif kind in _SIMPLE:
-            self.out(_SIMPLE[kind](value))
+        elif value_type in _ENCODERS:
+            self.out(_ENCODERS[value_type](value))
         else:
-            raise _UnusualError
+            raise _UnsupportedError
 
     def put_integer(self, value: int) -> None:
-        if not -self.largest <= value < self.largest:
-            raise _UnusualError
+        if not -self.integer_limit <= value < self.integer_limit:
+            raise _UnsupportedError
         self.out(int.__repr__(value))
 
-    def put_object(self, members: dict[object, object], line: str | None, left: int) -> None:
-        if not left:
-            raise _UnusualError
-        inner = None if line is None else line + self.step
-        before, between = ("{", ", ") if inner is None else (f"{{{inner}", f",{inner}")
-        out, quoted, names = self.out, self.quoted, self.names
+    def put_object(self, members: dict[object, object], line_break: str | None, depth_left: int) -> None:
+        if not depth_left:
+            raise _UnsupportedError
+        inner_break = None if line_break is None else line_break + self.indentation
+        before, separator = ("{", ", ") if inner_break is None else (f"{{{inner_break}", f",{inner_break}")
+        out, quote, names = self.out, self.quote, self.names
         for key, member in members.items():
             if type(key) is not str:
-                raise _UnusualError
-            name = names.get(key) or names.setdefault(key, f"{quoted(key)}: ")
+                raise _UnsupportedError
+            name = names.get(key) or names.setdefault(key, f"{quote(key)}: ")
             if type(member) is str:  # most are
-                out(f"{before}{name}{quoted(member)}")
+                out(f"{before}{name}{quote(member)}")
             else:
                 out(before + name)
-                self.put(member, inner, left - 1)
-            before = between
-        out("{}" if not members else "}" if line is None else f"{line}}}")
+                self.put(member, inner_break, depth_left - 1)
+            before = separator
+        out("{}" if not members else "}" if line_break is None else f"{line_break}}}")
 
-    def put_array(self, elements: list[object], line: str | None, left: int) -> None:
-        if not left:
-            raise _UnusualError
-        inner = None if line is None else line + self.step
-        before, between = ("[", ", ") if inner is None else (f"[{inner}", f",{inner}")
+    def put_array(self, elements: list[object], line_break: str | None, depth_left: int) -> None:
+        if not depth_left:
+            raise _UnsupportedError
+        inner_break = None if line_break is None else line_break + self.indentation
+        before, separator = ("[", ", ") if inner_break is None else (f"[{inner_break}", f",{inner_break}")
         for element in elements:
             self.out(before)
-            before = between
-            self.put(element, inner, left - 1)
-        self.out("[]" if not elements else "]" if line is None else f"{line}]")
+            before = separator
+            self.put(element, inner_break, depth_left - 1)
+        self.out("[]" if not elements else "]" if line_break is None else f"{line_break}]")
 
 
-def _number(value: float) -> str:
+def _encode_float(value: float) -> str:
     if value - value != 0.0:  # infinite, or none at all
-        raise _UnusualError
+        raise _UnsupportedError
     return float.__repr__(value)
 
 
-_SIMPLE: dict[type, Callable[..., str]] = {
-    float: _number,
+_ENCODERS: dict[type, Callable[..., str]] = {
+    float: _encode_float,
     bool: lambda value: "true" if value else "false",
     type(None): lambda _: "null",
 }

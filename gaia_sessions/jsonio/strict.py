@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 DOCUMENT_LIMIT = 1 << 20
-DEEPEST = 64
+MAX_DEPTH = 64
 
-_KINDS = {
+_TYPE_NAMES = {
     type(None): "null",
     bool: "a boolean",
     int: "a number",
@@ -31,12 +31,12 @@ _KINDS = {
     dict: "an object",
 }
 
-_LARGEST = 1 << 63
-_LONGEST_NUMBER = 400
+_INTEGER_LIMIT = 1 << 63
+_MAX_DIGITS = 400
 
 # Inside strings JSON lets these through raw, and a terminal would obey them when a record is shown.
-_STEERING = (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_TERMINAL_CONTROLS = {code: f"\\u{code:04x}" for code in _STEERING}
+_CONTROL_CODES = (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROL_ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROL_CODES}
 
 
 def loads(data: bytes, limit: int = DOCUMENT_LIMIT) -> Json:
@@ -54,7 +54,7 @@ def load_object(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
     """Like ``loads`` for what must be an object."""
     value = loads(data, limit)
     if not isinstance(value, dict):
-        raise InvalidInput(f"expected a JSON object, not {kind_of(value)}")
+        raise InvalidInput(f"expected a JSON object, not {json_type_of(value)}")
     return value
 
 
@@ -75,7 +75,7 @@ def dump_line(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
     return data
 
 
-def canonical(value: object, where: str) -> Json:
+def normalize_value(value: object, where: str) -> Json:
     """A deep copy of a caller's value as JSON has it (tuples become arrays); ``InvalidInput`` names ``where``."""
     try:
         return loads(_encode(value, indent=None).encode("utf-8"), limit=DOCUMENT_LIMIT)
@@ -85,29 +85,32 @@ def canonical(value: object, where: str) -> Json:
         raise InvalidInput(error.problem, f"{where} {error.where}".rstrip()) from None
 
 
-def kind_of(value: object) -> str:
+def json_type_of(value: object) -> str:
     """What JSON calls the type of ``value``."""
-    return _KINDS.get(type(value), type(value).__name__)
+    return _TYPE_NAMES.get(type(value), type(value).__name__)
 
 
 def _parse(text: str) -> Json:
     try:
         value = _SCANNER.read(text)
-        if value is fast.UNKNOWN:
-            value = _explained(text)
+        if value is fast.NOT_PARSED:
+            value = _parse_or_explain(text)
     except RecursionError:
-        raise InvalidInput(f"nested deeper than {DEEPEST}") from None
-    _check(value, text)
+        raise InvalidInput(f"nested deeper than {MAX_DEPTH}") from None
+    _check_value(value, text)
     return value  # type: ignore[return-value]  # what a scanner finds is JSON
 
 
-def _explained(text: str) -> Json:
+def _parse_or_explain(text: str) -> Json:
     """The value all the same, or what is wrong with ``text`` and where."""
     import json
 
     try:
         decoder = json.JSONDecoder(
-            object_pairs_hook=_unique, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
+            object_pairs_hook=_object_of_unique_keys,
+            parse_int=_parse_integer,
+            parse_float=_parse_float,
+            parse_constant=_refuse_constant,
         )
         value: Json = decoder.decode(text)
     except json.JSONDecodeError as error:
@@ -121,31 +124,31 @@ def _encode(value: object, indent: int | None) -> str:
     What the short cut wrote is read back only if there is an escape in it that may stand for a NUL.
     """
     try:
-        text = fast.written(value, indent, DEEPEST, _LARGEST)
-        sure = text is not None and "\\u" not in text
+        text = fast.try_dumps(value, indent, MAX_DEPTH, _INTEGER_LIMIT)
+        is_safe = text is not None and "\\u" not in text
         if text is None:
-            text = _converted(value, indent)
+            text = _dumps_by_stdlib(value, indent)
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidInput("not text in UTF-8: half of a surrogate pair") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"not expressible as JSON: {error}") from None
-    if not sure:
+    if not is_safe:
         _parse(text)
-    return text if text.isascii() and "\x7f" not in text else text.translate(_TERMINAL_CONTROLS)
+    return text if text.isascii() and "\x7f" not in text else text.translate(_CONTROL_ESCAPES)
 
 
-def _converted(value: object, indent: int | None) -> str:
+def _dumps_by_stdlib(value: object, indent: int | None) -> str:
     import json
 
     return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
 
 
-def _check(value: object, text: str) -> None:
+def _check_value(value: object, text: str) -> None:
     """Looks at every text of ``value`` only if an escape shows that there may be one to refuse."""
-    may_offend = "\\" in text and "\\u" in text  # looking for one character is much faster than for two
-    if may_offend or _depth(value) > DEEPEST:
-        for problem, where in _offences(value):
+    may_be_invalid = "\\" in text and "\\u" in text  # looking for one character is much faster than for two
+    if may_be_invalid or _depth(value) > MAX_DEPTH:
+        for problem, where in _problems(value):
             raise InvalidInput(problem, where)
 
 
@@ -155,7 +158,7 @@ _CONTAINERS = frozenset([list, dict])
 def _depth(value: object) -> int:
     """How deep the containers in ``value`` are nested; in a record few have any inside, so that is asked in C."""
     depth, level = 0, [value] if type(value) in _CONTAINERS else []
-    while level and depth <= DEEPEST:
+    while level and depth <= MAX_DEPTH:
         depth += 1
         members = [member for item in level for member in (item.values() if type(item) is dict else item)]  # type: ignore[attr-defined]
         flat = _CONTAINERS.isdisjoint(map(type, members))
@@ -163,15 +166,15 @@ def _depth(value: object) -> int:
     return depth
 
 
-def _offences(value: object) -> Iterator[tuple[str, str]]:
+def _problems(value: object) -> Iterator[tuple[str, str]]:
     pending = [(value, "", 1)]
     while pending:
         item, where, depth = pending.pop()
         if isinstance(item, str):
-            yield from _text_offences(item, where)
+            yield from _text_problems(item, where)
         elif isinstance(item, dict | list):
-            if depth > DEEPEST:
-                yield f"nested deeper than {DEEPEST}", where[:80]
+            if depth > MAX_DEPTH:
+                yield f"nested deeper than {MAX_DEPTH}", where[:80]
             pending += [(child, place, depth + 1) for child, place in _children(item, where)]
 
 
@@ -181,43 +184,43 @@ def _children(item: dict[str, object] | list[object], where: str) -> Iterator[tu
             yield child, f"{where}[{number}]"
         return
     for key, child in item.items():
-        place = f"{where}.{key}" if where else str(key)
-        yield str(key), f"key {place!a}"
-        yield child, place
+        child_where = f"{where}.{key}" if where else str(key)
+        yield str(key), f"key {child_where!a}"
+        yield child, child_where
 
 
-def _text_offences(text: str, where: str) -> Iterator[tuple[str, str]]:
+def _text_problems(text: str, where: str) -> Iterator[tuple[str, str]]:
     if "\0" in text:
         yield "a NUL character in a string", where
     if any("\ud800" <= char <= "\udfff" for char in text):
         yield "half of a surrogate pair in a string", where
 
 
-def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+def _object_of_unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     members = dict(pairs)
     if len(members) != len(pairs):
         from collections import Counter
 
-        [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
-        raise InvalidInput("the same key twice in an object", f"key {twice!a}")
+        [(duplicate, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise InvalidInput("the same key twice in an object", f"key {duplicate!a}")
     return members
 
 
-def _integer(digits: str) -> int:
-    if len(digits) > _LONGEST_NUMBER or not -_LARGEST <= (number := int(digits)) < _LARGEST:
+def _parse_integer(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS or not -_INTEGER_LIMIT <= (number := int(digits)) < _INTEGER_LIMIT:
         raise InvalidInput("a number that overflows 64 bits", digits[:40])
     return number
 
 
-def _fraction(digits: str) -> float:
+def _parse_float(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
         raise InvalidInput("a number that overflows", digits[:40])
     return number
 
 
-def _constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     raise InvalidInput("no number in JSON", name)
 
 
-_SCANNER = fast.Scanner(_unique, _integer, _fraction, _constant)
+_SCANNER = fast.Scanner(_object_of_unique_keys, _parse_integer, _parse_float, _refuse_constant)

@@ -7,9 +7,9 @@ when it is sound, and raises ``InvalidInput`` otherwise. Knows nothing of sessio
 from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.jsonio.strict import kind_of
+from gaia_sessions.jsonio.strict import json_type_of
 
-from .clock import read_time
+from .clock import parse_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,34 +24,34 @@ def is_integer(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def text(value: object, where: str) -> None:
+def check_string(value: object, where: str) -> None:
     if not isinstance(value, str):
-        raise InvalidInput(f"must be a string, not {kind_of(value)}", where)
+        raise InvalidInput(f"must be a string, not {json_type_of(value)}", where)
 
 
-def flag(value: object, where: str) -> None:
+def check_flag(value: object, where: str) -> None:
     if not isinstance(value, bool):
-        raise InvalidInput(f"must be true or false, not {kind_of(value)}", where)
+        raise InvalidInput(f"must be true or false, not {json_type_of(value)}", where)
 
 
-def mapping(value: object, where: str) -> None:
+def check_object(value: object, where: str) -> None:
     if not isinstance(value, dict):
-        raise InvalidInput(f"must be an object, not {kind_of(value)}", where)
+        raise InvalidInput(f"must be an object, not {json_type_of(value)}", where)
 
 
-def time(value: object, where: str) -> None:
+def check_time(value: object, where: str) -> None:
     try:
-        read_time(value)
+        parse_time(value)
     except ValueError:
         raise InvalidInput("must be an ISO 8601 time", where) from None
 
 
-def seconds(value: object, where: str) -> None:
+def check_seconds(value: object, where: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise InvalidInput("must be a number from 0", where)
 
 
-def count_from(least: int) -> Check:
+def integer_from(least: int) -> Check:
     """A whole number of at least ``least``."""
 
     def check(value: object, where: str) -> None:
@@ -71,7 +71,7 @@ def one_of(words: tuple[str, ...]) -> Check:
     return check
 
 
-def or_null(inner: Check) -> Check:
+def nullable(inner: Check) -> Check:
     """``null``, or what ``inner`` accepts."""
 
     def check(value: object, where: str) -> None:
@@ -81,24 +81,24 @@ def or_null(inner: Check) -> Check:
     return check
 
 
-def each(element: Check) -> Check:
+def array_of(element: Check) -> Check:
     """An array of what ``element`` accepts."""
 
     def check(value: object, where: str) -> None:
         if not isinstance(value, list):
-            raise InvalidInput(f"must be an array, not {kind_of(value)}", where)
+            raise InvalidInput(f"must be an array, not {json_type_of(value)}", where)
         for number, item in enumerate(value):
             element(item, f"{where}[{number}]")
 
     return check
 
 
-def members(required: dict[str, Check], optional: dict[str, Check]) -> Check:
+def object_with(required: dict[str, Check], optional: dict[str, Check]) -> Check:
     """An object with all ``required`` members; unknown ones are none of our business."""
 
     def check(value: object, where: str) -> None:
         if not isinstance(value, dict):
-            raise InvalidInput(f"must be an object, not {kind_of(value)}", where)
+            raise InvalidInput(f"must be an object, not {json_type_of(value)}", where)
         prefix = f"{where}." if where else ""
         for key, inner in required.items():
             if key not in value:

@@ -26,12 +26,12 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def write_time(moment: datetime) -> str:
+def format_time(moment: datetime) -> str:
     """``2026-01-08T18:05:30.123456Z``: always UTC, always six digits, so that text order is time order."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
-def read_time(text: object) -> datetime:
+def parse_time(text: object) -> datetime:
     """An aware UTC time from ISO 8601 with date and time of day: ``Z``, any offset, or none (= UTC).
 
     Raises ``ValueError`` for everything else, a date alone and times outside the years 1 to 9999 included.
@@ -47,15 +47,15 @@ def read_time(text: object) -> datetime:
         raise ValueError("not a time") from None
 
 
-def are_written_times(texts: list[str]) -> bool:
+def are_canonical_times(texts: list[str]) -> bool:
     """Whether each is a time in just the form that we write; asked of hundreds at once, so all is done in C.
 
     Raises ``TypeError`` if one is no text.
     """
-    together, number = "\n".join(texts), len(texts)
-    if not texts or set(map(len, texts)) != {_WRITTEN} or not together.isascii():
+    joined, count = "\n".join(texts), len(texts)
+    if not texts or set(map(len, texts)) != {_CANONICAL_LENGTH} or not joined.isascii():
         return not texts
-    if any(together[place :: _WRITTEN + 1] != mark * number for place, mark in _MARKS):
+    if any(joined[offset :: _CANONICAL_LENGTH + 1] != separator * count for offset, separator in _SEPARATORS):
         return False
     try:
         return all(map(datetime.fromisoformat, texts))
@@ -63,11 +63,11 @@ def are_written_times(texts: list[str]) -> bool:
         return False
 
 
-_WRITTEN = len("2026-01-08T18:05:30.123456Z")
-_MARKS = ((4, "-"), (7, "-"), (10, "T"), (26, "Z"))
+_CANONICAL_LENGTH = len("2026-01-08T18:05:30.123456Z")
+_SEPARATORS = ((4, "-"), (7, "-"), (10, "T"), (26, "Z"))
 
 
-def stamp_of(moment: datetime) -> str:
+def compact_timestamp(moment: datetime) -> str:
     """The time as generated ids carry it: ``20260108-180530``, UTC."""
     return moment.astimezone(UTC).strftime("%Y%m%d-%H%M%S")
 

@@ -5,9 +5,9 @@ Owns the shape in which every host's news reaches the lifecycle, and in which it
 
 from __future__ import annotations
 
-from .checks import each, flag, members, one_of, text, time
+from .checks import array_of, check_flag, check_string, check_time, object_with, one_of
 from .phases import FAILED, OUTCOMES, RESUMABLE
-from .schema import check_process
+from .schema import check_host_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ START = "start"
 STOP = "stop"
 FAIL = "fail"
 RETURNED = "returned"
-OVER = "over"
+DELEGATION_CLOSED = "over"
 MESSAGE = "message"
 NOTIFICATION = "notification"
 SESSION_START = "session_start"
@@ -88,9 +88,9 @@ SESSION_END = "session_end"
 SESSION_LEFT = "session_left"
 MAIN_STOP = "main_stop"
 FINALIZE = "finalize"
-CALL = "call"
-PERMISSION = "permission"
-TOOL = "tool"
+TOOL_CALL = "call"
+PERMISSION_REQUEST = "permission"
+TOOL_USED = "tool"
 
 KINDS = (
     DELEGATE,  # a sub-agent is about to be started
@@ -98,7 +98,7 @@ KINDS = (
     STOP,  # it stopped, for this time
     FAIL,  # it, or its delegation, failed or was interrupted
     RETURNED,  # its delegation gave its report back
-    OVER,  # its delegation is dealt with, whatever became of it
+    DELEGATION_CLOSED,  # its delegation is dealt with, whatever became of it
     MESSAGE,  # somebody wrote to it
     NOTIFICATION,  # the main agent is told what became of it
     SESSION_START,
@@ -106,12 +106,12 @@ KINDS = (
     SESSION_LEFT,  # the conversation ended, and its process goes on with another one
     MAIN_STOP,  # the main agent ended its turn
     FINALIZE,  # somebody said how the work ended
-    CALL,  # an agent is about to use a tool
-    PERMISSION,  # somebody is asked whether it may
-    TOOL,  # it has used it
+    TOOL_CALL,  # an agent is about to use a tool
+    PERMISSION_REQUEST,  # somebody is asked whether it may
+    TOOL_USED,  # it has used it
 )
 
-_texts = (
+_string_keys = (
     "host",
     "host_session_id",
     "host_agent_id",
@@ -133,12 +133,12 @@ _texts = (
     "source",
 )
 
-check_event = members(
-    {"kind": one_of(KINDS), "at": time},
-    dict.fromkeys(_texts, text)
-    | dict.fromkeys(("background", "spoke", "again", "launch", "interrupted", "writes"), flag)
-    | dict.fromkeys(("worked", "unkeyed", "recurring", "unannounced", "outcome_assumed"), flag)
-    | dict.fromkeys(("resume", "mentioned", "running"), each(text))
-    | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_process},
+check_event = object_with(
+    {"kind": one_of(KINDS), "at": check_time},
+    dict.fromkeys(_string_keys, check_string)
+    | dict.fromkeys(("background", "spoke", "again", "launch", "interrupted", "writes"), check_flag)
+    | dict.fromkeys(("worked", "unkeyed", "recurring", "unannounced", "outcome_assumed"), check_flag)
+    | dict.fromkeys(("resume", "mentioned", "running"), array_of(check_string))
+    | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_host_process},
 )
 """Nothing for an event; ``InvalidInput`` names the first bad key of anything else."""

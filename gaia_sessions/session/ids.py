@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import InvalidId
 
-from .clock import stamp_of
+from .clock import compact_timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,25 +16,27 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypeGuard
 
-LONGEST_ID = 128
+MAX_ID_LENGTH = 128
 RANDOM_DIGITS = 8
 """How many random digits end a generated id."""
-SHORTEST_PART = 4
+SHORTEST_ABBREVIATION = 4
 """How many characters of an id commands take at least in place of the whole."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_PLAIN = frozenset(_LETTERS + _LETTERS.upper() + "0123456789")
-_ALLOWED = _PLAIN | frozenset("._-")
+_ALPHANUMERIC = frozenset(_LETTERS + _LETTERS.upper() + "0123456789")
+_ALLOWED = _ALPHANUMERIC | frozenset("._-")
 _UNESCAPED = frozenset(_LETTERS + "0123456789_-")
 _DIGITS = frozenset("0123456789")
 _HEX = frozenset("0123456789abcdef")
-_STAMP = (8, 6)
+_TIMESTAMP_LENGTHS = (8, 6)
 
 # Windows opens these whatever the extension; records travel, so they are refused on every system.
-_DEVICES = frozenset(["con", "prn", "aux", "nul"] + [port + digit for port in ("com", "lpt") for digit in "0123456789"])
+_WINDOWS_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul"] + [port + digit for port in ("com", "lpt") for digit in "0123456789"]
+)
 
-_LONGEST_KEY = 200
-_SLUG = 100
+_MAX_NAME_LENGTH = 200
+_SLUG_LENGTH = 100
 
 
 def check_agent_id(value: object) -> str:
@@ -45,46 +47,46 @@ def check_agent_id(value: object) -> str:
     """
     if not isinstance(value, str):
         raise InvalidId(value, "not a string")
-    problem = _problem(value)
+    problem = _broken_rule(value)
     if problem:
         raise InvalidId(value, problem)
     return value
 
 
-def _problem(value: str) -> str | None:
-    return next((problem for breaks, problem in _RULES if breaks(value)), None)
+def _broken_rule(value: str) -> str | None:
+    return next((problem for breaks, problem in _ID_RULES if breaks(value)), None)
 
 
 # In this order: each rule may rely on those before it.
-_RULES: tuple[tuple[Callable[[str], bool], str], ...] = (
+_ID_RULES: tuple[tuple[Callable[[str], bool], str], ...] = (
     (lambda value: not value, "empty"),
-    (lambda value: len(value) > LONGEST_ID, f"longer than {LONGEST_ID} characters"),
+    (lambda value: len(value) > MAX_ID_LENGTH, f"longer than {MAX_ID_LENGTH} characters"),
     (lambda value: not _ALLOWED.issuperset(value), "has a character other than letters, digits, . _ -"),
-    (lambda value: value[0] not in _PLAIN, "does not begin with a letter or digit"),
+    (lambda value: value[0] not in _ALPHANUMERIC, "does not begin with a letter or digit"),
     (lambda value: ".." in value or value[-1] == ".", "has two dots in a row or one at the end"),
-    (lambda value: value.split(".", 1)[0].casefold() in _DEVICES, "is a device name on Windows"),
+    (lambda value: value.split(".", 1)[0].casefold() in _WINDOWS_DEVICES, "is a device name on Windows"),
 )
 
 
 def is_agent_id(value: object) -> TypeGuard[str]:
     """Whether ``check_agent_id`` would accept ``value``."""
-    return isinstance(value, str) and _problem(value) is None
+    return isinstance(value, str) and _broken_rule(value) is None
 
 
-def new_agent_id(now: datetime, chance: bytes) -> str:
+def new_agent_id(now: datetime, random_bytes: bytes) -> str:
     """An id of the generated form, ``agent-{UTC %Y%m%d-%H%M%S}-{8 hex}``, from the time and four random bytes."""
-    return f"agent-{stamp_of(now)}-{chance.hex()}"
+    return f"agent-{compact_timestamp(now)}-{random_bytes.hex()}"
 
 
-def is_generated(agent_id: str) -> bool:
+def is_generated_id(agent_id: str) -> bool:
     """Whether ``agent_id`` has the whole generated form, in letters of either case."""
     parts = agent_id.casefold().split("-")
-    if [len(part) for part in parts] != [len("agent"), *_STAMP, RANDOM_DIGITS] or parts[0] != "agent":
+    if [len(part) for part in parts] != [len("agent"), *_TIMESTAMP_LENGTHS, RANDOM_DIGITS] or parts[0] != "agent":
         return False
     return _DIGITS.issuperset(parts[1] + parts[2]) and _HEX.issuperset(parts[3])
 
 
-def fold(agent_id: str) -> str:
+def fold_id(agent_id: str) -> str:
     """The name two ids share that some file system would take for one: locks go by it."""
     return agent_id.casefold()
 
@@ -95,24 +97,24 @@ def encode_key(*parts: str) -> str:
     Short ones are escaped reversibly; long ones keep a readable beginning and end in a SHA-256.
     """
     name = ".".join(_escape(part) for part in parts)
-    if len(name) <= _LONGEST_KEY:
+    if len(name) <= _MAX_NAME_LENGTH:
         return name
     from hashlib import sha256  # loads OpenSSL, a tenth of a hook's whole budget: only for the rare long key
 
-    return name[:_SLUG] + "+" + sha256(name.encode()).hexdigest()
+    return name[:_SLUG_LENGTH] + "+" + sha256(name.encode()).hexdigest()
 
 
 def _escape(part: str) -> str:
     if _UNESCAPED.issuperset(part):
         return part or "%"
-    return "".join(char if char in _UNESCAPED else _hex(char) for char in part)
+    return "".join(char if char in _UNESCAPED else _percent_encode(char) for char in part)
 
 
-def _hex(char: str) -> str:
+def _percent_encode(char: str) -> str:
     return "".join(f"%{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
 
 
-def parts_of(agent_id: str, length: int) -> set[str]:
+def abbreviations(agent_id: str, length: int) -> set[str]:
     """What may be typed in place of ``agent_id``: its beginning, its end, or the beginning of its random digits."""
-    parts = {agent_id[:length], agent_id[-length:]}
-    return parts | {agent_id[-RANDOM_DIGITS:][:length]} if is_generated(agent_id) else parts
+    abbreviated = {agent_id[:length], agent_id[-length:]}
+    return abbreviated | {agent_id[-RANDOM_DIGITS:][:length]} if is_generated_id(agent_id) else abbreviated

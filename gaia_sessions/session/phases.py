@@ -21,17 +21,17 @@ ABANDONED = "abandoned"
 OUTCOMES = (COMPLETED, FAILED, ABANDONED)
 RESUMABLE = (INVESTIGATING, PLANNING, APPROVAL)
 
-_WORK = (INVESTIGATING, PLANNING, APPROVAL, EXECUTING, VALIDATING)
+_WORKING_PHASES = (INVESTIGATING, PLANNING, APPROVAL, EXECUTING, VALIDATING)
 
 # Agents replan, and a stricter table would make them lie: among the open phases every move is legal,
 # except back to the beginning. Staying is a heartbeat.
 MOVES: dict[str, tuple[str, ...]] = {
-    INITIALIZING: (INITIALIZING, *_WORK, *OUTCOMES),
-    INVESTIGATING: (*_WORK, *OUTCOMES),
-    PLANNING: (*_WORK, *OUTCOMES),
-    APPROVAL: (*_WORK, *OUTCOMES),
-    EXECUTING: (*_WORK, *OUTCOMES),
-    VALIDATING: (*_WORK, *OUTCOMES),
+    INITIALIZING: (INITIALIZING, *_WORKING_PHASES, *OUTCOMES),
+    INVESTIGATING: (*_WORKING_PHASES, *OUTCOMES),
+    PLANNING: (*_WORKING_PHASES, *OUTCOMES),
+    APPROVAL: (*_WORKING_PHASES, *OUTCOMES),
+    EXECUTING: (*_WORKING_PHASES, *OUTCOMES),
+    VALIDATING: (*_WORKING_PHASES, *OUTCOMES),
     COMPLETED: (),
     FAILED: (),
     ABANDONED: (),
@@ -73,8 +73,13 @@ def is_resumable(phase: str) -> bool:
 def diagram() -> str:
     """The table as a Mermaid state diagram, the open phases drawn as one group; the README shows it."""
     lines = ["stateDiagram-v2", f"    [*] --> {INITIALIZING}", f"    {INITIALIZING} --> work", "    state work {"]
-    lines += [f"        {phase} : {phase}{' (resumable)' if is_resumable(phase) else ''}" for phase in _WORK]
-    lines += [f"        {one} --> {other}" for one in _WORK for other in MOVES[one] if other in _WORK and other != one]
+    lines += [f"        {phase} : {phase}{' (resumable)' if is_resumable(phase) else ''}" for phase in _WORKING_PHASES]
+    lines += [
+        f"        {one} --> {other}"
+        for one in _WORKING_PHASES
+        for other in MOVES[one]
+        if other in _WORKING_PHASES and other != one
+    ]
     lines += ["    }"]
     lines += [f"    {phase} --> {outcome}" for phase in (INITIALIZING, "work") for outcome in OUTCOMES]
     lines += [f"    {phase} --> [*]" for phase in PHASES if is_final(phase)]

@@ -6,7 +6,7 @@ Must never touch a file, a clock or a process.
 
 from __future__ import annotations
 
-from .clock import FUTURE_TOLERANCE, read_time, seconds_between, timedelta, write_time
+from .clock import FUTURE_TOLERANCE, format_time, parse_time, seconds_between, timedelta
 from .phases import RESUMABLE, is_final, is_resumable
 from .runs import is_claimed, is_live
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
-    from .schema import Denial, Record, Resume
+    from .schema import Denial, Record, ResumeSummary
 
-    class Finding(TypedDict):
+    class CheckResult(TypedDict):
         name: str
         ok: bool
         actual: object
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
         phase: str | None
         idle_seconds: float | None
         until: str | None
-        checks: list[Finding]
+        checks: list[CheckResult]
         advice: str
         denial: NotRequired[Denial]
 
-    Condition = tuple[bool, object, object]
-    Rule = Callable[["Case"], Condition]
+    CheckValues = tuple[bool, object, object]
+    PolicyCheck = Callable[["ResumeCase"], CheckValues]
 
 RESUMABLE_REASON = "session_resumable"
-_LIVE = "no_live_run"
+_LIVE_RUN_CHECK = "no_live_run"
 
 _IDLE = timedelta(minutes=30)
 
@@ -54,16 +54,16 @@ class Limits:
         self.max_errors = max_errors
 
 
-class Case:
+class ResumeCase:
     """What is to be decided on. gone: the numbers of the runs whose host is proved to be gone."""
 
-    __slots__ = ("gone", "limits", "now", "record")
+    __slots__ = ("dead_runs", "limits", "now", "record")
 
-    def __init__(self, record: Record, now: datetime, limits: Limits, gone: frozenset[int]) -> None:
+    def __init__(self, record: Record, now: datetime, limits: Limits, dead_runs: frozenset[int]) -> None:
         self.record = record
         self.now = now
         self.limits = limits
-        self.gone = gone
+        self.dead_runs = dead_runs
 
 
 def decide(
@@ -73,30 +73,30 @@ def decide(
     limits: Limits,
     *,
     problem: str | None = None,
-    gone: frozenset[int] = frozenset(),
+    dead_runs: frozenset[int] = frozenset(),
 ) -> Decision:
     """The decision on ``record``; None stands for a missing one, or for one unreadable because of ``problem``.
 
     ``checks`` has every condition in the order of the policy, ``reason`` is the first that fails, or
     ``session_resumable``. ``idle_seconds`` counts from ``last_updated`` and is never negative; ``until`` is when it can
-    no longer be resumed if nothing happens before, None if it cannot be resumed now. ``gone`` has
+    no longer be resumed if nothing happens before, None if it cannot be resumed now. ``dead_runs`` has
     the numbers of the runs whose host is proved to be gone: they are over, whoever will say so. A denial keeps
     nobody from going on, but not as was planned: it is passed on, and the advice says so.
     """
-    findings = _findings(Case(record, now, limits, gone) if record else None, problem)
-    reason = next((reason for (reason, finding) in findings if not finding["ok"]), RESUMABLE_REASON)
+    results = _check_results(ResumeCase(record, now, limits, dead_runs) if record else None, problem)
+    reason = next((reason for (reason, result) in results if not result["ok"]), RESUMABLE_REASON)
     decision: Decision = {
         "should_resume": reason == RESUMABLE_REASON,
         "reason": reason,
         "agent_id": agent_id,
         "phase": record["phase"] if record else None,
-        "idle_seconds": seconds_between(read_time(record["last_updated"]), now) if record else None,
+        "idle_seconds": seconds_between(parse_time(record["last_updated"]), now) if record else None,
         "until": None,
-        "checks": [finding for _, finding in findings],
-        "advice": _advised(reason, agent_id, record),
+        "checks": [result for _, result in results],
+        "advice": _advice(reason, agent_id, record),
     }
     if record and decision["should_resume"]:
-        decision["until"] = write_time(read_time(record["last_updated"]) + limits.idle)
+        decision["until"] = format_time(parse_time(record["last_updated"]) + limits.idle)
     if record and "denial" in record:
         decision |= {"denial": record["denial"]}
     if "denial" in decision and decision["should_resume"]:
@@ -104,13 +104,13 @@ def decide(
     return decision
 
 
-def _advised(reason: str, agent_id: str, record: Record | None) -> str:
+def _advice(reason: str, agent_id: str, record: Record | None) -> str:
     if record and is_final(record["phase"]):
-        return ENDED
+        return ADVICE_WHEN_FINAL
     return ADVICE[reason].replace("{id}", agent_id)
 
 
-def resume_of(decision: Decision) -> Resume:
+def resume_summary(decision: Decision) -> ResumeSummary:
     """What a summary says of ``decision``."""
     return {"should_resume": decision["should_resume"], "reason": decision["reason"], "until": decision["until"]}
 
@@ -118,72 +118,72 @@ def resume_of(decision: Decision) -> Resume:
 def is_running(decision: Decision) -> bool:
     """Whether an agent is at work on the session that was found, be its phase resumable or not."""
     return decision["phase"] is not None and any(
-        check["name"] == _LIVE and not check["ok"] for check in decision["checks"]
+        check["name"] == _LIVE_RUN_CHECK and not check["ok"] for check in decision["checks"]
     )
 
 
-def _findings(case: Case | None, problem: str | None) -> list[tuple[str, Finding]]:
-    found = case is not None or problem is not None
-    findings = [
-        _finding("not_found", "exists", (found, found, True)),
-        _finding("corrupt", "readable", (problem is None, problem, None)),
+def _check_results(case: ResumeCase | None, problem: str | None) -> list[tuple[str, CheckResult]]:
+    exists = case is not None or problem is not None
+    results = [
+        _check_result("not_found", "exists", (exists, exists, True)),
+        _check_result("corrupt", "readable", (problem is None, problem, None)),
     ]
-    for reason, name, rule in _RULES:
-        findings.append(_finding(reason, name, rule(case) if case else (False, None, None)))
-    return findings
+    for reason, name, check in _CHECKS:
+        results.append(_check_result(reason, name, check(case) if case else (False, None, None)))
+    return results
 
 
-def _finding(reason: str, name: str, condition: Condition) -> tuple[str, Finding]:
-    ok, actual, limit = condition
+def _check_result(reason: str, name: str, values: CheckValues) -> tuple[str, CheckResult]:
+    ok, actual, limit = values
     return reason, {"name": name, "ok": ok, "actual": actual, "limit": limit}
 
 
-def _phase(case: Case) -> Condition:
+def _check_phase(case: ResumeCase) -> CheckValues:
     phase = case.record["phase"]
     return is_resumable(phase), phase, list(RESUMABLE)
 
 
-def _no_live_run(case: Case) -> Condition:
-    live = [run["run"] for run in case.record.get("runs", ()) if is_live(run) and run["run"] not in case.gone]
+def _check_live_runs(case: ResumeCase) -> CheckValues:
+    live = [run["run"] for run in case.record.get("runs", ()) if is_live(run) and run["run"] not in case.dead_runs]
     return not live, live, []
 
 
-def _not_claimed(case: Case) -> Condition:
+def _check_claims(case: ResumeCase) -> CheckValues:
     runs = case.record.get("runs", ())
-    claimed = [run["run"] for run in runs if is_claimed(run, case.now) and run["run"] not in case.gone]
+    claimed = [run["run"] for run in runs if is_claimed(run, case.now) and run["run"] not in case.dead_runs]
     return not claimed, claimed, []
 
 
-def _ready(case: Case) -> Condition:
+def _check_resume_ready(case: ResumeCase) -> CheckValues:
     ready = case.record["resume_ready"]
     return ready, ready, True
 
 
-def _clock(case: Case) -> Condition:
-    ahead = (read_time(case.record["last_updated"]) - case.now).total_seconds()
+def _check_clock(case: ResumeCase) -> CheckValues:
+    ahead = (parse_time(case.record["last_updated"]) - case.now).total_seconds()
     limit = FUTURE_TOLERANCE.total_seconds()
     return ahead <= limit, max(0.0, ahead), limit
 
 
-def _idle(case: Case) -> Condition:
-    idle = seconds_between(read_time(case.record["last_updated"]), case.now)
+def _check_idle(case: ResumeCase) -> CheckValues:
+    idle = seconds_between(parse_time(case.record["last_updated"]), case.now)
     limit = case.limits.idle.total_seconds()
     return idle < limit, idle, limit
 
 
-def _errors(case: Case) -> Condition:
+def _check_errors(case: ResumeCase) -> CheckValues:
     count = case.record["error_count"]
     return count < case.limits.max_errors, count, case.limits.max_errors
 
 
-_RULES: tuple[tuple[str, str, Rule], ...] = (
-    ("phase_not_resumable", "phase", _phase),
-    ("running", _LIVE, _no_live_run),
-    ("claimed", "not_claimed", _not_claimed),
-    ("not_ready", "resume_ready", _ready),
-    ("clock_skew", "clock", _clock),
-    ("expired", "idle_seconds", _idle),
-    ("too_many_errors", "error_count", _errors),
+_CHECKS: tuple[tuple[str, str, PolicyCheck], ...] = (
+    ("phase_not_resumable", "phase", _check_phase),
+    ("running", _LIVE_RUN_CHECK, _check_live_runs),
+    ("claimed", "not_claimed", _check_claims),
+    ("not_ready", "resume_ready", _check_resume_ready),
+    ("clock_skew", "clock", _check_clock),
+    ("expired", "idle_seconds", _check_idle),
+    ("too_many_errors", "error_count", _check_errors),
 )
 
 ADVICE = {
@@ -200,5 +200,5 @@ ADVICE = {
 }
 """What to do for each reason, in the order in which reasons are given; ``{id}`` stands for the session's."""
 
-ENDED = "start new work: this session has ended"
+ADVICE_WHEN_FINAL = "start new work: this session has ended"
 """What to do in any final phase."""

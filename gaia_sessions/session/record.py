@@ -10,8 +10,8 @@ from gaia_sessions.errors import InvalidInput, NewerSchema
 from gaia_sessions.jsonio import strict
 
 from .checks import is_integer
-from .clock import write_time
-from .ids import LONGEST_ID
+from .clock import format_time
+from .ids import MAX_ID_LENGTH
 from .phases import INITIALIZING, is_final
 from .schema import check_record
 
@@ -28,13 +28,13 @@ SCHEMA = 1
 
 def new_record(agent_id: str, agent_name: str, purpose: str, metadata: dict[str, Json], now: datetime) -> Record:
     """A session that has just begun: ``initializing``, not resumable, revision 1."""
-    moment = write_time(now)
+    timestamp = format_time(now)
     return {
         "agent_id": agent_id,
         "agent_name": agent_name,
         "purpose": purpose,
-        "created_at": moment,
-        "last_updated": moment,
+        "created_at": timestamp,
+        "last_updated": timestamp,
         "phase": INITIALIZING,
         "metadata": metadata,
         "resume_ready": False,
@@ -55,27 +55,27 @@ def decode(data: bytes, agent_id: str) -> Record:
     """The record in ``data``, which must be that of ``agent_id``; ``InvalidInput`` says what is wrong and where.
 
     A record without ``schema`` and ``revision``, as in the users' documents, reads as 1 and 0, and what their own
-    program wrote otherwise than we do as ``in_our_form`` has it. One with a newer schema is returned unchecked but
-    for its id: it is for showing only.
+    program wrote otherwise than we do as ``normalize_document`` has it. One with a newer schema is returned unchecked
+    but for its id: it is for showing only.
     """
     document = strict.load_object(data)
     document.setdefault("schema", SCHEMA)
     document.setdefault("revision", 0)
     if not has_newer_schema(document):
-        document = in_our_form(document)
+        document = normalize_document(document)
         check_record(document, "")
     if document.get("agent_id") != agent_id:
-        raise InvalidInput(f"the id of another session, {str(document.get('agent_id'))[:LONGEST_ID]!r}", "agent_id")
+        raise InvalidInput(f"the id of another session, {str(document.get('agent_id'))[:MAX_ID_LENGTH]!r}", "agent_id")
     return document  # type: ignore[return-value]  # just checked
 
 
-def in_our_form(document: dict[str, Json]) -> dict[str, Json]:
+def normalize_document(document: dict[str, Json]) -> dict[str, Json]:
     """``document`` without the two values that the users' own program wrote and we never do.
 
     A duration below zero, from a clock that was set back, is zero; a summary that is null is none.
     """
-    took = document.get("duration_seconds")
-    if isinstance(took, int | float) and took < 0:
+    duration = document.get("duration_seconds")
+    if isinstance(duration, int | float) and duration < 0:
         document = {**document, "duration_seconds": 0.0}
     if document.get("summary", "") is None:
         document = {key: value for key, value in document.items() if key != "summary"}

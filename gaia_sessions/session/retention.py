@@ -11,7 +11,7 @@ from gaia_sessions.errors import TooLarge
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 
 from .record import encode, has_newer_schema
-from .runs import has_ended, may_be_at_work, without
+from .runs import has_ended, may_be_at_work, without_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,63 +23,65 @@ if TYPE_CHECKING:
     Shortening = Callable[[Record], Record]
     Text = Literal["last_message", "detail"]
 
-MOST_RUNS = 50
+MAX_RUNS = 50
 """At most this many of the newest runs are kept, and of the earlier ones those that have no end yet."""
 
-LONGEST_EARLIER_MESSAGE = 200
+MAX_EARLIER_MESSAGE_LENGTH = 200
 """Characters kept of what was said last in a run, once a later run has said something."""
 
-SPARE = 2 << 10
+RESERVED_BYTES = 2 << 10
 """Bytes that whoever stores something of his own must leave free: what it takes to record the end of the work."""
 
-ROOM_FOR_A_RUN = 1280
+BYTES_FOR_RUN = 1280
 """Bytes that must be left, or can be made by shortening, when a run is claimed: what its start and end take at most."""
 
-_LAST_MOVES = 10
+_KEPT_MOVES = 10
 
 
-def trimmed(record: Record) -> Record:
+def trim_record(record: Record) -> Record:
     """``record`` with as many runs and as much of their messages as every record keeps."""
     if "runs" not in record or has_newer_schema(record):
         return record
-    return _cut(_without_ended_runs(record, MOST_RUNS), "last_message", LONGEST_EARLIER_MESSAGE, but_the_latest=True)
+    return _cut_text(
+        _without_ended_runs(record, MAX_RUNS), "last_message", MAX_EARLIER_MESSAGE_LENGTH, keep_latest=True
+    )
 
 
-def fitted(record: Record, spare: int = 0, before: Record | None = None) -> tuple[Record, bytes]:
+def fit_record(record: Record, reserved: int = 0, previous: Record | None = None) -> tuple[Record, bytes]:
     """``record`` as it is kept, and its bytes; shortened if need be, or with ``spare`` refused.
 
     spare: so many bytes must stay free, unless the record does not grow by this change of ``before``.
     Raises ``TooLarge``, and ``InvalidInput`` like ``encode``.
     """
-    record = trimmed(record)
+    record = trim_record(record)
     try:
-        return record, encode(record, DOCUMENT_LIMIT - spare)
+        return record, encode(record, DOCUMENT_LIMIT - reserved)
     except TooLarge as error:
-        if spare and before is not None and error.size <= min(len(encode(before)), DOCUMENT_LIMIT):
+        if reserved and previous is not None and error.size <= min(len(encode(previous)), DOCUMENT_LIMIT):
             return record, encode(record, DOCUMENT_LIMIT)
-        if spare or has_newer_schema(record):
+        if reserved or has_newer_schema(record):
             raise
-        record = _shortened(record, error.size - DOCUMENT_LIMIT)
+        record = _shorten(record, error.size - DOCUMENT_LIMIT)
     return record, encode(record, DOCUMENT_LIMIT)
 
 
-def check_room(record: Record) -> Record:
+def check_room_for_run(record: Record) -> Record:
     """``record`` itself; raises ``TooLarge`` if the start and the end of its latest run could not be kept any more."""
-    limit = DOCUMENT_LIMIT - ROOM_FOR_A_RUN
-    record_as_kept = trimmed(record)
+    limit = DOCUMENT_LIMIT - BYTES_FOR_RUN
+    record_as_kept = trim_record(record)
     try:
         encode(record_as_kept, limit)
     except TooLarge as error:
-        encode(_shortened(record_as_kept, error.size - limit), limit)
+        encode(_shorten(record_as_kept, error.size - limit), limit)
     return record
 
 
-def _shortened(record: Record, too_much: int) -> Record:
+def _shorten(record: Record, excess: int) -> Record:
     """By one step after the other, until it is shorter by ``too_much`` bytes, or nothing is left to shorten."""
     size = _size_but_for_metadata(record)
-    wanted = size - too_much
-    for shorten in _STEPS:
-        if size > wanted:
+    target = size - excess
+    for shorten in _SHORTENING_STEPS:
+        if size > target:
             record = shorten(record)
             size = _size_but_for_metadata(record)
     return record
@@ -101,7 +103,7 @@ def _without_lapsed_claims(record: Record) -> Record:
     return _with_runs(record, [run for run in record.get("runs", [])[:-1] if has_ended(run) or may_be_at_work(run)])
 
 
-def _with_latest_run(record: Record) -> Record:
+def _with_latest_run_only(record: Record) -> Record:
     """What is known of the work as it is now: agents of earlier runs that are still at work give way to its end."""
     return _with_runs(record, [])
 
@@ -116,11 +118,11 @@ def _with_runs(record: Record, earlier: list[Run]) -> Record:
     return {**record, "runs": kept, "runs_dropped": record.get("runs_dropped", 0) + dropped}
 
 
-def _cut(record: Record, key: Text, longest: int, *, but_the_latest: bool = False) -> Record:
+def _cut_text(record: Record, key: Text, longest: int, *, keep_latest: bool = False) -> Record:
     """With at most ``longest`` characters of the text ``key`` of every run, ``but_the_latest`` that has one."""
     runs = record.get("runs", [])
-    having = [run for run in runs if key in run]
-    too_long = [run for run in (having[:-1] if but_the_latest else having) if len(run[key]) > longest]
+    runs_with_text = [run for run in runs if key in run]
+    too_long = [run for run in (runs_with_text[:-1] if keep_latest else runs_with_text) if len(run[key]) > longest]
     if not too_long:
         return record
     shorter = {run["run"]: _with_shorter(run, key, longest) for run in too_long}
@@ -130,31 +132,31 @@ def _cut(record: Record, key: Text, longest: int, *, but_the_latest: bool = Fals
 def _with_shorter(run: Run, key: Text, longest: int) -> Run:
     """A message has its point at its end, any other text at its beginning."""
     if not longest:
-        return without(run, key)
+        return without_keys(run, key)
     text = run[key]
     return {**run, key: text[-longest:] if key == "last_message" else text[:longest]}  # type: ignore[misc]
 
 
-def _with_details_of(longest: int) -> Shortening:
+def _shorten_details(longest: int) -> Shortening:
     """The last error says the same again if it is that of a run."""
 
     def shorten(record: Record) -> Record:
         last = record["last_error"]
-        of_a_run = last and any(run.get("detail") == last["message"] for run in record.get("runs", ()))
-        record = _cut(record, "detail", longest)
-        if not last or not of_a_run:
+        is_of_run = last and any(run.get("detail") == last["message"] for run in record.get("runs", ()))
+        record = _cut_text(record, "detail", longest)
+        if not last or not is_of_run:
             return record
         return {**record, "last_error": {**last, "message": last["message"][:longest]}}
 
     return shorten
 
 
-def _without_recent(record: Record) -> Record:
+def _without_recent_calls(record: Record) -> Record:
     return {**record, "tools": {**record["tools"], "recent": []}} if "tools" in record else record
 
 
 def _with_latest_moves(record: Record) -> Record:
-    kept = record["history"][-_LAST_MOVES:]
+    kept = record["history"][-_KEPT_MOVES:]
     dropped = len(record["history"]) - len(kept)
     if not dropped:
         return record
@@ -165,21 +167,21 @@ def _without_transcripts(record: Record) -> Record:
     runs = record.get("runs", [])
     if not any("transcript_path" in run for run in runs):
         return record
-    return {**record, "runs": [without(run, "transcript_path") for run in runs]}
+    return {**record, "runs": [without_keys(run, "transcript_path") for run in runs]}
 
 
-_STEPS: tuple[Shortening, ...] = (
-    lambda record: _cut(record, "last_message", 0, but_the_latest=True),
-    lambda record: _cut(record, "last_message", 1000),
-    lambda record: _cut(record, "last_message", 200),
-    lambda record: _cut(record, "last_message", 0),
-    _with_details_of(200),
-    _with_details_of(40),  # what the rules look for in a detail is shorter
-    _without_recent,
+_SHORTENING_STEPS: tuple[Shortening, ...] = (
+    lambda record: _cut_text(record, "last_message", 0, keep_latest=True),
+    lambda record: _cut_text(record, "last_message", 1000),
+    lambda record: _cut_text(record, "last_message", 200),
+    lambda record: _cut_text(record, "last_message", 0),
+    _shorten_details(200),
+    _shorten_details(40),  # what the rules look for in a detail is shorter
+    _without_recent_calls,
     lambda record: _without_ended_runs(record, 1),
     _with_latest_moves,
     _without_transcripts,
     _without_lapsed_claims,
-    _with_latest_run,
+    _with_latest_run_only,
 )
 """What gives way, the least needed first."""

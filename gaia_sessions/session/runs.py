@@ -6,10 +6,10 @@ do not. How runs end is in ``endings``. Pure, like ``changes``; knows hosts only
 
 from __future__ import annotations
 
-from .clock import FUTURE_TOLERANCE, read_time, timedelta, write_time
+from .clock import FUTURE_TOLERANCE, format_time, parse_time, timedelta
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, is_final
 from .record import has_newer_schema, is_open
-from .updates import active_at, in_phase
+from .updates import with_activity, with_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     Alias = tuple[str, tuple[str, ...]]
     """A kind of key, and the exact strings of one."""
 
-CLAIM_LAPSES = timedelta(minutes=10)
+CLAIM_LIFETIME = timedelta(minutes=10)
 """A claim without a start holds the session for so long."""
 
 HOSTS_WITH_UNIQUE_AGENTS = frozenset(["claude-code"])
 """Hosts that make an id by chance for each agent and keep it when the conversation's id changes, as seen in captures.
 Elsewhere an agent's id means nothing outside of its conversation: Codex has paths, made of the name of a task."""
 
-_BEGUN = frozenset(["started_at", "host_agent_id", "reported"])
+_START_KEYS = frozenset(["started_at", "host_agent_id", "reported"])
 
 
 def has_ended(run: Run) -> bool:
     return "ended_at" in run
 
 
-def has_begun(run: Run) -> bool:
+def has_started(run: Run) -> bool:
     """Known to have been started: only delegated ones may never be."""
-    return not _BEGUN.isdisjoint(run)
+    return not _START_KEYS.isdisjoint(run)
 
 
 def may_be_at_work(run: Run) -> bool:
     """Known to have been started, or delegated on a host that tells of no starts and has refused nothing yet."""
-    return has_begun(run) or run.get("unannounced", False)
+    return has_started(run) or run.get("unannounced", False)
 
 
 def is_live(run: Run) -> bool:
@@ -50,17 +50,17 @@ def is_live(run: Run) -> bool:
     return not has_ended(run) and may_be_at_work(run)
 
 
-def run_numbered(record: Record, number: int) -> Run | None:
+def run_by_number(record: Record, number: int) -> Run | None:
     """The run with this ``number``, which is not its place: None if the record does not have it, or no longer."""
     return next((run for run in reversed(record.get("runs", [])) if run["run"] == number), None)
 
 
-def run_now(record: Record, run: Run) -> Run:
+def updated_run(record: Record, run: Run) -> Run:
     """``run`` as ``record``, which was made from one that has it, says of it."""
     return next(other for other in reversed(record["runs"]) if other["run"] == run["run"])
 
 
-def next_number(record: Record) -> int:
+def next_run_number(record: Record) -> int:
     """The number of the run that begins next: numbers go on, whichever runs are still there."""
     runs = record.get("runs", [])
     return runs[-1]["run"] + 1 if runs else 1
@@ -71,27 +71,27 @@ def is_latest(record: Record, run: Run) -> bool:
     return run["run"] == record["runs"][-1]["run"]
 
 
-def began_at(run: Run) -> datetime | None:
+def started_or_claimed_at(run: Run) -> datetime | None:
     """When the run is known to have begun, or else to have been delegated."""
-    known = run.get("started_at") or run.get("claimed_at")
-    return read_time(known) if known else None
+    timestamp = run.get("started_at") or run.get("claimed_at")
+    return parse_time(timestamp) if timestamp else None
 
 
 def is_claimed(run: Run, now: datetime) -> bool:
     """Delegated a moment ago, and its start is still to be told of: the claim holds."""
     if has_ended(run) or is_live(run) or "claimed_at" not in run:
         return False
-    return -FUTURE_TOLERANCE <= now - read_time(run["claimed_at"]) < CLAIM_LAPSES
+    return -FUTURE_TOLERANCE <= now - parse_time(run["claimed_at"]) < CLAIM_LIFETIME
 
 
-def delegated(record: Record, keys: Run, now: datetime) -> Record:
+def with_claimed_run(record: Record, keys: Run, now: datetime) -> Record:
     """A run is claimed for the delegation that ``keys`` tell of. Moves neither phase nor ``last_updated``."""
-    return with_new_run(record, {**keys, "claimed_at": write_time(now)})
+    return with_new_run(record, {**keys, "claimed_at": format_time(now)})
 
 
 def run_of_delegation(record: Record, host_session_id: str, tool_use_id: str) -> Run | None:
     """The run that belongs to exactly this delegation, ended or not."""
-    return _last(record, {"host_session_id": host_session_id, "tool_use_id": tool_use_id})
+    return _latest_run_with(record, {"host_session_id": host_session_id, "tool_use_id": tool_use_id})
 
 
 def conversation_of(run: Run) -> str | None:
@@ -104,13 +104,17 @@ def run_of_agent(record: Record, host_session_id: str, host_agent_id: str) -> Ru
 
     A conversation's id may change while an agent works on (``/clear``); the agent's own id holds, if it is unique.
     """
-    found = [run for run in reversed(record.get("runs", [])) if run.get("host_agent_id") == host_agent_id]
-    here = [run for run in found if host_session_id in (run.get("host_session_id"), conversation_of(run))]
-    known = here + [run for run in found if run not in here and run.get("host") in HOSTS_WITH_UNIQUE_AGENTS]
-    return next((run for run in known if not has_ended(run)), known[0] if known else None)
+    runs_of_agent = [run for run in reversed(record.get("runs", [])) if run.get("host_agent_id") == host_agent_id]
+    in_conversation = [
+        run for run in runs_of_agent if host_session_id in (run.get("host_session_id"), conversation_of(run))
+    ]
+    candidates = in_conversation + [
+        run for run in runs_of_agent if run not in in_conversation and run.get("host") in HOSTS_WITH_UNIQUE_AGENTS
+    ]
+    return next((run for run in candidates if not has_ended(run)), candidates[0] if candidates else None)
 
 
-def unended_run_of_host(record: Record, host_session_id: str) -> Run | None:
+def unended_run_in_conversation(record: Record, host_session_id: str) -> Run | None:
     """The latest unended run in this conversation of the host."""
     runs = (run for run in reversed(record.get("runs", [])) if not has_ended(run))
     return next((run for run in runs if conversation_of(run) == host_session_id), None)
@@ -118,10 +122,10 @@ def unended_run_of_host(record: Record, host_session_id: str) -> Run | None:
 
 def with_current_conversation(record: Record, run: Run, host_session_id: str) -> Record:
     """News of the agent of ``run`` comes in ``host_session_id`` from now on."""
-    moved = without(run, "current_host_session_id")
+    updated = without_keys(run, "current_host_session_id")
     if host_session_id != run.get("host_session_id"):
-        moved["current_host_session_id"] = host_session_id
-    return with_run(record, moved)
+        updated["current_host_session_id"] = host_session_id
+    return with_run(record, updated)
 
 
 def delegation_alias(host_session_id: str, tool_use_id: str) -> Alias:
@@ -149,27 +153,29 @@ def aliases_of(record: Record) -> list[Alias]:
     return aliases
 
 
-def conversations_of(record: Record) -> list[str]:
+def open_conversations(record: Record) -> list[str]:
     """The hosts' conversations whose next turn or end concerns open work: of its unended runs, and of its latest."""
     if not is_open(record) or has_newer_schema(record):
         return []
-    kept = record.get("runs", [])
-    concerned = [run for run in kept[:-1] if not has_ended(run)] + kept[-1:]
-    return list(dict.fromkeys(found for found in map(conversation_of, concerned) if found is not None))
+    runs = record.get("runs", [])
+    concerned = [run for run in runs[:-1] if not has_ended(run)] + runs[-1:]
+    return list(
+        dict.fromkeys(conversation for conversation in map(conversation_of, concerned) if conversation is not None)
+    )
 
 
-def newest_with(alias: Alias, records: Iterable[Record]) -> str | None:
+def newest_session_with(alias: Alias, records: Iterable[Record]) -> str | None:
     """The id of the session that was created last of those with ``alias``: an agent that is woken begins another."""
-    having = (record for record in records if alias in aliases_of(record))
-    newest = max(having, key=lambda record: (read_time(record["created_at"]), record["agent_id"]), default=None)
+    matching = (record for record in records if alias in aliases_of(record))
+    newest = max(matching, key=lambda record: (parse_time(record["created_at"]), record["agent_id"]), default=None)
     return newest["agent_id"] if newest else None
 
 
-def _last(record: Record, keys: dict[str, str]) -> Run | None:
+def _latest_run_with(record: Record, keys: dict[str, str]) -> Run | None:
     return next((run for run in reversed(record.get("runs", [])) if keys.items() <= run.items()), None)
 
 
-def reported(record: Record, phase: str) -> Record:
+def with_reported_phase(record: Record, phase: str) -> Record:
     """Whoever works on the session said where it stands: that is kept with its unended run, if it has one."""
     run = record.get("runs", [])[-1:]
     if not run or has_ended(run[0]):
@@ -177,28 +183,28 @@ def reported(record: Record, phase: str) -> Record:
     return with_run(record, {**run[0], "reported": phase})
 
 
-def begun(record: Record, run: Run, known: Run, now: datetime) -> Record:
+def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
     """The agent of ``run`` is at work; ``known`` is what the news told of it. The first news of that is its start.
 
     A session that had not begun is investigated from then on; one that waited for approval and is resumed
     is being executed: whoever resumes it has decided, unless a denial is recorded. Neither is *reported*.
     """
-    if known.items() <= run.items():
+    if fields.items() <= run.items():
         return record
-    record = with_run(record, {**run, **known})
-    if has_begun(run) or has_ended(run) or is_final(record["phase"]) or not is_latest(record, run):
+    record = with_run(record, {**run, **fields})
+    if has_started(run) or has_ended(run) or is_final(record["phase"]) or not is_latest(record, run):
         return record
-    return in_phase(active_at(record, now), _phase_once_begun(record, run), now)
+    return with_phase(with_activity(record, now), _phase_after_start(record, run), now)
 
 
-def presumed_begun(record: Record, run: Run, now: datetime) -> Record:
+def with_presumed_start(record: Record, run: Run, now: datetime) -> Record:
     """A run whose start nobody tells of was at work by ``now``, from its delegation on; any other stays as it is."""
-    if has_begun(run) or not run.get("unannounced"):
+    if has_started(run) or not run.get("unannounced"):
         return record
-    return begun(record, run, {"started_at": run.get("claimed_at") or write_time(now)}, now)
+    return with_start(record, run, {"started_at": run.get("claimed_at") or format_time(now)}, now)
 
 
-def _phase_once_begun(record: Record, run: Run) -> str:
+def _phase_after_start(record: Record, run: Run) -> str:
     if record["phase"] == APPROVAL and run["run"] > 1 and "denial" not in record:
         return EXECUTING
     return INVESTIGATING if record["phase"] == INITIALIZING else record["phase"]
@@ -209,11 +215,11 @@ def with_run(record: Record, run: Run) -> Record:
     return {**record, "runs": [run if other["run"] == run["run"] else other for other in record["runs"]]}
 
 
-def without(run: Run, *keys: str) -> Run:
+def without_keys(run: Run, *keys: str) -> Run:
     """``run`` as if nothing were known under ``keys``."""
     return {key: value for key, value in run.items() if key not in keys}  # type: ignore[return-value]
 
 
-def with_new_run(record: Record, known: Run) -> Record:
+def with_new_run(record: Record, fields: Run) -> Record:
     """A run with the next number, of which as much is ``known``."""
-    return {**record, "runs": [*record.get("runs", ()), {"run": next_number(record), **known}]}
+    return {**record, "runs": [*record.get("runs", ()), {"run": next_run_number(record), **fields}]}

@@ -9,8 +9,19 @@ from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput
 
-from .checks import count_from, each, flag, mapping, members, one_of, or_null, seconds, text, time
-from .clock import are_written_times
+from .checks import (
+    array_of,
+    check_flag,
+    check_object,
+    check_seconds,
+    check_string,
+    check_time,
+    integer_from,
+    nullable,
+    object_with,
+    one_of,
+)
+from .clock import are_canonical_times
 from .phases import PHASES
 
 TYPE_CHECKING = False
@@ -98,7 +109,7 @@ if TYPE_CHECKING:
         duration_seconds: NotRequired[float]
         summary: NotRequired[str]
 
-    class Resume(TypedDict):
+    class ResumeSummary(TypedDict):
         """The policy's answer. until: when the session can no longer be resumed; None if it cannot be resumed now."""
 
         should_resume: bool
@@ -118,7 +129,7 @@ if TYPE_CHECKING:
         last_updated: str
         resume_ready: bool
         error_count: int
-        resume: Resume
+        resume: ResumeSummary
         running: bool
         denied: NotRequired[bool]
 
@@ -140,17 +151,17 @@ DENIED = "denied"
 ENDS = (KILLED, FAILED, STOPPED, RETURNED, ENDED_WITH_HOST, LOST, DENIED)
 """How a run can end, the strongest evidence first."""
 
-SAID_SO = "said so in its last line"
+MARKED_DETAIL = "said so in its last line"
 """The detail of a run whose agent said by the marker how it ends."""
 
-LONGEST_MESSAGE = 4000
+MAX_MESSAGE_LENGTH = 4000
 """Characters kept of what an agent said last, and of what is told of a failure."""
 
-_phase = one_of(PHASES)
+_check_phase = one_of(PHASES)
 
-_told = members({"message": text, "timestamp": time}, {})
+_check_timed_message = object_with({"message": check_string, "timestamp": check_time}, {})
 
-_run_texts = (
+_run_string_keys = (
     "host",
     "host_session_id",
     "current_host_session_id",
@@ -162,25 +173,27 @@ _run_texts = (
     "transcript_path",
 )
 
-check_process = members({}, {"pid": count_from(1)} | dict.fromkeys(("started", "boot_id", "pid_ns", "machine"), text))
+check_host_process = object_with(
+    {}, {"pid": integer_from(1)} | dict.fromkeys(("started", "boot_id", "pid_ns", "machine"), check_string)
+)
 
-_keys_of_run = members(
-    {"run": count_from(1)},
-    dict.fromkeys(_run_texts, text)
-    | dict.fromkeys(("claimed_at", "started_at", "ended_at"), time)
-    | dict.fromkeys(("background", "unannounced"), flag)
+_check_run_keys = object_with(
+    {"run": integer_from(1)},
+    dict.fromkeys(_run_string_keys, check_string)
+    | dict.fromkeys(("claimed_at", "started_at", "ended_at"), check_time)
+    | dict.fromkeys(("background", "unannounced"), check_flag)
     | {
-        "mentioned": each(text),
-        "host_process": check_process,
+        "mentioned": array_of(check_string),
+        "host_process": check_host_process,
         "end": one_of(ENDS),
-        "reported": _phase,
-        "inferred": _phase,
+        "reported": _check_phase,
+        "inferred": _check_phase,
     },
 )
 
 
-def _run(value: object, where: str) -> None:
-    _keys_of_run(value, where)
+def _check_run(value: object, where: str) -> None:
+    _check_run_keys(value, where)
     run: Run = value  # type: ignore[assignment]  # just checked
     end, has_ended = run.get("end"), "ended_at" in run
     if has_ended and end is None:
@@ -189,77 +202,81 @@ def _run(value: object, where: str) -> None:
         raise InvalidInput(f"missing, though the run ended: {end}", f"{where}.ended_at")
 
 
-_each_count = count_from(1)
+_check_count = integer_from(1)
 
 
-def _counts(value: object, where: str) -> None:
-    mapping(value, where)
+def _check_tool_counts(value: object, where: str) -> None:
+    check_object(value, where)
     for name, number in value.items():  # type: ignore[attr-defined]  # just checked
-        _each_count(number, f"{where}.{name}")
+        _check_count(number, f"{where}.{name}")
 
 
-_each_move = each(members({"from_phase": _phase, "to_phase": _phase, "timestamp": time}, {}))
+_check_each_move = array_of(
+    object_with({"from_phase": _check_phase, "to_phase": _check_phase, "timestamp": check_time}, {})
+)
 _all_phases = frozenset(PHASES)
 
 
-def _moves(value: object, where: str) -> None:
+def _check_history(value: object, where: str) -> None:
     """Hundreds, and nearly always as we wrote them: only others are looked at one by one, to name what is wrong."""
-    if not (isinstance(value, list) and _are_as_written(value)):
-        _each_move(value, where)
+    if not (isinstance(value, list) and _are_canonical_moves(value)):
+        _check_each_move(value, where)
 
 
-def _are_as_written(moves: list[Move]) -> bool:
+def _are_canonical_moves(moves: list[Move]) -> bool:
     try:
         phases = {move["from_phase"] for move in moves}.union([move["to_phase"] for move in moves])
-        return phases <= _all_phases and are_written_times([move["timestamp"] for move in moves])
+        return phases <= _all_phases and are_canonical_times([move["timestamp"] for move in moves])
     except (TypeError, KeyError):
         return False
 
 
-_check_members = members(
+_check_record_keys = object_with(
     {
-        "agent_id": text,
-        "agent_name": text,
-        "purpose": text,
-        "created_at": time,
-        "last_updated": time,
-        "phase": _phase,
-        "metadata": mapping,
-        "resume_ready": flag,
-        "history": _moves,
-        "error_count": count_from(0),
-        "last_error": or_null(_told),
-        "schema": count_from(1),
-        "revision": count_from(0),
+        "agent_id": check_string,
+        "agent_name": check_string,
+        "purpose": check_string,
+        "created_at": check_time,
+        "last_updated": check_time,
+        "phase": _check_phase,
+        "metadata": check_object,
+        "resume_ready": check_flag,
+        "history": _check_history,
+        "error_count": integer_from(0),
+        "last_error": nullable(_check_timed_message),
+        "schema": integer_from(1),
+        "revision": integer_from(0),
     },
     {
-        "history_dropped": count_from(0),
-        "continues": text,
-        "denial": _told,
-        "runs": each(_run),
-        "runs_dropped": count_from(0),
-        "tools": members({"counts": _counts, "recent": each(text)}, {}),
-        "finalized_at": time,
-        "duration_seconds": seconds,
-        "summary": text,
+        "history_dropped": integer_from(0),
+        "continues": check_string,
+        "denial": _check_timed_message,
+        "runs": array_of(_check_run),
+        "runs_dropped": integer_from(0),
+        "tools": object_with({"counts": _check_tool_counts, "recent": array_of(check_string)}, {}),
+        "finalized_at": check_time,
+        "duration_seconds": check_seconds,
+        "summary": check_string,
     },
 )
 
 
 def check_record(value: object, where: str) -> None:
     """Nothing for a record of this version; ``InvalidInput`` names the first bad key of anything else."""
-    _check_members(value, where)
-    check_numbers(value, f"{where}." if where else "")  # type: ignore[arg-type]  # just checked
+    _check_record_keys(value, where)
+    check_run_numbers(value, f"{where}." if where else "")  # type: ignore[arg-type]  # just checked
 
 
-def check_numbers(record: Record, prefix: str) -> None:
+def check_run_numbers(record: Record, prefix: str) -> None:
     """The numbers of runs rise, and the last says how many there were, those that were dropped included."""
     runs, dropped = record.get("runs", ()), record.get("runs_dropped", 0)
     number = 0
-    for place, run in enumerate(runs, 1):
-        most = place + dropped
-        least = most if place == len(runs) else number + 1
+    for position, run in enumerate(runs, 1):
+        most = position + dropped
+        least = most if position == len(runs) else number + 1
         number = run["run"]
         if not least <= number <= most:
-            wanted = f"must be {most}" if least == most else f"must be from {least} to {most}"
-            raise InvalidInput(f"runs are numbered from 1 in their order: {wanted}", f"{prefix}runs[{place - 1}].run")
+            expectation = f"must be {most}" if least == most else f"must be from {least} to {most}"
+            raise InvalidInput(
+                f"runs are numbered from 1 in their order: {expectation}", f"{prefix}runs[{position - 1}].run"
+            )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import NewerSchema, SessionFinal
 
-from .clock import FUTURE_TOLERANCE, read_time, seconds_between, write_time
+from .clock import FUTURE_TOLERANCE, format_time, parse_time, seconds_between
 from .phases import APPROVAL, check_move, is_final, is_resumable
 from .record import SCHEMA, has_newer_schema
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .schema import Move, Record
 
-LONGEST_HISTORY = 200
+MAX_HISTORY = 200
 
 
 def check_writable(record: Record) -> None:
@@ -36,43 +36,43 @@ def check_open(record: Record) -> None:
         raise SessionFinal(record["agent_id"], record["phase"])
 
 
-def check_revision(record: Record, asked: int | None) -> None:
+def check_revision(record: Record, expected: int | None) -> None:
     """Nothing if nobody wrote since revision ``asked`` (or none was asked for), else ``RevisionChanged``."""
-    if asked is not None and record["revision"] != asked:
+    if expected is not None and record["revision"] != expected:
         from gaia_sessions.errors import RevisionChanged
 
-        raise RevisionChanged(record["agent_id"], asked, record["revision"])
+        raise RevisionChanged(record["agent_id"], expected, record["revision"])
 
 
-def written(record: Record) -> Record:
+def with_next_revision(record: Record) -> Record:
     """``record`` as the next write of it: one revision on. Every changed record passes here exactly once."""
     return {**record, "revision": record["revision"] + 1}
 
 
-def active_at(record: Record, now: datetime) -> Record:
+def with_activity(record: Record, now: datetime) -> Record:
     """The work gave a sign of life at ``now``; never moves backwards, unless the old time was plainly wrong."""
-    last = read_time(record["last_updated"])
+    last = parse_time(record["last_updated"])
     if now < last <= now + FUTURE_TOLERANCE:
         return record
-    return {**record, "last_updated": write_time(now)}
+    return {**record, "last_updated": format_time(now)}
 
 
-def in_phase(record: Record, phase: str, now: datetime) -> Record:
+def with_phase(record: Record, phase: str, now: datetime) -> Record:
     """The work stands in ``phase`` from ``now`` on; staying is a heartbeat and leaves the record as it is."""
     check_move(record["phase"], phase)
     if phase == record["phase"]:
         return record
-    return _moved(record, phase, now)
+    return _with_move(record, phase, now)
 
 
-def _moved(record: Record, phase: str, now: datetime) -> Record:
-    step: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": write_time(now)}
-    history = [*record["history"], step]
+def _with_move(record: Record, phase: str, now: datetime) -> Record:
+    move: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": format_time(now)}
+    history = [*record["history"], move]
     changed: Record = {
-        **undecided(record),
+        **without_denial(record),
         "phase": phase,
         "resume_ready": is_resumable(phase),
-        "history": history[-LONGEST_HISTORY:],
+        "history": history[-MAX_HISTORY:],
     }
     dropped = record.get("history_dropped", 0) + len(history) - len(changed["history"])
     if dropped:
@@ -90,7 +90,7 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
     return {
         **record,
         "error_count": record["error_count"] + 1,
-        "last_error": {"message": message, "timestamp": write_time(now)},
+        "last_error": {"message": message, "timestamp": format_time(now)},
     }
 
 
@@ -100,12 +100,12 @@ def with_denial(record: Record, message: str, now: datetime) -> Record:
         from gaia_sessions.errors import NothingToDeny
 
         raise NothingToDeny(record["agent_id"], record["phase"])
-    return {**record, "denial": {"message": message, "timestamp": write_time(now)}}
+    return {**record, "denial": {"message": message, "timestamp": format_time(now)}}
 
 
-def undecided(record: Record) -> Record:
+def without_denial(record: Record) -> Record:
     """Without the answer to what was asked before: the work moved on, or asks again."""
-    return _without(record, "denial") if "denial" in record else record
+    return _without_keys(record, "denial") if "denial" in record else record
 
 
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
@@ -117,57 +117,57 @@ def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  #
     return {**record, "resume_ready": ready}
 
 
-def finalized(record: Record, outcome: str, summary: str | None, now: datetime) -> Record:
+def with_outcome(record: Record, outcome: str, summary: str | None, now: datetime) -> Record:
     """The work ended at ``now`` with ``outcome``: the move, the time, how long it took, what came of it."""
-    return _with_ending(in_phase(record, outcome, now), summary, now)
+    return _with_end(with_phase(record, outcome, now), summary, now)
 
 
-def confirmed(record: Record, summary: str | None, now: datetime) -> Record:
+def with_confirmed_end(record: Record, summary: str | None, now: datetime) -> Record:
     """An end that was only concluded, said by somebody: it is no longer provisional."""
-    return _with_ending(record, summary, now)
+    return _with_end(record, summary, now)
 
 
-def rejudged(record: Record, phase: str, now: datetime) -> Record:
+def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
     """The one way out of a final phase, for a provisional end: its ending is taken away, the move appended."""
-    reopened = _without(record, *_ENDING)
-    settled = reopened if phase == record["phase"] else _moved(reopened, phase, now)
-    return _with_ending(settled, None, now) if is_final(phase) else settled
+    reopened = _without_keys(record, *_END_KEYS)
+    moved = reopened if phase == record["phase"] else _with_move(reopened, phase, now)
+    return _with_end(moved, None, now) if is_final(phase) else moved
 
 
-_ENDING = ("finalized_at", "duration_seconds", "summary")
+_END_KEYS = ("finalized_at", "duration_seconds", "summary")
 
 
-def imported(record: Record) -> Record:
+def normalize_imported(record: Record) -> Record:
     """The record of another store or of the users' earlier tool, as we write it: revision one on, times in our form.
 
     That tool kept the time of an end when it reopened a session; here only what is final has one.
     """
-    own = record if is_final(record["phase"]) else _without(record, *_ENDING)
-    times = {key: _in_our_form(own[key]) for key in _TIMES if key in own}  # type: ignore[literal-required]
-    told = {key: _timed(own[key]) for key in _TOLD if own.get(key)}  # type: ignore[literal-required]
-    moves = [_timed(move) for move in own["history"]]
-    return written({**own, **times, **told, "history": moves})  # type: ignore[typeddict-item]
+    cleaned = record if is_final(record["phase"]) else _without_keys(record, *_END_KEYS)
+    times = {key: _canonical_time(cleaned[key]) for key in _TIME_KEYS if key in cleaned}  # type: ignore[literal-required]
+    messages = {key: _with_canonical_timestamp(cleaned[key]) for key in _MESSAGE_KEYS if cleaned.get(key)}  # type: ignore[literal-required]
+    moves = [_with_canonical_timestamp(move) for move in cleaned["history"]]
+    return with_next_revision({**cleaned, **times, **messages, "history": moves})  # type: ignore[typeddict-item]
 
 
-_TIMES = ("created_at", "last_updated", "finalized_at")
-_TOLD = ("last_error", "denial")
+_TIME_KEYS = ("created_at", "last_updated", "finalized_at")
+_MESSAGE_KEYS = ("last_error", "denial")
 
 
-def _timed(told: Mapping[str, object]) -> dict[str, object]:
-    return {**told, "timestamp": _in_our_form(told["timestamp"])}
+def _with_canonical_timestamp(entry: Mapping[str, object]) -> dict[str, object]:
+    return {**entry, "timestamp": _canonical_time(entry["timestamp"])}
 
 
-def _in_our_form(moment: object) -> str:
-    return write_time(read_time(moment))
+def _canonical_time(moment: object) -> str:
+    return format_time(parse_time(moment))
 
 
-def _without(record: Record, *keys: str) -> Record:
+def _without_keys(record: Record, *keys: str) -> Record:
     return {key: value for key, value in record.items() if key not in keys}  # type: ignore[return-value]
 
 
-def _with_ending(record: Record, summary: str | None, now: datetime) -> Record:
-    took = seconds_between(read_time(record["created_at"]), now)
-    ended: Record = {**record, "finalized_at": write_time(now), "duration_seconds": took}
+def _with_end(record: Record, summary: str | None, now: datetime) -> Record:
+    duration = seconds_between(parse_time(record["created_at"]), now)
+    ended: Record = {**record, "finalized_at": format_time(now), "duration_seconds": duration}
     if summary:
         ended["summary"] = summary
     return ended

@@ -12,7 +12,7 @@ import os
 
 from gaia_sessions.errors import DurabilityUnknown
 
-from .directory import make_private, open_or_create, owner_to_keep, translating
+from .directory import make_private, open_or_create, owner_to_keep, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
     from .directory import Directory
 
-_TEMPORARY = ".tmp"
-_CHANCE = 8
+_TEMPORARY_SUFFIX = ".tmp"
+_RANDOM_BYTES = 8
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_JOURNAL = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_PRIVATE = 0o600
-HEX = frozenset("0123456789abcdef")
+_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PRIVATE_MODE = 0o600
+HEX_DIGITS = frozenset("0123456789abcdef")
 
 
-def _nothing_more() -> None:
+def _no_check() -> None:
     return
 
 
-def _make_private(fd: int) -> None:
-    os.fchmod(fd, _PRIVATE)
+def _set_private_mode(fd: int) -> None:
+    os.fchmod(fd, _PRIVATE_MODE)
 
 
 def replace(
@@ -43,26 +43,26 @@ def replace(
     data: bytes,
     *,
     durable: bool,
-    mode: int = _PRIVATE,
-    dress: Callable[[int], None] = _make_private,
-    check: Callable[[], None] = _nothing_more,
+    mode: int = _PRIVATE_MODE,
+    apply_mode: Callable[[int], None] = _set_private_mode,
+    check: Callable[[], None] = _no_check,
 ) -> None:
     """``name`` in ``folder`` holds ``data``, or exactly what it held before and ``StoreFailure`` says why.
 
     ``DurabilityUnknown``: it does hold it, but the directory could not be synced. The file is private, unless ``mode``
     and ``dress``, which gets its descriptor, say otherwise; ``check`` is asked last, and may raise to stop it all.
     """
-    temporary = f".{with_chance(name)}{_TEMPORARY}"
-    with translating("write", f"{folder.path}/{name}"):
+    temporary = f".{with_random_suffix(name)}{_TEMPORARY_SUFFIX}"
+    with translate_errors("write", f"{folder.path}/{name}"):
         try:
-            write_new(folder, temporary, data, durable=durable, mode=mode, dress=dress)
+            write_new(folder, temporary, data, durable=durable, mode=mode, apply_mode=apply_mode)
             check()
             os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
         except BaseException:
             discard(folder, temporary)
             raise
     if durable:
-        confirm(folder)
+        sync_folder(folder)
 
 
 def write_new(
@@ -71,17 +71,17 @@ def write_new(
     data: bytes,
     *,
     durable: bool,
-    mode: int = _PRIVATE,
-    dress: Callable[[int], None] = _make_private,
+    mode: int = _PRIVATE_MODE,
+    apply_mode: Callable[[int], None] = _set_private_mode,
 ) -> None:
     """A file that was not there, private whatever the umask, its content synced; raises ``OSError``."""
-    fd = os.open(name, _NEW, mode, dir_fd=folder.fd)
+    fd = os.open(name, _NEW_FLAGS, mode, dir_fd=folder.fd)
     try:
         if owner_to_keep(folder.fd):
             from . import file_ownership
 
-            file_ownership.give(folder.fd, fd)
-        dress(fd)
+            file_ownership.give_to_folder_owner(folder.fd, fd)
+        apply_mode(fd)
         _write_all(fd, data)
         if durable:
             os.fsync(fd)
@@ -89,7 +89,7 @@ def write_new(
         os.close(fd)
 
 
-def confirm(folder: Directory) -> None:
+def sync_folder(folder: Directory) -> None:
     """Syncs ``folder`` after a change of its names that is visible already: ``DurabilityUnknown`` if that fails."""
     try:
         folder.sync()
@@ -111,8 +111,8 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None
     Under the caller's lock. What a killed writer left without a newline gets one first, so that it can
     spoil no line but its own.
     """
-    with translating("append to", f"{folder.path}/{name}"):
-        fd = open_or_create(folder.fd, name, _JOURNAL)
+    with translate_errors("append to", f"{folder.path}/{name}"):
+        fd = open_or_create(folder.fd, name, _APPEND_FLAGS)
         try:
             _append_lines(fd, lines, durable=durable)
         except BaseException:
@@ -123,14 +123,14 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None
     except OSError as error:
         raise DurabilityUnknown(f"{folder.path}/{name}", error.strerror or str(error)) from error
     if durable:
-        confirm(folder)
+        sync_folder(folder)
 
 
 def _append_lines(fd: int, lines: bytes, *, durable: bool) -> None:
     size = make_private(fd)
-    torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+    has_torn_line = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
     try:
-        _write_all(fd, b"\n" + lines if torn else lines)
+        _write_all(fd, b"\n" + lines if has_torn_line else lines)
         if durable:
             os.fdatasync(fd)
     except OSError:
@@ -138,7 +138,7 @@ def _append_lines(fd: int, lines: bytes, *, durable: bool) -> None:
         raise
 
 
-def log(folder: Directory, name: str, line: bytes, limit: int) -> None:
+def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> None:
     """One line at the end of a log, unsynced; a log over ``limit`` bytes first becomes the one old file.
 
     No line is lost to another writer that does the same. Raises ``OSError``.
@@ -146,14 +146,14 @@ def log(folder: Directory, name: str, line: bytes, limit: int) -> None:
     while True:
         fd = _open_log(folder, name)
         try:
-            if os.fstat(fd).st_size < limit or not _rotated(folder, name, fd):
+            if os.fstat(fd).st_size < limit or not _rotate_log(folder, name, fd):
                 os.write(fd, line)
                 return
         finally:
             os.close(fd)
 
 
-def _rotated(folder: Directory, name: str, fd: int) -> bool:
+def _rotate_log(folder: Directory, name: str, fd: int) -> bool:
     """Whether the full log open as ``fd`` is the old file by now, renamed here or by somebody else.
 
     Under a lock on the log itself, since of two writers that rename one after the other the second would replace the
@@ -169,7 +169,7 @@ def _rotated(folder: Directory, name: str, fd: int) -> bool:
 
 
 def _open_log(folder: Directory, name: str) -> int:
-    fd = open_or_create(folder.fd, name, _JOURNAL)
+    fd = open_or_create(folder.fd, name, _APPEND_FLAGS)
     try:
         make_private(fd)
     except OSError:
@@ -178,15 +178,15 @@ def _open_log(folder: Directory, name: str) -> int:
     return fd
 
 
-def with_chance(name: str) -> str:
+def with_random_suffix(name: str) -> str:
     """A name that nobody else gives to anything: ``name``, a dot and 16 hexadecimal digits."""
-    return f"{name}.{os.urandom(_CHANCE).hex()}"
+    return f"{name}.{os.urandom(_RANDOM_BYTES).hex()}"
 
 
-def without_chance(name: str) -> str:
-    """What ``with_chance`` was given to make ``name``; empty for a name that it did not make."""
-    plain, _, chance = name.rpartition(".")
-    return plain if len(chance) == 2 * _CHANCE and HEX.issuperset(chance) else ""
+def without_random_suffix(name: str) -> str:
+    """What ``with_random_suffix`` was given to make ``name``; empty for a name that it did not make."""
+    plain, _, suffix = name.rpartition(".")
+    return plain if len(suffix) == 2 * _RANDOM_BYTES and HEX_DIGITS.issuperset(suffix) else ""
 
 
 def temporaries(folder: Directory) -> list[str]:
@@ -196,12 +196,16 @@ def temporaries(folder: Directory) -> list[str]:
 
 def temporaries_of(folder: Directory, name: str) -> list[str]:
     """Those of them that were to become ``name``."""
-    return [found for found in temporaries(folder) if without_chance(found[1 : -len(_TEMPORARY)]) == name]
+    return [found for found in temporaries(folder) if without_random_suffix(found[1 : -len(_TEMPORARY_SUFFIX)]) == name]
 
 
 def is_temporary(name: str) -> bool:
     """Whether ``replace`` gives such a name to a file it has not finished."""
-    return name[:1] == "." and name.endswith(_TEMPORARY) and without_chance(name[1 : -len(_TEMPORARY)]) != ""
+    return (
+        name[:1] == "."
+        and name.endswith(_TEMPORARY_SUFFIX)
+        and without_random_suffix(name[1 : -len(_TEMPORARY_SUFFIX)]) != ""
+    )
 
 
 def discard(folder: Directory, name: str) -> None:

@@ -18,56 +18,56 @@ from .root import TRASH
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .directory import Directory
-    from .port import Found
+    from .port import RecordOrError
 
 
-def check_ours(root: Directory, agent_id: str, found: Found) -> None:
+def check_deletable(root: Directory, agent_id: str, found: RecordOrError) -> None:
     """Raises ``StoreFailure`` for what is no record and may be no session: a folder with more in it, root not ours."""
-    if isinstance(found, CorruptSession) and not roots.is_ours(root) and reading.holds_more(root, agent_id):
+    if isinstance(found, CorruptSession) and not roots.is_owned(root) and reading.has_unknown_files(root, agent_id):
         path = f"{root.path}/{agent_id}"
         raise StoreFailure("remove", path, "it holds what is not ours", "remove it by hand if it is a session")
 
 
 def move_to_trash(root: Directory, agent_id: str, *, durable: bool) -> None:
     """The session is gone for every reader; under its lock. In a trash that somebody else keeps it is not left."""
-    with roots.place(root, TRASH) as trash:
-        gone = atomic.with_chance(agent_id)
-        os.rename(agent_id, gone, src_dir_fd=root.fd, dst_dir_fd=trash.fd)
-        if not roots.owns(root, TRASH):
-            _empty(root, trash, [gone], durable=durable)
+    with roots.ensure_folder(root, TRASH) as trash:
+        trash_name = atomic.with_random_suffix(agent_id)
+        os.rename(agent_id, trash_name, src_dir_fd=root.fd, dst_dir_fd=trash.fd)
+        if not roots.owns_folder(root, TRASH):
+            _purge(root, trash, [trash_name], durable=durable)
 
 
-def forget(root: Directory, agent_id: str, found: Found) -> None:
-    """No mark leads to the session any more; ``found`` is what it was."""
+def remove_from_index(root: Directory, agent_id: str, found: RecordOrError) -> None:
+    """No mark leads to the session any more; ``installed_file`` is what it was."""
     if isinstance(found, SessionsError):
         from . import index_repair  # of a session that cannot be read nobody knows where it is marked
 
-        index_repair.forget(root, agent_id)
+        index_repair.remove_every_entry(root, agent_id)
         return
-    index.remove(root, agent_id, index.marks_of(found))
+    index.remove(root, agent_id, index.keys_of(found))
 
 
 def empty_trash(root: Directory, *, durable: bool) -> None:
     """What was moved out of sight is gone for good: first on the disk, then in fact."""
-    if not root.has(TRASH) or not roots.owns(root, TRASH):
+    if not root.has(TRASH) or not roots.owns_folder(root, TRASH):
         return
     with root.below(TRASH) as trash:
-        _empty(root, trash, [name for name in trash.names() if atomic.without_chance(name)], durable=durable)
+        _purge(root, trash, [name for name in trash.names() if atomic.without_random_suffix(name)], durable=durable)
 
 
-def _empty(root: Directory, trash: Directory, doomed: list[str], *, durable: bool) -> None:
-    if durable and doomed:
-        atomic.confirm(root)
-    for name in doomed:
+def _purge(root: Directory, trash: Directory, names: list[str], *, durable: bool) -> None:
+    if durable and names:
+        atomic.sync_folder(root)
+    for name in names:
         remove(trash, name)
 
 
 def remove(folder: Directory, name: str) -> None:
     """Whatever stands under ``name``, not followed; somebody else may be removing it too."""
     try:
-        with folder.below(name) as doomed:  # nearly always a plain folder of plain files
-            for leaf in doomed.names():
-                os.unlink(leaf, dir_fd=doomed.fd)
+        with folder.below(name) as directory:  # nearly always a plain folder of plain files
+            for leaf in directory.names():
+                os.unlink(leaf, dir_fd=directory.fd)
         os.rmdir(name, dir_fd=folder.fd)
     except FileNotFoundError:
         return

@@ -2,7 +2,7 @@
 
 Owns looking, reading, and whose the files and folders are that we make: those of root in somebody's folder are theirs.
 What writes a file is in ``atomic``; what the names mean is known above.
-Errors of the system pass through as ``OSError``; ``translating`` turns them into ours, with the path.
+Errors of the system pass through as ``OSError``; ``translate_errors`` turns them into ours, with the path.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # A FIFO planted under the name must not make a reader wait, so files open without blocking.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_PRIVATE = 0o700
-_PRIVATE_FILE = 0o600
-_ANYBODYS = 0o777
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PRIVATE_FOLDER_MODE = 0o700
+_PRIVATE_FILE_MODE = 0o600
+_DEFAULT_FOLDER_MODE = 0o777
 
 
 class NotAFile(OSError):
@@ -54,13 +54,13 @@ class Directory:
 
         Root goes through no link of a user to what is not that user's: ``PermissionError``.
         """
-        fd = os.open(path, _FOLDER)
-        if os.geteuid() or _is_at(fd, path):
+        fd = os.open(path, _FOLDER_FLAGS)
+        if os.geteuid() or _was_opened_directly(fd, path):
             return cls(fd, path)
         os.close(fd)
         from . import symlinks
 
-        return cls(symlinks.folder(path) if symlinks.KNOWN else os.open(path, _FOLDER), path)
+        return cls(symlinks.open_folder(path) if symlinks.SUPPORTED else os.open(path, _FOLDER_FLAGS), path)
 
     def below(self, *names: str) -> Directory:
         """The directory at ``names`` in this one, none of them a link."""
@@ -71,17 +71,17 @@ class Directory:
         return self._walk(names, _open_or_make)
 
     def _walk(self, names: tuple[str, ...], step: Callable[[Directory, str], Directory]) -> Directory:
-        here = step(self, names[0])
+        directory = step(self, names[0])
         for name in names[1:]:
-            with here:
-                here = step(here, name)
-        return here
+            with directory:
+                directory = step(directory, name)
+        return directory
 
     def add(self, name: str) -> None:
         """Makes ``name``, private whatever the umask; nothing if somebody else just did."""
-        if not _make(self.fd, name, _PRIVATE):
+        if not _make_folder(self.fd, name, _PRIVATE_FOLDER_MODE):
             return
-        if stat.S_IMODE(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode) != _PRIVATE:
+        if stat.S_IMODE(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode) != _PRIVATE_FOLDER_MODE:
             _make_folder_private(self.fd, name)
 
     def read(self, name: str, limit: int) -> bytes:
@@ -118,7 +118,7 @@ class Directory:
         os.fsync(self.fd)
 
 
-def _is_at(fd: int, path: str) -> bool:
+def _was_opened_directly(fd: int, path: str) -> bool:
     """Whether ``fd`` is sure to have been opened through no link, since the system calls it ``path`` itself."""
     try:
         return os.readlink(f"/proc/self/fd/{fd}") == path
@@ -127,12 +127,12 @@ def _is_at(fd: int, path: str) -> bool:
 
 
 def _open(folder: Directory, name: str) -> Directory:
-    return Directory(os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder.fd), f"{folder.path}/{name}")
+    return Directory(os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder.fd), f"{folder.path}/{name}")
 
 
 def _open_file(folder: int, name: str) -> int:
     try:
-        return os.open(name, _FILE, dir_fd=folder)
+        return os.open(name, _FILE_FLAGS, dir_fd=folder)
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket, or a device that is not there
             raise NotAFile(f"{name} is not a regular file") from None
@@ -154,13 +154,13 @@ def make_folders(path: str) -> None:
     if os.geteuid():
         os.makedirs(path, exist_ok=True)
         return
-    above, name = os.path.split(path)
-    make_folders(above or os.curdir)
-    with Directory.at(above or os.curdir) as parent:
-        _make(parent.fd, name, _ANYBODYS)
+    parent_path, name = os.path.split(path)
+    make_folders(parent_path or os.curdir)
+    with Directory.at(parent_path or os.curdir) as parent:
+        _make_folder(parent.fd, name, _DEFAULT_FOLDER_MODE)
 
 
-def _make(folder: int, name: str, mode: int) -> bool:
+def _make_folder(folder: int, name: str, mode: int) -> bool:
     """Whether the folder ``name`` is of our making: False if somebody else just made it."""
     try:
         os.mkdir(name, mode, dir_fd=folder)
@@ -169,7 +169,7 @@ def _make(folder: int, name: str, mode: int) -> bool:
     if owner_to_keep(folder):
         from . import file_ownership
 
-        file_ownership.give_new(folder, name)
+        file_ownership.give_new_to_folder_owner(folder, name)
     return True
 
 
@@ -184,20 +184,20 @@ def owner_to_keep(folder: int) -> tuple[int, int] | None:
 def open_or_create(folder: int, name: str, flags: int) -> int:
     """The file ``name`` in the open ``folder``, by ``flags`` that create a private one if it was not there."""
     if owner_to_keep(folder) is None:
-        return os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
+        return os.open(name, flags, _PRIVATE_FILE_MODE, dir_fd=folder)
     from . import file_ownership
 
-    return file_ownership.open_or_create(folder, name, flags, _PRIVATE_FILE)
+    return file_ownership.open_or_create(folder, name, flags, _PRIVATE_FILE_MODE)
 
 
 def _make_folder_private(folder: int, name: str) -> None:
     """For an umask so strict that the folder could not even be opened; follows no link."""
     if os.chmod in os.supports_follow_symlinks:
-        os.chmod(name, _PRIVATE, dir_fd=folder, follow_symlinks=False)
+        os.chmod(name, _PRIVATE_FOLDER_MODE, dir_fd=folder, follow_symlinks=False)
         return
     handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
-        os.chmod(f"/proc/self/fd/{handle}", _PRIVATE)
+        os.chmod(f"/proc/self/fd/{handle}", _PRIVATE_FOLDER_MODE)
     finally:
         os.close(handle)
 
@@ -212,8 +212,8 @@ def make_private(fd: int) -> int:
         raise OSError(errno.EINVAL, "not a regular file")
     if found.st_nlink > 1:
         raise OSError(errno.EMLINK, "the file has a second name")
-    if stat.S_IMODE(found.st_mode) != _PRIVATE_FILE:
-        os.fchmod(fd, _PRIVATE_FILE)
+    if stat.S_IMODE(found.st_mode) != _PRIVATE_FILE_MODE:
+        os.fchmod(fd, _PRIVATE_FILE_MODE)
     return found.st_size
 
 
@@ -225,7 +225,7 @@ def _read_all(fd: int, size: int) -> bytes:
     return data
 
 
-class translating:  # noqa: N801  # reads as the verb it is: with translating("create", path)
+class translate_errors:  # noqa: N801  # reads as the verb it is: with translating("create", path)
     """A block in which an error of the system becomes ours: what was being done, to which file, why it was refused."""
 
     __slots__ = ("action", "path")

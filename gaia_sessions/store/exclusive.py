@@ -11,8 +11,8 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.ids import encode_key
 
 from . import atomic, locks
-from .directory import translating
-from .root import LOCKS, place
+from .directory import translate_errors
+from .root import LOCKS, ensure_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 
-class Exclusive:
+class KeyLock:
     """A block that nobody else is in with the same ``key``."""
 
     __slots__ = ("_folder", "_lock", "_make_root", "_name", "_timeout", "_wait")
 
     def __init__(
-        self, make_root: Callable[[], Directory], key: tuple[str, ...], timeout: float, wait: locks.Wait
+        self, make_root: Callable[[], Directory], key: tuple[str, ...], timeout: float, wait: locks.WaitForLock
     ) -> None:
         self._make_root = make_root
         self._name = f".key.{encode_key(*key)}{locks.SUFFIX}"
@@ -35,8 +35,8 @@ class Exclusive:
         self._wait = wait
 
     def __enter__(self) -> None:
-        with translating("lock", self._name), self._make_root() as root:
-            self._folder = place(root, LOCKS)
+        with translate_errors("lock", self._name), self._make_root() as root:
+            self._folder = ensure_folder(root, LOCKS)
         try:
             self._lock = locks.acquire(self._folder, self._name, self._timeout, self._wait)
         except SessionsError:

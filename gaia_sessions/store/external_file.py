@@ -18,18 +18,18 @@ from functools import partial
 from gaia_sessions.errors import StoreFailure, TooLarge
 
 from . import atomic
-from .directory import Directory, TooBig, translating
+from .directory import Directory, TooBig, translate_errors
 
-_PRIVATE, _ANYBODYS = 0o600, 0o666
-_LONG_AGO = 3600.0
+_PRIVATE_MODE, _DEFAULT_MODE = 0o600, 0o666
+_LEFTOVER_SECONDS = 3600.0
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def read(path: str, limit: int) -> bytes | None:
     """What ``path`` holds, None if there is no file; raises ``TooLarge``, ``StoreFailure``."""
-    with translating("read", path):
+    with translate_errors("read", path):
         try:
-            folder, name = _opened(path)
+            folder, name = _open_parent(path)
             with folder:
                 return folder.read(name, limit)
         except FileNotFoundError:
@@ -43,42 +43,44 @@ def write(path: str, old: bytes | None, new: bytes) -> None:
 
     Raises ``StoreFailure``; ``DurabilityUnknown`` if it does, but the disk did not confirm it.
     """
-    with translating("write", path):
-        folder, name = _opened(path)
-    with translating("write", path), folder:
-        found = _checked(folder, name, path)
-        dress, mode = (
-            (partial(_dress_like, folder, name, found), _PRIVATE) if found else (_as_the_umask_says, _ANYBODYS)
+    with translate_errors("write", path):
+        folder, name = _open_parent(path)
+    with translate_errors("write", path), folder:
+        found = _stat_writable(folder, name, path)
+        apply_mode, mode = (
+            (partial(_copy_metadata, folder, name, found), _PRIVATE_MODE)
+            if found
+            else (_keep_umask_mode, _DEFAULT_MODE)
         )
-        unchanged = partial(_check_unchanged, folder, name, path, old)
-        atomic.replace(folder, name, new, durable=True, mode=mode, dress=dress, check=unchanged)
-        _sweep(folder, name)
+        check = partial(_check_unchanged, folder, name, path, old)
+        atomic.replace(folder, name, new, durable=True, mode=mode, apply_mode=apply_mode, check=check)
+        _remove_leftovers(folder, name)
 
 
 def remove(path: str, old: bytes) -> None:
     """``path``, which held ``old``, is gone; durable on return. Raises as ``write`` does."""
-    with translating("remove", path):
-        folder, name = _opened(path)
-    with translating("remove", path), folder:
-        _checked(folder, name, path)
+    with translate_errors("remove", path):
+        folder, name = _open_parent(path)
+    with translate_errors("remove", path), folder:
+        _stat_writable(folder, name, path)
         _check_unchanged(folder, name, path, old)
         os.unlink(name, dir_fd=folder.fd)
-        atomic.confirm(folder)
+        atomic.sync_folder(folder)
 
 
-def _opened(path: str) -> tuple[Directory, str]:
+def _open_parent(path: str) -> tuple[Directory, str]:
     """The folder of the file that ``path`` leads to, and its name; root follows no link to what is not the linker's."""
     if os.geteuid() == 0:
         from . import symlinks
 
-        if symlinks.KNOWN:
-            fd, name = symlinks.file(path)
+        if symlinks.SUPPORTED:
+            fd, name = symlinks.open_parent(path)
             return Directory(fd, os.path.dirname(path)), name
     real = os.path.realpath(path)
     return Directory.at(os.path.dirname(real)), os.path.basename(real)
 
 
-def _checked(folder: Directory, name: str, path: str) -> os.stat_result | None:
+def _stat_writable(folder: Directory, name: str, path: str) -> os.stat_result | None:
     """What stands under ``name``, if it may be written at all: to root the system would not refuse anything."""
     try:
         found = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
@@ -93,9 +95,9 @@ def _checked(folder: Directory, name: str, path: str) -> os.stat_result | None:
     return found
 
 
-def _dress_like(folder: Directory, name: str, found: os.stat_result, fd: int) -> None:
-    made = os.fstat(fd)
-    if (made.st_uid, made.st_gid) != (found.st_uid, found.st_gid):
+def _copy_metadata(folder: Directory, name: str, found: os.stat_result, fd: int) -> None:
+    created = os.fstat(fd)
+    if (created.st_uid, created.st_gid) != (found.st_uid, found.st_gid):
         os.fchown(fd, found.st_uid, found.st_gid)
     if hasattr(os, "listxattr"):  # Linux; elsewhere Python knows none
         _copy_attributes(folder, name, fd)
@@ -122,27 +124,27 @@ def _attributes(fd: int) -> list[str]:
         return []
 
 
-def _as_the_umask_says(_: int) -> None:
+def _keep_umask_mode(_: int) -> None:
     return
 
 
-def _sweep(folder: Directory, name: str) -> None:
+def _remove_leftovers(folder: Directory, name: str) -> None:
     """What killed writers of the same file left behind is gone; a writer is done long before it is that old."""
-    for left in atomic.temporaries_of(folder, name):
+    for leftover in atomic.temporaries_of(folder, name):
         try:
-            written = os.stat(left, dir_fd=folder.fd, follow_symlinks=False).st_mtime
+            written_at = os.stat(leftover, dir_fd=folder.fd, follow_symlinks=False).st_mtime
         except OSError:  # its writer has just renamed it
             continue
-        if written < time.time() - _LONG_AGO:
-            atomic.discard(folder, left)
+        if written_at < time.time() - _LEFTOVER_SECONDS:
+            atomic.discard(folder, leftover)
 
 
 def _check_unchanged(folder: Directory, name: str, path: str, old: bytes | None) -> None:
-    if _held(folder, name, len(old or b"")) != (old, True):
+    if _read_up_to(folder, name, len(old or b"")) != (old, True):
         raise StoreFailure("write", path, "somebody else changed it meanwhile", "try again")
 
 
-def _held(folder: Directory, name: str, limit: int) -> tuple[bytes | None, bool]:
+def _read_up_to(folder: Directory, name: str, limit: int) -> tuple[bytes | None, bool]:
     """What ``name`` holds, None for no file, and whether that is all of it."""
     try:
         return folder.read(name, limit), True

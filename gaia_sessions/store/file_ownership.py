@@ -11,7 +11,7 @@ import stat
 
 from .directory import owner_to_keep
 
-_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def open_or_create(folder: int, name: str, flags: int, mode: int) -> int:
@@ -24,11 +24,11 @@ def open_or_create(folder: int, name: str, flags: int, mode: int) -> int:
                 return os.open(name, flags & ~os.O_CREAT, dir_fd=folder)
             except FileNotFoundError:  # it was removed in between
                 continue
-        give(folder, fd)
+        give_to_folder_owner(folder, fd)
         return fd
 
 
-def give(folder: int, fd: int) -> None:
+def give_to_folder_owner(folder: int, fd: int) -> None:
     """The open file ``fd``, which we have just made, is the owner's of ``folder``.
 
     Where the system refuses that, as to a root without the capability, it stays ours.
@@ -42,14 +42,14 @@ def give(folder: int, fd: int) -> None:
         return
 
 
-def give_new(folder: int, name: str) -> None:
+def give_new_to_folder_owner(folder: int, name: str) -> None:
     """The same for what we made under ``name``; if it is anything but empty, it is not what we made."""
     if owner_to_keep(folder) is None:
         return
-    fd = os.open(name, _LOOK, dir_fd=folder)
+    fd = os.open(name, _OPEN_FLAGS, dir_fd=folder)
     try:
         if _is_new(fd):
-            give(folder, fd)
+            give_to_folder_owner(folder, fd)
     finally:
         os.close(fd)
 

@@ -12,16 +12,16 @@ import os
 
 from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.ids import check_agent_id, fold
-from gaia_sessions.session.retention import fitted
-from gaia_sessions.session.runs import aliases_of, newest_with
-from gaia_sessions.session.updates import check_writable, written
+from gaia_sessions.session.ids import check_agent_id, fold_id
+from gaia_sessions.session.retention import fit_record
+from gaia_sessions.session.runs import aliases_of, newest_session_with
+from gaia_sessions.session.updates import check_writable, with_next_revision
 
 from . import atomic, inbox, index, locks, reading, replace
 from . import journal as journals
 from . import root as roots
-from .directory import translating
-from .exclusive import Exclusive
+from .directory import translate_errors
+from .exclusive import KeyLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
-    from .inbox_keys import Waiting
-    from .port import Entry, Found, Rule
+    from .inbox_keys import WaitingEvent
+    from .port import MakeEntry, RecordOrError, RecordRule
 
-_FOR_DEFERRING = 0.4
-_AFTER_REBUILDING = 1.2
+_SECONDS_TO_DEFER = 0.4
+_SECONDS_AFTER_REBUILD = 1.2
 """Seconds that a hook keeps of its call: to put its news into the inbox, and to answer after the index was rebuilt."""
 
-_INDEX_IT = "run 'gaia-sessions cleanup': it rebuilds the index"
+_REBUILD_ADVICE = "run 'gaia-sessions cleanup': it rebuilds the index"
 
 
 class FileStore:
@@ -57,7 +57,7 @@ class FileStore:
         *,
         durable: bool = True,
         lock_timeout: float = 10.0,
-        wait: locks.Wait = locks.wait_with_filelock,
+        wait: locks.WaitForLock = locks.wait_with_filelock,
         seconds_left: Callable[[], float] | None = None,
     ) -> None:
         self.root = root
@@ -65,78 +65,82 @@ class FileStore:
         self.lock_timeout = lock_timeout
         self.wait = wait
         self.seconds_left = seconds_left
-        self._reader = reading.Reader()
+        self._reader = reading.CachingReader()
         self._ids_by_alias: dict[Alias, list[str]] | None = None
 
     def read(self, agent_id: str) -> Record:
         check_agent_id(agent_id)
-        with self._existing_root(agent_id) as root:
+        with self._open_root_with(agent_id) as root:
             return reading.read(root, agent_id)
 
     def has(self, agent_id: str) -> bool:
         check_agent_id(agent_id)
-        root = roots.opened(self.root)
+        root = roots.open_if_exists(self.root)
         if root is None:
             return False
-        with root, translating("open", f"{self.root}/{agent_id}"):
+        with root, translate_errors("open", f"{self.root}/{agent_id}"):
             return reading.has(root, agent_id)
 
     def ids(self) -> list[str]:
-        root = roots.opened(self.root)
+        root = roots.open_if_exists(self.root)
         if root is None:
             return []
-        with root, translating("list", self.root):
-            return [name for name in roots.sessions(root) if reading.has_state(root, name)]
+        with root, translate_errors("list", self.root):
+            return [name for name in roots.session_names(root) if reading.has_state(root, name)]
 
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
-    ) -> Iterator[tuple[str, Found]]:
-        root = roots.opened(self.root)
+    ) -> Iterator[tuple[str, RecordOrError]]:
+        root = roots.open_if_exists(self.root)
         if root is None:
             return
         with root:
-            with translating("list", self.root):
-                names = index.all_marked(root, index.of_open(agent_name, host_session_id)) if active_only else None
-                looked_through = names is None
+            with translate_errors("list", self.root):
+                names = (
+                    index.all_ids_under(root, index.narrowest_key(agent_name, host_session_id)) if active_only else None
+                )
+                is_full_scan = names is None
                 if names is None:
-                    names = roots.sessions(root)
+                    names = roots.session_names(root)
             for name in names:
-                if looked_through and self._has_less_than(_FOR_DEFERRING):
-                    raise StoreFailure("look through", self.root, "too many sessions for one call of a hook", _INDEX_IT)
-                found = self._found(root, name)
+                if is_full_scan and self._has_less_time_than(_SECONDS_TO_DEFER):
+                    raise StoreFailure(
+                        "look through", self.root, "too many sessions for one call of a hook", _REBUILD_ADVICE
+                    )
+                found = self._read_or_error(root, name)
                 if not isinstance(found, SessionNotFound):
                     yield name, found
 
-    def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
+    def create(self, record: Record, make_entry: MakeEntry | None = None, spare: int = 0) -> None:
         from . import session_directory
 
         agent_id = check_agent_id(record["agent_id"])
-        line = journals.line_about(record, entry)
-        files = {reading.STATE: fitted(record, spare)[1]} | ({journals.EVENTS: line} if line else {})
+        line = journals.entry_line(record, make_entry)
+        files = {reading.STATE: fit_record(record, spare)[1]} | ({journals.EVENTS: line} if line else {})
         path = f"{self.root}/{agent_id}"
-        with translating("create", path), roots.make(self.root, durable=self.durable) as root:
-            session_directory.vouch_for_nothing(root, self.wait)
-            with roots.place(root, roots.LOCKS) as folder, self._lock(folder, agent_id):
+        with translate_errors("create", path), roots.make(self.root, durable=self.durable) as root:
+            session_directory.mark_empty_complete(root, self.wait)
+            with roots.ensure_folder(root, roots.LOCKS) as folder, self._lock(folder, agent_id):
                 if root.has(agent_id):
                     raise SessionExists(agent_id)
-                index.add(root, agent_id, index.marks_of(record))
-                session_directory.bring_in(root, agent_id, files, durable=self.durable)
+                index.add(root, agent_id, index.keys_of(record))
+                session_directory.create_directory(root, agent_id, files, durable=self.durable)
                 if self.durable:
-                    atomic.confirm(root)
+                    atomic.sync_folder(root)
 
     def change(
         self,
         agent_id: str,
-        rule: Rule,
+        rule: RecordRule,
         *,
         timeout: float | None = None,
-        entry: Entry | None = None,
+        make_entry: MakeEntry | None = None,
         spare: int = 0,
     ) -> Record:
         check_agent_id(agent_id)
         with (
-            self._existing_root(agent_id) as root,
-            roots.locks(root) as folder,
+            self._open_root_with(agent_id) as root,
+            roots.open_lock_folder(root) as folder,
             self._lock(folder, agent_id, timeout),
             reading.open_session(root, agent_id) as session,
         ):
@@ -145,28 +149,30 @@ class FileStore:
             changed = rule(record)
             if changed is record:
                 return record
-            changed = written(changed)
-            line = journals.line_about(changed, entry)
-            with translating("change", session.path):
-                kept = replace.renew(root, session, record, changed, spare, durable=self.durable)
+            changed = with_next_revision(changed)
+            line = journals.entry_line(changed, make_entry)
+            with translate_errors("change", session.path):
+                kept = replace.replace_record(root, session, record, changed, spare, durable=self.durable)
             if line:
-                journals.note(session, line, durable=self.durable)
+                journals.append_event(session, line, durable=self.durable)
             return kept
 
     def find(self, alias: Alias) -> str | None:
-        root = roots.opened(self.root)
+        root = roots.open_if_exists(self.root)
         if root is None:
             return None
         with root:
-            marked = index.all_marked(root, index.by_alias(alias))
-            if marked is None and self.seconds_left:
-                return newest_with(alias, self._reader.read_each(root, self._ids_with(root, alias)))
-            found = newest_with(alias, self._reader.read_each(root, marked)) if marked else None
-        if found or marked == []:
+            indexed_ids = index.all_ids_under(root, index.alias_key(alias))
+            if indexed_ids is None and self.seconds_left:
+                return newest_session_with(alias, self._reader.read_existing(root, self._candidate_ids(root, alias)))
+            found = newest_session_with(alias, self._reader.read_existing(root, indexed_ids)) if indexed_ids else None
+        if found or indexed_ids == []:
             return found
-        return newest_with(alias, (record for _, record in self.scan() if not isinstance(record, SessionsError)))
+        return newest_session_with(
+            alias, (record for _, record in self.scan() if not isinstance(record, SessionsError))
+        )
 
-    def _ids_with(self, root: Directory, alias: Alias) -> list[str]:
+    def _candidate_ids(self, root: Directory, alias: Alias) -> list[str]:
         """Who may have ``alias`` though the index is not complete: one look at all sessions answers each key of a call.
 
         A session that gets the key after that look is marked for it before it is written.
@@ -174,79 +180,81 @@ class FileStore:
         if self._ids_by_alias is None:
             ids: dict[Alias, list[str]] = {}
             for agent_id, record in self.scan():
-                for each in () if isinstance(record, SessionsError) else set(aliases_of(record)):
-                    ids.setdefault(each, []).append(agent_id)
+                for session_alias in () if isinstance(record, SessionsError) else set(aliases_of(record)):
+                    ids.setdefault(session_alias, []).append(agent_id)
             self._ids_by_alias = ids
-        with translating("look up", self.root):
-            marked = index.marked(root, index.by_alias(alias))
-        return list(dict.fromkeys([*marked, *self._ids_by_alias.get(alias, ())]))
+        with translate_errors("look up", self.root):
+            indexed_ids = index.ids_under(root, index.alias_key(alias))
+        return list(dict.fromkeys([*indexed_ids, *self._ids_by_alias.get(alias, ())]))
 
-    def _has_less_than(self, seconds: float) -> bool:
+    def _has_less_time_than(self, seconds: float) -> bool:
         return self.seconds_left is not None and self.seconds_left() < seconds
 
-    def mend_hints(self) -> None:
-        root = roots.opened(self.root)
+    def ensure_index(self) -> None:
+        root = roots.open_if_exists(self.root)
         if root is None:
             return
-        with root, translating("mend", self.root):
+        with root, translate_errors("mend", self.root):
             if not index.is_complete(root):
                 from .sweep import rebuild_index
 
                 rebuild_index(
-                    root, lambda agent_id: self._found(root, agent_id), lambda: self._has_less_than(_AFTER_REBUILDING)
+                    root,
+                    lambda agent_id: self._read_or_error(root, agent_id),
+                    lambda: self._has_less_time_than(_SECONDS_AFTER_REBUILD),
                 )
 
-    def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
+    def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
         from . import delete
 
         check_agent_id(agent_id)
         with (
-            self._existing_root(agent_id) as root,
-            roots.locks(root) as folder,
+            self._open_root_with(agent_id) as root,
+            roots.open_lock_folder(root) as folder,
             self._lock(folder, agent_id, 0) as lock,
         ):
-            found = self._found(root, agent_id)
+            found = self._read_or_error(root, agent_id)
             if isinstance(found, SessionNotFound):
                 lock.remove()
                 raise found
             if isinstance(found, StoreFailure):  # for the moment nobody can judge it
                 raise found
-            if not judge(found):
+            if not should_delete(found):
                 return False
-            delete.check_ours(root, agent_id, found)
-            with translating("delete", f"{self.root}/{agent_id}"):
+            delete.check_deletable(root, agent_id, found)
+            with translate_errors("delete", f"{self.root}/{agent_id}"):
                 delete.move_to_trash(root, agent_id, durable=self.durable)
-                delete.forget(root, agent_id, found)
+                delete.remove_from_index(root, agent_id, found)
                 lock.remove()
             return True
 
-    def settle(self) -> None:
+    def purge_trash(self) -> None:
         from . import delete
 
-        root = roots.opened(self.root)
+        root = roots.open_if_exists(self.root)
         if root is None:
             return
-        with root, translating("settle", self.root):
+        with root, translate_errors("empty the trash of", self.root):
             delete.empty_trash(root, durable=self.durable)
 
-    def tend(self, now: datetime, active: Iterable[str]) -> list[str]:
-        from .sweep import tend
+    def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:
+        from .sweep import sweep
 
-        root = roots.opened(self.root)
+        root = roots.open_if_exists(self.root)
         if root is None:
             return []
-        with root, translating("tend", self.root):
-            return tend(root, now, set(active), lambda agent_id: self._found(root, agent_id))
+        with root, translate_errors("sweep", self.root):
+            return sweep(root, now, set(active), lambda agent_id: self._read_or_error(root, agent_id))
 
-    def exclusive(self, key: tuple[str, ...], timeout: float) -> Exclusive:
-        return Exclusive(lambda: roots.make(self.root, durable=self.durable), key, timeout, self.wait)
+    def lock_key(self, key: tuple[str, ...], timeout: float) -> KeyLock:
+        return KeyLock(lambda: roots.make(self.root, durable=self.durable), key, timeout, self.wait)
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         check_agent_id(agent_id)
         lines = b"".join(strict.dump_line(entry) for entry in entries)
         with (
-            self._existing_root(agent_id) as root,
-            roots.locks(root) as folder,
+            self._open_root_with(agent_id) as root,
+            roots.open_lock_folder(root) as folder,
             self._lock(folder, agent_id, timeout),
             reading.open_session(root, agent_id) as session,
         ):
@@ -254,45 +262,45 @@ class FileStore:
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         check_agent_id(agent_id)
-        with self._existing_root(agent_id) as root, reading.open_session(root, agent_id):
+        with self._open_root_with(agent_id) as root, reading.open_session(root, agent_id):
             return self._entries(agent_id, journal)
 
     def _entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
-        with self._existing_root(agent_id) as root, reading.open_session(root, agent_id) as session:
+        with self._open_root_with(agent_id) as root, reading.open_session(root, agent_id) as session:
             yield from journals.entries(session, journal)
 
     def defer(self, event: Event, now: datetime) -> None:
-        with translating("defer", self.root), roots.make(self.root, durable=self.durable) as root:
+        with translate_errors("defer", self.root), roots.make(self.root, durable=self.durable) as root:
             inbox.put(root, event, now, durable=self.durable)
 
-    def waiting(self) -> list[Waiting]:
-        root = roots.opened(self.root)
+    def waiting(self) -> list[WaitingEvent]:
+        root = roots.open_if_exists(self.root)
         if root is None:
             return []
-        with root, translating("read", f"{self.root}/{roots.INBOX}"):
+        with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
             return [(name, inbox.keys_in(name)) for name in inbox.names(root)]
 
     def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-        root = roots.opened(self.root)
+        root = roots.open_if_exists(self.root)
         if root is None:
             return
-        with root, translating("read", f"{self.root}/{roots.INBOX}"):
+        with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
             yield from inbox.events(root, inbox.names(root) if names is None else names)
 
     def dismiss(self, name: str) -> None:
-        root = roots.opened(self.root)
+        root = roots.open_if_exists(self.root)
         if root is None:
             return
-        with root, translating("dismiss", f"{self.root}/{roots.INBOX}/{name}"):
+        with root, translate_errors("dismiss", f"{self.root}/{roots.INBOX}/{name}"):
             inbox.remove(root, name)
 
-    def _existing_root(self, agent_id: str) -> Directory:
+    def _open_root_with(self, agent_id: str) -> Directory:
         """The root, if the session is there: nobody waits for the lock of one that never was."""
-        root = roots.opened(self.root)
+        root = roots.open_if_exists(self.root)
         if root is None:
             raise SessionNotFound(agent_id)
         try:
-            with translating("open", f"{self.root}/{agent_id}"):
+            with translate_errors("open", f"{self.root}/{agent_id}"):
                 if root.has(agent_id):
                     return root
             raise SessionNotFound(agent_id)
@@ -300,7 +308,7 @@ class FileStore:
             os.close(root.fd)
             raise
 
-    def _found(self, root: Directory, agent_id: str) -> Found:
+    def _read_or_error(self, root: Directory, agent_id: str) -> RecordOrError:
         try:
             return self._reader.read(root, agent_id)
         except SessionsError as error:
@@ -308,4 +316,4 @@ class FileStore:
 
     def _lock(self, folder: Directory, agent_id: str, timeout: float | None = None) -> locks.Lock:
         seconds = self.lock_timeout if timeout is None else timeout
-        return locks.acquire(folder, fold(agent_id) + locks.SUFFIX, seconds, self.wait)
+        return locks.acquire(folder, fold_id(agent_id) + locks.SUFFIX, seconds, self.wait)

@@ -13,21 +13,21 @@ from gaia_sessions.errors import CorruptSession, InvalidId, NoSuchFolder, Sessio
 from gaia_sessions.session.ids import check_agent_id
 
 from . import reading
-from .directory import Directory, translating
+from .directory import Directory, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .port import Found
+    from .port import RecordOrError
 
-_NEARBY = ((".claude", os.path.join(".claude", "session")), ("session", "session"), (reading.STATE, os.pardir))
+_NEARBY_PLACES = ((".claude", os.path.join(".claude", "session")), ("session", "session"), (reading.STATE, os.pardir))
 """What a folder has that was named by mistake (a project, a ``.claude``, a session), and where its sessions are."""
 
 
-def opened(path: str) -> Directory:
+def open_folder(path: str) -> Directory:
     """The folder at ``path``. Raises ``NoSuchFolder``, or ``StoreFailure`` if the system does not open it."""
-    with translating("open", path):
+    with translate_errors("open", path):
         try:
             return Directory.at(path)
         except (FileNotFoundError, NotADirectoryError, ValueError):  # a path with a NUL is a ValueError
@@ -42,28 +42,28 @@ def is_root(folder: Directory, root: str) -> bool:
         return False
 
 
-def records(folder: Directory) -> Iterator[tuple[str, Found]]:
+def records(folder: Directory) -> Iterator[tuple[str, RecordOrError]]:
     """Each session in ``folder`` by name, with its record or the error that its reading raised, in order of names.
 
     A name that is no id of ours is an ``InvalidId``, a link to a folder a ``CorruptSession``.
     """
-    with translating("list", folder.path):
+    with translate_errors("list", folder.path):
         names = sorted(folder.names())
     for name in names:
         if not name.startswith(".") and _may_be_session(folder, name):
-            yield name, _record(folder, name)
+            yield name, _read_or_error(folder, name)
 
 
 def likely_folder(folder: Directory) -> str | None:
     """Where sessions are, in or just above a ``folder`` that was named by mistake; None if nothing points to any."""
-    here = os.path.realpath(folder.path)
-    places = (os.path.normpath(os.path.join(here, place)) for sign, place in _NEARBY if folder.has(sign))
+    folder_path = os.path.realpath(folder.path)
+    places = (os.path.normpath(os.path.join(folder_path, place)) for hint, place in _NEARBY_PLACES if folder.has(hint))
     return next((place for place in places if _has_sessions(place)), None)
 
 
 def _has_sessions(path: str) -> bool:
     try:
-        with opened(path) as folder:
+        with open_folder(path) as folder:
             return next(records(folder), None) is not None
     except SessionsError:
         return False
@@ -83,7 +83,7 @@ def _may_be_session(folder: Directory, name: str) -> bool:
     return True
 
 
-def _record(folder: Directory, name: str) -> Found:
+def _read_or_error(folder: Directory, name: str) -> RecordOrError:
     try:
         check_agent_id(name)
         return reading.read(folder, name)

@@ -10,7 +10,7 @@ import os
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.clock import stamp_of
+from gaia_sessions.session.clock import compact_timestamp
 
 from . import atomic
 from . import root as roots
@@ -30,52 +30,55 @@ if TYPE_CHECKING:
 
 _SUFFIX = ".json"
 _DIGITS = frozenset("0123456789")
-_TIME_ENDS = len("20260108-180530-123456-")
-_CHANCE = _KEY = len("01234567")
-_KEYS_BEGIN = _TIME_ENDS + _CHANCE + 1
+_TIME_LENGTH = len("20260108-180530-123456-")
+_RANDOM_LENGTH = _KEY_LENGTH = len("01234567")
+_KEYS_START = _TIME_LENGTH + _RANDOM_LENGTH + 1
 
 
 def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> None:
     """Keeps ``event``; two at the same moment do not meet. Raises ``StoreFailure``, ``OSError``."""
-    name = name_for(event, now, os.urandom(4))
+    name = file_name_of(event, now, os.urandom(4))
     data = strict.dumps(event)
     added = not root.has(INBOX)
-    with roots.place(root, INBOX) as inbox:
-        if not roots.owns(root, INBOX):
-            _claim(inbox)
+    with roots.ensure_folder(root, INBOX) as inbox:
+        if not roots.owns_folder(root, INBOX):
+            _mark_owned(inbox)
         atomic.replace(inbox, name, data, durable=durable)
     if added and durable:
-        atomic.confirm(root)
+        atomic.sync_folder(root)
 
 
-def _claim(inbox: Directory) -> None:
+def _mark_owned(inbox: Directory) -> None:
     """Marks what was ours before somebody changed the mark of the root: it holds nothing, or events of ours alone."""
-    if not all(atomic.is_temporary(name) or is_our_name(name) for name in inbox.names()):
+    if not all(atomic.is_temporary(name) or is_event_name(name) for name in inbox.names()):
         raise StoreFailure("defer to", inbox.path, "somebody else keeps files there", "keep the sessions elsewhere")
-    roots.mark(inbox)
+    roots.write_ownership_mark(inbox)
 
 
-def name_for(event: Event, now: datetime, chance: bytes) -> str:
+def file_name_of(event: Event, now: datetime, random_bytes: bytes) -> str:
     """The name under which ``event`` waits: when it came, four random bytes, and the keys of whom it concerns."""
     from .inbox_keys import keys_of_event
 
     keys = keys_of_event(event)
-    return "-".join([stamp_of(now), f"{now.microsecond:06}", chance.hex(), *([keys] if keys else [])]) + _SUFFIX
+    return (
+        "-".join([compact_timestamp(now), f"{now.microsecond:06}", random_bytes.hex(), *([keys] if keys else [])])
+        + _SUFFIX
+    )
 
 
-def is_our_name(name: str) -> bool:
+def is_event_name(name: str) -> bool:
     """Whether ``put``, of this version or one that knew no keys, gives such a name to an event."""
-    time, (chance, dash, keys) = name[:_TIME_ENDS], name[_TIME_ENDS : -len(_SUFFIX)].partition("-")
+    time, (random_hex, dash, keys) = name[:_TIME_LENGTH], name[_TIME_LENGTH : -len(_SUFFIX)].partition("-")
     digits = time[:8] + time[9:15] + time[16:22]
     if not name.endswith(_SUFFIX) or time[8::7] != "---" or not _DIGITS.issuperset(digits):
         return False
-    whole = len(chance) == _CHANCE and len(keys) % _KEY == 0 and bool(keys) == bool(dash)
-    return whole and atomic.HEX.issuperset(chance + keys)
+    has_valid_lengths = len(random_hex) == _RANDOM_LENGTH and len(keys) % _KEY_LENGTH == 0 and bool(keys) == bool(dash)
+    return has_valid_lengths and atomic.HEX_DIGITS.issuperset(random_hex + keys)
 
 
 def keys_in(name: str) -> str:
     """The keys in a name of ours, one after the other; empty where none are: in one of an earlier version."""
-    return name[_KEYS_BEGIN : -len(_SUFFIX)]
+    return name[_KEYS_START : -len(_SUFFIX)]
 
 
 def names(root: Directory) -> list[str]:
@@ -85,25 +88,25 @@ def names(root: Directory) -> list[str]:
     except FileNotFoundError:
         return []
     with inbox:
-        found = sorted(filter(is_our_name, inbox.names()))
-    return found if found and roots.owns(root, INBOX) else []
+        found = sorted(filter(is_event_name, inbox.names()))
+    return found if found and roots.owns_folder(root, INBOX) else []
 
 
-def events(root: Directory, wanted: Iterable[str]) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
+def events(root: Directory, wanted_names: Iterable[str]) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
     """Each event of those names with its name; one taken out meanwhile is left out, and what is not of our making."""
     try:
         inbox = root.below(INBOX)
     except FileNotFoundError:
         return
     with inbox:
-        for name in filter(is_our_name, wanted):
+        for name in filter(is_event_name, wanted_names):
             try:
-                yield name, _event(inbox, name)
+                yield name, _read_event(inbox, name)
             except FileNotFoundError:
                 continue
 
 
-def _event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
+def _read_event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
     try:
         return strict.load_object(inbox.read(name, strict.DOCUMENT_LIMIT))
     except InvalidInput as error:
@@ -118,6 +121,6 @@ def _event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
 
 def remove(root: Directory, name: str) -> None:
     """Takes ``name`` out; nothing if somebody else did, or if it is no event of ours."""
-    if is_our_name(name) and root.has(INBOX) and roots.owns(root, INBOX):
+    if is_event_name(name) and root.has(INBOX) and roots.owns_folder(root, INBOX):
         with root.below(INBOX) as inbox:
             atomic.discard(inbox, name)

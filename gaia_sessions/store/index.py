@@ -23,7 +23,7 @@ import os
 
 from gaia_sessions.session.ids import encode_key, is_agent_id
 from gaia_sessions.session.record import is_open
-from gaia_sessions.session.runs import aliases_of, conversations_of
+from gaia_sessions.session.runs import aliases_of, open_conversations
 
 from . import atomic
 from . import root as roots
@@ -37,35 +37,35 @@ if TYPE_CHECKING:
 
     from .directory import Directory
 
-    Mark = tuple[str, ...]
+    IndexKey = tuple[str, ...]
     """A group, and the exact strings that sessions of one folder in it share."""
 
-    Folders = tuple[str, ...]
+    FolderPath = tuple[str, ...]
     """The names of folders below ``.index``, one in the other."""
 
 FOLDER = ".index"
 LOCK = ".index.lock"
 
 _VERSION = b"2"
-_PARTLY = b"2-partly"
+_PARTIAL_VERSION = b"2-partly"
 _COMPLETE = "complete"
 _ACTIVE = "active"
 NAME = "name"
 CONVERSATION = "conversation"
 HOST_KEY = "host_key"
-VERSION_1 = "alias"
+VERSION_1_FOLDER = "alias"
 """The folder in which version 1 kept one id for each key."""
 
-FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, NAME, CONVERSATION, HOST_KEY, VERSION_1])
+FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, NAME, CONVERSATION, HOST_KEY, VERSION_1_FOLDER])
 """All that stands in ``.index`` itself."""
 
-ACTIVE: Mark = (_ACTIVE,)
+ACTIVE_KEY: IndexKey = (_ACTIVE,)
 """What every session has that is not final, and every one that cannot be read: it may be active."""
 
-SHORT_LIVED = frozenset([CONVERSATION, HOST_KEY])
+UNBOUNDED_GROUPS = frozenset([CONVERSATION, HOST_KEY])
 """Groups whose folders are removed with their last mark: their number is unbounded."""
 
-_LONGEST = 1 << 10
+_MAX_BYTES = 1 << 10
 _ATTEMPTS = 100
 
 
@@ -73,123 +73,123 @@ def is_complete(root: Directory) -> bool:
     """Whether every session of this root is sure to have its marks."""
     try:
         with root.below(FOLDER) as index:
-            version, _, boot = index.read(_COMPLETE, _LONGEST).partition(b" ")
+            version, _, boot = index.read(_COMPLETE, _MAX_BYTES).partition(b" ")
     except OSError:
         return False
-    return version == _VERSION and _is_this_boot(boot)
+    return version == _VERSION and _is_current_boot(boot)
 
 
-def claim(root: Directory) -> bool:
+def ensure_owned(root: Directory) -> bool:
     """Whether marks may be relied on here: not in a folder of that name which somebody else keeps. Makes ours."""
-    with roots.place(root, FOLDER):
-        return roots.owns(root, FOLDER)
+    with roots.ensure_folder(root, FOLDER):
+        return roots.owns_folder(root, FOLDER)
 
 
-def vouch(root: Directory) -> None:
+def mark_complete(root: Directory) -> None:
     """Every session has its marks from here on; under the lock ``LOCK``, after the last of them."""
     with root.make(FOLDER) as index:
         index.add(_ACTIVE)
-        atomic.replace(index, _COMPLETE, _VERSION + b" " + _this_boot(), durable=False)
+        atomic.replace(index, _COMPLETE, _VERSION + b" " + _current_boot(), durable=False)
 
 
-def marked_so_far(root: Directory) -> str:
+def last_indexed_id(root: Directory) -> str:
     """The last id of a rebuild that stopped half-way: all up to it have their marks. Empty if there is none."""
     try:
         with root.below(FOLDER) as index:
-            version, _, rest = index.read(_COMPLETE, _LONGEST).partition(b" ")
+            version, _, rest = index.read(_COMPLETE, _MAX_BYTES).partition(b" ")
     except OSError:
         return ""
     last, _, boot = rest.partition(b" ")
-    known = version == _PARTLY and _is_this_boot(boot)
-    return last.decode("ascii", "replace") if known else ""
+    is_partial = version == _PARTIAL_VERSION and _is_current_boot(boot)
+    return last.decode("ascii", "replace") if is_partial else ""
 
 
-def note_marked(root: Directory, last: str) -> None:
+def save_progress(root: Directory, last: str) -> None:
     """Every session up to the id ``last`` has its marks; under the lock ``LOCK``. The index is not complete by that."""
     with root.make(FOLDER) as index:
-        atomic.replace(index, _COMPLETE, b" ".join([_PARTLY, last.encode(), _this_boot()]), durable=False)
+        atomic.replace(index, _COMPLETE, b" ".join([_PARTIAL_VERSION, last.encode(), _current_boot()]), durable=False)
 
 
-def marks_of(record: Record) -> list[Mark]:
-    """Every mark that a session with ``record`` must have, each once. ``ACTIVE`` is added first, removed last."""
-    marks = []
+def keys_of(record: Record) -> list[IndexKey]:
+    """Every mark that a session with ``record`` must have, each once. ``ACTIVE_KEY`` is added first, removed last."""
+    keys = []
     if is_open(record):
         name: object = record.get("agent_name")  # a later version's record may have none, or no text
-        marks = [ACTIVE, *([by_name(name)] if isinstance(name, str) else [])]
-    marks += map(by_conversation, conversations_of(record))
-    marks += map(by_alias, aliases_of(record))
-    return list(dict.fromkeys(marks))  # the runs of one agent share its keys
+        keys = [ACTIVE_KEY, *([name_key(name)] if isinstance(name, str) else [])]
+    keys += map(conversation_key, open_conversations(record))
+    keys += map(alias_key, aliases_of(record))
+    return list(dict.fromkeys(keys))  # the runs of one agent share its keys
 
 
-def of_open(agent_name: str | None, host_session_id: str | None) -> Mark:
+def narrowest_key(agent_name: str | None, host_session_id: str | None) -> IndexKey:
     """The narrowest mark that every matching open session has."""
     if host_session_id is not None:
-        return by_conversation(host_session_id)
-    return ACTIVE if agent_name is None else by_name(agent_name)
+        return conversation_key(host_session_id)
+    return ACTIVE_KEY if agent_name is None else name_key(agent_name)
 
 
-def by_name(agent_name: str) -> Mark:
+def name_key(agent_name: str) -> IndexKey:
     return NAME, agent_name
 
 
-def by_conversation(host_session_id: str) -> Mark:
+def conversation_key(host_session_id: str) -> IndexKey:
     return CONVERSATION, host_session_id
 
 
-def by_alias(alias: Alias) -> Mark:
+def alias_key(alias: Alias) -> IndexKey:
     kind, parts = alias
     return HOST_KEY, kind, *parts
 
 
-def add(root: Directory, agent_id: str, marks: Collection[Mark]) -> None:
+def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
     """The session is about to have, or has, each of ``marks``."""
-    for attempt in range(_ATTEMPTS if marks else 0):
+    for attempt in range(_ATTEMPTS if keys else 0):
         try:
-            return _put(root, agent_id, marks)
+            return _add_entries(root, agent_id, keys)
         except FileNotFoundError:  # somebody removed a folder with its last mark at the same moment
             if attempt == _ATTEMPTS - 1:
                 raise
     return None
 
 
-def remove(root: Directory, agent_id: str, marks: Collection[Mark]) -> None:
-    """The session has none of ``marks`` any more, in the order of ``marks_of``."""
-    for mark in reversed([*marks]):
-        take(root, folders_of(mark), agent_id)
+def remove(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
+    """The session has none of ``marks`` any more, in the order of ``keys_of``."""
+    for key in reversed([*keys]):
+        remove_entry(root, folders_of(key), agent_id)
 
 
-def take(root: Directory, folders: Folders, agent_id: str) -> None:
+def remove_entry(root: Directory, folders: FolderPath, agent_id: str) -> None:
     """Removes the session's mark; of a group with an unbounded number of folders, also a folder with its last mark."""
-    *above, name = folders
+    *parents, name = folders
     try:
-        with root.below(FOLDER, *above) as parent:
+        with root.below(FOLDER, *parents) as parent:
             with parent.below(name) as folder:
                 os.unlink(agent_id, dir_fd=folder.fd)
-            if folders[0] in SHORT_LIVED:
+            if folders[0] in UNBOUNDED_GROUPS:
                 os.rmdir(name, dir_fd=parent.fd)
     except OSError:  # a mark too many costs a reader one look, a folder nothing, and the next cleanup tries again
         return
 
 
-def marked(root: Directory, mark: Mark) -> list[str]:
+def ids_under(root: Directory, key: IndexKey) -> list[str]:
     """The ids that have ``mark``, and maybe some that had it; some may be missing if the index is not complete."""
-    return [name for name in names_in(root, *folders_of(mark)) if is_agent_id(name)]
+    return [name for name in names_in(root, *folders_of(key)) if is_agent_id(name)]
 
 
-def all_marked(root: Directory, mark: Mark) -> list[str] | None:
+def all_ids_under(root: Directory, key: IndexKey) -> list[str] | None:
     """The ids of all sessions that have ``mark``, and maybe some that had it; None if that is not known."""
     if not is_complete(root):
         return None
     try:
-        names = names_in(root, *folders_of(mark))
+        names = names_in(root, *folders_of(key))
     except OSError:  # what stands there is none of ours
         return None
     return names if all(map(is_agent_id, names)) else None
 
 
-def folders_of(mark: Mark) -> Folders:
+def folders_of(key: IndexKey) -> FolderPath:
     """Where the sessions that have ``mark`` are marked."""
-    group, *strings = mark
+    group, *strings = key
     if group == HOST_KEY:
         kind, *strings = strings
         return group, kind, encode_key(*strings)
@@ -204,29 +204,29 @@ def names_in(root: Directory, *folders: str) -> list[str]:
         return []
 
 
-def _put(root: Directory, agent_id: str, marks: Collection[Mark]) -> None:
+def _add_entries(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
     with root.make(FOLDER) as index:
-        for mark in marks:
-            with index.make(*folders_of(mark)) as folder:
+        for key in keys:
+            with index.make(*folders_of(key)) as folder:
                 atomic.touch(folder, agent_id)
 
 
-def _this_boot() -> bytes:
+def _current_boot() -> bytes:
     boot_id = _boot_id()
     if boot_id:
         return boot_id
     from gaia_sessions.system import boots  # only systems without such an id pay for it
 
-    return boots.name()
+    return boots.boot_signature()
 
 
-def _is_this_boot(kept: bytes) -> bool:
+def _is_current_boot(saved_boot: bytes) -> bool:
     boot_id = _boot_id()
     if boot_id:
-        return kept == boot_id
+        return saved_boot == boot_id
     from gaia_sessions.system import boots
 
-    return boots.is_this(kept)
+    return boots.is_this_boot(saved_boot)
 
 
 def _boot_id() -> bytes:

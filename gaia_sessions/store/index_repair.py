@@ -14,48 +14,48 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from .directory import Directory
-    from .index import Folders, Mark
+    from .index import FolderPath, IndexKey
 
 
-def every_mark(root: Directory) -> Iterator[tuple[Folders, str]]:
+def every_entry(root: Directory) -> Iterator[tuple[FolderPath, str]]:
     """The folders that each mark is in, those of active sessions first, and the id it leads to."""
-    yield from ((index.ACTIVE, agent_id) for agent_id in index.names_in(root, *index.ACTIVE))
-    for above in _with_folders(root):
-        with root.below(index.FOLDER, *above) as parent:
+    yield from ((index.ACTIVE_KEY, agent_id) for agent_id in index.names_in(root, *index.ACTIVE_KEY))
+    for parents in _parent_folders(root):
+        with root.below(index.FOLDER, *parents) as parent:
             for name in _folders_in(parent):
-                yield from (((*above, name), agent_id) for agent_id in _names(parent, name))
+                yield from (((*parents, name), agent_id) for agent_id in _names(parent, name))
 
 
-def named(root: Directory) -> set[str]:
+def indexed_ids(root: Directory) -> set[str]:
     """Every id that any mark leads to."""
-    return {agent_id for _, agent_id in every_mark(root)}
+    return {agent_id for _, agent_id in every_entry(root)}
 
 
-def correct(root: Directory, agent_id: str, marks: Collection[Mark], present: Iterable[Folders]) -> None:
-    """The session has ``marks`` and no others; under its lock. ``present`` are its folders as ``every_mark`` says."""
-    index.add(root, agent_id, marks)
-    right = {index.folders_of(mark) for mark in marks}
+def set_keys(root: Directory, agent_id: str, keys: Collection[IndexKey], present: Iterable[FolderPath]) -> None:
+    """The session has ``marks`` and no others; under its lock. ``present`` are its folders as ``every_entry`` says."""
+    index.add(root, agent_id, keys)
+    wanted = {index.folders_of(key) for key in keys}
     # The mark of active sessions is taken last: while a session has it, cleanup finds the session again.
     for folders in reversed([*present]):
-        if folders not in right:
-            index.take(root, folders, agent_id)
+        if folders not in wanted:
+            index.remove_entry(root, folders, agent_id)
 
 
-def forget(root: Directory, agent_id: str) -> None:
+def remove_every_entry(root: Directory, agent_id: str) -> None:
     """Every mark of a session that is gone, whatever its record said: by looking through them all."""
-    correct(root, agent_id, (), [folders for folders, marked in every_mark(root) if marked == agent_id])
+    set_keys(root, agent_id, (), [folders for folders, indexed_id in every_entry(root) if indexed_id == agent_id])
 
 
 def remove_empty_folders(root: Directory) -> None:
     """Those that a killed writer made or left; whoever is about to put a mark into one makes it again."""
-    for above in _with_folders(root):
-        if above[0] in index.SHORT_LIVED:
-            with root.below(index.FOLDER, *above) as parent:
+    for parents in _parent_folders(root):
+        if parents[0] in index.UNBOUNDED_GROUPS:
+            with root.below(index.FOLDER, *parents) as parent:
                 for name in _folders_in(parent):
                     _remove_if_empty(parent, name)
 
 
-def _with_folders(root: Directory) -> Iterator[Folders]:
+def _parent_folders(root: Directory) -> Iterator[FolderPath]:
     """The folders whose folders hold marks."""
     yield from ((group,) for group in (index.NAME, index.CONVERSATION) if index.names_in(root, group))
     try:

@@ -9,7 +9,7 @@ from gaia_sessions.errors import DurabilityUnknown, InvalidInput, StoreFailure
 from gaia_sessions.jsonio.strict import dump_line, loads
 
 from . import atomic
-from .directory import translating
+from .directory import translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
-    from .port import Entry
+    from .port import MakeEntry
 
 EVENTS = "events.jsonl"
 
-_LONGEST = 64 << 20
+_MAX_BYTES = 64 << 20
 
 
-def line_about(record: Record, entry: Entry | None) -> bytes:
+def entry_line(record: Record, make_entry: MakeEntry | None) -> bytes:
     """What ``entry`` tells of ``record``, as a line; empty if there is nothing to tell."""
-    told = entry(record) if entry else None
-    return b"" if told is None else dump_line(told)
+    fields = make_entry(record) if make_entry else None
+    return b"" if fields is None else dump_line(fields)
 
 
-def note(session: Directory, line: bytes, *, durable: bool) -> None:
+def append_event(session: Directory, line: bytes, *, durable: bool) -> None:
     """Adds ``line`` to the events of a record that stands by now; ``DurabilityUnknown`` if that is refused."""
     try:
         atomic.append(session, EVENTS, line, durable=durable)
@@ -47,9 +47,9 @@ def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
     The last line is left out while it has no newline: it is being written, or was never finished.
     """
     path = f"{folder.path}/{journal}"
-    with translating("read", path):
+    with translate_errors("read", path):
         try:
-            lines = folder.read(journal, _LONGEST).split(b"\n")
+            lines = folder.read(journal, _MAX_BYTES).split(b"\n")
         except FileNotFoundError:
             return
     for number, line in enumerate(lines[:-1], 1):

@@ -13,8 +13,8 @@ from gaia_sessions.jsonio.strict import load_object
 
 from .directory import Directory
 
-_LONGEST_KEY = 512
-_LONGEST_FILE = 1 << 16
+_MAX_KEY_LENGTH = 512
+_MAX_FILE_BYTES = 1 << 16
 
 
 def read_key(path: str, member: str) -> str | None:
@@ -23,8 +23,8 @@ def read_key(path: str, member: str) -> str | None:
     if not os.path.isabs(path) or "\0" in path:
         return None
     try:
-        with Directory.at(folder) as opened:
-            found = load_object(opened.read(name, _LONGEST_FILE), _LONGEST_FILE).get(member)
+        with Directory.at(folder) as directory:
+            key = load_object(directory.read(name, _MAX_FILE_BYTES), _MAX_FILE_BYTES).get(member)
     except (OSError, InvalidInput):
         return None
-    return found if isinstance(found, str) and 0 < len(found) <= _LONGEST_KEY else None
+    return key if isinstance(key, str) and 0 < len(key) <= _MAX_KEY_LENGTH else None

@@ -18,7 +18,7 @@ import time
 
 from gaia_sessions.errors import LockTimeout, LockUnsupported
 
-from .directory import make_private, open_or_create, owner_to_keep, translating
+from .directory import make_private, open_or_create, owner_to_keep, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from .directory import Directory
 
     Release = Callable[[], object]
-    Wait = Callable[[Directory, str, float], Release | None]
+    WaitForLock = Callable[[Directory, str, float], Release | None]
     """Waits for a lock file of a directory, at most so many seconds; returns what lets go of it."""
 
 SUFFIX = ".lock"
 
-_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_PRIVATE = 0o600
-_SHORTEST_SLEEP = 0.005
+_OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PRIVATE_MODE = 0o600
+_MIN_SLEEP = 0.005
 _UNSUPPORTED = frozenset([errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
 
 
@@ -60,16 +60,16 @@ class Lock:
         os.unlink(self.name, dir_fd=self.folder.fd)
 
 
-def acquire(folder: Directory, name: str, seconds: float, wait: Wait) -> Lock:
+def acquire(folder: Directory, name: str, seconds: float, wait: WaitForLock) -> Lock:
     """The lock ``name`` of ``folder``, waiting in the manner of ``wait`` only if somebody else holds it.
 
     Raises ``LockTimeout`` after ``seconds`` (0: at once), ``LockUnsupported`` where the file system
     cannot lock, ``StoreFailure`` for everything else.
     """
     path = f"{folder.path}/{name}"
-    with translating("lock", path):
+    with translate_errors("lock", path):
         try:
-            release = _try(folder, name)
+            release = _try_lock(folder, name)
             if release is None and seconds > 0:
                 release = wait(folder, name, seconds)
         except OSError as error:
@@ -77,16 +77,16 @@ def acquire(folder: Directory, name: str, seconds: float, wait: Wait) -> Lock:
                 raise LockUnsupported(path, os.strerror(error.errno)) from error
             raise
     if release is None:
-        raise LockTimeout(path, seconds, holder(folder, name))
+        raise LockTimeout(path, seconds, holder_pid(folder, name))
     return Lock(folder, name, release)
 
 
 def sleep_and_retry(folder: Directory, name: str, seconds: float) -> Release | None:
     """The hooks' way: tries 5 to 10 ms apart, never in step with the others who wait."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(_SHORTEST_SLEEP * (1 + os.urandom(1)[0] / 255))
-        release = _try(folder, name)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        time.sleep(_MIN_SLEEP * (1 + os.urandom(1)[0] / 255))
+        release = _try_lock(folder, name)
         if release is not None:
             return release
     return None
@@ -97,7 +97,7 @@ def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release 
     from filelock import FileLock, Timeout  # imported only by whoever must wait: it costs as much as click
 
     path = f"{folder.path}/{name}"
-    lock = FileLock(path, seconds, mode=_PRIVATE, poll_interval=_SHORTEST_SLEEP, fallback_to_soft=False)
+    lock = FileLock(path, seconds, mode=_PRIVATE_MODE, poll_interval=_MIN_SLEEP, fallback_to_soft=False)
     try:
         lock.acquire()
     except Timeout:
@@ -106,7 +106,7 @@ def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release 
         if owner_to_keep(folder.fd):  # the file may have been removed, and made again by the package
             from . import file_ownership
 
-            file_ownership.give_new(folder.fd, name)
+            file_ownership.give_new_to_folder_owner(folder.fd, name)
         return lock.release
     lock.release()  # it locks by path, and the path leads elsewhere by now: not to the lock that was asked for
     return None
@@ -120,20 +120,20 @@ def _inode_at(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def holder(folder: Directory, name: str) -> int | None:
+def holder_pid(folder: Directory, name: str) -> int | None:
     """The pid that holds the lock, where the system tells (Linux, and only within one pid namespace)."""
     found = folder.inode(name)
-    return _holders().get(found[1]) if found else None
+    return _pids_by_inode().get(found[1]) if found else None
 
 
-def held(folder: Directory) -> dict[str, int]:
+def held_locks(folder: Directory) -> dict[str, int]:
     """The locks of ``folder`` that are held, with the pids of their holders, as far as the system tells of them."""
-    pids = _holders()
+    pids = _pids_by_inode()
     with os.scandir(folder.fd) as entries:
         return {entry.name: pids[entry.inode()] for entry in entries if entry.inode() in pids}
 
 
-def _holders() -> dict[int, int]:
+def _pids_by_inode() -> dict[int, int]:
     """The pids that hold a lock, by the inode of its file."""
     try:
         with open("/proc/locks", encoding="ascii") as table:
@@ -141,14 +141,14 @@ def _holders() -> dict[int, int]:
     except OSError:
         return {}
     # "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF", and "1: -> FLOCK ..." for those who wait.
-    told = ((int(row[5].rpartition(":")[2]), int(row[4])) for row in rows if row[1] == "FLOCK")
-    return {inode: pid for inode, pid in told if pid > 0}
+    holders = ((int(row[5].rpartition(":")[2]), int(row[4])) for row in rows if row[1] == "FLOCK")
+    return {inode: pid for inode, pid in holders if pid > 0}
 
 
-def _try(folder: Directory, name: str) -> Release | None:
+def _try_lock(folder: Directory, name: str) -> Release | None:
     """One try, without waiting; None if somebody else has it."""
     while True:
-        fd = open_or_create(folder.fd, name, _OPEN)
+        fd = open_or_create(folder.fd, name, _OPEN_FLAGS)
         try:
             locked = lock_open_file(fd)
             if locked and folder.inode(name) == inode_of(fd):

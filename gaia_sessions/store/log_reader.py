@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.clock import read_time, write_time
+from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.events import SESSION_END
 
 from .directory import Directory
-from .hook_log import folder_of
+from .hook_log import log_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,77 +21,77 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
-    Whose = tuple[str, str]
+    HostSession = tuple[str, str]
     """A main session: which host's, and the id that the host gave it."""
 
-LOGS = ("hook", "inbox", "pre_delegate", "subagent_stop")
+LOG_NAMES = ("hook", "inbox", "pre_delegate", "subagent_stop")
 """The names of ours: the folder of the logs is not ours alone."""
 
-_LONGEST = 8 << 20
-_ENDINGS = (".log.old", ".log")
-_FIRST_HOST, _ITS_SESSION_END = "claude-code", "SessionEnd"
+_MAX_LOG_BYTES = 8 << 20
+_SUFFIXES = (".log.old", ".log")
+_DEFAULT_HOST, _CLAUDE_SESSION_END = "claude-code", "SessionEnd"
 """Whose lines those of earlier versions are, which name no host and say nothing in our words."""
 
 
-def lines(root: str) -> Iterator[dict[str, Json]]:
+def read_lines(root: str) -> Iterator[dict[str, Json]]:
     """The lines of every log of ours that can be read, one log after the other; what is no object is passed over."""
-    for name in LOGS:
-        yield from _lines_of(root, name)
+    for name in LOG_NAMES:
+        yield from _read_log(root, name)
 
 
-def time_of(line: Mapping[str, Json]) -> str | None:
+def line_time(line: Mapping[str, Json]) -> str | None:
     """When the line was written, in the form in which we write times; None for one that says no time."""
     try:
-        return write_time(read_time(line.get("at")))
+        return format_time(parse_time(line.get("at")))
     except ValueError:
         return None
 
 
-def sessions_over(root: str) -> dict[Whose, datetime]:
+def ended_host_sessions(root: str) -> dict[HostSession, datetime]:
     """When main sessions ended of which nothing was heard after that; their ids as lines have them, cut.
 
     What came after it in the same log was heard later, whatever its time: clocks are set back.
     """
-    last: dict[Whose, tuple[datetime, bool]] = {}
-    for name in LOGS:
-        for whose, heard in _last_heard(root, name).items():
-            last[whose] = max(last.get(whose, heard), heard)
-    return {whose: at for whose, (at, over) in last.items() if over}
+    last_events: dict[HostSession, tuple[datetime, bool]] = {}
+    for name in LOG_NAMES:
+        for host_session, event in _last_events(root, name).items():
+            last_events[host_session] = max(last_events.get(host_session, event), event)
+    return {host_session: at for host_session, (at, is_end) in last_events.items() if is_end}
 
 
-def _last_heard(root: str, name: str) -> dict[Whose, tuple[datetime, bool]]:
+def _last_events(root: str, name: str) -> dict[HostSession, tuple[datetime, bool]]:
     """When each main session was heard of last in the log ``name``, and whether that was its end."""
-    last: dict[Whose, tuple[datetime, bool]] = {}
-    for line in _lines_of(root, name):
-        host, session = line.get("host", _FIRST_HOST), line.get("host_session_id", line.get("session_id"))
+    last: dict[HostSession, tuple[datetime, bool]] = {}
+    for line in _read_log(root, name):
+        host, session = line.get("host", _DEFAULT_HOST), line.get("host_session_id", line.get("session_id"))
         try:
-            heard = read_time(line.get("at")), _is_session_end(line)
+            event = parse_time(line.get("at")), _is_session_end(line)
         except ValueError:
             continue
         if isinstance(host, str) and isinstance(session, str):
-            last[host, session] = heard
+            last[host, session] = event
     return last
 
 
-def _lines_of(root: str, name: str) -> Iterator[dict[str, Json]]:
+def _read_log(root: str, name: str) -> Iterator[dict[str, Json]]:
     try:
-        folder = Directory.at(folder_of(root))
+        folder = Directory.at(log_folder(root))
     except OSError:
         return
     with folder:
-        for ending in _ENDINGS:
-            yield from _lines_in(folder, name + ending)
+        for ending in _SUFFIXES:
+            yield from _read_file(folder, name + ending)
 
 
 def _is_session_end(line: Mapping[str, Json]) -> bool:
     """By our own word; lines of earlier versions have only that of Claude Code."""
     kinds = line.get("kinds")
-    return SESSION_END in kinds if isinstance(kinds, list) else line.get("event") == _ITS_SESSION_END
+    return SESSION_END in kinds if isinstance(kinds, list) else line.get("event") == _CLAUDE_SESSION_END
 
 
-def _lines_in(folder: Directory, name: str) -> Iterator[dict[str, Json]]:
+def _read_file(folder: Directory, name: str) -> Iterator[dict[str, Json]]:
     try:
-        data = folder.read(name, _LONGEST)
+        data = folder.read(name, _MAX_LOG_BYTES)
     except OSError:
         return
     for line in data.splitlines():

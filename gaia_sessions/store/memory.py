@@ -11,12 +11,12 @@ from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import decode, is_open
-from gaia_sessions.session.retention import fitted
-from gaia_sessions.session.runs import conversations_of, newest_with
-from gaia_sessions.session.updates import check_writable, written
+from gaia_sessions.session.retention import fit_record
+from gaia_sessions.session.runs import newest_session_with, open_conversations
+from gaia_sessions.session.updates import check_writable, with_next_revision
 
 from .inbox_keys import keys_of_event
-from .journal import EVENTS, line_about
+from .journal import EVENTS, entry_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
 
-    from .inbox_keys import Waiting
-    from .port import Entry, Found, Rule
+    from .inbox_keys import WaitingEvent
+    from .port import MakeEntry, RecordOrError, RecordRule
 
 
 class MemoryStore:
@@ -40,8 +40,8 @@ class MemoryStore:
         self._records: dict[str, bytes] = {}
         self._journals: dict[tuple[str, str], list[bytes]] = {}
         self._inbox: dict[str, tuple[str, bytes]] = {}
-        self._held: set[tuple[str, ...]] = set()
-        self._deferred = 0
+        self._held_keys: set[tuple[str, ...]] = set()
+        self._deferred_count = 0
 
     def read(self, agent_id: str) -> Record:
         if check_agent_id(agent_id) not in self._records:
@@ -56,30 +56,30 @@ class MemoryStore:
 
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
-    ) -> Iterator[tuple[str, Found]]:
+    ) -> Iterator[tuple[str, RecordOrError]]:
         for agent_id in list(self._records):
             if agent_id not in self._records:
                 continue
             record = self.read(agent_id)
-            named = agent_name in (None, record["agent_name"])
-            concerned = host_session_id in (None, *conversations_of(record))
-            if not active_only or (named and concerned and is_open(record)):
+            has_name = agent_name in (None, record["agent_name"])
+            in_conversation = host_session_id in (None, *open_conversations(record))
+            if not active_only or (has_name and in_conversation and is_open(record)):
                 yield agent_id, record
 
-    def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
+    def create(self, record: Record, make_entry: MakeEntry | None = None, spare: int = 0) -> None:
         agent_id = check_agent_id(record["agent_id"])
-        kept, data = fitted(record, spare)
+        kept, data = fit_record(record, spare)
         if self.has(agent_id):
             raise SessionExists(agent_id)
-        self._keep(kept, data, _lines(record, entry))
+        self._save(kept, data, _entry_lines(record, make_entry))
 
     def change(
         self,
         agent_id: str,
-        rule: Rule,
+        rule: RecordRule,
         *,
         timeout: float | None = None,  # noqa: ARG002  # nobody else is here
-        entry: Entry | None = None,
+        make_entry: MakeEntry | None = None,
         spare: int = 0,
     ) -> Record:
         record = self.read(agent_id)
@@ -87,38 +87,38 @@ class MemoryStore:
         changed = rule(record)
         if changed is record:
             return record
-        changed = written(changed)
-        lines = _lines(changed, entry)
-        changed, data = fitted(changed, spare, record)
-        self._keep(changed, data, lines)
+        changed = with_next_revision(changed)
+        lines = _entry_lines(changed, make_entry)
+        changed, data = fit_record(changed, spare, record)
+        self._save(changed, data, lines)
         return changed
 
-    def _keep(self, record: Record, data: bytes, lines: list[bytes]) -> None:
+    def _save(self, record: Record, data: bytes, lines: list[bytes]) -> None:
         self._records[record["agent_id"]] = data
         self._journals.setdefault((record["agent_id"], EVENTS), []).extend(lines)
 
     def find(self, alias: Alias) -> str | None:
-        return newest_with(alias, map(self.read, list(self._records)))
+        return newest_session_with(alias, map(self.read, list(self._records)))
 
-    def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
-        if not judge(self.read(agent_id)):
+    def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
+        if not should_delete(self.read(agent_id)):
             return False
         del self._records[agent_id]
         for key in [key for key in self._journals if key[0] == agent_id]:
             del self._journals[key]
         return True
 
-    def mend_hints(self) -> None:
+    def ensure_index(self) -> None:
         return
 
-    def settle(self) -> None:
+    def purge_trash(self) -> None:
         return
 
-    def tend(self, now: datetime, active: Iterable[str]) -> list[str]:  # noqa: ARG002  # nothing is ever left over
+    def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:  # noqa: ARG002  # nothing is ever left over
         return []
 
-    def exclusive(self, key: tuple[str, ...], timeout: float) -> Exclusive:
-        return Exclusive(self._held, key, timeout)
+    def lock_key(self, key: tuple[str, ...], timeout: float) -> MemoryKeyLock:
+        return MemoryKeyLock(self._held_keys, key, timeout)
 
     def append(
         self,
@@ -137,10 +137,10 @@ class MemoryStore:
         return (json.loads(line) for line in self._journals.get((agent_id, journal), []))
 
     def defer(self, event: Event, now: datetime) -> None:  # noqa: ARG002  # order of arrival is order of time
-        self._deferred += 1
-        self._inbox[f"{self._deferred:09}"] = keys_of_event(event), strict.dumps(event)
+        self._deferred_count += 1
+        self._inbox[f"{self._deferred_count:09}"] = keys_of_event(event), strict.dumps(event)
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[WaitingEvent]:
         return [(name, keys) for name, (keys, _) in self._inbox.items()]
 
     def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
@@ -152,23 +152,23 @@ class MemoryStore:
         self._inbox.pop(name, None)
 
 
-def _lines(record: Record, entry: Entry | None) -> list[bytes]:
-    line = line_about(record, entry)
+def _entry_lines(record: Record, make_entry: MakeEntry | None) -> list[bytes]:
+    line = entry_line(record, make_entry)
     return [line] if line else []
 
 
-class Exclusive:
+class MemoryKeyLock:
     """The block in which nobody else holds the key."""
 
-    def __init__(self, held: set[tuple[str, ...]], key: tuple[str, ...], timeout: float) -> None:
-        self._held = held
+    def __init__(self, held_keys: set[tuple[str, ...]], key: tuple[str, ...], timeout: float) -> None:
+        self._held_keys = held_keys
         self._key = key
         self._timeout = timeout
 
     def __enter__(self) -> None:
-        if self._key in self._held:
+        if self._key in self._held_keys:
             raise LockTimeout(str(self._key), self._timeout, None)
-        self._held.add(self._key)
+        self._held_keys.add(self._key)
 
     def __exit__(self, *_: object) -> None:
-        self._held.discard(self._key)
+        self._held_keys.discard(self._key)

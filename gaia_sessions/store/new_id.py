@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.schema import Record
 
-    from .port import Entry, Store
+    from .port import MakeEntry, Store
 
-    Chance = Callable[[int], bytes]
+    RandomBytes = Callable[[int], bytes]
     """So many random bytes."""
 
 
@@ -25,15 +25,15 @@ def create_under_new_id(
     store: Store,
     record: Record,
     now: datetime,
-    chance: Chance,
-    entry: Entry | None = None,
+    random_bytes: RandomBytes,
+    make_entry: MakeEntry | None = None,
     spare: int = 0,
 ) -> Record:
     """Keeps ``record``, under another made id should its own be taken by chance."""
     while True:
         try:
-            store.create(record, entry, spare=spare)
+            store.create(record, make_entry, spare=spare)
         except SessionExists:
-            record = {**record, "agent_id": new_agent_id(now, chance(4))}
+            record = {**record, "agent_id": new_agent_id(now, random_bytes(4))}
         else:
             return record

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
 
-    from .inbox_keys import Waiting
+    from .inbox_keys import WaitingEvent
 
-    Rule = Callable[[Record], Record]
-    Entry = Callable[[Record], dict[str, Json] | None]
+    RecordRule = Callable[[Record], Record]
+    MakeEntry = Callable[[Record], dict[str, Json] | None]
     """What the journal of events is to say about the record as it was just written; None for nothing."""
-    Found: TypeAlias = Record | SessionsError
+    RecordOrError: TypeAlias = Record | SessionsError
 
 
-class Held(Protocol):
+class HeldLock(Protocol):
     """A lock, held for as long as the ``with`` block lasts."""
 
     def __enter__(self) -> object: ...
@@ -48,7 +48,7 @@ class Reader(Protocol):
 
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
-    ) -> Iterator[tuple[str, Found]]:
+    ) -> Iterator[tuple[str, RecordOrError]]:
         """Every session with its record, or with the error its reading raised, in no order, one at a time.
 
         ``active_only`` may leave out those that are final, and then ``agent_name`` those of other names and
@@ -70,7 +70,7 @@ class Store(Reader, Protocol):
     def ids(self) -> list[str]:
         """The ids under which a record stands, or what is none in its place, in no order. Reads no record."""
 
-    def create(self, record: Record, entry: Entry | None = None, spare: int = 0) -> None:
+    def create(self, record: Record, make_entry: MakeEntry | None = None, spare: int = 0) -> None:
         """Keeps a new record, durably, findable by ``aliases_of`` it. Of many at once for one id exactly one wins.
 
         With ``entry`` its journal ``events.jsonl`` begins with it. ``spare`` is as in ``change``.
@@ -81,10 +81,10 @@ class Store(Reader, Protocol):
     def change(
         self,
         agent_id: str,
-        rule: Rule,
+        rule: RecordRule,
         *,
         timeout: float | None = None,
-        entry: Entry | None = None,
+        make_entry: MakeEntry | None = None,
         spare: int = 0,
     ) -> Record:
         """Reads, applies ``rule``, keeps the result durably and returns it, with nobody between.
@@ -105,32 +105,32 @@ class Store(Reader, Protocol):
         finished begins another session, and its news belongs there. By the records as they were just now.
         """
 
-    def delete(self, agent_id: str, judge: Callable[[Found], bool]) -> bool:
+    def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
         """Removes the session if ``judge``, given what is found with nobody between, says so; whether it did.
 
-        Durable once ``settle`` has returned. Nothing deleted revives: who waited for it finds it gone.
+        Durable once ``purge_trash`` has returned. Nothing deleted revives: who waited for it finds it gone.
         Raises ``SessionNotFound``, and ``LockTimeout`` at once when somebody is at work on it.
         """
 
-    def mend_hints(self) -> None:
+    def ensure_index(self) -> None:
         """Look-ups by alias, and scans for what is active, cost little again after a reboot; nothing if they do.
 
         A store of a hook stops when the call has little time left, and the next one goes on there.
         """
 
-    def settle(self) -> None:
+    def purge_trash(self) -> None:
         """The deletions so far are durable when this returns, and their remains are removed.
 
         Raises ``DurabilityUnknown``.
         """
 
-    def tend(self, now: datetime, active: Iterable[str]) -> list[str]:
+    def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:
         """Removes what killed processes left behind over an hour before ``now``, and corrects the marks of the index.
 
         ``active`` are the sessions that a scan just showed not to be final. Says what it removed.
         """
 
-    def exclusive(self, key: tuple[str, ...], timeout: float) -> Held:
+    def lock_key(self, key: tuple[str, ...], timeout: float) -> HeldLock:
         """Nobody else is in a block with this ``key`` meanwhile. Raises ``LockTimeout`` on entering."""
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
@@ -148,7 +148,7 @@ class Store(Reader, Protocol):
     def defer(self, event: Event, now: datetime) -> None:
         """Puts an event that cannot be applied yet into the inbox, durably. Raises ``DurabilityUnknown``."""
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[WaitingEvent]:
         """The names of the events in the inbox, the oldest first, each with the keys of whom it concerns.
 
         Reads no event: one may turn out not to be there. Without keys, as earlier versions kept them, it may

@@ -16,7 +16,7 @@ from gaia_sessions.session.record import decode
 
 from . import atomic
 from . import root as roots
-from .directory import NotAFile, TooBig, translating
+from .directory import NotAFile, TooBig, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 STATE = "state.json"
 
-_OURS = frozenset([STATE, "events.jsonl", "transcript.jsonl", "report.json"])
-_LINK_OR_NO_FOLDER = frozenset([errno.ELOOP, errno.ENOTDIR])
+_SESSION_FILES = frozenset([STATE, "events.jsonl", "transcript.jsonl", "report.json"])
+_NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
 
 
 def open_session(root: Directory, agent_id: str) -> Directory:
     """The session's directory. Raises ``SessionNotFound``, or ``CorruptSession`` if a link or a file stands there."""
     path = f"{root.path}/{agent_id}"
-    with translating("open", path):
+    with translate_errors("open", path):
         try:
             return root.below(agent_id)
         except FileNotFoundError:
             raise SessionNotFound(agent_id) from None
         except OSError as error:
-            if error.errno in _LINK_OR_NO_FOLDER:
+            if error.errno in _NOT_A_FOLDER_ERRORS:
                 raise CorruptSession(agent_id, path, "not a directory of its own") from None
             raise
 
@@ -64,22 +64,22 @@ def has_state(root: Directory, agent_id: str) -> bool:
     try:
         return root.has(f"{agent_id}/{STATE}")
     except OSError as error:
-        return error.errno not in _LINK_OR_NO_FOLDER
+        return error.errno not in _NOT_A_FOLDER_ERRORS
 
 
-def holds_more(root: Directory, agent_id: str) -> bool:
+def has_unknown_files(root: Directory, agent_id: str) -> bool:
     """Whether the folder of ``agent_id`` has something in it that we keep in none; raises like ``open_session``."""
     with open_session(root, agent_id) as folder:
-        return _holds_more(folder)
+        return _has_unknown_files(folder)
 
 
-def _holds_more(folder: Directory) -> bool:
-    return any(name not in _OURS and not atomic.is_temporary(name) for name in folder.names())
+def _has_unknown_files(folder: Directory) -> bool:
+    return any(name not in _SESSION_FILES and not atomic.is_temporary(name) for name in folder.names())
 
 
 def load(root: Directory, folder: Directory, agent_id: str) -> Record:
     """The record in the session's open ``folder``. Raises like ``open_session``."""
-    return _decoded(_state_bytes(root, folder, agent_id), folder, agent_id)
+    return _decode_state(_read_state(root, folder, agent_id), folder, agent_id)
 
 
 def read(root: Directory, agent_id: str) -> Record:
@@ -88,7 +88,7 @@ def read(root: Directory, agent_id: str) -> Record:
         return load(root, folder, agent_id)
 
 
-class Reader:
+class CachingReader:
     """Reads like ``read``, and need not decode again what it read last: cleanup judges twice what it removes.
 
     Its records are for looking at only: the same one may be given twice.
@@ -102,15 +102,15 @@ class Reader:
     def read(self, root: Directory, agent_id: str) -> Record:
         """The record as its bytes are now. Raises like ``open_session``."""
         with open_session(root, agent_id) as folder:
-            data = _state_bytes(root, folder, agent_id)
+            data = _read_state(root, folder, agent_id)
             last = self._last  # once: threads may share the reader
             if last is not None and last[0] == data and last[1]["agent_id"] == agent_id:
                 return last[1]
-            record = _decoded(data, folder, agent_id)
+            record = _decode_state(data, folder, agent_id)
             self._last = data, record
             return record
 
-    def read_each(self, root: Directory, agent_ids: Iterable[str]) -> Iterator[Record]:
+    def read_existing(self, root: Directory, agent_ids: Iterable[str]) -> Iterator[Record]:
         """The records of those that have one. Raises ``StoreFailure`` if that cannot be told for the moment."""
         for agent_id in agent_ids:
             try:
@@ -119,28 +119,28 @@ class Reader:
                 continue
 
 
-def _decoded(data: bytes, folder: Directory, agent_id: str) -> Record:
+def _decode_state(data: bytes, folder: Directory, agent_id: str) -> Record:
     try:
         return decode(data, agent_id)
     except InvalidInput as error:
         raise CorruptSession(agent_id, f"{folder.path}/{STATE}", str(error)) from None
 
 
-def _state_bytes(root: Directory, folder: Directory, agent_id: str) -> bytes:
+def _read_state(root: Directory, folder: Directory, agent_id: str) -> bytes:
     path = f"{folder.path}/{STATE}"
-    with translating("read", path):
+    with translate_errors("read", path):
         try:
             return folder.read(STATE, DOCUMENT_LIMIT)
         except FileNotFoundError:
             # Whoever deletes moves the directory away first: a reader may still hold it while it is emptied.
-            gone = root.inode(agent_id) != _identity(folder)
-            if gone or _holds_more(folder) or not roots.is_ours(root):
+            is_moved = root.inode(agent_id) != _identity(folder)
+            if is_moved or _has_unknown_files(folder) or not roots.is_owned(root):
                 raise SessionNotFound(agent_id) from None
             raise CorruptSession(agent_id, path, "missing") from None
         except (NotAFile, TooBig) as error:
             raise CorruptSession(agent_id, path, str(error)) from None
         except OSError as error:
-            if error.errno in _LINK_OR_NO_FOLDER:
+            if error.errno in _NOT_A_FOLDER_ERRORS:
                 raise CorruptSession(agent_id, path, "a link, not a file") from None
             raise
 

@@ -6,7 +6,7 @@ Owns that order. Whoever is killed in between leaves a mark too many, never one 
 from __future__ import annotations
 
 from gaia_sessions.session.record import is_open
-from gaia_sessions.session.retention import fitted
+from gaia_sessions.session.retention import fit_record
 
 from . import atomic, index, reading
 
@@ -15,27 +15,29 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
-    from .index import Mark
+    from .index import IndexKey
 
 
-def renew(root: Directory, session: Directory, old: Record, new: Record, spare: int, *, durable: bool) -> Record:
+def replace_record(
+    root: Directory, session: Directory, old: Record, new: Record, spare: int, *, durable: bool
+) -> Record:
     """``session`` holds what is kept of ``new`` in the place of ``old`` and has its marks; under its lock.
 
-    Raises like ``fitted`` and ``atomic.replace``, and ``OSError``.
+    Raises like ``fit_record`` and ``atomic.replace``, and ``OSError``.
     """
-    new, data = fitted(new, spare, old)
-    before, after = index.marks_of(old), index.marks_of(new)
-    index.add(root, new["agent_id"], _only_in(after, before))
+    new, data = fit_record(new, spare, old)
+    old_keys, new_keys = index.keys_of(old), index.keys_of(new)
+    index.add(root, new["agent_id"], _difference(new_keys, old_keys))
     if not is_open(new):
         for leftover in atomic.temporaries(session):  # of a writer that was killed: we hold its lock
             atomic.discard(session, leftover)
     if durable and old["revision"] <= 1:
         root.sync()  # whoever created it may have been killed before its name was on the disk
     atomic.replace(session, reading.STATE, data, durable=durable)
-    index.remove(root, new["agent_id"], _only_in(before, after))
+    index.remove(root, new["agent_id"], _difference(old_keys, new_keys))
     return new
 
 
-def _only_in(marks: list[Mark], others: list[Mark]) -> list[Mark]:
-    there = frozenset(others)
-    return [mark for mark in marks if mark not in there]
+def _difference(keys: list[IndexKey], other_keys: list[IndexKey]) -> list[IndexKey]:
+    excluded = frozenset(other_keys)
+    return [key for key in keys if key not in excluded]

@@ -12,22 +12,22 @@ from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.system.project_root import claude_folder, owned_by_another
 
 from . import atomic
-from .directory import Directory, make_folders, translating
+from .directory import Directory, make_folders, translate_errors
 
 LOCKS = ".locks"
 STAGE = ".stage"
 TRASH = ".trash"
 INBOX = ".inbox"
 
-_IGNORE = ".gitignore"
-_MARK = b"*\n"
+_IGNORE_FILE = ".gitignore"
+_OWNERSHIP_MARK = b"*\n"
 
 
-def opened(path: str) -> Directory | None:
+def open_if_exists(path: str) -> Directory | None:
     """The root at ``path``, None if there is none; raises ``StoreFailure``."""
-    with translating("open", path):
+    with translate_errors("open", path):
         try:
-            return _at(path)
+            return _open_checked(path)
         except FileNotFoundError:
             return None
 
@@ -38,20 +38,20 @@ def make(path: str, *, durable: bool) -> Directory:
     The file that keeps it so is our mark too. It is written last: without it, whoever made the folders may have been
     killed before they were on the disk. A folder outside of projects that holds what is not ours gets none.
     """
-    above, name = os.path.split(path)
-    make_folders(above or os.curdir)  # the project's own folders, with the mode its umask says
-    with Directory.at(above or os.curdir) as parent:
+    parent_path, name = os.path.split(path)
+    make_folders(parent_path or os.curdir)  # the project's own folders, with the mode its umask says
+    with Directory.at(parent_path or os.curdir) as parent:
         if name:
             parent.add(name)
-    root = _at(path)
-    if not root.has(_IGNORE) and may_mark(root):
+    root = _open_checked(path)
+    if not root.has(_IGNORE_FILE) and may_own(root):
         if durable:
-            _sync_upwards(above)
-        mark(root)
+            _sync_upwards(parent_path)
+        write_ownership_mark(root)
     return root
 
 
-def _at(path: str) -> Directory:
+def _open_checked(path: str) -> Directory:
     """What stands at ``path`` may have been exchanged since it was looked at: whose the open directory is, stays."""
     root = Directory.at(path)
     uid = os.fstat(root.fd).st_uid
@@ -61,24 +61,24 @@ def _at(path: str) -> Directory:
     raise owned_by_another(path, uid)
 
 
-def may_mark(root: Directory) -> bool:
+def may_own(root: Directory) -> bool:
     """Whether ``root`` is ours even without its mark: a project's, or a folder that holds nothing of anybody else."""
     if claude_folder(root.path) or set(root.names()) <= set(atomic.temporaries(root)):
         return True
     from . import root_ownership
 
-    return root_ownership.holds_only_ours(root)
+    return root_ownership.holds_only_store_files(root)
 
 
-def mark(folder: Directory) -> None:
+def write_ownership_mark(folder: Directory) -> None:
     """``folder`` is ours from here on, and out of version control; raises ``StoreFailure``."""
-    atomic.replace(folder, _IGNORE, _MARK, durable=False)
+    atomic.replace(folder, _IGNORE_FILE, _OWNERSHIP_MARK, durable=False)
 
 
-def _mark_new(folder: Directory) -> None:
+def _write_new_mark(folder: Directory) -> None:
     """Without a rename: half a mark is none, and then nothing in ``folder`` is ever swept."""
     try:
-        atomic.write_new(folder, _IGNORE, _MARK, durable=False)
+        atomic.write_new(folder, _IGNORE_FILE, _OWNERSHIP_MARK, durable=False)
     except FileExistsError:  # somebody else made it at the same moment
         return
     except BaseException:
@@ -86,60 +86,60 @@ def _mark_new(folder: Directory) -> None:
         raise
 
 
-def is_ours(root: Directory) -> bool:
+def is_owned(root: Directory) -> bool:
     """Whether all of ``root`` is for us to tidy: a project's ``.claude/session``, or a folder with our mark."""
-    return claude_folder(root.path) is not None or _is_marked(root)
+    return claude_folder(root.path) is not None or _has_mark(root)
 
 
-def owns(root: Directory, name: str) -> bool:
+def owns_folder(root: Directory, name: str) -> bool:
     """Whether the folder ``name`` in ``root`` is for us to tidy: the root is, or it has a mark of its own."""
-    return is_ours(root) or is_marked(root, name)
+    return is_owned(root) or has_ownership_mark(root, name)
 
 
-def is_marked(root: Directory, name: str) -> bool:
+def has_ownership_mark(root: Directory, name: str) -> bool:
     """Whether the folder ``name`` in ``root`` has a mark of its own: we made it where the root was not ours."""
     try:
         with root.below(name) as folder:
-            return _is_marked(folder)
+            return _has_mark(folder)
     except OSError:  # not there, or a link
         return False
 
 
-def _is_marked(folder: Directory) -> bool:
+def _has_mark(folder: Directory) -> bool:
     try:
-        return folder.read(_IGNORE, len(_MARK)) == _MARK
+        return folder.read(_IGNORE_FILE, len(_OWNERSHIP_MARK)) == _OWNERSHIP_MARK
     except OSError:
         return False
 
 
-def place(root: Directory, name: str) -> Directory:
+def ensure_folder(root: Directory, name: str) -> Directory:
     """The folder ``name`` beside the sessions, made if it was not there, with a mark where the root has none."""
     try:
         return root.below(name)
     except FileNotFoundError:
         folder = root.make(name)
-        if not is_ours(root):
-            _mark_new(folder)
+        if not is_owned(root):
+            _write_new_mark(folder)
         return folder
 
 
-def locks(root: Directory) -> Directory:
+def open_lock_folder(root: Directory) -> Directory:
     """The folder of the lock files; raises ``StoreFailure``."""
-    with translating("open", f"{root.path}/{LOCKS}"):
-        return place(root, LOCKS)
+    with translate_errors("open", f"{root.path}/{LOCKS}"):
+        return ensure_folder(root, LOCKS)
 
 
-def make_ignored(parent: Directory, name: str) -> None:
+def make_ignored_folder(parent: Directory, name: str) -> None:
     """A folder ``name`` in ``parent``, kept out of version control from its first moment; nothing if there is one."""
-    built = f".{atomic.with_chance(name)}.tmp"
-    with parent.make(built) as folder:
-        mark(folder)
+    temporary_name = f".{atomic.with_random_suffix(name)}.tmp"
+    with parent.make(temporary_name) as folder:
+        write_ownership_mark(folder)
     try:
-        os.rename(built, name, src_dir_fd=parent.fd, dst_dir_fd=parent.fd)
+        os.rename(temporary_name, name, src_dir_fd=parent.fd, dst_dir_fd=parent.fd)
     except OSError:  # somebody else just made it
         from . import delete
 
-        delete.remove(parent, built)
+        delete.remove(parent, temporary_name)
 
 
 def _sync_upwards(path: str) -> None:
@@ -153,11 +153,11 @@ def _sync_upwards(path: str) -> None:
         _sync_upwards(os.path.dirname(path))
 
 
-def sessions(root: Directory) -> list[str]:
+def session_names(root: Directory) -> list[str]:
     """The names in ``root`` that may be sessions, in no order: ids of folders, and in a root of ours of links."""
     with os.scandir(root.fd) as entries:
         return [entry.name for entry in entries if is_agent_id(entry.name) and _may_be_session(root, entry)]
 
 
 def _may_be_session(root: Directory, entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and is_ours(root))
+    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and is_owned(root))

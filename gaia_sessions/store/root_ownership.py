@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 # The user's settings of the sessions here, the logs of the hooks, and the mark of a folder.
-_BESIDE = frozenset([".config.toml", ".logs", ".gitignore"])
+_AUXILIARY_NAMES = frozenset([".config.toml", ".logs", ".gitignore"])
 
-_FORMS: dict[str, Callable[[str], object]] = {
+_NAME_CHECKS: dict[str, Callable[[str], object]] = {
     roots.LOCKS: lambda name: name.endswith(locks.SUFFIX),
-    roots.STAGE: atomic.without_chance,
-    roots.TRASH: atomic.without_chance,
-    roots.INBOX: inbox.is_our_name,
+    roots.STAGE: atomic.without_random_suffix,
+    roots.TRASH: atomic.without_random_suffix,
+    roots.INBOX: inbox.is_event_name,
     index.FOLDER: index.FOLDERS_AND_FILES.__contains__,
 }
 
 
-def holds_only_ours(root: Directory) -> bool:
+def holds_only_store_files(root: Directory) -> bool:
     """Whether nothing is in ``root`` that somebody else may have put there; an empty folder is ours too."""
     names = sorted(root.names(), key=is_agent_id)  # the records last: they are read
-    return _all_have_records(root, names) and all(_is_ours(root, name) for name in names)
+    return _all_have_records(root, names) and all(_is_store_name(root, name) for name in names)
 
 
 def _all_have_records(root: Directory, names: list[str]) -> bool:
@@ -44,14 +44,14 @@ def _all_have_records(root: Directory, names: list[str]) -> bool:
         return False
 
 
-def _is_ours(root: Directory, name: str) -> bool:
+def _is_store_name(root: Directory, name: str) -> bool:
     if is_agent_id(name):
         return _is_session(root, name)
-    return _is_beside(name) or (name in _FORMS and _is_in_form(root, name))
+    return _is_auxiliary(name) or (name in _NAME_CHECKS and _has_only_valid_names(root, name))
 
 
-def _is_beside(name: str) -> bool:
-    return name in _BESIDE or atomic.is_temporary(name)
+def _is_auxiliary(name: str) -> bool:
+    return name in _AUXILIARY_NAMES or atomic.is_temporary(name)
 
 
 def _is_session(root: Directory, name: str) -> bool:
@@ -62,9 +62,9 @@ def _is_session(root: Directory, name: str) -> bool:
     return True
 
 
-def _is_in_form(root: Directory, name: str) -> bool:
+def _has_only_valid_names(root: Directory, name: str) -> bool:
     try:
         with root.below(name) as folder:
-            return all(_FORMS[name](leaf) or _is_beside(leaf) for leaf in folder.names())
+            return all(_NAME_CHECKS[name](leaf) or _is_auxiliary(leaf) for leaf in folder.names())
     except OSError:
         return False

@@ -14,29 +14,29 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # on Linux the o
 _TOLERANCE = 1.0
 """Seconds between two readings in one boot: clocks are set a little, and no machine starts anew that fast."""
 
-_CLOCK_WAS_SET = 1_735_689_600.0
+_EARLIEST_SET_TIME = 1_735_689_600.0
 """2025-01-01: a clock that shows an earlier time began with the machine."""
 
-_SINCE = b"since "
+_PREFIX = b"since "
 
 
-def name() -> bytes:
-    """What to keep of this boot, for ``is_this``; empty if it cannot be told from others."""
-    began = _began()
-    return b"" if began is None else _SINCE + f"{began:.3f}".encode()
+def boot_signature() -> bytes:
+    """What to keep of this boot, for ``is_this_boot``; empty if it cannot be told from others."""
+    boot_time = _boot_time()
+    return b"" if boot_time is None else _PREFIX + f"{boot_time:.3f}".encode()
 
 
-def is_this(kept: bytes) -> bool:
-    """Whether ``kept`` is what ``name`` returned in this very boot; False if that is not sure."""
-    began = _began()
-    if began is None or not kept.startswith(_SINCE):
+def is_this_boot(signature: bytes) -> bool:
+    """Whether ``kept`` is what ``boot_signature`` returned in this very boot; False if that is not sure."""
+    boot_time = _boot_time()
+    if boot_time is None or not signature.startswith(_PREFIX):
         return False
     try:
-        return abs(float(kept.removeprefix(_SINCE)) - began) <= _TOLERANCE
+        return abs(float(signature.removeprefix(_PREFIX)) - boot_time) <= _TOLERANCE
     except ValueError:
         return False
 
 
-def _began() -> float | None:
+def _boot_time() -> float | None:
     now = time.time()
-    return now - time.clock_gettime(_CLOCK) if now >= _CLOCK_WAS_SET else None
+    return now - time.clock_gettime(_CLOCK) if now >= _EARLIEST_SET_TIME else None

@@ -26,8 +26,8 @@ def kind_at(path: str) -> str | None:
 
 def kind_of(path: str, mounts: list[tuple[str, str]]) -> str | None:
     """The kind of the mount that ``path`` lies under: of ``mounts`` (point, kind) the deepest, the last made."""
-    under = [(len(point), number, kind) for number, (point, kind) in enumerate(mounts) if _lies_under(path, point)]
-    return max(under)[2] if under else None
+    matching = [(len(point), number, kind) for number, (point, kind) in enumerate(mounts) if _lies_under(path, point)]
+    return max(matching)[2] if matching else None
 
 
 def _lies_under(path: str, point: str) -> bool:
@@ -37,12 +37,12 @@ def _lies_under(path: str, point: str) -> bool:
 def _mounts() -> list[tuple[str, str]]:
     try:
         with open(_TABLE, encoding="utf-8", errors="surrogateescape") as table:
-            return [_mount(line) for line in table]
+            return [_parse_mount(line) for line in table]
     except OSError:
         return []
 
 
-def _mount(line: str) -> tuple[str, str]:
+def _parse_mount(line: str) -> tuple[str, str]:
     """``36 35 98:0 /sub /mnt/point rw,noatime shared:1 - ext4 /dev/root rw``: see proc(5)."""
     before, _, after = line.partition(" - ")
     return _unescaped(before.split()[4]), after.split()[0]

@@ -23,11 +23,11 @@ _SELF = "/proc/self"
 _PID_NS = "/proc/self/ns/pid"
 _MACHINE = "/etc/machine-id"
 _TIME_OFFSETS = "/proc/self/timens_offsets"
-_FURTHEST = 32
-_DIGITS_OF_PID = 10
-_LENGTH_OF_MACHINE = 32
+_MAX_ANCESTORS = 32
+_MAX_PID_DIGITS = 10
+_MACHINE_ID_LENGTH = 32
 _HEX = frozenset("0123456789abcdef")
-_REPLACED = " (deleted)"
+_DELETED_SUFFIX = " (deleted)"
 # Of /proc/PID/stat, after the name in brackets: the parent, and the start in clock ticks since the boot.
 _PARENT, _STARTED = 1, 19
 
@@ -35,51 +35,53 @@ _PARENT, _STARTED = 1, 19
 def describe(pid: int) -> HostProcess | None:
     """What is known of the process ``pid`` here and now; None if it is not there, or nothing can be told."""
     try:
-        stat, here = _stat(pid), _here()
+        stat, local = _stat_fields(pid), _local_keys()
     except OSError:
         return None
-    return {"pid": pid, "started": stat[_STARTED], **here} if stat and here else None
+    return {"pid": pid, "started": stat[_STARTED], **local} if stat and local else None
 
 
-def of_host(names: tuple[str, ...], told: str = "") -> HostProcess | None:
+def host_process(names: tuple[str, ...], reported_pid: str = "") -> HostProcess | None:
     """The process whose pid the host itself ``told``, else the nearest ancestor called one of ``names``.
 
     None if what was told is no ancestor of this process: then it was told to somebody who started this host.
     """
-    if not (told.isdecimal() and len(told) < _DIGITS_OF_PID):
+    if not (reported_pid.isdecimal() and len(reported_pid) < _MAX_PID_DIGITS):
         pid = nearest_ancestor(names)
     else:
-        pid = int(told) if int(told) in (1, *_ancestors()) else None  # whatever is there descends from the first
+        pid = (
+            int(reported_pid) if int(reported_pid) in (1, *_ancestors()) else None
+        )  # whatever is there descends from the first
     return describe(pid) if pid else None
 
 
 def nearest_ancestor(names: tuple[str, ...]) -> int | None:
     """The pid of the nearest ancestor of this process whose program, or the file of it, is called one of ``names``."""
-    return next((pid for pid in _ancestors() if _program(pid) in names or _file(pid) in names), None)
+    return next((pid for pid in _ancestors() if _program_name(pid) in names or _executable_name(pid) in names), None)
 
 
 def is_gone(process: HostProcess) -> bool:
     """Whether ``process`` is proved to have ended: looked for where its pid means something, or its boot is over."""
-    return fate(process)[0] is True
+    return gone_and_reason(process)[0] is True
 
 
-def fate(process: HostProcess) -> tuple[bool | None, str]:
+def gone_and_reason(process: HostProcess) -> tuple[bool | None, str]:
     """Whether ``process`` has ended, None where that cannot be told from here, and in words what says so."""
-    here = _here()
-    if here is None or "boot_id" not in process:
+    local = _local_keys()
+    if local is None or "boot_id" not in process:
         return None, "nothing can be told of its host's process"
-    if process["boot_id"] != here["boot_id"]:
-        if "machine" in here and process.get("machine") == here["machine"]:
+    if process["boot_id"] != local["boot_id"]:
+        if "machine" in local and process.get("machine") == local["machine"]:
             return True, "the machine of its host was started anew since"
         return None, "its host ran in another boot, on a machine that is not known to be this one"
-    if process.get("pid_ns") != here["pid_ns"] or "pid" not in process or "started" not in process:
+    if process.get("pid_ns") != local["pid_ns"] or "pid" not in process or "started" not in process:
         return None, "its host runs in another pid namespace, or its pid is not known"
-    return _looked_for(process["pid"], process["started"])
+    return _pid_gone_and_reason(process["pid"], process["started"])
 
 
-def _looked_for(pid: int, started: str) -> tuple[bool | None, str]:
+def _pid_gone_and_reason(pid: int, started: str) -> tuple[bool | None, str]:
     try:
-        stat = _stat(pid)
+        stat = _stat_fields(pid)
     except OSError:
         return None, f"process {pid}, its host, may not be looked at"
     if stat is None:
@@ -104,16 +106,16 @@ def _is_hidden(pid: int) -> bool:
     return True  # or it began just now: that proves nothing either
 
 
-def seen(pid: int) -> tuple[str, str] | None:
+def program_and_state(pid: int) -> tuple[str, str] | None:
     """What the program of process ``pid`` is called, and the letter of its state, as proc(5) has it; None for none."""
     try:
-        stat = _stat(pid)
+        stat = _stat_fields(pid)
     except OSError:
         return None
-    return (_program(pid), stat[0]) if stat else None
+    return (_program_name(pid), stat[0]) if stat else None
 
 
-def runs_gone(record: Record) -> frozenset[int]:
+def runs_of_gone_hosts(record: Record) -> frozenset[int]:
     """The numbers of the unended runs whose host is proved to be gone."""
     open_runs = (run for run in record.get("runs", ()) if "ended_at" not in run and "host_process" in run)
     return frozenset(run["run"] for run in open_runs if is_gone(run["host_process"]))
@@ -121,79 +123,81 @@ def runs_gone(record: Record) -> frozenset[int]:
 
 def host_outlives_conversation(run: Run) -> bool:
     """Whether ``run`` ended only because its conversation did, and its host is still there: its agent may be, too."""
-    return run.get("end") == ENDED_WITH_HOST and "host_process" in run and fate(run["host_process"])[0] is False
+    return (
+        run.get("end") == ENDED_WITH_HOST and "host_process" in run and gone_and_reason(run["host_process"])[0] is False
+    )
 
 
-def _here() -> HostProcess | None:
+def _local_keys() -> HostProcess | None:
     try:
-        here: HostProcess = {"boot_id": _content(_BOOT), "pid_ns": os.readlink(_PID_NS)}
+        local: HostProcess = {"boot_id": _read_text(_BOOT), "pid_ns": os.readlink(_PID_NS)}
         if os.readlink(_SELF) != str(os.getpid()):  # the table is that of another pid namespace
             return None
     except OSError:
         return None
     if _time_is_shifted():  # and with it the start of every process
         return None
-    machine = _machine()
-    return {**here, "machine": machine} if machine else here
+    machine = _machine_id()
+    return {**local, "machine": machine} if machine else local
 
 
 def _time_is_shifted() -> bool:
     """Whether this process is in a time namespace with a clock of its own, as time_namespaces(7) has it."""
     try:
-        offsets = _content(_TIME_OFFSETS)
+        offsets = _read_text(_TIME_OFFSETS)
     except OSError:  # a system without them
         return False
     return any(word.strip("-").strip("0") for line in offsets.splitlines() for word in line.split()[1:])
 
 
-def _machine() -> str | None:
+def _machine_id() -> str | None:
     """The machine's own id; many containers have none, and then another boot proves nothing."""
     try:
-        found = _content(_MACHINE)
+        machine_id = _read_text(_MACHINE)
     except OSError:
         return None
-    return found if len(found) == _LENGTH_OF_MACHINE and _HEX.issuperset(found) else None
+    return machine_id if len(machine_id) == _MACHINE_ID_LENGTH and _HEX.issuperset(machine_id) else None
 
 
 def _ancestors() -> Iterator[int]:
     pid = os.getppid()
-    for _ in range(_FURTHEST):
+    for _ in range(_MAX_ANCESTORS):
         if pid <= 1:
             return
         yield pid
         try:
-            stat = _stat(pid)
+            stat = _stat_fields(pid)
         except OSError:
             return
         pid = int(stat[_PARENT]) if stat else 0
 
 
-def _program(pid: int) -> str:
+def _program_name(pid: int) -> str:
     try:
-        return _content(f"/proc/{pid}/comm")
+        return _read_text(f"/proc/{pid}/comm")
     except OSError:
         return ""
 
 
-def _file(pid: int) -> str:
+def _executable_name(pid: int) -> str:
     """What the file is called that the process runs: its own name it may have changed, as newer Node does."""
     try:
-        return os.path.basename(os.readlink(f"/proc/{pid}/exe")).removesuffix(_REPLACED)
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe")).removesuffix(_DELETED_SUFFIX)
     except OSError:
         return ""
 
 
-def _stat(pid: int) -> list[str] | None:
+def _stat_fields(pid: int) -> list[str] | None:
     """The fields after the name, which may hold brackets, blanks and line ends; None if there is no such process.
 
     Raises ``OSError`` if that cannot be told.
     """
     try:
-        return _content(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        return _read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
 
 
-def _content(path: str) -> str:
+def _read_text(path: str) -> str:
     with open(path, "rb") as file:  # as text it would load a codec first
         return file.read().decode(errors="replace").rstrip("\n")

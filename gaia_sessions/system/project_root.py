@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import OwnedByAnother
 
-    PassedOver = tuple[str, str, int]
+    SkippedProject = tuple[str, str, int]
     """A project that does not count: its folder, the path that is somebody else's, and whose that is."""
 
-    PassOver = Callable[[str, str, int], None]
-    """Told of each ``PassedOver``."""
+    OnSkipped = Callable[[str, str, int], None]
+    """Told of each ``SkippedProject``."""
 
-SESSIONS = os.path.join(".claude", "session")
+SESSIONS_PATH = os.path.join(".claude", "session")
 
 _SUPERUSER = 0
 
 
-def _say_nothing(_project: str, _path: str, _uid: int) -> None:
+def _ignore_skipped(_project: str, _path: str, _uid: int) -> None:
     return
 
 
-def find_root(flag: str | None, environ: Mapping[str, str], cwd: str, on_passed_over: PassOver = _say_nothing) -> str:
+def find_root(flag: str | None, environ: Mapping[str, str], cwd: str, on_skipped: OnSkipped = _ignore_skipped) -> str:
     """The absolute root, by ``flag``, ``GAIA_SESSIONS_ROOT`` or ``CLAUDE_PROJECT_DIR``, else searched upwards.
 
     A linked worktree counts as its main checkout, whoever names it: what is kept there goes when it is removed.
@@ -50,29 +50,29 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str, on_passed_
         _check_no_url("--root", flag)
         check_expanded("--root", flag, environ)
         return os.path.normpath(os.path.join(cwd, flag))
-    fixed = environ.get("GAIA_SESSIONS_ROOT")
-    if fixed:
-        _check_no_url("GAIA_SESSIONS_ROOT", fixed)
-        check_expanded("GAIA_SESSIONS_ROOT", fixed, environ)
-        if not os.path.isabs(fixed):
-            raise BadSetting("GAIA_SESSIONS_ROOT", f"{fixed!r} is not absolute", "give the whole path")
-        return os.path.normpath(fixed)
+    configured = environ.get("GAIA_SESSIONS_ROOT")
+    if configured:
+        _check_no_url("GAIA_SESSIONS_ROOT", configured)
+        check_expanded("GAIA_SESSIONS_ROOT", configured, environ)
+        if not os.path.isabs(configured):
+            raise BadSetting("GAIA_SESSIONS_ROOT", f"{configured!r} is not absolute", "give the whole path")
+        return os.path.normpath(configured)
     project = environ.get("CLAUDE_PROJECT_DIR")
     if project and os.path.isabs(project):
         folder = os.path.normpath(project)
-        return os.path.join(_main_checkout(folder, on_passed_over) or folder, SESSIONS)
+        return os.path.join(_main_checkout(folder, on_skipped) or folder, SESSIONS_PATH)
     if not cwd:
         raise BadSetting("working directory", "is gone", "go to one that exists, or say --root")
-    return os.path.join(_project_above(cwd, home(environ), on_passed_over), SESSIONS)
+    return os.path.join(_nearest_project(cwd, home_folder(environ), on_skipped), SESSIONS_PATH)
 
 
-def check_ours(root: str) -> None:
+def check_owner(root: str) -> None:
     """Raises ``OwnedByAnother`` if the sessions at ``root`` are another user's, or would be created in their project.
 
     Root may use anybody's, and keeps their owner; but a link of somebody's must not lead it into what is not theirs.
     """
     claude = claude_folder(root)
-    owners = _owners(claude, root) if claude else _owners(root)
+    owners = _owners_by_path(claude, root) if claude else _owners_by_path(root)
     if claude and not owners:
         owners = _owners_of_project(os.path.dirname(claude))
     elif claude and os.geteuid() == _SUPERUSER:
@@ -89,11 +89,11 @@ def _check_not_planted(claude: str, owners: dict[str, int]) -> None:
         raise owned_by_another(claude, uid)
 
 
-def roots_from(cwd: str, environ: Mapping[str, str]) -> Iterator[str]:
+def own_roots_from(cwd: str, environ: Mapping[str, str]) -> Iterator[str]:
     """The ``.claude/session`` of ours in ``cwd`` and in every folder above it that a search looks at."""
-    for folder in _upwards(os.path.realpath(cwd), home(environ)) if cwd else ():
-        root = os.path.join(folder, SESSIONS)
-        if [*_owners(folder, os.path.dirname(root), root).values()] == [os.geteuid()] * 3:
+    for folder in _folders_upwards(os.path.realpath(cwd), home_folder(environ)) if cwd else ():
+        root = os.path.join(folder, SESSIONS_PATH)
+        if [*_owners_by_path(folder, os.path.dirname(root), root).values()] == [os.geteuid()] * 3:
             yield root
 
 
@@ -110,7 +110,7 @@ def _owners_of_project(folder: str) -> dict[str, int]:
     """Who would be locked out if we made a ``.claude`` in ``folder``: nobody if it is ours, and never root."""
     if _owner(folder) == os.geteuid():
         return {}
-    owners = _owners(os.path.join(folder, ".git"), folder)
+    owners = _owners_by_path(os.path.join(folder, ".git"), folder)
     return {path: uid for path, uid in owners.items() if uid != _SUPERUSER}
 
 
@@ -123,18 +123,18 @@ def _may_use(path: str, uid: int) -> bool:
         return False
 
 
-def home(environ: Mapping[str, str]) -> str:
+def home_folder(environ: Mapping[str, str]) -> str:
     """The user's own folder, as shells find it: ``HOME``, else what the system says; empty if neither is a path."""
-    said = environ.get("HOME", "")
-    if os.path.isabs(said):
-        return said
+    variable = environ.get("HOME", "")
+    if os.path.isabs(variable):
+        return variable
     import pwd  # hardly anybody has no HOME
 
     try:
-        known = pwd.getpwuid(os.getuid()).pw_dir
+        system_home = pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
         return ""
-    return known if os.path.isabs(known) else ""
+    return system_home if os.path.isabs(system_home) else ""
 
 
 def working_directory() -> str:
@@ -151,45 +151,45 @@ def claude_folder(root: str) -> str | None:
     return folder if name == "session" and os.path.basename(folder) == ".claude" else None
 
 
-def _check_no_url(origin: str, given: str) -> None:
+def _check_no_url(origin: str, path: str) -> None:
     """The text is not in the message: a URL may have a password in it."""
-    if "://" in given:
+    if "://" in path:
         raise BadSetting(origin, "is a URL", "give the path of a directory: sessions are kept in files")
 
 
-def check_expanded(origin: str, given: str, environ: Mapping[str, str]) -> None:
+def check_expanded(origin: str, path: str, environ: Mapping[str, str]) -> None:
     """Raises ``BadSetting`` for a ``~/x`` that stayed as it is: in quotes, after ``=`` or in a settings file."""
-    if given.startswith("~"):
-        name, slash, rest = given.partition("/")
-        above = home(environ) if name == "~" else os.path.expanduser(name)
-        if os.path.isabs(above):
-            raise BadSetting(origin, f"{given!r} was not expanded by the shell", f"use {above}{slash}{rest}")
+    if path.startswith("~"):
+        name, slash, rest = path.partition("/")
+        home_path = home_folder(environ) if name == "~" else os.path.expanduser(name)
+        if os.path.isabs(home_path):
+            raise BadSetting(origin, f"{path!r} was not expanded by the shell", f"use {home_path}{slash}{rest}")
 
 
-def _project_above(cwd: str, stop: str, on_passed_over: PassOver) -> str:
+def _nearest_project(cwd: str, stop: str, on_skipped: OnSkipped) -> str:
     """The nearest folder with ``.git`` or ``.claude`` that counts; the working directory itself always counts."""
-    here = os.path.realpath(cwd)
-    me = os.geteuid()
-    for folder in _upwards(here, stop):
-        marks = _owners(os.path.join(folder, ".git"), os.path.join(folder, ".claude"))
-        if not marks:
+    start = os.path.realpath(cwd)
+    own_uid = os.geteuid()
+    for folder in _folders_upwards(start, stop):
+        project_entries = _owners_by_path(os.path.join(folder, ".git"), os.path.join(folder, ".claude"))
+        if not project_entries:
             continue
-        if folder == here or (me in marks.values() and _owner(folder) == me):
-            return _main_checkout(folder, on_passed_over) or folder
-        _pass_over(folder, _owners(folder) | marks, on_passed_over)
+        if folder == start or (own_uid in project_entries.values() and _owner(folder) == own_uid):
+            return _main_checkout(folder, on_skipped) or folder
+        _report_skipped(folder, _owners_by_path(folder) | project_entries, on_skipped)
     return cwd
 
 
-def _pass_over(project: str, owners: Mapping[str, int], on_passed_over: PassOver) -> None:
-    strange = next(((path, uid) for path, uid in owners.items() if uid != os.geteuid()), None)
-    if strange is not None:  # a project that was removed between two looks at it is nobody's
-        on_passed_over(project, *strange)
+def _report_skipped(project: str, owners: Mapping[str, int], on_skipped: OnSkipped) -> None:
+    not_own = next(((path, uid) for path, uid in owners.items() if uid != os.geteuid()), None)
+    if not_own is not None:  # a project that was removed between two looks at it is nobody's
+        on_skipped(project, *not_own)
 
 
-def _owners(*paths: str) -> dict[str, int]:
+def _owners_by_path(*paths: str) -> dict[str, int]:
     """Those of ``paths`` at which something is, each with whose it is."""
-    known = ((path, _owner(path)) for path in paths)
-    return {path: uid for path, uid in known if uid is not None}
+    owners = ((path, _owner(path)) for path in paths)
+    return {path: uid for path, uid in owners if uid is not None}
 
 
 def _owner(path: str) -> int | None:
@@ -198,19 +198,19 @@ def _owner(path: str) -> int | None:
     A link is that of whoever made it, if that is somebody else: it may lead into what is ours. Root may do as it likes.
     """
     try:
-        found = os.lstat(path)
-        if stat.S_ISLNK(found.st_mode):
-            if found.st_uid not in (os.geteuid(), _SUPERUSER):
-                return found.st_uid
-            found = os.stat(path)
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            if status.st_uid not in (os.geteuid(), _SUPERUSER):
+                return status.st_uid
+            status = os.stat(path)
     except (OSError, ValueError):
         return None
-    return found.st_uid
+    return status.st_uid
 
 
-def _upwards(here: str, stop: str) -> Iterator[str]:
+def _folders_upwards(start: str, stop: str) -> Iterator[str]:
     """``here`` and the folders above it, ending before ``stop``, the user's own: its ``.claude`` is no project's."""
-    folder, end = here, os.path.realpath(stop) if stop else None
+    folder, end = start, os.path.realpath(stop) if stop else None
     while folder != end:
         yield folder
         above = os.path.dirname(folder)
@@ -219,27 +219,27 @@ def _upwards(here: str, stop: str) -> Iterator[str]:
         folder = above
 
 
-def _main_checkout(folder: str, on_passed_over: PassOver) -> str | None:
+def _main_checkout(folder: str, on_skipped: OnSkipped) -> str | None:
     """The main checkout whose linked worktree ``folder`` is, if all that leads there is ours.
 
     None for everything else, submodules included.
     """
     pointer = os.path.join(folder, ".git")
-    gitdir = _gitdir(pointer)
+    gitdir = _gitdir_of(pointer)
     checkout = _checkout_of(gitdir) if gitdir else None
     if gitdir is None or checkout is None or checkout == folder:
         return None
-    steps = (folder, pointer, gitdir, checkout, os.path.join(checkout, ".git"))
-    owners = _owners(*steps)
-    if len(owners) < len(steps):
+    paths = (folder, pointer, gitdir, checkout, os.path.join(checkout, ".git"))
+    owners = _owners_by_path(*paths)
+    if len(owners) < len(paths):
         return None
     if set(owners.values()) != {os.geteuid()}:
-        _pass_over(checkout, owners, on_passed_over)
+        _report_skipped(checkout, owners, on_skipped)
         return None
     return checkout
 
 
-def _gitdir(pointer: str) -> str | None:
+def _gitdir_of(pointer: str) -> str | None:
     line = _first_line(pointer)
     if line is None or not line.startswith("gitdir:"):
         return None

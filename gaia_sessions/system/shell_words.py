@@ -11,30 +11,30 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-LONGEST = 600
+MAX_COMMAND_LENGTH = 600
 """Characters; whoever writes a longer command writes a program, and a hook has no time to read it."""
 
-EXPANDED = "\0"
+EXPANSION = "\0"
 """Stands in a word for what only the shell itself can know."""
 
 _ORDINARY = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+*?[]%@~^!"
-_QUOTED = f"{_ORDINARY} \t\n'#|;&<>(){{}}"
+_ORDINARY_IN_QUOTES = f"{_ORDINARY} \t\n'#|;&<>(){{}}"
 """Characters that stand for themselves, outside of double quotes and inside; taken together they cost little."""
 
-_NOWHERE = ("/dev/null", "&1", "&2")
-_ENDS_WORD = " \t\n;|&<>"
+_DISCARDING_TARGETS = ("/dev/null", "&1", "&2")
+_WORD_ENDS = " \t\n;|&<>"
 
 
 def commands_in(text: str) -> Iterator[list[str] | None]:
     """The words of one program after the other; None, and then no more, where ``text`` is not understood.
 
-    Redirections to nowhere and from a file are left out; what a variable or a brace stands for is ``EXPANDED``.
+    Redirections to nowhere and from a file are left out; what a variable or a brace stands for is ``EXPANSION``.
     """
-    if len(text) > LONGEST:
+    if len(text) > MAX_COMMAND_LENGTH:
         yield None
         return
     try:
-        yield from _Reading(text).read()
+        yield from _Parser(text).read()
     except _NotUnderstoodError:
         yield None
 
@@ -43,7 +43,7 @@ class _NotUnderstoodError(Exception):
     pass
 
 
-class _Reading:
+class _Parser:
     """One text, from its first character to its last."""
 
     def __init__(self, text: str) -> None:
@@ -56,7 +56,7 @@ class _Reading:
 
     def read(self) -> Iterator[list[str]]:
         """Each command as soon as it ends: whoever has seen enough need not have the rest read."""
-        self.run_of(_ORDINARY)
+        self.add_run(_ORDINARY)
         while char := self.next():
             special = _SPECIAL.get(char)
             if special:
@@ -64,7 +64,7 @@ class _Reading:
             else:
                 self.add(char)
             yield from self.ended()
-            self.run_of(_ORDINARY)
+            self.add_run(_ORDINARY)
         self.end_command()
         yield from self.ended()
 
@@ -73,7 +73,7 @@ class _Reading:
         ended, self.commands = self.commands, []
         return ended
 
-    def run_of(self, among: str) -> None:
+    def add_run(self, among: str) -> None:
         """Adds as many as there are here of the characters ``among``."""
         rest = self.text[self.at :]
         length = len(rest) - len(rest.lstrip(among))
@@ -86,7 +86,7 @@ class _Reading:
         self.at += 1
         return self.text[self.at - 1 : self.at]
 
-    def comes(self, among: str) -> bool:
+    def next_is_one_of(self, among: str) -> bool:
         """Whether the next character is one of those."""
         return self.text[self.at : self.at + 1] in tuple(among)
 
@@ -109,7 +109,7 @@ class _Reading:
         self.words = []
 
     def pipe(self) -> None:
-        if self.comes("|&"):
+        if self.next_is_one_of("|&"):
             self.next()
         self.end_command()
 
@@ -120,21 +120,21 @@ class _Reading:
             self.end_command()
         elif char == ">":
             self.end_word()
-            self.output()
+            self.redirect_output()
         else:
             raise _NotUnderstoodError
 
-    def output(self) -> None:
+    def redirect_output(self) -> None:
         self.end_descriptor()
         rest = self.text[self.at :].removeprefix(">").lstrip(" \t")
-        nowhere = next((target for target in _NOWHERE if rest.startswith(target)), None)
-        if nowhere is None or rest[len(nowhere) : len(nowhere) + 1] not in _ENDS_WORD:
+        nowhere = next((target for target in _DISCARDING_TARGETS if rest.startswith(target)), None)
+        if nowhere is None or rest[len(nowhere) : len(nowhere) + 1] not in _WORD_ENDS:
             raise _NotUnderstoodError
         self.at = len(self.text) - len(rest) + len(nowhere)
 
-    def input(self) -> None:
+    def redirect_input(self) -> None:
         self.end_descriptor()
-        if self.names_source or self.comes("<>&("):
+        if self.names_source or self.next_is_one_of("<>&("):
             raise _NotUnderstoodError
         self.names_source = True
 
@@ -153,26 +153,26 @@ class _Reading:
 
     def double_quotes(self) -> None:
         self.add("")
-        self.run_of(_QUOTED)
+        self.add_run(_ORDINARY_IN_QUOTES)
         while (char := self.next()) != '"':
             if char in {"", "`"}:
                 raise _NotUnderstoodError
             if char == "$":
                 self.variable()
-            elif char == "\\" and self.comes('$`"\\\n'):
+            elif char == "\\" and self.next_is_one_of('$`"\\\n'):
                 self.escape()
             else:
                 self.add(char)
-            self.run_of(_QUOTED)
+            self.add_run(_ORDINARY_IN_QUOTES)
 
     def variable(self) -> None:
-        if self.comes("({'\""):
+        if self.next_is_one_of("({'\""):
             raise _NotUnderstoodError
-        self.add(EXPANDED)
+        self.add(EXPANSION)
 
     def brace(self) -> None:
         """``{}`` is only itself."""
-        self.add("{" if self.comes("}") else EXPANDED)
+        self.add("{" if self.next_is_one_of("}") else EXPANSION)
 
     def escape(self) -> None:
         char = self.next()
@@ -191,22 +191,22 @@ class _Reading:
         raise _NotUnderstoodError
 
 
-_SPECIAL: dict[str, Callable[[_Reading], None]] = {
-    " ": _Reading.end_word,
-    "\t": _Reading.end_word,
-    "\n": _Reading.end_command,
-    ";": _Reading.end_command,
-    "|": _Reading.pipe,
-    "&": _Reading.ampersand,
-    ">": _Reading.output,
-    "<": _Reading.input,
-    "'": _Reading.single_quotes,
-    '"': _Reading.double_quotes,
-    "$": _Reading.variable,
-    "{": _Reading.brace,
-    "\\": _Reading.escape,
-    "#": _Reading.comment,
-    "`": _Reading.give_up,
-    "(": _Reading.give_up,
-    ")": _Reading.give_up,
+_SPECIAL: dict[str, Callable[[_Parser], None]] = {
+    " ": _Parser.end_word,
+    "\t": _Parser.end_word,
+    "\n": _Parser.end_command,
+    ";": _Parser.end_command,
+    "|": _Parser.pipe,
+    "&": _Parser.ampersand,
+    ">": _Parser.redirect_output,
+    "<": _Parser.redirect_input,
+    "'": _Parser.single_quotes,
+    '"': _Parser.double_quotes,
+    "$": _Parser.variable,
+    "{": _Parser.brace,
+    "\\": _Parser.escape,
+    "#": _Parser.comment,
+    "`": _Parser.give_up,
+    "(": _Parser.give_up,
+    ")": _Parser.give_up,
 }

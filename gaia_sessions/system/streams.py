@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 _STANDARD = (0, 1, 2)
 _CHUNK = 1 << 16
-_AT_ONCE = select.PIPE_BUF
+_WRITE_SIZE = select.PIPE_BUF
 """Bytes that a pipe which is ready for writing takes without making the writer wait; of more it may take a part."""
-_PATIENCE = 60
+_TYPING_TIMEOUT = 60
 """Seconds that a person may take for a line."""
-_AT_LEAST = 0.1
+_MIN_SECONDS = 0.1
 """Seconds in which a reader gets what can be written without waiting, even when the time is up before."""
 
 
-def secure() -> None:
+def fill_closed_streams() -> None:
     """No file opened from here on can get the number of a standard stream that was closed."""
-    for number in _STANDARD:
+    for descriptor in _STANDARD:
         try:
-            os.fstat(number)
+            os.fstat(descriptor)
         except OSError:
             # Numbers are given out from the lowest, so this one is filled; reading it ends, writing it is lost.
             os.open(os.devnull, os.O_RDWR)
@@ -36,10 +36,10 @@ def secure() -> None:
 
 def read_input(limit: int, seconds: float) -> bytes:
     """What comes on standard input until it ends, up to one byte over ``limit``, for at most so many ``seconds``."""
-    end = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     data = bytearray()
     while len(data) <= limit:
-        ready, _, _ = select.select([0], [], [], max(0.0, end - time.monotonic()))
+        ready, _, _ = select.select([0], [], [], max(0.0, deadline - time.monotonic()))
         chunk = os.read(0, min(_CHUNK, limit + 1 - len(data))) if ready else b""
         if not chunk:
             break
@@ -57,7 +57,7 @@ def read_typed(prompt: str, limit: int, is_whole: Callable[[bytes], bool]) -> by
         return None
     os.write(2, prompt.encode())
     data = bytearray()
-    while len(data) <= limit and select.select([0], [], [], _PATIENCE)[0]:
+    while len(data) <= limit and select.select([0], [], [], _TYPING_TIMEOUT)[0]:
         chunk = os.read(0, _CHUNK)
         data += chunk
         if not chunk or is_whole(bytes(data)):
@@ -79,7 +79,7 @@ def write_output(data: bytes, seconds: float) -> bool:
     A reader who went away is none of our business. What was written before the time was up stays written: a reader who
     comes later finds the beginning of ``data``, then the end of the output.
     """
-    target = _terminal() if os.isatty(1) else 1
+    target = _open_terminal() if os.isatty(1) else 1
     try:
         return _write_all(target, data, seconds)
     except OSError:
@@ -90,18 +90,18 @@ def write_output(data: bytes, seconds: float) -> bool:
 
 
 def _write_all(target: int, data: bytes, seconds: float) -> bool:
-    began = time.monotonic()
-    end = began + max(seconds, _AT_LEAST)
+    started = time.monotonic()
+    deadline = started + max(seconds, _MIN_SECONDS)
     rest = memoryview(data)
-    while rest and time.monotonic() < end:
-        _, ready, _ = select.select([], [target], [], max(0.0, began + seconds - time.monotonic()))
+    while rest and time.monotonic() < deadline:
+        _, ready, _ = select.select([], [target], [], max(0.0, started + seconds - time.monotonic()))
         if not ready:
             return False
-        rest = rest[_written(target, rest[:_AT_ONCE]) :]
+        rest = rest[_write_some(target, rest[:_WRITE_SIZE]) :]
     return not rest
 
 
-def _terminal() -> int:
+def _open_terminal() -> int:
     """The terminal on standard output, opened anew without blocking if the system lets us; others share the old one.
 
     A terminal is ready when it has room for one byte, and lets whoever writes more wait until all of it was read.
@@ -112,7 +112,7 @@ def _terminal() -> int:
         return 1
 
 
-def _written(target: int, data: memoryview) -> int:
+def _write_some(target: int, data: memoryview) -> int:
     try:
         return os.write(target, data)
     except BlockingIOError:  # somebody made the pipe non-blocking, and somebody else filled it meanwhile

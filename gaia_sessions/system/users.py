@@ -18,26 +18,26 @@ def user_name(uid: int) -> str:
         return f"user {uid}"
 
 
-def passed_over(project: str, path: str, uid: int, root: str) -> tuple[str, str, str]:
+def skipped_project_notice(project: str, path: str, uid: int, root: str) -> tuple[str, str, str]:
     """What is said of a ``project`` whose ``path`` belongs to ``uid``, where the search ended at ``root``.
 
     The message, what may be wanted, and the command for that.
     """
-    me = os.geteuid()
+    own_uid = os.geteuid()
     message = (
-        f"the project {project} was passed over: {path} belongs to {user_name(uid)}, and you are {user_name(me)};"
+        f"the project {project} was passed over: {path} belongs to {user_name(uid)}, and you are {user_name(own_uid)};"
         f" the sessions are in {root}"
     )
-    if me:
-        return message, "to keep them there without this notice", use_root(root)
+    if own_uid:
+        return message, "to keep them there without this notice", export_root_command(root)
     return (
         message,
         f"as root you may use {user_name(uid)}'s sessions instead",
-        use_root(os.path.join(project, ".claude", "session")),
+        export_root_command(os.path.join(project, ".claude", "session")),
     )
 
 
-def use_root(root: str) -> str:
+def export_root_command(root: str) -> str:
     """The shell command that makes everything here use ``root``."""
     import shlex
 

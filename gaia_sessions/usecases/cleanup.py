@@ -18,14 +18,14 @@ from gaia_sessions.errors import (
     StoreFailure,
     well_formed,
 )
-from gaia_sessions.session.clock import FUTURE_TOLERANCE, read_time
+from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.phases import is_resumable
 from gaia_sessions.session.record import has_newer_schema, is_open
-from gaia_sessions.session.runs import began_at, has_ended
-from gaia_sessions.system.processes import runs_gone
+from gaia_sessions.session.runs import has_ended, started_or_claimed_at
+from gaia_sessions.system.processes import runs_of_gone_hosts
 
-from .reconcile import nothing_heard, reconcile
-from .reconcile_rules import CLOSING
+from .reconcile import no_session_ends, reconcile
+from .reconcile_rules import CLOSING_VERDICTS
 from .resume import decide
 
 TYPE_CHECKING = False
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Found, Reader, Store
+    from gaia_sessions.store.port import Reader, RecordOrError, Store
 
-    from .evidence import Over
-    from .reconcile import Left, Reconciled, Verdict
+    from .evidence import ReadSessionEnds
+    from .reconcile import Reconciled, SkippedSession, Verdict
 
     class Report(TypedDict):
         dry_run: bool
@@ -46,35 +46,35 @@ if TYPE_CHECKING:
         corrupt_too: bool
         closed: list[Verdict]
         removed: list[str]
-        kept: list[Left]
+        kept: list[SkippedSession]
         busy: list[str]
-        corrupt: list[Left]
-        failed: list[Left]
+        corrupt: list[SkippedSession]
+        failed: list[SkippedSession]
         swept: list[str]
 
 
-_MOST_HOURS = 1_000_000
-_UNKNOWN_RUN_LIVES = timedelta(hours=24)
+_MAX_HOURS = 1_000_000
+_UNKNOWN_RUN_LIFETIME = timedelta(hours=24)
 
 
-def _is_allowed(hours: object) -> bool:
-    return isinstance(hours, int | float) and 0 <= hours <= _MOST_HOURS  # NaN is none of them
+def _is_valid_hours(hours: object) -> bool:
+    return isinstance(hours, int | float) and 0 <= hours <= _MAX_HOURS  # NaN is none of them
 
 
-class Rule:
+class CleanupPolicy:
     """What may go at ``now``: untouched for ``hours``; with ``corrupt`` also what cannot be read."""
 
     __slots__ = ("age", "corrupt", "limits", "now")
 
     def __init__(self, now: datetime, hours: float, limits: Limits, *, corrupt: bool = False) -> None:
-        if not _is_allowed(hours):
-            raise BadArgument("hours", hours, f"a number from 0 to {_MOST_HOURS}")
+        if not _is_valid_hours(hours):
+            raise BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS}")
         self.now = now
         self.age = timedelta(hours=hours)
         self.limits = limits
         self.corrupt = corrupt
 
-    def allows(self, found: Found) -> bool:
+    def allows(self, found: RecordOrError) -> bool:
         """Whether the session may go."""
         if isinstance(found, SessionsError):
             return self.corrupt and isinstance(found, CorruptSession)
@@ -82,17 +82,17 @@ class Rule:
 
     def is_old(self, record: Record) -> bool:
         """Whether nobody touched it for long enough; what a later version wrote is never called old."""
-        return not has_newer_schema(record) and self.now - read_time(record["last_updated"]) >= self.age
+        return not has_newer_schema(record) and self.now - parse_time(record["last_updated"]) >= self.age
 
     def reason_to_keep(self, record: Record) -> str | None:
         """Why an old session must stay all the same, or why its age cannot be told; None for nothing."""
         if has_newer_schema(record):
             return "newer_schema"
-        if read_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:
+        if parse_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:
             return "clock_skew"
         if not self.is_old(record):
             return None
-        gone = runs_gone(record)
+        gone = runs_of_gone_hosts(record)
         if any(run["run"] not in gone and self._may_run(run) for run in record.get("runs", ())):
             return "running"
         if not is_resumable(record["phase"]):  # the policy would say so too, after asking everything else
@@ -101,12 +101,17 @@ class Rule:
         return "resumable" if decision["should_resume"] else None
 
     def _may_run(self, run: Run) -> bool:
-        began = began_at(run)
-        return not has_ended(run) and began is not None and self.now - began < max(self.age, _UNKNOWN_RUN_LIVES)
+        began = started_or_claimed_at(run)
+        return not has_ended(run) and began is not None and self.now - began < max(self.age, _UNKNOWN_RUN_LIFETIME)
 
 
 def cleanup(
-    store: Store, rule: Rule, over: Over = nothing_heard, *, dry_run: bool, sessions: Reader | None = None
+    store: Store,
+    cleanup_policy: CleanupPolicy,
+    read_session_ends: ReadSessionEnds = no_session_ends,
+    *,
+    dry_run: bool,
+    sessions: Reader | None = None,
 ) -> Report:
     """Removes what ``rule`` allows, each session at most once; says what it did, or with ``dry_run`` would do.
 
@@ -115,12 +120,12 @@ def cleanup(
     Sessions somebody is at work on are skipped as busy, and one that the system refuses to remove stops no other.
     Raises ``StoreFailure`` for the store as a whole.
     """
-    reconciled = reconcile(store, rule.now, over, dry_run=dry_run, sessions=sessions)
+    reconciled = reconcile(store, cleanup_policy.now, read_session_ends, dry_run=dry_run, sessions=sessions)
     report: Report = {
         "dry_run": dry_run,
-        "hours": rule.age.total_seconds() / 3600,
-        "corrupt_too": rule.corrupt,
-        "closed": _closed(reconciled),
+        "hours": cleanup_policy.age.total_seconds() / 3600,
+        "corrupt_too": cleanup_policy.corrupt,
+        "closed": _closed_runs(reconciled),
         "removed": [],
         "kept": [],
         "busy": [],
@@ -130,33 +135,35 @@ def cleanup(
     }
     active = set()
     for agent_id, found in (sessions or store).scan():
-        if _judge(store, rule, report, agent_id, found) and _is_active(found):
+        if _remove_or_report(store, cleanup_policy, report, agent_id, found) and _is_active(found):
             active.add(agent_id)
     _add_unclosed(report, reconciled)
     if not dry_run:
-        store.settle()
-        report["swept"] = [well_formed(path) for path in store.tend(rule.now, active)]
+        store.purge_trash()
+        report["swept"] = [well_formed(path) for path in store.sweep(cleanup_policy.now, active)]
     return report
 
 
-def _closed(reconciled: Reconciled) -> list[Verdict]:
-    return [verdict for verdict in reconciled["verdicts"] if verdict["verdict"] in CLOSING]
+def _closed_runs(reconciled: Reconciled) -> list[Verdict]:
+    return [verdict for verdict in reconciled["verdicts"] if verdict["verdict"] in CLOSING_VERDICTS]
 
 
 def _add_unclosed(report: Report, reconciled: Reconciled) -> None:
     """What kept a run from being closed is told as well, of sessions that are still there and told of by nobody."""
-    gone = {*report["removed"], *report["busy"], *(failed["agent_id"] for failed in report["failed"])}
-    report["busy"] += [agent_id for agent_id in reconciled["busy"] if agent_id not in gone]
-    report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in gone]
+    reported_ids = {*report["removed"], *report["busy"], *(failed["agent_id"] for failed in report["failed"])}
+    report["busy"] += [agent_id for agent_id in reconciled["busy"] if agent_id not in reported_ids]
+    report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in reported_ids]
 
 
-def _judge(store: Store, rule: Rule, report: Report, agent_id: str, found: Found) -> bool:
+def _remove_or_report(
+    store: Store, cleanup_policy: CleanupPolicy, report: Report, agent_id: str, found: RecordOrError
+) -> bool:
     """Whether the session is still there afterwards."""
-    if not rule.allows(found):
-        _report_staying(rule, report, agent_id, found)
+    if not cleanup_policy.allows(found):
+        _report_kept(cleanup_policy, report, agent_id, found)
         return True
     try:
-        if report["dry_run"] or store.delete(agent_id, rule.allows):
+        if report["dry_run"] or store.delete(agent_id, cleanup_policy.allows):
             report["removed"].append(agent_id)
             return report["dry_run"]
     except SessionNotFound:
@@ -168,15 +175,15 @@ def _judge(store: Store, rule: Rule, report: Report, agent_id: str, found: Found
     return True
 
 
-def _report_staying(rule: Rule, report: Report, agent_id: str, found: Found) -> None:
+def _report_kept(cleanup_policy: CleanupPolicy, report: Report, agent_id: str, found: RecordOrError) -> None:
     if isinstance(found, SessionsError):
-        pile = report["corrupt"] if isinstance(found, CorruptSession) else report["failed"]
-        pile.append({"agent_id": agent_id, "reason": str(found)})
+        target = report["corrupt"] if isinstance(found, CorruptSession) else report["failed"]
+        target.append({"agent_id": agent_id, "reason": str(found)})
         return
-    reason = rule.reason_to_keep(found)
+    reason = cleanup_policy.reason_to_keep(found)
     if reason:
         report["kept"].append({"agent_id": agent_id, "reason": reason})
 
 
-def _is_active(found: Found) -> bool:
+def _is_active(found: RecordOrError) -> bool:
     return not isinstance(found, SessionsError) and is_open(found)

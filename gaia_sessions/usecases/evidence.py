@@ -11,7 +11,7 @@ import stat
 from datetime import UTC, datetime
 
 from gaia_sessions.session.runs import conversation_of
-from gaia_sessions.store.hook_log import LONGEST_ID
+from gaia_sessions.store.hook_log import MAX_LOGGED_ID_LENGTH
 from gaia_sessions.system import processes
 
 from .reconcile_rules import Evidence
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.schema import Run
 
-    Over = Callable[[], Mapping[tuple[str, str], datetime]]
+    ReadSessionEnds = Callable[[], Mapping[tuple[str, str], datetime]]
     """When main sessions ended, by their hosts and their ids as the log of the hooks has them."""
 
 
-class Witness:
+class EvidenceReader:
     """Tells of runs, each time anew, but for what the log says: that is asked for once, and only if need be."""
 
-    __slots__ = ("_ask", "_over")
+    __slots__ = ("_read_session_ends", "_session_ends")
 
-    def __init__(self, over: Over) -> None:
-        self._ask = over
-        self._over: Mapping[tuple[str, str], datetime] | None = None
+    def __init__(self, read_session_ends: ReadSessionEnds) -> None:
+        self._read_session_ends = read_session_ends
+        self._session_ends: Mapping[tuple[str, str], datetime] | None = None
 
     def of(self, run: Run) -> Evidence:
         """What is known of ``run`` now."""
@@ -41,15 +41,17 @@ class Witness:
         written_at = _written_at(run.get("transcript_path"))
         if "host_process" not in run:
             return Evidence(over_at=over_at, written_at=written_at)
-        gone, told = processes.fate(run["host_process"])
-        return Evidence(told, host_gone=gone, over_at=over_at, written_at=written_at)
+        host_gone, host_statement = processes.gone_and_reason(run["host_process"])
+        return Evidence(host_statement, host_gone=host_gone, over_at=over_at, written_at=written_at)
 
     def _end_of(self, host: str | None, host_session_id: str | None) -> datetime | None:
-        if host is None or host_session_id is None or len(host_session_id) >= LONGEST_ID:  # a cut id is anybody's
+        if (
+            host is None or host_session_id is None or len(host_session_id) >= MAX_LOGGED_ID_LENGTH
+        ):  # a cut id is anybody's
             return None
-        if self._over is None:
-            self._over = self._ask()
-        return self._over.get((host, host_session_id))
+        if self._session_ends is None:
+            self._session_ends = self._read_session_ends()
+        return self._session_ends.get((host, host_session_id))
 
 
 def _written_at(path: str | None) -> datetime | None:

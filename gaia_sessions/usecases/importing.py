@@ -18,8 +18,8 @@ from gaia_sessions.errors import (
     well_formed,
 )
 from gaia_sessions.session.record import is_open
-from gaia_sessions.session.retention import SPARE, fitted
-from gaia_sessions.session.updates import check_writable, imported
+from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
+from gaia_sessions.session.updates import check_writable, normalize_imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.port import Found, Reader, Store
+    from gaia_sessions.store.port import Reader, RecordOrError, Store
 
-    class NotTaken(TypedDict):
+    class SkippedImport(TypedDict):
         """One session and why it was not taken in: ``reason`` is the code of an error, ``detail`` says it to people."""
 
         agent_id: str
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
         instead: str | None
         imported: list[str]
         already_there: list[str]
-        skipped: list[NotTaken]
-        failed: list[NotTaken]
+        skipped: list[SkippedImport]
+        failed: list[SkippedImport]
 
 
 _DIFFERS = "a session with this id is here already, and it is not the same"
@@ -72,8 +72,10 @@ def empty_report(directory: str, root: str, *, dry_run: bool, in_place: bool) ->
     }
 
 
-def import_sessions(store: Store, here: Reader, found: Iterable[tuple[str, Found]], report: Imported) -> None:
-    """Takes in what is in ``found``, or with a dry run would; adds to ``report`` what became of each.
+def import_sessions(
+    store: Store, sessions: Reader, found: Iterable[tuple[str, RecordOrError]], report: Imported
+) -> None:
+    """Takes in what is in ``installed_file``, or with a dry run would; adds to ``report`` what became of each.
 
     here: how the sessions of ``store`` are read; for a dry run, as the next writer will leave them.
     What the store has already stays as it is. What it refuses for its own reasons has ``failed`` and stops no other.
@@ -81,46 +83,46 @@ def import_sessions(store: Store, here: Reader, found: Iterable[tuple[str, Found
     for name, record in found:
         agent_id = well_formed(name)
         if isinstance(record, SessionsError):
-            report["skipped"].append(_not_taken(agent_id, record))
+            report["skipped"].append(_skipped(agent_id, record))
             continue
         try:
-            taken = _take(store, here, record, dry_run=report["dry_run"])
-            report["imported" if taken else "already_there"].append(agent_id)
+            is_new = _import_record(store, sessions, record, dry_run=report["dry_run"])
+            report["imported" if is_new else "already_there"].append(agent_id)
         except SessionExists as error:
             report["skipped"].append({"agent_id": agent_id, "reason": error.code, "detail": _DIFFERS})
         except (InvalidInput, NewerSchema) as error:
-            report["skipped"].append(_not_taken(agent_id, error))
+            report["skipped"].append(_skipped(agent_id, error))
         except SessionsError as error:
-            report["failed"].append(_not_taken(agent_id, error))
+            report["failed"].append(_skipped(agent_id, error))
 
 
-def _take(store: Store, here: Reader, record: Record, *, dry_run: bool) -> bool:
+def _import_record(store: Store, sessions: Reader, record: Record, *, dry_run: bool) -> bool:
     """Whether ``record`` was taken in; False if the store has the very same. Raises ``SessionExists`` for another."""
     check_writable(record)
-    spare = SPARE if is_open(record) else 0
-    wanted, _ = fitted(imported(record), spare)
-    if _has(here, wanted):
+    spare = RESERVED_BYTES if is_open(record) else 0
+    expected, _ = fit_record(normalize_imported(record), spare)
+    if _has_same(sessions, expected):
         return False
     if not dry_run:
         try:
-            store.create(wanted, spare=spare)
+            store.create(expected, spare=spare)
         except SessionExists:  # by somebody else, a moment ago
-            return not _has(here, wanted)
+            return not _has_same(sessions, expected)
     return True
 
 
-def _has(here: Reader, wanted: Record) -> bool:
+def _has_same(sessions: Reader, expected: Record) -> bool:
     try:
-        if here.read(wanted["agent_id"]) == wanted:
+        if sessions.read(expected["agent_id"]) == expected:
             return True
     except SessionNotFound:
         return False
     except CorruptSession:
         pass
-    raise SessionExists(wanted["agent_id"])
+    raise SessionExists(expected["agent_id"])
 
 
-def _not_taken(agent_id: str, error: SessionsError) -> NotTaken:
+def _skipped(agent_id: str, error: SessionsError) -> SkippedImport:
     return {"agent_id": agent_id, "reason": error.code, "detail": str(error)}
 
 
@@ -129,8 +131,8 @@ def is_empty(report: Imported) -> bool:
     return not (report["imported"] or report["already_there"] or report["skipped"] or report["failed"])
 
 
-def unreadable(report: Imported) -> int:
+def unreadable_count(report: Imported) -> int:
     """How many sessions there were, if none of them could be read; else 0."""
-    read = report["imported"] or report["already_there"] or report["failed"]
+    has_readable = report["imported"] or report["already_there"] or report["failed"]
     codes = [skipped["reason"] for skipped in report["skipped"]]
-    return 0 if read or not _UNREADABLE.issuperset(codes) else len(codes)
+    return 0 if has_readable or not _UNREADABLE.issuperset(codes) else len(codes)

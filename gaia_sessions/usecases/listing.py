@@ -10,9 +10,9 @@ import heapq
 from datetime import UTC, datetime
 
 from gaia_sessions.errors import BadArgument, CorruptSession, NewerSchema, SessionsError
-from gaia_sessions.session.clock import read_time
+from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import check_phase, is_final
-from gaia_sessions.session.policy import is_running, resume_of
+from gaia_sessions.session.policy import is_running, resume_summary
 from gaia_sessions.session.record import check_readable, has_newer_schema
 
 from .resume import decide
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import CorruptSummary, Record, Summary
-    from gaia_sessions.store.port import Found, Reader
+    from gaia_sessions.store.port import Reader, RecordOrError
 
 
 class Filter:
@@ -47,10 +47,10 @@ class Filter:
         self.active_only = active_only
         self.agent_name = agent_name
         self.phases = frozenset(check_phase(phase) for phase in phases)
-        self.since = _moment(since, "since")
-        self.until = _moment(until, "until")
+        self.since = _parse_time(since, "since")
+        self.until = _parse_time(until, "until")
 
-    def wants(self, record: Record) -> bool:
+    def matches(self, record: Record) -> bool:
         """Whether ``record`` passes."""
         return (
             not (self.active_only and is_final(record["phase"]))
@@ -62,17 +62,17 @@ class Filter:
     def _in_time(self, record: Record) -> bool:
         if self.since is None and self.until is None:
             return True
-        created = read_time(record["created_at"])
+        created = parse_time(record["created_at"])
         return not ((self.since and created < self.since) or (self.until and created > self.until))
 
 
-def _moment(value: datetime | str | None, name: str) -> datetime | None:
+def _parse_time(value: datetime | str | None, name: str) -> datetime | None:
     if value is None:
         return None
     try:
         if isinstance(value, datetime):
             return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-        return read_time(value)
+        return parse_time(value)
     except (ValueError, OverflowError):
         raise BadArgument(name, value, "a datetime, or a text like 2026-01-08T18:05:30Z") from None
 
@@ -86,7 +86,7 @@ def list_sessions(
     is the latest that can be read.
     """
     found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
-    lines = _lines(found, wanted, now, limits)
+    lines = _summaries(found, wanted, now, limits)
     if limit is None:
         yield from sorted(lines, key=_newest_first)
     else:
@@ -105,7 +105,7 @@ def summarize(record: Record, decision: Decision) -> Summary:
         "last_updated": record["last_updated"],
         "resume_ready": record["resume_ready"],
         "error_count": record["error_count"],
-        "resume": resume_of(decision),
+        "resume": resume_summary(decision),
         "running": is_running(decision),
     }
     if "denial" in record:
@@ -113,8 +113,8 @@ def summarize(record: Record, decision: Decision) -> Summary:
     return line
 
 
-def _lines(
-    found: Iterable[tuple[str, Found]], wanted: Filter, now: datetime, limits: Limits
+def _summaries(
+    found: Iterable[tuple[str, RecordOrError]], wanted: Filter, now: datetime, limits: Limits
 ) -> Iterator[Summary | CorruptSummary]:
     for agent_id, record in found:
         if isinstance(record, SessionsError):
@@ -122,7 +122,7 @@ def _lines(
             yield {"agent_id": agent_id, "status": status, "problem": str(record)}
         elif has_newer_schema(record) and not _is_readable(record):
             yield {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
-        elif wanted.wants(record):
+        elif wanted.matches(record):
             line = summarize(record, decide(agent_id, record, now, limits))
             yield {**line, "status": "newer"} if has_newer_schema(record) else line
 
@@ -137,5 +137,5 @@ def _is_readable(record: Record) -> bool:
 
 
 def _newest_first(line: Summary | CorruptSummary) -> tuple[float, str]:
-    touched = line.get("last_updated")
-    return -read_time(touched).timestamp() if touched else float("inf"), line["agent_id"]
+    last_updated = line.get("last_updated")
+    return -parse_time(last_updated).timestamp() if last_updated else float("inf"), line["agent_id"]

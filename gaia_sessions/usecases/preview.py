@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.inbox_keys import Waiting
+    from gaia_sessions.store.inbox_keys import WaitingEvent
     from gaia_sessions.store.overlay import Overlay
-    from gaia_sessions.store.port import Found, Reader, Store
+    from gaia_sessions.store.port import Reader, RecordOrError, Store
 
 
 class Preview:
@@ -27,49 +27,51 @@ class Preview:
     With ``is_late``, of a hook, only those of many that concern the sessions which are read, until it is late.
     """
 
-    __slots__ = ("_config", "_is_late", "_now", "_store", "_waiting", "_whole")
+    __slots__ = ("_all_applied", "_config", "_is_late", "_now", "_store", "_waiting")
 
     def __init__(self, store: Store, now: datetime, config: Config, is_late: Callable[[], bool] | None = None) -> None:
         self._store = store
         self._now = now
         self._config = config
         self._is_late = is_late
-        self._waiting: list[Waiting] | None = None
-        self._whole: Reader | None = None
+        self._waiting: list[WaitingEvent] | None = None
+        self._all_applied: Reader | None = None
 
     def read(self, agent_id: str) -> Record:
         """As ``Store.read``."""
-        if self._is_whole():
+        if self._applies_everything():
             return self._sessions().read(agent_id)
         record = self._store.read(agent_id)
-        inbox = self._concerning([record])
-        return self._rehearsed(inbox).read(agent_id) if inbox else record
+        inbox = self._events_concerning([record])
+        return self._with_events_applied(inbox).read(agent_id) if inbox else record
 
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
-    ) -> Iterator[tuple[str, Found]]:
+    ) -> Iterator[tuple[str, RecordOrError]]:
         """As ``Store.scan``; sessions that an event changes come last."""
-        if self._is_whole():
+        if self._applies_everything():
             yield from self._sessions().scan(
                 active_only=active_only, agent_name=agent_name, host_session_id=host_session_id
             )
             return
         from gaia_sessions.store import inbox_keys
 
-        known = inbox_keys.all_keys(self._waiting or ())
-        concerned: list[Record] = []
+        waiting_keys = inbox_keys.all_keys(self._waiting or ())
+        concerned_records: list[Record] = []
         for agent_id, found in self._store.scan(
             active_only=active_only, agent_name=agent_name, host_session_id=host_session_id
         ):
-            if isinstance(found, SessionsError) or not inbox_keys.may_change(found, known):
+            if isinstance(found, SessionsError) or not inbox_keys.may_change(found, waiting_keys):
                 yield agent_id, found
             else:
-                concerned.append(found)
-        if concerned:
-            sessions = self._rehearsed(self._concerning(concerned))
-            yield from ((record["agent_id"], sessions.changed.get(record["agent_id"], record)) for record in concerned)
+                concerned_records.append(found)
+        if concerned_records:
+            sessions = self._with_events_applied(self._events_concerning(concerned_records))
+            yield from (
+                (record["agent_id"], sessions.changed.get(record["agent_id"], record)) for record in concerned_records
+            )
 
-    def _is_whole(self) -> bool:
+    def _applies_everything(self) -> bool:
         """Whether all that waits is applied. Looked up before any record: applied again, an event changes nothing."""
         if self._waiting is None:
             try:
@@ -78,23 +80,23 @@ class Preview:
                 self._waiting = []
         if self._is_late is None or not self._waiting:
             return True
-        from gaia_sessions.ingest.dispatch import FEW
+        from gaia_sessions.ingest.dispatch import TRY_ALL_LIMIT
 
-        return len(self._waiting) <= FEW
+        return len(self._waiting) <= TRY_ALL_LIMIT
 
     def _sessions(self) -> Reader:
-        if self._whole is None:
-            self._whole = self._rehearsed(self._waiting) if self._waiting else self._store
-        return self._whole
+        if self._all_applied is None:
+            self._all_applied = self._with_events_applied(self._waiting) if self._waiting else self._store
+        return self._all_applied
 
-    def _concerning(self, records: Iterable[Record]) -> list[Waiting]:
+    def _events_concerning(self, records: Iterable[Record]) -> list[WaitingEvent]:
         from gaia_sessions.store import inbox_keys
 
         readable = (record for record in records if not has_newer_schema(record))
         keys = {key for record in readable for key in inbox_keys.keys_of_record(record)}
-        return inbox_keys.concerned(self._waiting or (), keys)
+        return inbox_keys.matching_events(self._waiting or (), keys)
 
-    def _rehearsed(self, inbox: list[Waiting]) -> Overlay:
+    def _with_events_applied(self, inbox: list[WaitingEvent]) -> Overlay:
         from gaia_sessions.ingest.dispatch import apply_deferred
         from gaia_sessions.store.overlay import Overlay
 

@@ -7,14 +7,14 @@ written. What cannot be proved is left alone and said. Sessions that are final h
 from __future__ import annotations
 
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema
-from gaia_sessions.session.run_ends import ended
-from gaia_sessions.session.runs import has_ended, run_numbered
+from gaia_sessions.session.run_ends import with_end
+from gaia_sessions.session.runs import has_ended, run_by_number
 
-from .evidence import Witness
-from .reconcile_rules import CLOSING, judge
+from .evidence import EvidenceReader
+from .reconcile_rules import CLOSING_VERDICTS, judge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Found, Reader, Store
+    from gaia_sessions.store.port import Reader, RecordOrError, Store
 
-    from .evidence import Over
+    from .evidence import ReadSessionEnds
     from .reconcile_rules import Evidence, Judged
 
-    class Left(TypedDict):
+    class SkippedSession(TypedDict):
         agent_id: str
         reason: str
 
@@ -47,24 +47,29 @@ if TYPE_CHECKING:
         dry_run: bool
         verdicts: list[Verdict]
         busy: list[str]
-        kept: list[Left]
-        corrupt: list[Left]
-        failed: list[Left]
+        kept: list[SkippedSession]
+        corrupt: list[SkippedSession]
+        failed: list[SkippedSession]
 
 
 RECONCILE = "reconcile"
 """The kind of entry that a closed run leaves in its session's events."""
 
-_KEYS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
+_EVIDENCE_FIELDS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
 
 
-def nothing_heard() -> Mapping[tuple[str, str], datetime]:
+def no_session_ends() -> Mapping[tuple[str, str], datetime]:
     """No host's session is known to have ended."""
     return {}
 
 
 def reconcile(
-    store: Store, now: datetime, over: Over = nothing_heard, *, dry_run: bool, sessions: Reader | None = None
+    store: Store,
+    now: datetime,
+    read_session_ends: ReadSessionEnds = no_session_ends,
+    *,
+    dry_run: bool,
+    sessions: Reader | None = None,
 ) -> Reconciled:
     """Judges every unended run of what is not final; closes those with proof, or with ``dry_run`` none.
 
@@ -73,91 +78,91 @@ def reconcile(
     Waits for nobody: whoever holds a session is at work on it, so it is ``busy``. What cannot be written is
     ``failed`` and stops no other. Doing it again changes nothing more.
     """
-    witness = Witness(over)
-    told: Reconciled = {"dry_run": dry_run, "verdicts": [], "busy": [], "kept": [], "corrupt": [], "failed": []}
+    evidence_reader = EvidenceReader(read_session_ends)
+    report: Reconciled = {"dry_run": dry_run, "verdicts": [], "busy": [], "kept": [], "corrupt": [], "failed": []}
     for agent_id, found in (sessions or store).scan(active_only=True):
-        record = _judgeable(told, agent_id, found)
+        record = _record_to_judge(report, agent_id, found)
         for run in record.get("runs", ()) if record else ():
             if record and not has_ended(run):
-                _Case(agent_id, run["run"], witness, now).settle(store, record, told)
-    return told
+                _RunCase(agent_id, run["run"], evidence_reader, now).judge_and_close(store, record, report)
+    return report
 
 
-def _judgeable(told: Reconciled, agent_id: str, found: Found) -> Record | None:
+def _record_to_judge(report: Reconciled, agent_id: str, found: RecordOrError) -> Record | None:
     """The record, if its runs can be judged and somebody may wait for their end."""
     if isinstance(found, SessionsError):
-        told["corrupt" if isinstance(found, CorruptSession) else "failed"].append(_left(agent_id, str(found)))
+        report["corrupt" if isinstance(found, CorruptSession) else "failed"].append(_skipped(agent_id, str(found)))
         return None
     if has_newer_schema(found):
-        told["kept"].append(_left(agent_id, "newer_schema"))
+        report["kept"].append(_skipped(agent_id, "newer_schema"))
         return None
     return None if is_final(found["phase"]) else found
 
 
-class _Case:
+class _RunCase:
     """One run, judged at ``now``: as a rule that closes it if there is proof."""
 
-    def __init__(self, agent_id: str, number: int, witness: Witness, now: datetime) -> None:
+    def __init__(self, agent_id: str, number: int, evidence_reader: EvidenceReader, now: datetime) -> None:
         self.agent_id = agent_id
         self.number = number
-        self.witness = witness
+        self.evidence_reader = evidence_reader
         self.now = now
         self.evidence: Evidence | None = None
         self.judged: Judged | None = None
 
-    def settle(self, store: Store, record: Record, told: Reconciled) -> None:
+    def judge_and_close(self, store: Store, record: Record, report: Reconciled) -> None:
         """Adds to ``told`` what became of the run."""
         closed = self.rule(record)
-        if closed is record or told["dry_run"]:
-            self._tell(told, closed, closed=False)
+        if closed is record or report["dry_run"]:
+            self._tell(report, closed, closed=False)
             return
         try:
-            after = store.change(self.agent_id, self.rule, timeout=0, entry=self.entry)
-            self._tell(told, after, closed=self._is_closed(after))
+            after = store.change(self.agent_id, self.rule, timeout=0, make_entry=self.entry)
+            self._tell(report, after, closed=self._is_closed(after))
         except LockTimeout:
-            told["busy"] += [self.agent_id] * (self.agent_id not in told["busy"])
+            report["busy"] += [self.agent_id] * (self.agent_id not in report["busy"])
         except SessionNotFound:
             return
         except SessionsError as error:
-            told["failed"].append(_left(self.agent_id, str(error)))
+            report["failed"].append(_skipped(self.agent_id, str(error)))
 
     def _is_closed(self, record: Record) -> bool:
-        run = run_numbered(record, self.number)
+        run = run_by_number(record, self.number)
         return run is None or has_ended(run)
 
     def rule(self, record: Record) -> Record:
         """The record with the run closed; ``record`` itself if nothing proves its end, or it has one by now."""
         self.judged = None
-        run = run_numbered(record, self.number)
+        run = run_by_number(record, self.number)
         if run is None or has_ended(run):
             return record
-        self.evidence = self.witness.of(run)
+        self.evidence = self.evidence_reader.of(run)
         self.judged = judge(run, self.evidence, self.now)
         verdict, detail = self.judged
-        return ended(record, run, verdict, {"detail": detail}, self.now) if verdict in CLOSING else record
+        return with_end(record, run, verdict, {"detail": detail}, self.now) if verdict in CLOSING_VERDICTS else record
 
     def entry(self, record: Record) -> dict[str, Json] | None:
         """What the events of the session are to say of it, in the shape of every other entry."""
-        run = run_numbered(record, self.number)
+        run = run_by_number(record, self.number)
         if run is None:
             return None
-        when: dict[str, Json] = {"at": write_time(self.now), "kind": RECONCILE, "run": self.number}
-        stands: dict[str, Json] = {"phase": record["phase"], "end": run["end"], "detail": run["detail"]}
-        return {**when, **stands, "revision": record["revision"], "evidence": self._facts(run)}
+        when: dict[str, Json] = {"at": format_time(self.now), "kind": RECONCILE, "run": self.number}
+        position: dict[str, Json] = {"phase": record["phase"], "end": run["end"], "detail": run["detail"]}
+        return {**when, **position, "revision": record["revision"], "evidence": self._facts(run)}
 
     def _facts(self, run: Run) -> dict[str, Json]:
-        facts: dict[str, Json] = {key: run[key] for key in _KEYS if key in run}  # type: ignore[literal-required]
+        facts: dict[str, Json] = {key: run[key] for key in _EVIDENCE_FIELDS if key in run}  # type: ignore[literal-required]
         if self.evidence is None:
             return facts
         facts["host_gone"] = self.evidence.host_gone
         moments = {"session_end": self.evidence.over_at, "transcript": self.evidence.written_at}
-        return facts | {key: write_time(moment) for key, moment in moments.items() if moment}
+        return facts | {key: format_time(moment) for key, moment in moments.items() if moment}
 
-    def _tell(self, told: Reconciled, record: Record, *, closed: bool) -> None:
+    def _tell(self, report: Reconciled, record: Record, *, closed: bool) -> None:
         if self.judged is None:  # somebody else ended it meanwhile
             return
         verdict, evidence = self.judged
-        told["verdicts"].append(
+        report["verdicts"].append(
             {
                 "agent_id": self.agent_id,
                 "run": self.number,
@@ -169,5 +174,5 @@ class _Case:
         )
 
 
-def _left(agent_id: str, reason: str) -> Left:
+def _skipped(agent_id: str, reason: str) -> SkippedSession:
     return {"agent_id": agent_id, "reason": reason}

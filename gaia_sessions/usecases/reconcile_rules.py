@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from gaia_sessions.session.clock import FUTURE_TOLERANCE, write_time
-from gaia_sessions.session.runs import began_at, is_claimed, may_be_at_work
+from gaia_sessions.session.clock import FUTURE_TOLERANCE, format_time
+from gaia_sessions.session.runs import is_claimed, may_be_at_work, started_or_claimed_at
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, LOST
 
 TYPE_CHECKING = False
@@ -28,14 +28,14 @@ RUNNING = "running"
 UNSURE = "unsure"
 """Nothing proves that it is at work, and nothing that it is not: it is left alone."""
 
-CLOSING = frozenset([LOST, ENDED_WITH_HOST, DENIED])
+CLOSING_VERDICTS = frozenset([LOST, ENDED_WITH_HOST, DENIED])
 """The verdicts that are an end of the run, by the same names."""
 
 SILENCE = timedelta(minutes=10)
 """A transcript that nobody wrote to for so long is silent."""
 
 _JUST_BEGUN = timedelta(minutes=1)
-_LATE_LINES = timedelta(minutes=1)
+_LATE_WRITE_TOLERANCE = timedelta(minutes=1)
 
 
 class Evidence:
@@ -64,35 +64,35 @@ class Evidence:
 
 def judge(run: Run, evidence: Evidence, now: datetime) -> Judged:
     """What became of ``run``, which has no end, and what says so."""
-    over = _word_of_the_host(run, evidence, now)
-    if over and evidence.host_gone is False:
-        return UNSURE, f"{over}, and yet {evidence.host}"
+    host_end = _host_ended_run(run, evidence, now)
+    if host_end and evidence.host_gone is False:
+        return UNSURE, f"{host_end}, and yet {evidence.host}"
     if not may_be_at_work(run):
-        return _judge_claim(run, evidence, over, now)
-    if over:
-        return ENDED_WITH_HOST, over
+        return _judge_claim(run, evidence, host_end, now)
+    if host_end:
+        return ENDED_WITH_HOST, host_end
     if evidence.host_gone is None:
         return _judge_silence(run, evidence, now)
     return (LOST if evidence.host_gone else RUNNING), evidence.host
 
 
-def _word_of_the_host(run: Run, evidence: Evidence, now: datetime) -> str | None:
+def _host_ended_run(run: Run, evidence: Evidence, now: datetime) -> str | None:
     """That the host's main session ended while it had the run, unless its agent was at work after that."""
-    began, over, written = began_at(run), evidence.over_at, evidence.written_at
-    if began is None or over is None or not began <= over <= now + FUTURE_TOLERANCE:
+    began, ended_at, written = started_or_claimed_at(run), evidence.over_at, evidence.written_at
+    if began is None or ended_at is None or not began <= ended_at <= now + FUTURE_TOLERANCE:
         return None
-    if written is not None and written - over > _LATE_LINES:
+    if written is not None and written - ended_at > _LATE_WRITE_TOLERANCE:
         return None
-    return f"the host's session ended at {write_time(over)}"
+    return f"the host's session ended at {format_time(ended_at)}"
 
 
-def _judge_claim(run: Run, evidence: Evidence, over: str | None, now: datetime) -> Judged:
+def _judge_claim(run: Run, evidence: Evidence, host_end: str | None, now: datetime) -> Judged:
     """A delegation whose agent was never heard of: its start may be on its way for as long as the claim holds."""
-    claimed = began_at(run)
+    claimed = started_or_claimed_at(run)
     if claimed is None:
         return UNSURE, f"nothing is known of its beginning; {evidence.host}"
-    delegated = f"delegated at {write_time(claimed)}"
-    proof = over or (evidence.host if evidence.host_gone else None)
+    delegated = f"delegated at {format_time(claimed)}"
+    proof = host_end or (evidence.host if evidence.host_gone else None)
     if is_claimed(run, now):
         return (UNSURE, f"{delegated}, and the claim still holds; {proof}") if proof else (RUNNING, delegated)
     if proof and claimed <= now:
@@ -102,14 +102,14 @@ def _judge_claim(run: Run, evidence: Evidence, over: str | None, now: datetime) 
 
 def _judge_silence(run: Run, evidence: Evidence, now: datetime) -> Judged:
     """Nothing is known of the host: whoever wrote a moment ago is there, and whoever did not may be."""
-    began = began_at(run)
-    since = "its beginning is not known" if began is None else f"it began at {write_time(began)}"
+    began = started_or_claimed_at(run)
+    since = "its beginning is not known" if began is None else f"it began at {format_time(began)}"
     if _is_within(began, _JUST_BEGUN, now):
         return RUNNING, since
     if evidence.written_at is not None:
-        written = f"its transcript was last written to at {write_time(evidence.written_at)}"
-        heard = _is_within(evidence.written_at, SILENCE, now)
-        return (RUNNING, written) if heard else (UNSURE, f"{evidence.host}; {written}")
+        written = f"its transcript was last written to at {format_time(evidence.written_at)}"
+        is_recent = _is_within(evidence.written_at, SILENCE, now)
+        return (RUNNING, written) if is_recent else (UNSURE, f"{evidence.host}; {written}")
     if _is_within(began, SILENCE, now):
         return RUNNING, since
     return UNSURE, f"{evidence.host}; {since}, and there is no transcript to look at"

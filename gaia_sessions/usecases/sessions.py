@@ -8,14 +8,14 @@ from __future__ import annotations
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session import updates
-from gaia_sessions.session.checks import count_from, flag, text
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.checks import check_flag, check_string, integer_from
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import check_agent_id, new_agent_id
 from gaia_sessions.session.phases import ABANDONED, APPROVAL, check_outcome, check_phase, is_final
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.retention import SPARE
-from gaia_sessions.session.runs import reported
-from gaia_sessions.session.schema import LONGEST_MESSAGE
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.runs import with_reported_phase
+from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
 from gaia_sessions.store.new_id import create_under_new_id
 
 TYPE_CHECKING = False
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.new_id import Chance
-    from gaia_sessions.store.port import Entry, Store
+    from gaia_sessions.store.new_id import RandomBytes
+    from gaia_sessions.store.port import MakeEntry, Store
 
-    Rule = Callable[[Record], Record]
+    RecordRule = Callable[[Record], Record]
 
 
 class Update:
@@ -51,9 +51,9 @@ class Update:
         self.error = _checked_text(error, "error")
         self.denial = _checked_text(denial, "denial")
         if resume_ready is not None:
-            flag(resume_ready, "resume_ready")
+            check_flag(resume_ready, "resume_ready")
         if if_revision is not None:
-            count_from(0)(if_revision, "if_revision")
+            integer_from(0)(if_revision, "if_revision")
         self.resume_ready = resume_ready
         self.if_revision = if_revision
 
@@ -69,16 +69,16 @@ class Update:
 
 def check_metadata(metadata: object) -> dict[str, Json]:
     """A copy of ``metadata`` as JSON has it; ``InvalidInput`` for what is no JSON object."""
-    copy = strict.canonical(metadata, "metadata")
+    copy = strict.normalize_value(metadata, "metadata")
     if not isinstance(copy, dict):
-        raise InvalidInput(f"must be an object, not {strict.kind_of(copy)}", "metadata")
+        raise InvalidInput(f"must be an object, not {strict.json_type_of(copy)}", "metadata")
     return copy
 
 
 def create(
     store: Store,
     now: datetime,
-    chance: Chance,
+    random_bytes: RandomBytes,
     agent_name: str,
     purpose: str,
     metadata: object = None,
@@ -88,38 +88,38 @@ def create(
 
     Raises ``InvalidInput``, ``InvalidId``, ``SessionExists``.
     """
-    text(agent_name, "agent_name")
-    text(purpose, "purpose")
-    kept = {} if metadata is None else check_metadata(metadata)
+    check_string(agent_name, "agent_name")
+    check_string(purpose, "purpose")
+    checked_metadata = {} if metadata is None else check_metadata(metadata)
     if agent_id is not None:
-        record = new_record(check_agent_id(agent_id), agent_name, purpose, kept, now)
-        store.create(record, spare=SPARE)
+        record = new_record(check_agent_id(agent_id), agent_name, purpose, checked_metadata, now)
+        store.create(record, spare=RESERVED_BYTES)
         return record
-    record = new_record(new_agent_id(now, chance(4)), agent_name, purpose, kept, now)
-    return create_under_new_id(store, record, now, chance, spare=SPARE)
+    record = new_record(new_agent_id(now, random_bytes(4)), agent_name, purpose, checked_metadata, now)
+    return create_under_new_id(store, record, now, random_bytes, spare=RESERVED_BYTES)
 
 
-def update(store: Store, now: datetime, agent_id: str, asked: Update) -> Record:
+def update(store: Store, now: datetime, agent_id: str, request: Update) -> Record:
     """The new record. A final phase in ``asked`` finalizes; to ask again for the end that holds already is success.
 
     Raises ``SessionNotFound``, ``CorruptSession``, and the conflicts ``SessionFinal``, ``IllegalMove``,
     ``ResumeNotAllowed``, ``NothingToDeny``, ``RevisionChanged``.
     """
-    entry = None if asked.denial is None else _entry_of_denial(asked.denial, now)
-    spare = 0 if asked.only_ends() else SPARE
-    return store.change(agent_id, lambda record: _updated(record, asked, now), entry=entry, spare=spare)
+    make_entry = None if request.denial is None else _make_denial_entry_for(request.denial, now)
+    spare = 0 if request.only_ends() else RESERVED_BYTES
+    return store.change(agent_id, lambda record: _updated(record, request, now), make_entry=make_entry, spare=spare)
 
 
-def _entry_of_denial(message: str, now: datetime) -> Entry:
+def _make_denial_entry_for(message: str, now: datetime) -> MakeEntry:
     """What the journal keeps of a denial, which the record itself forgets with the next move."""
 
-    def written(record: Record) -> dict[str, Json]:
+    def make_entry(record: Record) -> dict[str, Json]:
         runs = record.get("runs", [])
         run: dict[str, Json] = {"run": runs[-1]["run"]} if runs else {}
-        stands: dict[str, Json] = {"phase": record["phase"], "revision": record["revision"]}
-        return {"at": write_time(now), "kind": "denial", **run, **stands, "evidence": {"message": message}}
+        position: dict[str, Json] = {"phase": record["phase"], "revision": record["revision"]}
+        return {"at": format_time(now), "kind": "denial", **run, **position, "evidence": {"message": message}}
 
-    return written
+    return make_entry
 
 
 def finalize(
@@ -137,7 +137,7 @@ def finalize(
     Raises ``TooLarge`` for ``summary`` and ``error`` that do not fit; without them there is always room.
     """
     return store.change(
-        agent_id, _ending(outcome, summary, error, now), timeout=timeout, spare=_spare_for(summary, error)
+        agent_id, _finalize_rule(outcome, summary, error, now), timeout=timeout, spare=_spare_for(summary, error)
     )
 
 
@@ -152,70 +152,70 @@ def finalize_unless_waiting(
     timeout: float | None,
 ) -> Record:
     """The same, but a session in ``approval`` is left as it is."""
-    ending = _ending(outcome, summary, error, now)
+    finalize_rule = _finalize_rule(outcome, summary, error, now)
 
     def rule(record: Record) -> Record:
-        return record if record["phase"] == APPROVAL else ending(record)
+        return record if record["phase"] == APPROVAL else finalize_rule(record)
 
     return store.change(agent_id, rule, timeout=timeout, spare=_spare_for(summary, error))
 
 
-def _ending(outcome: str, summary: str | None, error: str | None, now: datetime) -> Rule:
+def _finalize_rule(outcome: str, summary: str | None, error: str | None, now: datetime) -> RecordRule:
     check_outcome(outcome)
-    asked = Update(outcome, error=error)
-    told = _checked_text(summary, "summary")
+    request = Update(outcome, error=error)
+    checked_summary = _checked_text(summary, "summary")
 
     def rule(record: Record) -> Record:
         if record["phase"] != outcome:
-            return _finalized(record, asked, told, now)
+            return _finalized(record, request, checked_summary, now)
         if outcome != ABANDONED or "runs" not in record:
             return record
-        from gaia_sessions.session.run_ends import is_concluded  # only for what a host may have abandoned
+        from gaia_sessions.session.run_ends import is_abandoned_with_host  # only for what a host may have abandoned
 
-        return updates.confirmed(record, told, now) if is_concluded(record) else record
+        return updates.with_confirmed_end(record, checked_summary, now) if is_abandoned_with_host(record) else record
 
     return rule
 
 
 def _spare_for(*texts: str | None) -> int:
     """An end in few words always fits."""
-    return SPARE if sum(len(text or "") for text in texts) > LONGEST_MESSAGE else 0
+    return RESERVED_BYTES if sum(len(text or "") for text in texts) > MAX_MESSAGE_LENGTH else 0
 
 
-def _updated(record: Record, asked: Update, now: datetime) -> Record:
-    updates.check_revision(record, asked.if_revision)
-    if asked.only_moves_to(record["phase"]) and is_final(record["phase"]):
+def _updated(record: Record, request: Update, now: datetime) -> Record:
+    updates.check_revision(record, request.if_revision)
+    if request.only_moves_to(record["phase"]) and is_final(record["phase"]):
         return record
     updates.check_open(record)
-    if asked.phase is not None and is_final(asked.phase):
-        return _finalized(record, asked, None, now)
-    return _with_readiness(_with_news(record, asked, asked.phase, now), asked)
+    if request.phase is not None and is_final(request.phase):
+        return _finalized(record, request, None, now)
+    return _with_readiness(_with_changes(record, request, request.phase, now), request)
 
 
-def _finalized(record: Record, asked: Update, summary: str | None, now: datetime) -> Record:
+def _finalized(record: Record, request: Update, summary: str | None, now: datetime) -> Record:
     updates.check_open(record)
-    outcome = check_outcome(asked.phase)
-    known = _with_news(record, asked, None, now)
-    return _with_readiness(updates.finalized(reported(known, outcome), outcome, summary, now), asked)
+    outcome = check_outcome(request.phase)
+    changed = _with_changes(record, request, None, now)
+    return _with_readiness(updates.with_outcome(with_reported_phase(changed, outcome), outcome, summary, now), request)
 
 
-def _with_news(record: Record, asked: Update, phase: str | None, now: datetime) -> Record:
+def _with_changes(record: Record, request: Update, phase: str | None, now: datetime) -> Record:
     if phase is not None:
-        record = reported(updates.in_phase(record, phase, now), phase)
-    if asked.metadata is not None:
-        record = updates.with_metadata(record, asked.metadata)
-    if asked.error is not None:
-        record = updates.with_error(record, asked.error, now)
-    if asked.denial is not None:
-        record = updates.with_denial(record, asked.denial, now)
-    return updates.active_at(record, now)
+        record = with_reported_phase(updates.with_phase(record, phase, now), phase)
+    if request.metadata is not None:
+        record = updates.with_metadata(record, request.metadata)
+    if request.error is not None:
+        record = updates.with_error(record, request.error, now)
+    if request.denial is not None:
+        record = updates.with_denial(record, request.denial, now)
+    return updates.with_activity(record, now)
 
 
-def _with_readiness(record: Record, asked: Update) -> Record:
-    return record if asked.resume_ready is None else updates.with_resume_ready(record, asked.resume_ready)
+def _with_readiness(record: Record, request: Update) -> Record:
+    return record if request.resume_ready is None else updates.with_resume_ready(record, request.resume_ready)
 
 
 def _checked_text(value: str | None, where: str) -> str | None:
     if value is not None:
-        text(value, where)
+        check_string(value, where)
     return value

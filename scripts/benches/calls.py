@@ -22,7 +22,7 @@ from gaia_sessions.session.clock import utc_now
 
 from . import samples
 from .findings import Finding
-from .timing import compared
+from .timing import compare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def resume(folder: str) -> Iterator[Finding]:
     The median of the calmest batch: what others do on this machine only adds to it.
     """
     project, store = samples.project(folder)
-    agent_id = samples.resting(store, utc_now())
+    agent_id = samples.create_paused(store, utc_now())
     with contextlib.chdir(project):
         calmest = min(_median_of_a_batch(agent_id) for _ in range(_BATCHES))
     yield Finding("should_resume in process, median", calmest * 1000, 0.2, "ms")
@@ -51,9 +51,9 @@ def _median_of_a_batch(agent_id: str) -> float:
     taken = []
     for _ in range(_CALLS):
         began = time.perf_counter()
-        answer = should_resume(agent_id)
+        may_resume = should_resume(agent_id)
         taken.append(time.perf_counter() - began)
-        if not answer:
+        if not may_resume:
             raise RuntimeError("a session that may be resumed was expected")
     return median(taken)
 
@@ -61,21 +61,21 @@ def _median_of_a_batch(agent_id: str) -> float:
 def update(folder: str) -> Iterator[Finding]:
     """A durable update of one session, against the plainest code for a copy of its file."""
     _, store = samples.project(folder)
-    agent_id = samples.resting(store, utc_now())
+    agent_id = samples.create_paused(store, utc_now())
     sessions = Sessions(store.root)
     copy = os.path.join(folder, "bare")
     shutil.copytree(os.path.join(store.root, agent_id), copy)
     os.sync()
 
-    def ours(number: int) -> None:
+    def update_session(number: int) -> None:
         for step in range(_UPDATES):
             sessions.update(agent_id, "approval", {"step": [number, step]})
 
-    def bare(number: int) -> None:
+    def update_bare_copy(number: int) -> None:
         for step in range(_UPDATES):
             _bare_update(copy, {"step": [number, step]})
 
-    ratio = compared(_ROUNDS, lambda number: (partial(ours, number), partial(bare, number)))
+    ratio = compare(_ROUNDS, lambda number: (partial(update_session, number), partial(update_bare_copy, number)))
     yield Finding("durable update: time of a bare one", ratio.wall, 2.0)
     yield Finding("durable update: CPU of a bare one", ratio.cpu, 1.4)
 
@@ -84,7 +84,7 @@ def long_history(folder: str) -> Iterator[Finding]:
     """What a record with as many moves as are kept costs, in records without one; syncing would hide it."""
     _, store = samples.project(folder)
     sessions = Sessions(store.root, {"durability": "fast"})
-    long, short = (samples.moved(store, utc_now(), moves) for moves in (updates.LONGEST_HISTORY, 0))
+    long, short = (samples.create_moved(store, utc_now(), moves) for moves in (updates.MAX_HISTORY, 0))
 
     def read(agent_id: str) -> None:
         for _ in range(_READS):
@@ -95,7 +95,7 @@ def long_history(folder: str) -> Iterator[Finding]:
             sessions.update(agent_id, metadata={"step": step})
 
     for what, act, limit in (("read", read, 6.0), ("update without fsync", write, 3.0)):
-        ratio = compared(_ROUNDS, lambda _, act=act: (partial(act, long), partial(act, short)))  # type: ignore[misc]
+        ratio = compare(_ROUNDS, lambda _, act=act: (partial(act, long), partial(act, short)))  # type: ignore[misc]
         yield Finding(f"{what}, 200 moves: CPU of one without", ratio.cpu, limit)
 
 
@@ -115,8 +115,8 @@ def _bare_update(folder: str, metadata: dict[str, object]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.rename(temporary, path)
-        names = os.open(folder, os.O_RDONLY)
-        os.fsync(names)
-        os.close(names)
+        directory = os.open(folder, os.O_RDONLY)
+        os.fsync(directory)
+        os.close(directory)
     finally:
         os.close(lock)

@@ -13,12 +13,12 @@ from datetime import timedelta
 from functools import partial
 
 from gaia_sessions import cleanup_sessions, list_sessions
-from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.session.clock import format_time, utc_now
 
 from . import samples
 from .findings import Finding
 from .starts import COMMAND, Host
-from .timing import Start, compared, times_bare
+from .timing import Start, compare, times_bare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _UNIT = 1 if sys.platform == "darwin" else 1024
 def listing(folder: str) -> Iterator[Finding]:
     """The active ones of many, against as many where there are no others."""
     crowd, alone = (_crowd(os.path.join(folder, name), ended) for name, ended in _sizes())
-    ratio = compared(_LIST_ROUNDS, lambda _: (partial(_list_active, crowd.root), partial(_list_active, alone.root)))
+    ratio = compare(_LIST_ROUNDS, lambda _: (partial(_list_active, crowd.root), partial(_list_active, alone.root)))
     what = f"list --active-only, {_ACTIVE} of {_MANY}"
     yield Finding(f"{what}: time of {_ACTIVE} of {_ACTIVE}", ratio.wall, 1.5)
     yield Finding(f"{what}: CPU of {_ACTIVE} of {_ACTIVE}", ratio.cpu, 1.5)
@@ -69,9 +69,9 @@ def _list_with(folder: str, waiting: int) -> tuple[float, str]:
     project, store = samples.project(folder)
     now = utc_now()
     for _ in range(_LISTED - _WAITING):
-        samples.resting(store, now)
+        samples.create_paused(store, now)
     for number in range(_WAITING):
-        samples.delegated(store, now, f"conversation-{number}")
+        samples.create_delegated(store, now, f"conversation-{number}")
         if number < waiting:
             store.defer(_start_in(f"conversation-{number}", now), now)
     started = [_LISTED, waiting]
@@ -86,7 +86,7 @@ def _list_with(folder: str, waiting: int) -> tuple[float, str]:
 def _start_in(conversation: str, now: datetime) -> Event:
     return {
         "kind": "start",
-        "at": write_time(now),
+        "at": format_time(now),
         "host": "claude-code",
         "host_session_id": conversation,
         "host_agent_id": f"agent-in-{conversation}",
@@ -113,7 +113,7 @@ def turns(folder: str) -> Iterator[Finding]:
 def _end_of_turn(folder: str, open_: int) -> tuple[float, str]:
     project, store = samples.project(folder)
     for number in range(open_):
-        samples.delegated(store, utc_now(), f"elsewhere-{number}")
+        samples.create_delegated(store, utc_now(), f"elsewhere-{number}")
     host = Host(project)
     stop = partial(host.of_main, "Stop", background_tasks=[])
     return times_bare(host.start("every_event, the end of a turn", "known", stop))
@@ -132,14 +132,14 @@ def cleanup(folder: str) -> Iterator[Finding]:
     for old, all_, limit in ((500, 1000, 2.0), (1000, _MANY, 5.0)):
         place = os.path.join(folder, str(all_))
         store = _crowd(place, all_ - old - _ACTIVE)
-        ratio = compared(_CLEANUP_ROUNDS, partial(_cleaning, store, place, old))
+        ratio = compare(_CLEANUP_ROUNDS, partial(_cleaning, store, place, old))
         yield Finding(f"cleanup of {old} old among {all_}: time of rmtree", ratio.wall, limit)
 
 
 def _cleaning(store: FileStore, place: str, old: int, _round: int) -> tuple[Act, Act]:
     """So many old sessions again, once in the store and once as bare copies of their directories."""
     before = utc_now() - _OLD
-    names = [samples.ended(store, before) for _ in range(old)]
+    names = [samples.create_ended(store, before) for _ in range(old)]
     copies = [os.path.join(place, "copies", name) for name in names]
     for name, copy in zip(names, copies, strict=True):
         shutil.copytree(os.path.join(store.root, name), copy)
@@ -163,8 +163,8 @@ def _crowd(folder: str, ended: int) -> FileStore:
     _, store = samples.project(folder)
     recently = utc_now() - _RECENT
     for _ in range(ended):
-        samples.ended(store, recently)
+        samples.create_ended(store, recently)
     for _ in range(_ACTIVE):
-        samples.resting(store, utc_now())
+        samples.create_paused(store, utc_now())
     os.sync()
     return store

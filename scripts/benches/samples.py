@@ -63,40 +63,42 @@ def project(folder: str) -> tuple[str, FileStore]:
     return os.path.join(folder, "project"), FileStore(root, durable=False)
 
 
-def resting(store: FileStore, now: datetime) -> str:
+def create_paused(store: FileStore, now: datetime) -> str:
     """The id of a new session that waits for an approval since ``now``."""
-    made = _worked_on(now)
+    made = _paused_record(now)
     store.create(made)
     return made["agent_id"]
 
 
-def moved(store: FileStore, now: datetime, moves: int) -> str:
+def create_moved(store: FileStore, now: datetime, moves: int) -> str:
     """The id of a new session without metadata that has moved to and fro so many times."""
     made = record.new_record(new_agent_id(now, os.urandom(4)), AGENT, "approval_workflow", {}, now)
     for number in range(moves):
-        made = updates.in_phase(made, "planning" if number % 2 else "executing", now + timedelta(milliseconds=number))
+        made = updates.with_phase(made, "planning" if number % 2 else "executing", now + timedelta(milliseconds=number))
     store.create(made)
     return made["agent_id"]
 
 
-def ended(store: FileStore, now: datetime) -> str:
+def create_ended(store: FileStore, now: datetime) -> str:
     """The id of a new session that ended at ``now``."""
-    agent_id = resting(store, now)
-    store.change(agent_id, lambda found: updates.finalized(found, "completed", "applied, nothing left to do", now))
+    agent_id = create_paused(store, now)
+    store.change(agent_id, lambda found: updates.with_outcome(found, "completed", "applied, nothing left to do", now))
     return agent_id
 
 
-def delegated(store: FileStore, now: datetime, host_session_id: str) -> str:
+def create_delegated(store: FileStore, now: datetime, host_session_id: str) -> str:
     """The id of a new session that a conversation of a host has just delegated."""
     made = record.new_record(new_agent_id(now, os.urandom(4)), AGENT, "approval_workflow", {}, now)
-    made = runs.delegated(made, {"host_session_id": host_session_id, "tool_use_id": f"of-{host_session_id}"}, now)
+    made = runs.with_claimed_run(
+        made, {"host_session_id": host_session_id, "tool_use_id": f"of-{host_session_id}"}, now
+    )
     store.create(made)
     return made["agent_id"]
 
 
-def _worked_on(now: datetime) -> Record:
+def _paused_record(now: datetime) -> Record:
     begun = now - timedelta(minutes=20)
     made = record.new_record(new_agent_id(begun, os.urandom(4)), AGENT, "approval_workflow", METADATA, begun)
     for minutes, phase in enumerate(("investigating", "planning", "investigating", "approval"), 1):
-        made = updates.written(updates.in_phase(made, phase, begun + timedelta(minutes=minutes)))
-    return updates.active_at(made, now)
+        made = updates.with_next_revision(updates.with_phase(made, phase, begun + timedelta(minutes=minutes)))
+    return updates.with_activity(made, now)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from gaia_sessions.install.executable import hook_program
-from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.session.clock import format_time, utc_now
 
 from . import samples
 from .findings import Finding
@@ -43,15 +43,17 @@ def hooks(folder: str) -> Iterator[Finding]:
     """Both hooks, both forms, reading and writing."""
     project, store = samples.project(folder)
     host = Host(project)
-    sessions = partial(samples.resting, store)
+    sessions = partial(samples.create_paused, store)
     yield from map(
-        partial(found, limit=HOOK_LIMIT),
+        partial(measure, limit=HOOK_LIMIT),
         (
-            host.start("pre_delegate, direct, resumable", "session_resumable", lambda: _direct(sessions(utc_now()))),
+            host.start(
+                "pre_delegate, direct, resumable", "session_resumable", lambda: _direct_payload(sessions(utc_now()))
+            ),
             host.start("pre_delegate, delegation, created", "created", host.new_delegation),
             host.start("pre_delegate, delegation, known", "known", host.known_delegation),
             host.start("pre_delegate, a tool that is not ours", "not_ours", host.other_tool),
-            host.start("subagent_stop, direct, finalized", "finalized", lambda: _ended(sessions(utc_now()))),
+            host.start("subagent_stop, direct, finalized", "finalized", lambda: _end_payload(sessions(utc_now()))),
             host.start("subagent_stop, stop, finalized", "finalized", host.stop),
             host.wired("as installed, a tool that is not ours", "not_ours", host.other_tool),
         ),
@@ -63,7 +65,7 @@ def events(folder: str) -> Iterator[Finding]:
     project, store = samples.project(folder)
     host = Host(project)
     for what, decision, feed in _every_event(host, store):
-        yield found(host.start(f"every_event, {what}", decision, feed), HOOK_LIMIT)
+        yield measure(host.start(f"every_event, {what}", decision, feed), HOOK_LIMIT)
 
 
 def waiting(folder: str) -> Iterator[Finding]:
@@ -71,14 +73,16 @@ def waiting(folder: str) -> Iterator[Finding]:
     project, store = samples.project(os.path.join(folder, "events"))
     host = _with_waiting(project, store)
     for what, decision, feed in _every_event(host, store):
-        yield found(host.start(f"every_event, {what}, {_WAITING} waiting", decision, feed), HOOK_LIMIT)
-    sessions = partial(samples.resting, store)
-    for hook, decision, told in (
-        ("pre_delegate", "session_resumable", _direct),
-        ("subagent_stop", "finalized", _ended),
+        yield measure(host.start(f"every_event, {what}, {_WAITING} waiting", decision, feed), HOOK_LIMIT)
+    sessions = partial(samples.create_paused, store)
+    for hook, decision, payload_of in (
+        ("pre_delegate", "session_resumable", _direct_payload),
+        ("subagent_stop", "finalized", _end_payload),
     ):
-        start = host.start(f"{hook}, direct, {_WAITING} waiting", decision, partial(_fresh, told, sessions))
-        yield found(start, HOOK_LIMIT)
+        start = host.start(
+            f"{hook}, direct, {_WAITING} waiting", decision, partial(_payload_of_new_session, payload_of, sessions)
+        )
+        yield measure(start, HOOK_LIMIT)
     project, store = samples.project(os.path.join(folder, "turns"))
     host = _with_waiting(project, store)
     _leave_open(host, store)
@@ -88,7 +92,7 @@ def waiting(folder: str) -> Iterator[Finding]:
         ("the end of a conversation", "known", lambda: host.twice("SessionEnd")),
     ):
         start = host.start(f"every_event, {what}, {_OPEN} open, {_WAITING} waiting", decision, feed)
-        yield found(start, HOOK_LIMIT)
+        yield measure(start, HOOK_LIMIT)
 
 
 def _with_waiting(project: str, store: FileStore) -> Host:
@@ -100,7 +104,7 @@ def _with_waiting(project: str, store: FileStore) -> Host:
 
 def _leave_open(host: Host, store: FileStore) -> None:
     for _ in range(_OPEN // 2):
-        samples.resting(store, utc_now())
+        samples.create_paused(store, utc_now())
         host.known_delegation()
 
 
@@ -108,7 +112,7 @@ def _every_event(host: Host, store: FileStore) -> tuple[tuple[str, str, Callable
     """What is measured of each event, how the log must call what was done, and the payload."""
     return (
         ("a delegation", "created", host.new_delegation),
-        ("a delegation that resumes", "claimed", lambda: host.resume(samples.resting(store, utc_now()))),
+        ("a delegation that resumes", "claimed", lambda: host.resume(samples.create_paused(store, utc_now()))),
         ("a start", "deferred", host.start_of_agent),
         ("a launch", "started", host.launch),
         ("a stop after its start", "finalized", host.stop_after_start),
@@ -135,13 +139,13 @@ def turns(folder: str) -> Iterator[Finding]:
         ("the start of a conversation", "heard", lambda: host.of_main("SessionStart")),
         ("the end of a conversation", "known", lambda: host.of_main("SessionEnd")),
     ):
-        yield found(host.start(f"every_event, {what}, {_OPEN} sessions open", decision, feed), HOOK_LIMIT)
+        yield measure(host.start(f"every_event, {what}, {_OPEN} sessions open", decision, feed), HOOK_LIMIT)
 
 
 def commands(folder: str) -> Iterator[Finding]:
     """What agents call themselves, often, and what people call first."""
     project, store = samples.project(folder)
-    agent_id = samples.resting(store, utc_now())
+    agent_id = samples.create_paused(store, utc_now())
     for arguments, expected in (
         (("should-resume", agent_id), f"yes: {agent_id} is in approval"),
         (("update", agent_id, "--phase", "planning", "-m", "finding=one"), f"{agent_id}: phase planning"),
@@ -149,10 +153,10 @@ def commands(folder: str) -> Iterator[Finding]:
     ):
         command = (sys.executable, str(COMMAND), *arguments)
         start = Start(f"gaia-sessions {arguments[0]}", command, project, bytes, partial(_begins_with, expected))
-        yield found(start, _COMMAND_LIMIT)
+        yield measure(start, _COMMAND_LIMIT)
 
 
-def found(start: Start, limit: float) -> Finding:
+def measure(start: Start, limit: float) -> Finding:
     ratio, of_what = times_bare(start)
     return Finding(f"{start.what}: {of_what}", ratio, limit)
 
@@ -162,16 +166,16 @@ def _begins_with(expected: str, printed: bytes) -> None:
         raise RuntimeError(f"{expected} was expected, not {printed!r}")
 
 
-def _fresh(told: Callable[[str], bytes], sessions: Callable[[datetime], str]) -> bytes:
+def _payload_of_new_session(payload_of: Callable[[str], bytes], sessions: Callable[[datetime], str]) -> bytes:
     """What is ``told`` of a session that was made just now."""
-    return told(sessions(utc_now()))
+    return payload_of(sessions(utc_now()))
 
 
-def _direct(agent_id: str) -> bytes:
+def _direct_payload(agent_id: str) -> bytes:
     return json.dumps({"agent_name": samples.AGENT, "agent_id": agent_id}).encode()
 
 
-def _ended(agent_id: str) -> bytes:
+def _end_payload(agent_id: str) -> bytes:
     return json.dumps({"agent_id": agent_id, "outcome": "completed"}).encode()
 
 
@@ -203,9 +207,9 @@ class Host:
 
     def known_delegation(self) -> bytes:
         """One that was told of already."""
-        told = self.new_delegation()
-        self._delegate(told)
-        return told
+        payload = self.new_delegation()
+        self._delegate(payload)
+        return payload
 
     def other_tool(self) -> bytes:
         """A tool that starts no agent."""
@@ -248,8 +252,8 @@ class Host:
 
     def refusal(self) -> bytes:
         """A delegation that another hook refused."""
-        told = json.loads(self.known_delegation())
-        call = {"tool_name": "Agent", "tool_use_id": told["tool_use_id"], "tool_response": "no"}
+        delegation = json.loads(self.known_delegation())
+        call = {"tool_name": "Agent", "tool_use_id": delegation["tool_use_id"], "tool_response": "no"}
         return self.payload("Stop", hook_event_name="PostToolBatch", tool_calls=[call])
 
     def message(self) -> bytes:
@@ -267,17 +271,17 @@ class Host:
 
     def leave_waiting(self, store: FileStore, number: int) -> None:
         """A stop waits whose delegation was never told of, in the conversation of all others."""
-        told = self.payloads["SubagentStop"]
+        captured = self.payloads["SubagentStop"]
         stop: Event = {
             "kind": "stop",
-            "at": write_time(utc_now()),
+            "at": format_time(utc_now()),
             "host": "claude-code",
-            "host_session_id": told["session_id"],
+            "host_session_id": captured["session_id"],
             "host_agent_id": f"a0123456789ab{number:04}",
-            "agent_name": told["agent_type"],
+            "agent_name": captured["agent_type"],
             "again": False,
             "tool_use_id": f"toolu_0123456789abcdefghij{number:04}",
-            "transcript_path": told["agent_transcript_path"],
+            "transcript_path": captured["agent_transcript_path"],
             "spoke": True,
             "last_message": "The plan is ready.\n" * 20,
         }
@@ -285,28 +289,28 @@ class Host:
 
     def twice(self, event: str, **changed: object) -> bytes:
         """Something about the main agent in the conversation of all others, told once before."""
-        told = self.payload(event, **changed)
-        self.tell(told)
-        return told
+        payload = self.payload(event, **changed)
+        self.tell(payload)
+        return payload
 
     def of_main(self, event: str, **changed: object) -> bytes:
         """Something about the main agent itself, in a conversation of its own."""
         return self.payload(event, session_id=f"another-{next(self.numbers)}", **changed)
 
     def _of_delegation(self, event: str, response: object) -> bytes:
-        told = json.loads(self.known_delegation())
-        return self.payload(event, tool_use_id=told["tool_use_id"], tool_response=response)
+        delegation = json.loads(self.known_delegation())
+        return self.payload(event, tool_use_id=delegation["tool_use_id"], tool_response=response)
 
     def _working_agent(self, started: Callable[[str], None] | None = None) -> tuple[str, str]:
         """An agent whose delegation was told of, and noted by the host after its start."""
-        told, agent = json.loads(self.known_delegation()), self._new_agent()
+        delegation, agent = json.loads(self.known_delegation()), self._new_agent()
         if started:
             started(agent)
         transcript = self._transcript_of(agent)
         transcript.parent.mkdir(parents=True, exist_ok=True)
-        meta = {**self.meta, "toolUseId": told["tool_use_id"]}
+        meta = {**self.meta, "toolUseId": delegation["tool_use_id"]}
         transcript.with_suffix(".meta.json").write_text(json.dumps(meta), encoding="utf-8")
-        return agent, told["tool_use_id"]
+        return agent, delegation["tool_use_id"]
 
     def _start_of(self, agent: str) -> bytes:
         return self.payload("SubagentStart", agent_id=agent)
@@ -324,13 +328,13 @@ class Host:
         """A key of the host that nobody has seen."""
         return f"toolu_01A09q90qw90lq917835{next(self.numbers):04}"
 
-    def _delegate(self, told: bytes) -> None:
-        self.tell(told, "pre_delegate")
+    def _delegate(self, payload: bytes) -> None:
+        self.tell(payload, "pre_delegate")
 
-    def tell(self, told: bytes, hook: str = "every_event") -> None:
+    def tell(self, payload: bytes, hook: str = "every_event") -> None:
         """The hook hears of something that is not measured."""
         script = CHECKOUT / "hooks" / f"{hook}.py"
-        subprocess.run((sys.executable, script), input=told, cwd=self.project, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run((sys.executable, script), input=payload, cwd=self.project, check=True, stdout=subprocess.DEVNULL)
 
     def payload(self, event: str, **changed: object) -> bytes:
         """What the client sent of ``event``, but for what is ``changed``."""
@@ -338,6 +342,6 @@ class Host:
 
     def _check(self, hook: str, decision: str) -> None:
         log = self.project / ".claude" / "logs" / f"{_LOGS.get(hook, hook)}.log"
-        said = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["decision"]
-        if said != decision:
-            raise RuntimeError(f"{hook} was to log {decision}, not {said}")
+        logged_decision = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["decision"]
+        if logged_decision != decision:
+            raise RuntimeError(f"{hook} was to log {decision}, not {logged_decision}")

@@ -35,21 +35,21 @@ class Spent(NamedTuple):
     cpu: float
 
 
-def compared(rounds: int, pair: Pair) -> Spent:
+def compare(rounds: int, pair: Pair) -> Spent:
     """How many times as long the first takes as the second: medians over ``rounds``, either being first in turn."""
     ratios = [_ratios(number, *pair(number)) for number in range(rounds)]
     return Spent(median(ratio.wall for ratio in ratios), median(ratio.cpu for ratio in ratios))
 
 
-def _ratios(number: int, ours: Act, theirs: Act) -> Spent:
+def _ratios(number: int, measured: Act, baseline: Act) -> Spent:
     if number % 2:
-        second, first = spent(theirs), spent(ours)
+        second, first = time_spent(baseline), time_spent(measured)
     else:
-        first, second = spent(ours), spent(theirs)
+        first, second = time_spent(measured), time_spent(baseline)
     return Spent(first.wall / second.wall, first.cpu / second.cpu)
 
 
-def spent(act: Act) -> Spent:
+def time_spent(act: Act) -> Spent:
     """What ``act`` takes."""
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
@@ -79,18 +79,23 @@ def times_bare(start: Start) -> tuple[float, str]:
 
 
 def _run(start: Start, prefix: tuple[str, ...] = ()) -> None:
-    told = start.feed()
-    done = subprocess.run(
-        (*prefix, *start.command), input=told, cwd=start.folder, env=_environment(), stdout=subprocess.PIPE, check=True
+    payload = start.feed()
+    result = subprocess.run(
+        (*prefix, *start.command),
+        input=payload,
+        cwd=start.folder,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        check=True,
     )
-    start.check(done.stdout)
+    start.check(result.stdout)
 
 
 def _wall(start: Start) -> float:
-    told = start.feed()
+    payload = start.feed()
     began = time.perf_counter()
     subprocess.run(
-        start.command, input=told, cwd=start.folder, env=_environment(), stdout=subprocess.DEVNULL, check=True
+        start.command, input=payload, cwd=start.folder, env=_environment(), stdout=subprocess.DEVNULL, check=True
     )
     return time.perf_counter() - began
 

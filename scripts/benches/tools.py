@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from . import samples
-from .starts import HOOK_LIMIT, Host, found
+from .starts import HOOK_LIMIT, Host, measure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ def tools(folder: str) -> Iterator[Finding]:
         ("a command that writes", "inferred", "PostToolUse", _WRITING),
     ):
         feed = _Feed(host, event, command)
-        yield found(host.start(f"every_event, {what}", decision, feed.joined, "--track-tools"), HOOK_LIMIT)
+        yield measure(host.start(f"every_event, {what}", decision, feed.joined, "--track-tools"), HOOK_LIMIT)
     feed = _Feed(host, "PostToolUse", _WRITING)
     what = "a command that writes, before its agent's start was joined"
-    yield found(host.start(f"every_event, {what}", "inferred", feed.waiting, "--track-tools"), HOOK_LIMIT)
+    yield measure(host.start(f"every_event, {what}", "inferred", feed.waiting, "--track-tools"), HOOK_LIMIT)
 
 
 class _Feed:
@@ -61,6 +61,6 @@ class _Feed:
 
     def joined(self) -> bytes:
         """Another event has brought its agent's start into the record."""
-        told = self.waiting()
-        self.host.tell(json.dumps({**json.loads(told), "hook_event_name": "SessionStart"}).encode())
-        return told
+        payload = self.waiting()
+        self.host.tell(json.dumps({**json.loads(payload), "hook_event_name": "SessionStart"}).encode())
+        return payload

@@ -42,8 +42,8 @@ def ways(folder: str) -> Iterator[Finding]:
     hook = str(CHECKOUT / "hooks" / "every_event.py")
     yield from _findings("a stop", _STOP, project, host.stop(), hook)
     yield from _findings("a stop after its start", _STOP, project, host.stop_after_start(), hook)
-    resting = samples.resting(store, utc_now())
-    running = samples.delegated(store, utc_now(), "a-conversation")
+    resting = samples.create_paused(store, utc_now())
+    running = samples.create_delegated(store, utc_now(), "a-conversation")
     for what, agent_id in (("update", resting), ("update, with a run", running)):
         yield from _findings(what, _UPDATE, project, b"", str(COMMAND), "update", agent_id, "--phase", "planning")
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.cli.main import main
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,7 +135,7 @@ def put(root: str) -> Callable[..., dict[str, Any]]:
     def record(
         agent_id: str, *, idle: timedelta = timedelta(minutes=1), without: tuple[str, ...] = (), **changed: Any
     ) -> dict[str, Any]:
-        moment = write_time(datetime.now(UTC) - idle)
+        moment = format_time(datetime.now(UTC) - idle)
         document = {
             "agent_id": agent_id,
             "agent_name": "tester",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.api import Sessions
-from gaia_sessions.session.clock import read_time, utc_now
+from gaia_sessions.session.clock import parse_time, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def test_it_prints_the_made_id_alone_and_keeps_a_whole_record(gaia: Gaia, state:
         "schema": 1,
         "revision": 1,
     }
-    assert before <= read_time(kept["created_at"]) <= after
+    assert before <= parse_time(kept["created_at"]) <= after
 
 
 def test_without_options_it_is_unknown_and_general(gaia: Gaia, state: Gaia) -> None:

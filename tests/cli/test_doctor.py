@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.doctor.examination import CHECKS, MENDS
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.doctor.examination import CHECKS, FIXES
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system.processes import describe
@@ -125,11 +125,11 @@ def torn(root: str, _put: Gaia) -> None:
 
 
 def ahead(root: str, _put: Gaia) -> None:
-    edited(root, "a", last_updated=write_time(datetime.now(UTC) + timedelta(hours=1)))
+    edited(root, "a", last_updated=format_time(datetime.now(UTC) + timedelta(hours=1)))
 
 
 def ahead_and_final(root: str, _put: Gaia) -> None:
-    edited(root, "a", last_updated=write_time(datetime.now(UTC) + timedelta(hours=1)), phase="completed")
+    edited(root, "a", last_updated=format_time(datetime.now(UTC) + timedelta(hours=1)), phase="completed")
     Path(root, ".index", "active", "a").unlink()
     Path(root, ".index", "name", "unknown", "a").unlink()
 
@@ -180,7 +180,7 @@ def killed_while_removing(root: str, _put: Gaia) -> None:
 
 def waiting(root: str, _put: Gaia) -> None:
     then = datetime.now(UTC) - timedelta(hours=25)
-    event: Any = {"kind": "finalize", "at": write_time(then), "agent_id": "a", "outcome": "failed"}
+    event: Any = {"kind": "finalize", "at": format_time(then), "agent_id": "a", "outcome": "failed"}
     FileStore(root).defer(event, then)
 
 
@@ -192,9 +192,9 @@ def planted(root: str, _put: Gaia) -> None:
 
 
 def never_rotated(root: str, _put: Gaia) -> None:
-    hook_log.write(root, "hook", {"at": LONG_AGO})
+    hook_log.append_line(root, "hook", {"at": LONG_AGO})
     with open(Path(root, ".logs", "hook.log"), "ab") as file:
-        file.write(b" " * (3 * hook_log.ROTATES_AT) + b"\n")
+        file.write(b" " * (3 * hook_log.MAX_LOG_BYTES) + b"\n")
 
 
 HARM: dict[str, tuple[str, Callable[[str, Gaia], None]]] = {
@@ -238,10 +238,10 @@ def test_fix_mends_what_is_safe_and_nothing_else(
     harm(root, put)
     before = found()[name]
     fixed = json.loads(gaia("doctor", "--fix", "--json").out)
-    assert before["fixable"] == (name in MENDS)
-    assert [mended["name"] for mended in fixed["fixed"]] == ([name] if name in MENDS else [])
-    assert fixed["healthy"] == (name in MENDS)
-    assert list(found()) == ([] if name in MENDS else [name])
+    assert before["fixable"] == (name in FIXES)
+    assert [mended["name"] for mended in fixed["fixed"]] == ([name] if name in FIXES else [])
+    assert fixed["healthy"] == (name in FIXES)
+    assert list(found()) == ([] if name in FIXES else [name])
 
 
 def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str, put: Gaia) -> None:
@@ -275,7 +275,7 @@ def test_an_event_that_nobody_can_join_yet_is_as_it_should_be_for_a_day(
     found: Gaia, root: str, hours: int, names: list[str]
 ) -> None:
     then = datetime.now(UTC) - timedelta(hours=hours)
-    event: Any = {"kind": "stop", "at": write_time(then), "host_session_id": "s", "host_agent_id": "x"}
+    event: Any = {"kind": "stop", "at": format_time(then), "host_session_id": "s", "host_agent_id": "x"}
     FileStore(root).defer(event | {"tool_use_id": "t"}, then)
     assert list(found()) == names
     assert found("--fix") == {}
@@ -284,7 +284,7 @@ def test_an_event_that_nobody_can_join_yet_is_as_it_should_be_for_a_day(
 
 @pytest.mark.usefixtures("healthy")
 def test_an_event_that_waits_only_for_a_moment_is_as_it_should_be(found: Gaia, root: str) -> None:
-    event: Any = {"kind": "finalize", "at": write_time(datetime.now(UTC)), "agent_id": "a", "outcome": "failed"}
+    event: Any = {"kind": "finalize", "at": format_time(datetime.now(UTC)), "agent_id": "a", "outcome": "failed"}
     FileStore(root).defer(event, datetime.now(UTC))
     assert found() == {}
 
@@ -388,7 +388,9 @@ def test_a_mend_that_is_refused_says_so(gaia: Gaia, root: str, put: Gaia, monkey
 
 @pytest.mark.usefixtures("healthy")
 def test_what_failed_in_a_hook_is_told_here(gaia: Gaia, root: str) -> None:
-    hook_log.write(root, "hook", {"at": LONG_AGO, "event": "Stop", "decision": "error", "error": "disk\x1b[2J full"})
+    hook_log.append_line(
+        root, "hook", {"at": LONG_AGO, "event": "Stop", "decision": "error", "error": "disk\x1b[2J full"}
+    )
     finding = next(finding for finding in gaia("doctor", "--json").json["checks"] if finding["name"] == "log")
     assert finding["found"].endswith(f"; 1 call failed, the last at {LONG_AGO}: disk\x1b[2J full")
     assert b"\x1b" not in gaia("doctor").out

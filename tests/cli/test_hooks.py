@@ -365,8 +365,8 @@ def test_what_was_allowed_and_is_no_longer_is_said(gaia: Gaia, settings: Path) -
 
 
 def test_every_state_and_every_remark_has_words() -> None:
-    assert set(wired._STATES) == set(states.STATES)
-    assert set(wired._REMARKS) == set(remarks.REMARKS)
+    assert set(wired._STATE_TEXTS) == set(states.STATES)
+    assert set(wired._NOTES) == set(remarks.NOTICES)
 
 
 def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> None:

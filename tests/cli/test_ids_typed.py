@@ -19,7 +19,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.api import Sessions
 from gaia_sessions.cli.group import COMMANDS, Commands
-from gaia_sessions.cli.typed_ids import nearest, session_meant
+from gaia_sessions.cli.typed_ids import closest_id, resolve_id
 from gaia_sessions.errors import SessionNotFound
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ def test_a_session_that_is_removed_once_it_was_taken_is_missing_and_nobody_else_
 def test_a_session_that_is_made_while_its_id_is_looked_for_is_the_one(root: str, put: Gaia) -> None:
     put("task-1")
     put("task-12")
-    assert session_meant(Sessions(root), "task-1") == "task-1"
+    assert resolve_id(Sessions(root), "task-1") == "task-1"
 
 
 def test_the_python_api_takes_whole_ids_only(root: str, put: Gaia) -> None:
@@ -393,8 +393,8 @@ def test_whether_to_resume_a_missing_one_is_answered_with_the_same_in_json(gaia:
 
 
 def test_a_beginning_that_many_share_makes_none_of_them_the_nearest() -> None:
-    assert nearest("agemt-2026", [f"agent-20260108-180530-{number:08x}" for number in range(20)]) is None
-    assert nearest("agemt-2026", [WHOLE]) == WHOLE
+    assert closest_id("agemt-2026", [f"agent-20260108-180530-{number:08x}" for number in range(20)]) is None
+    assert closest_id("agemt-2026", [WHOLE]) == WHOLE
 
 
 # What it costs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,7 @@ def test_for_people_a_line_each(gaia: Gaia) -> None:
 def test_in_json_an_array_of_summaries(gaia: Gaia, three: dict[str, Any]) -> None:
     status = {"a": "active", "b": "active", "c": "final"}
     no = {"should_resume": False, "reason": "phase_not_resumable", "until": None}
-    until = write_time(datetime.fromisoformat(three["b"]["last_updated"]) + timedelta(minutes=30))
+    until = format_time(datetime.fromisoformat(three["b"]["last_updated"]) + timedelta(minutes=30))
     yes = {"should_resume": True, "reason": "session_resumable", "until": until}
     told = {name: {"status": status[name], "resume": yes if name == "b" else no, "running": False} for name in three}
     expected = [{key: {**three[name], **told[name]}[key] for key in SUMMARY} for name in ("b", "a", "c")]
@@ -324,7 +324,7 @@ def test_in_a_pipe_ids_and_purposes_are_whole_however_narrow_the_terminal(progra
 
 
 def test_equal_times_are_in_the_order_of_their_ids(gaia: Gaia, put: Gaia) -> None:
-    moment = write_time(datetime.now(UTC))
+    moment = format_time(datetime.now(UTC))
     for name in ("c", "a", "b"):
         put(name, last_updated=moment)
     assert ids(gaia("list", "--json")) == ["a", "b", "c"]

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from gaia_sessions.cli import synonyms
-from gaia_sessions.cli.alike import nearest
+from gaia_sessions.cli.alike import closest_word
 from gaia_sessions.cli.group import COMMANDS
 from gaia_sessions.cli.main import commands
 
@@ -488,7 +488,7 @@ def test_json_as_a_value_or_an_argument_is_not_the_option(gaia: Gaia, words: tup
 def test_no_word_in_the_tables_is_a_command_or_an_option_already() -> None:
     options = {name for command in COMMANDS for param in _command(command).params for name in param.opts}
     assert set(synonyms.COMMANDS) & set(COMMANDS) == set()
-    assert set(synonyms.REMOVALS) & set(COMMANDS) == set()
+    assert set(synonyms.DELETE_COMMANDS) & set(COMMANDS) == set()
     assert set(synonyms.OPTIONS) & options <= {"--state", "--id", "-n"}
 
 
@@ -498,14 +498,14 @@ def test_what_the_tables_lead_to_exists() -> None:
     assert isinstance(hooks, click.Group)
     options |= {name for inner in hooks.commands.values() for param in inner.params for name in param.opts}
     assert {meant.split()[0] for meant in synonyms.COMMANDS.values()} <= set(COMMANDS)
-    assert set(synonyms.OF_HOOKS.values()) == set(hooks.commands)
+    assert set(synonyms.HOOKS_COMMANDS.values()) == set(hooks.commands)
     assert {name for meant in synonyms.OPTIONS.values() for name in meant} <= options | {"--version"}
 
 
 @pytest.mark.parametrize("typed", ["--status", "--state", "--host", "--resume", "--x", "--agents-of-mine"])
 def test_what_is_only_a_little_alike_is_not_suggested(typed: str) -> None:
     names = [name for name in _options_of("update") if name != typed]
-    assert nearest(typed, names) in (None, *[name for name in names if name.startswith(typed)])
+    assert closest_word(typed, names) in (None, *[name for name in names if name.startswith(typed)])
 
 
 def _command(name: str) -> click.Command:

@@ -15,16 +15,27 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from gaia_sessions.cli.render import decisions, plain, tables
-from gaia_sessions.cli.render.short_ids import shortened
-from gaia_sessions.cli.render.words import Copied, age, ago, duration, local_time, plural, resumable, safe, since, span
-from gaia_sessions.cli.render.wrapped import wrapped
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.cli.render.short_ids import shorten_ids
+from gaia_sessions.cli.render.words import (
+    Copyable,
+    age,
+    ago,
+    duration,
+    local_time,
+    plural,
+    precise_duration,
+    resume_text,
+    safe,
+    short_ago,
+)
+from gaia_sessions.cli.render.wrapped import wrap_line
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide
 from gaia_sessions.session.record import new_record
 from gaia_sessions.usecases.listing import summarize
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
-MOMENT = write_time(NOW)
+MOMENT = format_time(NOW)
 LOCAL = local_time(MOMENT)
 
 if TYPE_CHECKING:
@@ -116,7 +127,7 @@ def test_a_duration_is_in_the_largest_unit_that_fits_rounded_down(seconds: float
     ],
 )
 def test_a_span_is_in_the_two_largest_units_that_it_has(seconds: float, text: str) -> None:
-    assert span(seconds) == text
+    assert precise_duration(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -131,7 +142,7 @@ def test_a_span_is_in_the_two_largest_units_that_it_has(seconds: float, text: st
     ],
 )
 def test_a_time_is_said_from_now(before: timedelta, text: str) -> None:
-    assert ago(write_time(NOW - before), NOW) == text
+    assert ago(format_time(NOW - before), NOW) == text
     assert ago((NOW - before).astimezone(timezone(timedelta(hours=5))).isoformat(), NOW) == text
 
 
@@ -147,7 +158,7 @@ def test_a_time_is_said_from_now(before: timedelta, text: str) -> None:
     ],
 )
 def test_where_there_is_little_room_a_time_is_said_shortly(before: timedelta, text: str) -> None:
-    assert since(write_time(NOW - before), NOW) == text
+    assert short_ago(format_time(NOW - before), NOW) == text
 
 
 @pytest.mark.parametrize(
@@ -163,8 +174,8 @@ def test_where_there_is_little_room_a_time_is_said_shortly(before: timedelta, te
     ],
 )
 def test_what_may_be_resumed_is_said_with_the_time_that_is_left(left: timedelta, text: str) -> None:
-    resume: Any = {"should_resume": True, "reason": "session_resumable", "until": write_time(NOW + left)}
-    assert resumable(resume, "approval", NOW) == text
+    resume: Any = {"should_resume": True, "reason": "session_resumable", "until": format_time(NOW + left)}
+    assert resume_text(resume, "approval", NOW) == text
 
 
 @pytest.mark.parametrize(
@@ -182,13 +193,13 @@ def test_what_may_be_resumed_is_said_with_the_time_that_is_left(left: timedelta,
 )
 def test_what_may_not_be_resumed_is_said_with_the_policys_reason(changed: dict[str, Any], text: str) -> None:
     line = summarized(record(**changed), NOW)
-    assert resumable(line["resume"], line["phase"], NOW, running=line["running"]) == text
+    assert resume_text(line["resume"], line["phase"], NOW, running=line["running"]) == text
 
 
 @pytest.mark.parametrize(("later", "text"), [(timedelta(minutes=30), "expired"), (-timedelta(minutes=6), "clock skew")])
 def test_what_was_touched_too_long_ago_or_not_yet_is_not_resumable(later: timedelta, text: str) -> None:
     line = summarized(record(phase="approval", resume_ready=True), NOW + later)
-    assert resumable(line["resume"], "approval", NOW + later) == text
+    assert resume_text(line["resume"], "approval", NOW + later) == text
 
 
 @pytest.fixture
@@ -232,8 +243,8 @@ def test_no_form_of_a_session_or_its_events_shows_a_utc_stamp(zone: Callable[[st
         last_error={"message": "no", "timestamp": MOMENT},
     )
     lines = [
-        *plain.shown(whole, decided(whole, NOW), NOW),
-        plain.happened({"at": MOMENT, "kind": "start", "phase": "approval"}),
+        *plain.session_lines(whole, decided(whole, NOW), NOW),
+        plain.event_line({"at": MOMENT, "kind": "start", "phase": "approval"}),
     ]
 
     text = "\n".join(lines)
@@ -284,17 +295,17 @@ def test_a_number_of_hours_is_said_in_the_units_that_people_use(hours: float, te
             42,
             "FIX   modes   see\n              /a/path/that/is/quite/long/x",
         ),
-        (Copied("find / -name x"), 10, "find / -name x"),
-        (Copied("/bin/a b c", before="  starts: "), 12, "  starts:\n    /bin/a b c"),
+        (Copyable("find / -name x"), 10, "find / -name x"),
+        (Copyable("/bin/a b c", before="  starts: "), 12, "  starts:\n    /bin/a b c"),
     ],
 )
 def test_a_line_is_broken_between_words_and_not_in_what_is_copied(line: str, width: int, shown: str) -> None:
-    assert wrapped(line, width) == shown
+    assert wrap_line(line, width) == shown
 
 
 @given(st.lists(st.text("abc-:;,'/`", min_size=1, max_size=30), max_size=30).map(" ".join), st.integers(40, 100))
 def test_a_broken_line_has_all_its_words_and_fits(line: str, width: int) -> None:
-    lines = wrapped(line, width).split("\n")
+    lines = wrap_line(line, width).split("\n")
     assert " ".join(lines).split() == line.split()
     assert [over for over in lines if len(over) > width and " " in re.sub("`[^`]*`", "", over.strip())] == []
 
@@ -314,7 +325,7 @@ def test_a_broken_line_has_all_its_words_and_fits(line: str, width: int) -> None
 )
 def test_an_update_is_answered_with_what_the_session_is_now(changed: dict[str, Any], text: str) -> None:
     now_is = record(**changed)
-    assert plain.updated(now_is, decided(now_is, NOW), NOW) == text
+    assert plain.update_line(now_is, decided(now_is, NOW), NOW) == text
 
 
 FAILING: dict[str, dict[str, Any]] = {
@@ -322,8 +333,8 @@ FAILING: dict[str, dict[str, Any]] = {
     "running": {"runs": [{"run": 1, "started_at": MOMENT}]},
     "claimed": {"runs": [{"run": 1, "claimed_at": MOMENT}]},
     "not_ready": {"resume_ready": False},
-    "clock_skew": {"last_updated": write_time(NOW + timedelta(hours=1))},
-    "expired": {"last_updated": write_time(NOW - timedelta(minutes=95))},
+    "clock_skew": {"last_updated": format_time(NOW + timedelta(hours=1))},
+    "expired": {"last_updated": format_time(NOW - timedelta(minutes=95))},
     "too_many_errors": {"error_count": 3},
 }
 RESTING: dict[str, Any] = {"phase": "approval", "resume_ready": True}
@@ -346,12 +357,12 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
     problem = "line 1\x1b: not JSON" if reason == "corrupt" else None
     decision = decide("agent-1", found, NOW, Limits(), problem=problem)
 
-    assert list(decisions.decided(decision)) == [f"{said[reason]} ({reason})", f"  {decision['advice']}"]
+    assert list(decisions.decision_lines(decision)) == [f"{said[reason]} ({reason})", f"  {decision['advice']}"]
 
 
 def test_of_work_that_has_ended_it_says_how() -> None:
     ended = decide("agent-1", record(phase="failed"), NOW, Limits())
-    assert list(decisions.decided(ended)) == [
+    assert list(decisions.decision_lines(ended)) == [
         "no: agent-1 has ended: it is failed (phase_not_resumable)",
         "  start new work: this session has ended",
     ]
@@ -361,7 +372,7 @@ def test_a_list_has_a_line_per_session_whatever_is_in_it() -> None:
     ordinary = summarized(record(agent_name="a\nb", phase="approval", resume_ready=True, error_count=1), NOW)
     corrupt: Any = {"agent_id": "bad", "status": "corrupt", "problem": "line 1\x1b: not JSON"}
     newer: Any = {**ordinary, "status": "newer", "error_count": 0}
-    assert list(plain.listed([ordinary, corrupt, newer], NOW + timedelta(minutes=18))) == [
+    assert list(plain.list_lines([ordinary, corrupt, newer], NOW + timedelta(minutes=18))) == [
         "agent-1  a b  approval  18 minutes ago  resumable for 12 min, 1 error",
         "bad  -  corrupt  -  line 1 : not JSON",
         "agent-1  a b  approval  18 minutes ago  resumable for 12 min, written by a later version",
@@ -383,7 +394,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
         "failed": [{"agent_id": "e", "reason": "permission denied"}],
         "swept": ["x.tmp"],
     }
-    assert list(plain.cleaned(report)) == [
+    assert list(plain.cleanup_lines(report)) == [
         "removed 1 session untouched for 24 hours",
         "  a",
         "closed: lost: f, run 2: no host; the session is abandoned",
@@ -394,7 +405,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
         "swept: x.tmp",
     ]
     report |= {"corrupt_too": False, "dry_run": True, "hours": 0.5}
-    assert next(plain.cleaned(report)) == "would remove 1 session untouched for 30 minutes"
+    assert next(plain.cleanup_lines(report)) == "would remove 1 session untouched for 30 minutes"
 
 
 @pytest.mark.parametrize(
@@ -415,19 +426,19 @@ def test_a_cleanup_names_everything_it_met() -> None:
     ],
 )
 def test_a_run_is_one_line_of_what_is_known(run: Any, text: str) -> None:
-    assert plain.described_run(run, "not ended") == text
+    assert plain.run_line(run, "not ended") == text
 
 
 @pytest.mark.parametrize("phase", ["completed", "failed", "abandoned"])
 def test_an_unended_run_of_a_final_session_has_an_end_that_was_not_reported(phase: str) -> None:
     runs = [{"run": 1, "claimed_at": MOMENT}, {"run": 2, "started_at": MOMENT, "ended_at": MOMENT, "end": "lost"}]
     started = {"run": 3, "host": "h", "started_at": MOMENT}
-    assert list(plain.runs(record(phase=phase, runs=[*runs, started]))) == [
+    assert list(plain.run_lines(record(phase=phase, runs=[*runs, started]))) == [
         f"1, unknown host, from {LOCAL}, end not reported",
         f"2, unknown host, from {LOCAL}, lost {LOCAL}",
         f"3, h, from {LOCAL}, end not reported",
     ]
-    assert list(plain.runs(record(phase="executing", runs=[started]))) == [f"3, h, from {LOCAL}, not ended"]
+    assert list(plain.run_lines(record(phase="executing", runs=[started]))) == [f"3, h, from {LOCAL}, not ended"]
 
 
 # Short ids
@@ -448,12 +459,12 @@ def test_an_unended_run_of_a_final_session_has_an_end_that_was_not_reported(phas
     ],
 )
 def test_of_an_id_a_short_part_is_shown_that_can_be_told_from_the_others(ids: list[str], short: list[str]) -> None:
-    assert shortened(ids) == short
+    assert shorten_ids(ids) == short
 
 
 @given(st.lists(st.from_regex(r"[ab]([ab-]{0,20}[ab])?|agent-20260108-18053[01]-[ab]{8}", fullmatch=True), unique=True))
 def test_a_short_id_is_the_beginning_or_the_end_of_one_session_only(ids: list[str]) -> None:
-    for agent_id, short in zip(ids, shortened(ids), strict=True):
+    for agent_id, short in zip(ids, shorten_ids(ids), strict=True):
         others = [other for other in ids if other != agent_id]
         assert agent_id.startswith(short) or agent_id.endswith(short)
         meant = [other for other in others if other.startswith(short) or other.endswith(short)]
@@ -481,7 +492,7 @@ def test_a_text_is_cut_by_the_cells_it_takes(text: str, room: int, shown: str) -
 
 
 def test_an_id_that_does_not_fit_keeps_both_its_ends() -> None:
-    assert [tables.cut_inside("deploy-production", room) for room in (17, 9, 2, 1)] == [
+    assert [tables.cut_middle("deploy-production", room) for room in (17, 9, 2, 1)] == [
         "deploy-production",
         "depl…tion",
         "d…",
@@ -501,7 +512,7 @@ def test_an_id_that_does_not_fit_keeps_both_its_ends() -> None:
 )
 def test_the_purpose_and_then_the_agent_go_first(room: int, shown: list[str]) -> None:
     wanted = {"id": 8, "agent": 19, "phase": 13, "resume": 20, "active": 10, "purpose": 40}
-    assert list(tables.fitted(wanted, room)[0]) == shown
+    assert list(tables.fit_columns(wanted, room)[0]) == shown
 
 
 narrow = st.integers(1, 12)
@@ -512,8 +523,8 @@ narrow = st.integers(1, 12)
     st.integers(60, 200),
 )
 def test_from_60_columns_up_all_but_agent_and_purpose_are_whole(wanted: tuple[int, ...], room: int) -> None:
-    cells = dict(zip(tables.ORDER, wanted, strict=True))
-    widths, gap = tables.fitted(cells, room)
+    cells = dict(zip(tables.COLUMNS, wanted, strict=True))
+    widths, gap = tables.fit_columns(cells, room)
     for name in ("id", "phase", "resume", "active"):
         assert widths.get(name, 0) == cells[name]
     assert sum(widths.values()) + gap * (len(widths) - 1) <= room
@@ -526,12 +537,12 @@ def test_from_60_columns_up_all_but_agent_and_purpose_are_whole(wanted: tuple[in
 
 def drawn(renderable: Any, columns: int) -> list[str]:
     size = os.terminal_size((columns, 24))
-    return [line.rstrip() for line in tables.drawn(renderable, io.StringIO(), size).splitlines()]
+    return [line.rstrip() for line in tables.render(renderable, io.StringIO(), size).splitlines()]
 
 
 def test_a_table_says_what_the_plain_list_says() -> None:
     line = summarized(record(phase="approval", resume_ready=True, error_count=1, purpose="plan"), NOW)
-    heading, row = drawn(tables.listed([line], NOW), 120)
+    heading, row = drawn(tables.session_table([line], NOW), 120)
     assert heading.split() == ["id", "agent", "phase", "resume", "active", "purpose"]
     told = ["agent-1", "Explore", "approval", "resumable for 30 min", "just now", "(1 error) plan"]
     assert re.split(" {2,}", row) == told
@@ -551,7 +562,7 @@ def test_every_session_is_one_line_that_no_terminal_wraps(rows: list[tuple[str, 
     ]
     lines.append({"agent_id": "bad", "status": "corrupt", "problem": f"/r/bad/state.json: {rows[0][1]}"})
 
-    text = tables.drawn(tables.listed(lines, NOW), io.StringIO(), os.terminal_size((columns, 24)))
+    text = tables.render(tables.session_table(lines, NOW), io.StringIO(), os.terminal_size((columns, 24)))
 
     assert text.count("\n") == len(lines) + 1 == len(text.splitlines())
     assert [line for line in text.splitlines() if cell_len(line) > columns] == []
@@ -559,7 +570,7 @@ def test_every_session_is_one_line_that_no_terminal_wraps(rows: list[tuple[str, 
 
 def test_markup_and_emoji_in_texts_are_texts() -> None:
     marked = record(purpose="[bold]x[/bold] :smile:")
-    shown = "\n".join(drawn(tables.shown(marked, decided(marked, NOW), NOW), 120))
+    shown = "\n".join(drawn(tables.session_view(marked, decided(marked, NOW), NOW), 120))
     assert "[bold]x[/bold] :smile:" in shown
 
 
@@ -573,7 +584,7 @@ def test_a_session_for_people_has_the_same_facts_in_both_forms() -> None:
         summary="done",
         duration_seconds=61,
     )
-    table = " ".join(" ".join(drawn(tables.shown(whole, decided(whole, NOW), NOW), 200)).split())
-    for line in plain.shown(whole, decided(whole, NOW), NOW):
+    table = " ".join(" ".join(drawn(tables.session_view(whole, decided(whole, NOW), NOW), 200)).split())
+    for line in plain.session_lines(whole, decided(whole, NOW), NOW):
         for word in re.split(r"[\s:,]+", line):
             assert word in table

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.cli.render.words import local_time
-from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.session.clock import format_time, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
     now = utc_now()
-    begun, moved, failed = (write_time(now - timedelta(minutes=minutes)) for minutes in (90, 20, 5))
+    begun, moved, failed = (format_time(now - timedelta(minutes=minutes)) for minutes in (90, 20, 5))
     put(
         "agent-123",
         agent_name="terraform-architect",
@@ -74,7 +74,7 @@ def test_of_a_final_one_how_long_it_took_and_what_came_of_it(gaia: Gaia, put: Ga
 def test_as_json_it_is_the_record_and_the_policys_answer(gaia: Gaia, put: Gaia) -> None:
     assert gaia("show", "a", "--json").code == 3
     document = put("a")
-    until = write_time(datetime.fromisoformat(document["last_updated"]) + timedelta(minutes=30))
+    until = format_time(datetime.fromisoformat(document["last_updated"]) + timedelta(minutes=30))
     answer = {"should_resume": True, "reason": "session_resumable", "until": until}
     assert gaia("show", "a", "--json").json == {**document, "resume": answer}
 

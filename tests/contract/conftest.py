@@ -48,7 +48,7 @@ def put_to_the_test(request: pytest.FixtureRequest) -> Callable[[Store], None]:
         if isinstance(store, FileStore) and request.param != "with its hints":
             shutil.rmtree(f"{store.root}/.index")
         if request.param == "with hints made anew":
-            store.mend_hints()
+            store.ensure_index()
 
     return bring
 

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.port import Found, Store
+    from gaia_sessions.store.port import RecordOrError, Store
 
     New = Callable[..., Record]
 
 
-def agree(_found: Found) -> bool:
+def agree(_found: RecordOrError) -> bool:
     return True
 
 
-def object_to(_found: Found) -> bool:
+def object_to(_found: RecordOrError) -> bool:
     return False
 
 
-def never(_found: Found) -> bool:
+def never(_found: RecordOrError) -> bool:
     raise AssertionError("asked to judge what is not there")
 
 
@@ -58,9 +58,9 @@ def test_a_deleted_session_is_gone_for_every_method(store: Store, new: New) -> N
 def test_the_judge_sees_the_record_as_it_stands(store: Store, new: New) -> None:
     store.create(new())
     changed = store.change("agent-1", lambda record: {**record, "purpose": "changed"})
-    seen: list[Found] = []
+    seen: list[RecordOrError] = []
 
-    def see(found: Found) -> bool:
+    def see(found: RecordOrError) -> bool:
         seen.append(found)
         return False
 
@@ -74,7 +74,7 @@ def test_a_judge_who_objects_keeps_the_session_as_it_is(store: Store, new: New) 
 
     assert store.delete("agent-1", object_to) is False
 
-    store.settle()
+    store.purge_trash()
     assert everything(store) == {"agent-1": new()}
     assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
 
@@ -82,7 +82,7 @@ def test_a_judge_who_objects_keeps_the_session_as_it_is(store: Store, new: New) 
 def test_a_judge_who_fails_keeps_the_session_and_frees_it(store: Store, new: New) -> None:
     store.create(new())
 
-    def fail(_found: Found) -> bool:
+    def fail(_found: RecordOrError) -> bool:
         raise LookupError("cannot decide")
 
     with pytest.raises(LookupError):
@@ -105,7 +105,7 @@ def test_a_deleted_id_can_be_created_anew_and_nothing_of_the_old_returns(store: 
     store.delete("agent-1", agree)
 
     store.create(new(purpose="anew"))
-    store.settle()
+    store.purge_trash()
 
     assert everything(store) == {"agent-1": new(purpose="anew")}
     assert list(store.entries("agent-1", "events.jsonl")) == []
@@ -117,8 +117,8 @@ def test_settling_and_tending_change_no_session(store: Store, new: New, began: d
     store.create(new("final", phase="completed"))
     store.append("agent-1", "events.jsonl", [{"number": 1}])
 
-    store.settle()
-    removed = store.tend(began + timedelta(days=1), ["agent-1"])
+    store.purge_trash()
+    removed = store.sweep(began + timedelta(days=1), ["agent-1"])
 
     assert removed == []
     assert everything(store) == {"agent-1": new(), "final": new("final", phase="completed")}
@@ -129,13 +129,13 @@ def test_settling_twice_is_settling_once(store: Store, new: New) -> None:
     store.create(new())
     store.delete("agent-1", agree)
 
-    store.settle()
-    store.settle()
+    store.purge_trash()
+    store.purge_trash()
 
     assert everything(store) == {}
 
 
 def test_a_store_never_written_to_can_be_settled_and_tended(store: Store, began: datetime) -> None:
-    store.settle()
+    store.purge_trash()
 
-    assert store.tend(began, []) == []
+    assert store.sweep(began, []) == []

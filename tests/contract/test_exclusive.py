@@ -21,7 +21,7 @@ KEY = ("delegation", "host", "tool")
 
 def can_enter(store: Store, key: tuple[str, ...]) -> bool:
     try:
-        with store.exclusive(key, 0):
+        with store.lock_key(key, 0):
             return True
     except LockTimeout:
         return False
@@ -29,21 +29,21 @@ def can_enter(store: Store, key: tuple[str, ...]) -> bool:
 
 @pytest.mark.parametrize("seconds", [0, 0.05])
 def test_nobody_enters_a_block_whose_key_is_taken(store: Store, seconds: float) -> None:
-    with store.exclusive(KEY, 1), pytest.raises(LockTimeout) as refused, store.exclusive(KEY, seconds):
+    with store.lock_key(KEY, 1), pytest.raises(LockTimeout) as refused, store.lock_key(KEY, seconds):
         raise AssertionError("two are in the block")
 
     assert refused.value.seconds == seconds
 
 
 def test_a_refused_block_does_not_free_the_key(store: Store) -> None:
-    with store.exclusive(KEY, 1):
+    with store.lock_key(KEY, 1):
         assert [can_enter(store, KEY), can_enter(store, KEY)] == [False, False]
 
     assert can_enter(store, KEY)
 
 
 def test_a_block_that_fails_frees_its_key(store: Store) -> None:
-    with pytest.raises(LookupError), store.exclusive(KEY, 1):
+    with pytest.raises(LookupError), store.lock_key(KEY, 1):
         raise LookupError
 
     assert can_enter(store, KEY)
@@ -60,12 +60,12 @@ def test_a_block_that_fails_frees_its_key(store: Store) -> None:
     ],
 )
 def test_other_keys_are_free(store: Store, other: tuple[str, ...]) -> None:
-    with store.exclusive(KEY, 1):
+    with store.lock_key(KEY, 1):
         assert can_enter(store, other)
 
 
 def test_sessions_can_be_written_inside_a_block(store: Store, new: New) -> None:
-    with store.exclusive(KEY, 1):
+    with store.lock_key(KEY, 1):
         store.create(new())
         store.change("agent-1", lambda record: {**record})
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import TooLarge
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.inbox_keys import keys_of_event
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def event(number: int, at: datetime) -> Event:
-    return {"kind": "finalize", "at": write_time(at), "agent_id": f"agent-{number}", "outcome": "completed"}
+    return {"kind": "finalize", "at": format_time(at), "agent_id": f"agent-{number}", "outcome": "completed"}
 
 
 def waiting(store: Store) -> list[object]:

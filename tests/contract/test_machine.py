@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.record import is_open, new_record
@@ -168,7 +168,7 @@ class Twins(RuleBasedStateMachine):
         now = self.now
 
         def act(store: Store) -> object:
-            report = cleanup.cleanup(store, cleanup.Rule(now, hours, Limits()), dry_run=dry_run)
+            report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, hours, Limits()), dry_run=dry_run)
             return {**report, "removed": sorted(report["removed"]), "kept": sorted(report["kept"], key=str)}
 
         self.both(act)
@@ -184,7 +184,7 @@ class Twins(RuleBasedStateMachine):
         # The inbox is in order of time, which here never stands still between two events.
         at = self.now = max(self.now, getattr(self, "deferred_at", self.now) + timedelta(microseconds=1))
         self.deferred_at = at
-        event: Event = {"kind": "finalize", "at": write_time(at), "agent_id": agent_id, "summary": summary}
+        event: Event = {"kind": "finalize", "at": format_time(at), "agent_id": agent_id, "summary": summary}
         self.both(lambda store: store.defer(event, at))
 
     @rule()
@@ -207,11 +207,11 @@ class Twins(RuleBasedStateMachine):
             return {**record, "runs": [{**record["runs"][0], "host_agent_id": child}]}
 
         if agent_id is not None:
-            self.both(lambda store: store.change(agent_id, join, entry=entry_of))
+            self.both(lambda store: store.change(agent_id, join, make_entry=entry_of))
 
     @rule(chosen=IDS, number=st.integers(0, 20), host=st.sampled_from(HOSTS), ended=st.booleans())
     def take_up(self, chosen: str, number: int, host: str, ended: bool) -> None:  # noqa: FBT001  # drawn by name
-        agent_id, at = self.any_id(chosen, number), write_time(self.now)
+        agent_id, at = self.any_id(chosen, number), format_time(self.now)
 
         def taken_up(record: Record) -> Record:
             over: Run = {"ended_at": at, "end": "stopped"} if ended else {}
@@ -223,7 +223,7 @@ class Twins(RuleBasedStateMachine):
     @rule()
     def lose_the_hints_and_make_them_anew(self) -> None:
         shutil.rmtree(f"{self.files.root}/.index", ignore_errors=True)
-        self.files.mend_hints()
+        self.files.ensure_index()
 
     @rule(host=st.sampled_from(HOSTS), key=st.sampled_from([*TOOLS, *CHILDREN]))
     def find(self, host: str, key: str) -> None:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import gaia_sessions
-from gaia_sessions.doctor.examination import OF_THE_WHOLE_ROOT, examine, treat
+from gaia_sessions.doctor.examination import WHOLE_ROOT_CHECKS, examine, examine_and_fix
 
 
 def shared(root: str) -> dict[str, int]:
@@ -24,12 +24,12 @@ def shared(root: str) -> dict[str, int]:
 def test_a_mend_of_everything_is_neither_made_nor_named(root: str) -> None:
     theirs = shared(root)
 
-    treated = treat(root, os.environ)
+    treated = examine_and_fix(root, os.environ)
 
     assert treated["fixed"] == []
     assert {name: Path(root, name).stat().st_mode & 0o777 for name in theirs} == theirs
     assert all(Path(root, name).read_bytes() == b"theirs" for name in theirs)
-    told = [found for found in treated["checks"] if found["name"] in OF_THE_WHOLE_ROOT and not found["ok"]]
+    told = [found for found in treated["checks"] if found["name"] in WHOLE_ROOT_CHECKS and not found["ok"]]
     assert "modes" in [found["name"] for found in told]
     assert [found["mend"] for found in told if found["mend"] or found["fixable"]] == []
 
@@ -41,5 +41,5 @@ def test_a_root_that_lost_its_mark_is_still_for_us_to_mend(root: str) -> None:
     [missing] = [found for found in examine(root, os.environ)["checks"] if found["name"] == "ignored"]
 
     assert missing["fixable"]
-    assert {"name": "ignored", "done": "kept out of version control"} in treat(root, os.environ)["fixed"]
+    assert {"name": "ignored", "done": "kept out of version control"} in examine_and_fix(root, os.environ)["fixed"]
     assert Path(root, ".gitignore").read_bytes() == b"*\n"

@@ -13,14 +13,14 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.doctor import machine, place, tree
-from gaia_sessions.doctor.case import Case
+from gaia_sessions.doctor.case import Inspection
 from gaia_sessions.system import mounts
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone may give files away")
 
 
-def case_of(root: str, ago: timedelta = timedelta()) -> Case:
-    return Case(root, dict(os.environ), datetime.now(UTC) - ago)
+def case_of(root: str, ago: timedelta = timedelta()) -> Inspection:
+    return Inspection(root, dict(os.environ), datetime.now(UTC) - ago)
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.doctor import wired
-from gaia_sessions.doctor.case import Case
-from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.doctor.case import Inspection
+from gaia_sessions.session.clock import format_time, utc_now
 from gaia_sessions.store import hook_log
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def shell(command: str) -> None:
 
 def look(project: Path, **environment: str) -> Finding:
     root = str(project / ".claude" / "session")
-    return wired.hooks(Case(root, {**os.environ, **environment}, utc_now()))
+    return wired.hooks(Inspection(root, {**os.environ, **environment}, utc_now()))
 
 
 def test_hooks_that_are_not_installed_are_a_remark(tmp_path: Path) -> None:
@@ -181,11 +181,11 @@ def installed_at(project: Path, at: str) -> None:
 
 
 def hear(project: Path, host: str, at: str) -> None:
-    hook_log.write(str(project / ".claude" / "session"), "hook", {"at": at, "event": "Stop", "host": host})
+    hook_log.append_line(str(project / ".claude" / "session"), "hook", {"at": at, "event": "Stop", "host": host})
 
 
 def ago(**time: float) -> str:
-    return write_time(utc_now() - timedelta(**time))
+    return format_time(utc_now() - timedelta(**time))
 
 
 @pytest.mark.parametrize("long", [False, True])

@@ -111,7 +111,7 @@ class Operation:
     again: frozenset[int] = frozenset([0])
     is_hook: bool = False
 
-    def verdict(self, before: Documents, after: Documents) -> str:
+    def outcome_of(self, before: Documents, after: Documents) -> str:
         """``old``, ``new``, or ``partly``; anything else is what is wrong."""
         changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
         journals = {name for name in changed if self.noted and name.endswith(JOURNAL)}
@@ -169,7 +169,7 @@ def _populate_and_delegate(root: str) -> None:
     now = datetime.now(UTC)
     keys: RunOfHost = {"host": "claude-code", "host_session_id": "s-1", "tool_use_id": "toolu_1"}
     record = new_record("delegated", "Explore", "look around", {}, now)
-    FileStore(root).create(runs.delegated(record, keys, now))
+    FileStore(root).create(runs.with_claimed_run(record, keys, now))
 
 
 def _populate_and_pause(root: str) -> None:
@@ -348,8 +348,8 @@ class Case:
     def root(self, project: str) -> str:
         return root_of(project)
 
-    def verdict(self, project: str) -> str:
-        return self.operation.verdict(self.before, documents(root_of(project)))
+    def outcome_of(self, project: str) -> str:
+        return self.operation.outcome_of(self.before, documents(root_of(project)))
 
     def documents(self, project: str) -> Documents:
         return documents(root_of(project))
@@ -372,7 +372,7 @@ class Case:
         trace = f"{project}.trace"
         ended = self.operation.start(project, through=[*STRACE, "-o", trace])
         assert (ended.returncode, ended.stderr) == (0, "")
-        assert self.verdict(project) == "new"
+        assert self.outcome_of(project) == "new"
         return list(_touching(trace, project))
 
     def start_with(self, fault: str, project: str) -> tuple[Ended, list[Call]]:

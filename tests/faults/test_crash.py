@@ -20,7 +20,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.session.runs import aliases_of, conversations_of
+from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _kill(case: Case, call: Call) -> Kill:
     died_at = [(last.name, last.ordinal) for last in calls[-1:]]
     assert (ended.returncode, died_at) == (-9, [(call.name, call.ordinal)]), f"not killed at {call}"
     assert "ACK" not in ended.stdout
-    stood = case.verdict(project)
+    stood = case.outcome_of(project)
     at_once = [*_wrong_stand(case, stood), *_wrong_views(case.root(project))]
     after_the_next = list(_next_command(case, project))
     return Kill(call, stood, at_once, after_the_next, list(_cleaned(case, project)))
@@ -146,7 +146,7 @@ def _wrongly_found(store: FileStore) -> Iterator[str]:
         if isinstance(record, SessionsError):
             continue
         yield from (f"not by {alias}: {agent_id}" for alias in aliases_of(record) if store.find(alias) != agent_id)
-        for host_session_id in conversations_of(record):
+        for host_session_id in open_conversations(record):
             if agent_id not in dict(store.scan(active_only=True, host_session_id=host_session_id)):
                 yield f"not in {host_session_id}: {agent_id}"
 
@@ -156,7 +156,7 @@ def _next_command(case: Case, project: str) -> Iterator[str]:
     ended = operation.start(project)
     if ended.returncode not in operation.again or (ended.returncode == 0 and ended.stderr):
         yield f"exit {ended.returncode}: {ended.stderr}"
-    stands = case.verdict(project)
+    stands = case.outcome_of(project)
     if stands != "new":
         yield stands
     for name in operation.aside:

@@ -116,7 +116,7 @@ def test_a_call_that_was_interrupted_is_made_again(
         if call.name == name:
             project = case.copy()
             ended, _ = case.start_with(f"{name}:error=EINTR:when={call.ordinal}", project)
-            told[str(call)] = (ended.returncode, case.verdict(project))
+            told[str(call)] = (ended.returncode, case.outcome_of(project))
 
     assert {line: how for line, how in told.items() if how != (0, "new")} == {}
     assert told
@@ -163,7 +163,7 @@ def _refuses_removal(case: Case, call: Call) -> bool:
 
 
 def _untrue(case: Case, project: str, ended: Ended) -> Iterator[str]:
-    stands = case.verdict(project)
+    stands = case.outcome_of(project)
     true = TRUE_OF.get(ended.returncode, ())
     if case.operation.is_hook:
         true = ("old", "new") if ended.returncode == 0 else ()
@@ -186,7 +186,7 @@ def _unsaid(case: Case, project: str, ended: Ended) -> Iterator[str]:
 def _stuck(case: Case, project: str) -> Iterator[str]:
     operation = case.operation
     ended = operation.start(project)
-    stands = case.verdict(project)
+    stands = case.outcome_of(project)
     if ended.returncode not in operation.again or stands != "new":
         yield f"exit {ended.returncode}, {stands}: {ended.stderr}"
     for name in operation.aside:

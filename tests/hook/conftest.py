@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from tests.hook.client import client
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ HOLDS_KEY = """
 import sys
 from gaia_sessions.store.file_store import FileStore
 root, *key = sys.argv[1:]
-with FileStore(root).exclusive(tuple(key), 1):
+with FileStore(root).lock_key(tuple(key), 1):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -156,19 +156,19 @@ class Host:
             del payload["last_assistant_message"]
         return payload
 
-    def news(self, event: str, **keys: object) -> dict[str, Any]:
+    def event_payload(self, event: str, **keys: object) -> dict[str, Any]:
         """The payload of any other ``event``."""
         common = {"session_id": self.SESSION, "transcript_path": str(self.transcript), "cwd": str(self.project)}
         return {**common, "hook_event_name": event, **keys}
 
     def starting(self, agent: str = "a1", **changes: object) -> dict[str, Any]:
         """The payload with which the host tells that ``agent`` begins, or wakes."""
-        return self.news("SubagentStart", **{"agent_id": agent, "agent_type": "Explore", **changes})
+        return self.event_payload("SubagentStart", **{"agent_id": agent, "agent_type": "Explore", **changes})
 
     def dying(self, agent: str = "a1", error: str = "API Error: 529 overloaded") -> dict[str, Any]:
         """The payload with which the host tells that ``agent`` failed."""
         keys = {"agent_id": agent, "agent_type": "Explore", "error": "server_error", "last_assistant_message": error}
-        return self.news("StopFailure", **keys)
+        return self.event_payload("StopFailure", **keys)
 
     def returning(self, tool_use_id: str = "toolu_1", agent: str = "a1", **response: object) -> dict[str, Any]:
         """The payload with which a delegation returns the report of ``agent``, or what else ``response`` says."""
@@ -187,28 +187,28 @@ class Host:
     def refusing(self, tool_use_id: str = "toolu_1", response: object = "Denied by another hook") -> dict[str, Any]:
         """The payload with which the host tells of a batch in which a delegation was refused."""
         call = {"tool_name": "Agent", "tool_use_id": tool_use_id, "tool_input": {}, "tool_response": response}
-        return self.news("PostToolBatch", tool_calls=[call])
+        return self.event_payload("PostToolBatch", tool_calls=[call])
 
     def notifying(self, status: str = "completed", agent: str = "a1", tool_use_id: str = "toolu_1") -> dict[str, Any]:
         """The payload with which the main agent is told what became of ``agent`` in the background."""
         told = {"task-id": agent, "tool-use-id": tool_use_id, "status": status, "summary": f"Agent {status}"}
         inside = "\n".join(f"<{name}>{value}</{name}>" for name, value in told.items())
-        return self.news("UserPromptSubmit", prompt=f"<task-notification>\n{inside}\n</task-notification>")
+        return self.event_payload("UserPromptSubmit", prompt=f"<task-notification>\n{inside}\n</task-notification>")
 
     def messaging(self, agent: str = "a1") -> dict[str, Any]:
         """The payload with which the main agent writes to ``agent``."""
         keys = {"tool_use_id": "toolu_m", "tool_input": {"to": agent, "message": "One more thing"}}
-        return self.news("PreToolUse", tool_name="SendMessage", **keys)
+        return self.event_payload("PreToolUse", tool_name="SendMessage", **keys)
 
     def killing(self, agent: str = "a1") -> dict[str, Any]:
         """The payload with which the main agent has stopped ``agent``."""
         keys = {"tool_use_id": "toolu_k", "tool_input": {"task_id": agent}, "tool_response": {"task_id": agent}}
-        return self.news("PostToolUse", tool_name="TaskStop", **keys)
+        return self.event_payload("PostToolUse", tool_name="TaskStop", **keys)
 
     def pausing(self, *running: str) -> dict[str, Any]:
         """The payload with which the main agent ends its turn while the agents ``running`` go on."""
         tasks = [{"id": agent, "type": "subagent", "status": "running"} for agent in running]
-        return self.news("Stop", stop_hook_active=False, background_tasks=tasks)
+        return self.event_payload("Stop", stop_hook_active=False, background_tasks=tasks)
 
     @property
     def agents(self) -> Path:
@@ -323,7 +323,7 @@ class Host:
     @staticmethod
     def ago(**span: float) -> str:
         """The moment that was so long ago, as a record has it."""
-        return write_time(datetime.now(UTC) - timedelta(**span))
+        return format_time(datetime.now(UTC) - timedelta(**span))
 
 
 @pytest.fixture

@@ -21,13 +21,13 @@ def main(harness: str, client: str, scenario: str, project: str, settings: str, 
     driver: Any = importlib.import_module("drive_other")
     recorded = driver.hooks_json
 
-    def with_ours(*arguments: str) -> dict[str, list[Any]]:
+    def with_added_hooks(*arguments: str) -> dict[str, list[Any]]:
         hooks: dict[str, list[Any]] = recorded(*arguments)
         for event, groups in json.loads(Path(settings).read_bytes())["hooks"].items():
             hooks[event] = [*hooks.get(event, []), *groups]
         return hooks
 
-    driver.hooks_json = with_ours
+    driver.hooks_json = with_added_hooks
     if plan:
         driver.scenario = lambda _client, _name: {"hooks": {}, **json.loads(Path(plan).read_bytes())}
     sys.argv = ["drive_other.py", client, scenario, project]

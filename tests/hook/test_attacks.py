@@ -172,7 +172,7 @@ def test_every_open_run_ends_with_its_conversation(host: Host) -> None:
         claim.pop(key, None)
     host.edit(agent_id, runs=[*runs, claim, {**runs[0], "run": 3, "tool_use_id": "toolu_3"}])
 
-    host.hear(host.news("SessionEnd", reason="other"))
+    host.hear(host.event_payload("SessionEnd", reason="other"))
 
     assert [run.get("end") for run in host.record()["runs"]] == ["stopped", "ended_with_host", "stopped"]
 

@@ -15,8 +15,8 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.config import Config
-from gaia_sessions.ingest.dispatch import take_in
-from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.ingest.dispatch import handle_event
+from gaia_sessions.session.clock import format_time, utc_now
 from gaia_sessions.store.file_store import FileStore
 from tests.hook.conftest import SCRIPTS
 from tests.hook.test_lives import CAPTURES, IDS, lives
@@ -62,9 +62,9 @@ def in_next(payload: dict[str, Any]) -> dict[str, Any]:
 
 def leave(host: Host, reason: str = "clear") -> Any:
     """The conversation ends, the next one begins; what that one is told."""
-    assert host.hear(host.news("SessionEnd", reason=reason)) is None
+    assert host.hear(host.event_payload("SessionEnd", reason=reason)) is None
     source = {"clear": "clear", "resume": "resume"}.get(reason, "startup")
-    return host.hear(in_next(host.news("SessionStart", source=source)))
+    return host.hear(in_next(host.event_payload("SessionStart", source=source)))
 
 
 def latest(record: Any) -> tuple[object, ...]:
@@ -140,7 +140,7 @@ def test_the_next_conversation_ends_the_agents_that_were_heard_of_in_it(host: Ho
     host.hear(in_next(host.pausing("a1")))
     assert latest(host.record()) == ("investigating", 1, None, "a1", host.SESSION, NEXT)
 
-    host.hear(in_next(host.news("SessionEnd", reason="prompt_input_exit")))
+    host.hear(in_next(host.event_payload("SessionEnd", reason="prompt_input_exit")))
 
     assert latest(host.record()) == ("investigating", 1, "ended_with_host", "a1", host.SESSION, NEXT)
 
@@ -149,7 +149,7 @@ def test_an_agent_whose_conversation_ended_goes_on_where_it_is_named_as_running(
     agent_id = host.work("toolu_1", "a1")
     host.hear(host.launching())
     gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
-    host.hear(host.news("SessionEnd", reason="other"))
+    host.hear(host.event_payload("SessionEnd", reason="other"))
     assert latest(host.record())[:3] == ("abandoned", 1, "ended_with_host")
 
     host.hear(in_next(host.pausing("a1")))
@@ -166,7 +166,7 @@ def test_an_agent_whose_conversation_ended_goes_on_where_it_is_named_as_running(
 def test_the_end_of_a_conversation_gives_way_to_the_true_end_of_its_agent(host: Host, *, in_the_same: bool) -> None:
     agent_id = host.work("toolu_1", "a1")
     gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
-    host.hear(host.news("SessionEnd", reason="other"))
+    host.hear(host.event_payload("SessionEnd", reason="other"))
 
     host.hear(host.ending(message=ASKS) if in_the_same else in_next(host.ending(message=ASKS)))
 
@@ -179,8 +179,8 @@ def test_a_start_in_a_fork_is_that_of_the_same_run(host: Host) -> None:
     with host.client():
         host.work("toolu_1", "a1")
         host.hear(host.launching())
-        host.hear(host.news("SessionEnd", reason="prompt_input_exit"))
-    assert host.hear(in_next(host.news("SessionStart", source="fork"))) is None
+        host.hear(host.event_payload("SessionEnd", reason="prompt_input_exit"))
+    assert host.hear(in_next(host.event_payload("SessionStart", source="fork"))) is None
     with host.client() as daemon:
         host.hear(in_next(host.starting("a1")))
 
@@ -210,8 +210,8 @@ def test_an_agent_that_was_woken_in_the_next_conversation_is_the_same_in_the_fir
     host.hear(in_next(host.starting("a1")))
     host.hear(in_next(host.pausing("a1")))
 
-    host.hear(in_next(host.news("SessionEnd", reason="resume")))
-    host.hear(host.news("SessionStart", source="resume"))
+    host.hear(in_next(host.event_payload("SessionEnd", reason="resume")))
+    host.hear(host.event_payload("SessionStart", source="resume"))
     host.hear(host.pausing("a1"))
     assert latest(host.record()) == ("executing", 2, None, "a1", NEXT, host.SESSION)
     host.hear(host.ending(message=ASKS))
@@ -250,7 +250,7 @@ def test_a_late_notification_is_about_the_stretch_it_names_in_whichever_conversa
 def test_what_a_person_said_of_an_end_is_not_taken_back(host: Host) -> None:
     agent_id = host.work("toolu_1", "a1")
     gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
-    host.hear(host.news("SessionEnd", reason="other"))
+    host.hear(host.event_payload("SessionEnd", reason="other"))
     gaia_sessions.finalize_session(agent_id, "abandoned", "by hand", root=str(host.root))
     before = host.record()
     assert (before["phase"], before["summary"]) == ("abandoned", "by hand")
@@ -265,7 +265,7 @@ def test_an_agent_that_is_heard_of_in_a_fork_before_its_start_is_not_lost_with_t
         agent_id = host.work("toolu_1", "a1")
         host.hear(host.launching())
         host.hear(host.starting("a1"))
-        host.hear(host.news("SessionEnd", reason="prompt_input_exit"))
+        host.hear(host.event_payload("SessionEnd", reason="prompt_input_exit"))
     with host.client() as daemon:
         host.hear(in_next(host.pausing("a1")))
         assert not gaia_sessions.should_resume(agent_id, root=str(host.root))
@@ -279,10 +279,10 @@ def test_an_agent_that_is_heard_of_in_a_fork_before_its_start_is_not_lost_with_t
 def test_what_ended_with_its_conversation_is_not_offered_while_its_host_is_there(host: Host) -> None:
     with host.client():
         host.work("toolu_1", "a1")
-        host.hear(host.news("SessionEnd", reason="other"))
-        assert host.hear(in_next(host.news("SessionStart", source="startup"))) is None
+        host.hear(host.event_payload("SessionEnd", reason="other"))
+        assert host.hear(in_next(host.event_payload("SessionStart", source="startup"))) is None
 
-    told = host.hear(in_next(host.news("SessionStart", source="startup")))
+    told = host.hear(in_next(host.event_payload("SessionStart", source="startup")))
 
     assert OFFER in told["additionalContext"]
 
@@ -296,7 +296,7 @@ def test_a_conversation_that_goes_on_is_told_what_rests_of_its_own_and_a_new_one
     host.hear(in_next(host.ending("a2", message=ASKS)))
 
     told = {
-        source: host.hear(host.news("SessionStart", source=source))["additionalContext"]
+        source: host.hear(host.event_payload("SessionStart", source=source))["additionalContext"]
         for source in ("resume", "compact", "startup", "clear")
     }
 
@@ -318,8 +318,8 @@ def test_reconcile_does_not_take_a_conversation_that_was_left_for_one_that_ended
 def codex(host: Host, kind: str, conversation: str, **keys: object) -> str:
     """What is done with news of Codex, whose agents are called after their tasks in every conversation."""
     now = utc_now()
-    event: Any = {"kind": kind, "at": write_time(now), "host": "codex", "host_session_id": conversation, **keys}
-    return take_in(FileStore(str(host.root)), event, now, Config({}), 1).word
+    event: Any = {"kind": kind, "at": format_time(now), "host": "codex", "host_session_id": conversation, **keys}
+    return handle_event(FileStore(str(host.root)), event, now, Config({}), 1).word
 
 
 def test_an_agent_of_another_conversation_that_is_called_the_same_is_another_agent(host: Host) -> None:
@@ -371,9 +371,9 @@ def test_the_agent_of_an_agent_goes_on_with_the_one_that_delegated_to_it(host: H
 def test_the_end_of_a_conversation_gives_way_to_life_in_the_same_conversation(host: Host, news: str) -> None:
     host.work("toolu_1", "a1")
     host.hear(host.launching())
-    host.hear(host.news("SessionEnd", reason="other"))
+    host.hear(host.event_payload("SessionEnd", reason="other"))
     assert latest(host.record())[:3] == ("investigating", 1, "ended_with_host")
-    used = host.news("PostToolUse", tool_name="Read", tool_use_id="toolu_r", tool_input={}, agent_id="a1")
+    used = host.event_payload("PostToolUse", tool_name="Read", tool_use_id="toolu_r", tool_input={}, agent_id="a1")
 
     if news == "a tool it used":
         data = json.dumps({**used, "agent_type": "Explore"}).encode()

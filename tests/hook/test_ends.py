@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gaia_sessions
-from gaia_sessions.hook.run import Call
+from gaia_sessions.hook.run import HookCall
 from gaia_sessions.hosts import claude_code
 from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.system import streams
@@ -42,7 +42,7 @@ EVIDENCE: dict[str, Evidence] = {
     "notified: failed": lambda host: host.notifying("failed"),
     "notified: killed": lambda host: host.notifying("killed"),
     "the main stop": lambda host: host.pausing(),
-    "the session's end": lambda host: host.news("SessionEnd", reason="other"),
+    "the session's end": lambda host: host.event_payload("SessionEnd", reason="other"),
 }
 
 End = tuple[str, str | None, int]
@@ -284,7 +284,7 @@ def test_a_prompt_that_somebody_typed_is_none_of_ours(host: Host, prompt: object
     host.work()
     before = host.records()
 
-    assert host.hear(host.news("UserPromptSubmit", prompt=prompt)) is None
+    assert host.hear(host.event_payload("UserPromptSubmit", prompt=prompt)) is None
 
     assert host.records() == before
     assert host.log("hook")[-1]["decision"] == "not_ours"
@@ -551,12 +551,12 @@ def whole(host: Host) -> list[dict[str, Any]]:
     return [
         *(EVIDENCE[name](host) for name in EVIDENCE),
         *(host.delegation(), host.starting(), host.launching(), host.messaging()),
-        host.news("SessionStart", source="startup"),
+        host.event_payload("SessionStart", source="startup"),
     ]
 
 
 def test_there_is_a_payload_of_every_event(host: Host) -> None:
-    assert {payload["hook_event_name"] for payload in whole(host)} == set(claude_code.HEARD_BY[HOOK])
+    assert {payload["hook_event_name"] for payload in whole(host)} == set(claude_code.EVENTS_BY_HOOK[HOOK])
 
 
 WRONG: list[object] = [None, True, 0, -1.5, "", " \n", "../x", "x" * 100_000, [], [[]], ["a1"], {}, {"id": {"id": 1}}]
@@ -571,8 +571,8 @@ def outputs(host: Host, monkeypatch: pytest.MonkeyPatch, payload: object) -> lis
     monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
     monkeypatch.setattr(streams, "read_input", lambda _limit, _seconds: data)
     monkeypatch.setattr(streams, "write_output", lambda answer, _seconds: said.append(json.loads(answer)))
-    call = Call(HOOK)
-    call.climb()
+    call = HookCall(HOOK)
+    call.run()
     assert "error" not in call.line
     return said
 
@@ -628,7 +628,7 @@ def test_no_payload_of_any_event_makes_a_hook_raise_or_decide(
 
 @pytest.mark.parametrize("value", [None, 7, "", [[]], {"a": {}}], ids=repr)
 def test_wrong_types_everywhere_are_met_with_silence_and_nothing_is_written(host: Host, value: object) -> None:
-    for event in claude_code.HEARD_BY[HOOK]:
+    for event in claude_code.EVENTS_BY_HOOK[HOOK]:
         payload = next(payload for payload in whole(host) if payload["hook_event_name"] == event)
         wrong = {**dict.fromkeys(payload, value), "hook_event_name": event}
         assert (event, host.run("every_event", wrong)) == (event, SILENT)

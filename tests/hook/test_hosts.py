@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.hook.replies import _ANSWERS
-from gaia_sessions.hook.run import ANSWERED
+from gaia_sessions.hook.replies import _REPLY_BUILDERS
+from gaia_sessions.hook.run import KINDS_WITH_REPLY
 from gaia_sessions.hosts import registry
 from gaia_sessions.hosts.marker import END_OF_DATA, NOTE
 from gaia_sessions.hosts.protocol import HOOK
@@ -80,12 +80,12 @@ TOLD: dict[str, tuple[str | None, dict[str, Any], dict[str, str], str]] = {
 def test_what_only_one_host_sends_beats_the_wiring_and_that_beats_the_environment(
     wired: str | None, payload: dict[str, Any], environ: dict[str, str], name: str
 ) -> None:
-    assert registry.named(wired, payload, environ) == name
+    assert registry.host_of(wired, payload, environ) == name
 
 
 def test_the_kinds_that_are_answered_are_those_that_the_ladder_asks_about() -> None:
-    assert set(_ANSWERS) == ANSWERED
-    assert {kind for name in registry.HOSTS for kind in registry.module_of(name).OBEYS} <= ANSWERED
+    assert set(_REPLY_BUILDERS) == KINDS_WITH_REPLY
+    assert {kind for name in registry.HOSTS for kind in registry.module_of(name).SUPPORTED_REPLIES} <= KINDS_WITH_REPLY
 
 
 SILENT_STARTS = {"qwen-code", "gemini-cli", "factory", "copilot"}
@@ -96,7 +96,7 @@ def test_a_delegation_says_whether_its_start_will_be_told_of(name: str) -> None:
     asked = {"prompt": PROMPT, "message": PROMPT, "agent_name": "x"}
     tools = {"codex": "spawn_agent", "qwen-code": "agent", "gemini-cli": "invoke_agent", "factory": "Task"}
     payload = {**STAMPED, "tool_name": tools.get(name, "Agent"), "tool_input": asked, "tool_use_id": "t"}
-    [event] = registry.module_of(name).HEARD_BY["pre_delegate"][:1]
+    [event] = registry.module_of(name).EVENTS_BY_HOOK["pre_delegate"][:1]
     found = told(name, {**payload, "hook_event_name": event, "subagent_id": "a", "subagent_type": "x"})
 
     assert [event.get("unannounced", False) for event in found[:1]] == [name in SILENT_STARTS]
@@ -105,9 +105,9 @@ def test_a_delegation_says_whether_its_start_will_be_told_of(name: str) -> None:
 def test_every_host_has_a_module_that_says_what_it_is_heard_and_told_by() -> None:
     for name in registry.HOSTS:
         module = registry.module_of(name)
-        assert (module.HOST, set(module.HEARD_BY)) == (name, {"pre_delegate", "subagent_stop", "hook"})
+        assert (module.HOST, set(module.EVENTS_BY_HOOK)) == (name, {"pre_delegate", "subagent_stop", "hook"})
         assert module.GENERAL
-        assert not {"delegate"} & module.OBEYS or module.rewritten({"a": 1}, "p")
+        assert not {"delegate"} & module.SUPPORTED_REPLIES or module.rewrite_prompt({"a": 1}, "p")
 
 
 def told(host: str, payload: dict[str, Any]) -> list[Any]:
@@ -344,7 +344,7 @@ def test_whatever_a_payload_holds_it_is_read_or_passed_by(name: str) -> None:
     }
     tools = {"codex": "spawn_agent", "qwen-code": "agent", "gemini-cli": "invoke_agent", "factory": "Task"}
     whole |= {"tool_name": tools.get(name, "Agent"), "tool_input": {"prompt": "p", "message": "p", "agent_name": "x"}}
-    for event in module.HEARD_BY[HOOK]:
+    for event in module.EVENTS_BY_HOOK[HOOK]:
         for key in KEYS:
             for value in STRANGE:
                 for found in module.events_of(HOOK, {**whole, "hook_event_name": event, key: value}, Config({}), NOW):
@@ -386,7 +386,7 @@ def test_what_of_vs_code_cannot_be_read_is_met_with_silence(host: Host) -> None:
 @pytest.mark.parametrize("name", registry.HOSTS)
 def test_a_tool_that_starts_no_agent_is_met_with_silence(host: Host, name: str) -> None:
     payload = {**BASE, "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"}
-    for event in registry.module_of(name).HEARD_BY["pre_delegate"]:
+    for event in registry.module_of(name).EVENTS_BY_HOOK["pre_delegate"]:
         ran = host.run("every_event", {**payload, "hook_event_name": event})
         assert (ran.code, ran.out, ran.err) == (0, b"", b"")
     assert host.records() == {}

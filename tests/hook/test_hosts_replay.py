@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.hook.run import Call
+from gaia_sessions.hook.run import HookCall
 from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.ingest.dispatch import apply_deferred
-from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.session.clock import format_time, utc_now
 from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.runs import with_run
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases.reconcile import reconcile
-from gaia_sessions.usecases.resume import consider
+from gaia_sessions.usecases.resume import read_and_decide
 from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, WITH_HOST, Life
 from tests.records import WHEN, record_with
 
@@ -91,9 +91,9 @@ class OtherLife(Life):
 
     def tell(self, payload: dict[str, Any]) -> None:
         self.data = json.dumps(payload, ensure_ascii=False).encode()
-        call = Call(HOOK)
+        call = HookCall(HOOK)
         try:
-            call.climb()
+            call.run()
         except Exception as error:  # noqa: BLE001  # the ladder's own catch-all, seen through
             self.errors.append((payload["hook_event_name"], repr(error)))
         if "error" in call.line:
@@ -235,7 +235,7 @@ def test_work_whose_host_was_killed_is_lost_and_may_be_resumed(
     assert (host, [verdict["verdict"] for verdict in alive["verdicts"]]) == (host, ["running"])
     assert (verdict["verdict"], verdict["closed"]) == ("lost", True)
     assert life.ends() == [("investigating", "lost", 0)]
-    decided = consider(store, utc_now(), record["agent_id"], Limits())[0]
+    decided = read_and_decide(store, utc_now(), record["agent_id"], Limits())[0]
     assert decided["should_resume"]
 
 
@@ -253,17 +253,17 @@ def test_who_resumed_a_session_long_ago_is_still_at_work_for_everybody_else(
     life = fresh()
     store = FileStore(str(life.root))
     paused = record_with({"run": 1, "ended_at": WHEN, "end": "stopped"}, phase="approval")
-    store.create({**paused, "last_updated": write_time(utc_now()), "resume_ready": True})
+    store.create({**paused, "last_updated": format_time(utc_now()), "resume_ready": True})
     before = next(line for line in life.told(capture) if line["event"] in {"PreToolUse", "BeforeTool"})
     mine = before["stdin"]["session_id"]
     life.play([asked_to_resume(before, "agent-1", mine)])
 
     def age(record: Record) -> Record:
-        run: Any = {**record["runs"][-1], "claimed_at": write_time(utc_now() - timedelta(minutes=20))}
+        run: Any = {**record["runs"][-1], "claimed_at": format_time(utc_now() - timedelta(minutes=20))}
         return with_run(record, run)
 
     store.change("agent-1", age)
-    assert (host, consider(store, utc_now(), "agent-1", Limits())[0]["reason"]) == (host, "running")
+    assert (host, read_and_decide(store, utc_now(), "agent-1", Limits())[0]["reason"]) == (host, "running")
 
     life.play([asked_to_resume(before, "agent-1", "another")])
     assert "end" not in store.read("agent-1")["runs"][1]

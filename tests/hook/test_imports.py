@@ -203,8 +203,8 @@ EVENTS: dict[str, Told] = {
     "a refused delegation": (lambda host: host.refusing(), ENDING, "known"),
     "a notification": (lambda host: host.notifying("failed"), ENDING | DECIDING, "paused"),
     "the main stop": (lambda host: host.pausing(), TURNING, "known"),
-    "the session's start": (lambda host: host.news("SessionStart"), HOST | DECIDING | PREVIEWING, "heard"),
-    "the session's end": (lambda host: host.news("SessionEnd"), TURNING, "settled"),
+    "the session's start": (lambda host: host.event_payload("SessionStart"), HOST | DECIDING | PREVIEWING, "heard"),
+    "the session's end": (lambda host: host.event_payload("SessionEnd"), TURNING, "settled"),
 }
 
 
@@ -253,7 +253,7 @@ def test_the_paused_are_listed_with_these_and_no_more(host: Host) -> None:
     host.work()
     host.hear(host.ending(message="[gaia-sessions: approval]"))
 
-    ours, others = over_the_floor(host, "every_event", host.news("SessionStart"))
+    ours, others = over_the_floor(host, "every_event", host.event_payload("SessionStart"))
 
     assert sorted(ours - (HOST | DECIDING | PREVIEWING)) == []
     assert sorted(others - STANDARD) == []
@@ -261,7 +261,7 @@ def test_the_paused_are_listed_with_these_and_no_more(host: Host) -> None:
 
 
 def test_a_prompt_that_somebody_typed_is_passed_by_without_lifecycle(host: Host) -> None:
-    ours, others = over_the_floor(host, "every_event", host.news("UserPromptSubmit", prompt="Go on."))
+    ours, others = over_the_floor(host, "every_event", host.event_payload("UserPromptSubmit", prompt="Go on."))
 
     assert sorted(ours - PASSED_BY) == []
     assert sorted(others - STANDARD) == []

@@ -11,7 +11,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.config import Config
 from gaia_sessions.ingest import dispatch
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import resume
 from gaia_sessions.usecases.preview import Preview
@@ -309,7 +309,7 @@ def leave_waiting(host: Host, count: int, **changes: object) -> None:
     for number in range(count):
         stop: Any = {
             "kind": "stop",
-            "at": write_time(then),
+            "at": format_time(then),
             "host": "claude-code",
             "host_session_id": host.SESSION,
             "host_agent_id": f"b{number}",
@@ -347,7 +347,7 @@ def test_among_a_hundred_the_stop_of_an_agent_counts_before_its_turn_or_its_conv
     with host.held(agent_id):
         host.stop(message="Done.")
 
-    host.hear(host.pausing() if over == "turn" else host.news("SessionEnd"))
+    host.hear(host.pausing() if over == "turn" else host.event_payload("SessionEnd"))
 
     record = host.records()[agent_id]
     assert (record["phase"], record["runs"][0]["end"]) == ("completed", "stopped")
@@ -358,17 +358,17 @@ def test_a_call_of_a_hook_tries_a_bounded_number_and_each_of_a_hundred_has_its_t
     leave_waiting(host, 50)
     with host.held(agent_id):
         host.stop()
-    leave_waiting(host, 50, at=write_time(datetime.now(UTC) - timedelta(hours=25)))
+    leave_waiting(host, 50, at=format_time(datetime.now(UTC) - timedelta(hours=25)))
     [concerned] = [name.name for name in host.waiting() if json.loads(name.read_bytes())["host_agent_id"] == "a1"]
-    store, config, other = FileStore(str(host.root), durable=False), Config({}), host.news("SessionStart")
+    store, config, other = FileStore(str(host.root), durable=False), Config({}), host.event_payload("SessionStart")
 
     assert host.hear(other) is None
-    assert len(host.log("hook")[-1]["inbox"]) == dispatch.SOME
+    assert len(host.log("hook")[-1]["inbox"]) == dispatch.OTHERS_PER_CALL
 
     tried: set[str] = set()
     for _ in range(2_000):
-        lines = dispatch.apply_deferred(store, datetime.now(UTC), config, before=[])
-        assert len(lines) <= dispatch.SOME
+        lines = dispatch.apply_deferred(store, datetime.now(UTC), config, new_events=[])
+        assert len(lines) <= dispatch.OTHERS_PER_CALL
         tried |= {line.partition(" ")[0] for line in lines}
         if len(host.waiting()) == 50 and {file.name for file in host.waiting()} <= tried:
             break
@@ -379,7 +379,7 @@ def test_a_call_of_a_hook_tries_a_bounded_number_and_each_of_a_hundred_has_its_t
 
 
 def test_commands_that_write_apply_all_that_waits(host: Host) -> None:
-    leave_waiting(host, 20, at=write_time(datetime.now(UTC) - timedelta(hours=25)))
+    leave_waiting(host, 20, at=format_time(datetime.now(UTC) - timedelta(hours=25)))
 
     gaia_sessions.create_session(root=str(host.root))
 
@@ -427,7 +427,7 @@ def test_what_is_applied_while_somebody_looks_is_in_the_record_that_the_answer_i
             return super().deferred(names)
 
     now, config = datetime.now(UTC), Config({})
-    decided, _ = resume.consider(Preview(Overtaken(str(host.root)), now, config), now, agent_id, config.limits)
+    decided, _ = resume.read_and_decide(Preview(Overtaken(str(host.root)), now, config), now, agent_id, config.limits)
 
     assert host.waiting() == []
     assert (decided["reason"], decided["phase"]) == ("session_resumable", "approval")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.hook.run import Call
+from gaia_sessions.hook.run import HookCall
 from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.ingest.dispatch import apply_deferred
 from gaia_sessions.session.clock import utc_now
@@ -149,9 +149,9 @@ class Life:
 
     def tell(self, payload: dict[str, Any]) -> None:
         self.data = json.dumps(payload, ensure_ascii=False).encode()
-        call = Call(HOOK)
+        call = HookCall(HOOK)
         try:
-            call.climb()
+            call.run()
         except Exception as error:  # noqa: BLE001  # the ladder's own catch-all, seen through
             self.errors.append((payload["hook_event_name"], repr(error)))
         if "error" in call.line:

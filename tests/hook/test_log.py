@@ -24,14 +24,14 @@ def test_a_project_keeps_its_logs_beside_its_sessions_and_any_other_root_keeps_i
 ) -> None:
     (tmp_path / ".claude").mkdir()
 
-    hook_log.write(str(tmp_path / root), "pre_delegate", {"decision": "created"})
+    hook_log.append_line(str(tmp_path / root), "pre_delegate", {"decision": "created"})
 
-    assert hook_log.folder_of(str(tmp_path / root)) == str(tmp_path / folder)
+    assert hook_log.log_folder(str(tmp_path / root)) == str(tmp_path / folder)
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.log")] == [f"{folder}/pre_delegate.log"]
 
 
 def test_a_line_makes_no_project_of_a_folder_that_is_none(tmp_path: Path) -> None:
-    hook_log.write(str(tmp_path / ".claude" / "session"), "hook", {"decision": "not_ours"})
+    hook_log.append_line(str(tmp_path / ".claude" / "session"), "hook", {"decision": "not_ours"})
 
     assert list(tmp_path.iterdir()) == []
 
@@ -48,7 +48,7 @@ def session(logs: Path) -> str:
 
 
 def test_a_log_folder_of_our_making_is_private_and_kept_out_of_version_control(session: str, logs: Path) -> None:
-    hook_log.write(session, "pre_delegate", {"decision": "created"})
+    hook_log.append_line(session, "pre_delegate", {"decision": "created"})
 
     assert {entry.name: entry.read_bytes() for entry in logs.iterdir()} == {
         ".gitignore": b"*\n",
@@ -62,7 +62,7 @@ def test_a_log_folder_of_our_making_is_private_and_kept_out_of_version_control(s
 def test_a_log_folder_that_was_there_is_left_as_it_is(session: str, logs: Path) -> None:
     logs.mkdir(parents=True, mode=0o755)
 
-    hook_log.write(session, "pre_delegate", {"decision": "created"})
+    hook_log.append_line(session, "pre_delegate", {"decision": "created"})
 
     assert [entry.name for entry in logs.iterdir()] == ["pre_delegate.log"]
     assert logs.stat().st_mode & 0o777 == 0o755
@@ -73,7 +73,7 @@ def test_the_log_can_be_read_by_its_owner_when_the_umask_hides_everything(sessio
     try:
         logs.parent.mkdir(parents=True, exist_ok=True)
         os.umask(0o777)
-        hook_log.write(session, "pre_delegate", {"decision": "created"})
+        hook_log.append_line(session, "pre_delegate", {"decision": "created"})
     finally:
         os.umask(before)
 
@@ -84,7 +84,7 @@ def test_the_log_can_be_read_by_its_owner_when_the_umask_hides_everything(sessio
 def test_lines_are_added_one_per_call_each_a_json_object(session: str, logs: Path) -> None:
     lines: list[dict[str, object]] = [{"error": "two\nlines\x1b[31m\x9b"}, {"session": None}, {"ms": 1.5}]
     for line in lines:
-        hook_log.write(session, "subagent_stop", line)
+        hook_log.append_line(session, "subagent_stop", line)
 
     written = (logs / "subagent_stop.log").read_bytes().splitlines()
     assert [json.loads(line) for line in written] == lines
@@ -95,17 +95,17 @@ def test_lines_are_added_one_per_call_each_a_json_object(session: str, logs: Pat
 def test_a_full_log_becomes_the_one_old_file(session: str, logs: Path) -> None:
     logs.mkdir(parents=True)
     current, old = logs / "pre_delegate.log", logs / "pre_delegate.log.old"
-    current.write_bytes(b"x" * (hook_log.ROTATES_AT - 1))
+    current.write_bytes(b"x" * (hook_log.MAX_LOG_BYTES - 1))
 
-    hook_log.write(session, "pre_delegate", {"number": 1})
+    hook_log.append_line(session, "pre_delegate", {"number": 1})
     assert not old.exists()
-    hook_log.write(session, "pre_delegate", {"number": 2})
+    hook_log.append_line(session, "pre_delegate", {"number": 2})
 
     assert current.read_bytes() == b'{"number": 2}\n'
-    assert old.read_bytes() == b"x" * (hook_log.ROTATES_AT - 1) + b'{"number": 1}\n'
-    current.write_bytes(b"y" * hook_log.ROTATES_AT)
-    hook_log.write(session, "pre_delegate", {"number": 3})
-    assert old.read_bytes() == b"y" * hook_log.ROTATES_AT
+    assert old.read_bytes() == b"x" * (hook_log.MAX_LOG_BYTES - 1) + b'{"number": 1}\n'
+    current.write_bytes(b"y" * hook_log.MAX_LOG_BYTES)
+    hook_log.append_line(session, "pre_delegate", {"number": 3})
+    assert old.read_bytes() == b"y" * hook_log.MAX_LOG_BYTES
     assert sorted(entry.name for entry in logs.iterdir()) == [current.name, old.name]
 
 
@@ -113,14 +113,14 @@ def test_a_line_that_cannot_be_written_is_lost_without_an_error(session: str, lo
     logs.parent.mkdir(parents=True, exist_ok=True)
     logs.write_text("in the way", encoding="utf-8")
 
-    hook_log.write(session, "pre_delegate", {"decision": "created"})
+    hook_log.append_line(session, "pre_delegate", {"decision": "created"})
 
     assert logs.read_text(encoding="utf-8") == "in the way"
 
 
 def test_a_line_that_is_no_json_is_lost_without_an_error(session: str, logs: Path) -> None:
-    hook_log.write(session, "pre_delegate", {"half": "\ud800"})
-    hook_log.write(session, "pre_delegate", {"decision": "created"})
+    hook_log.append_line(session, "pre_delegate", {"half": "\ud800"})
+    hook_log.append_line(session, "pre_delegate", {"decision": "created"})
 
     assert (logs / "pre_delegate.log").read_bytes() == b'{"decision": "created"}\n'
 
@@ -131,6 +131,6 @@ def test_a_log_that_is_a_link_is_not_followed(session: str, logs: Path, tmp_path
     victim.write_text("mine", encoding="utf-8")
     (logs / "pre_delegate.log").symlink_to(victim)
 
-    hook_log.write(session, "pre_delegate", {"decision": "created"})
+    hook_log.append_line(session, "pre_delegate", {"decision": "created"})
 
     assert victim.read_text(encoding="utf-8") == "mine"

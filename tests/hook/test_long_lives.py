@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.hook.run import Call
+from gaia_sessions.hook.run import HookCall
 from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.store.file_store import FileStore
@@ -46,8 +46,8 @@ class Host:
     def tell(self, event: str, **told: object) -> str:
         """What was done with it."""
         self.told = {"hook_event_name": event, "transcript_path": str(self.transcript), **told}
-        call = Call(HOOK)
-        call.climb()
+        call = HookCall(HOOK)
+        call.run()
         return str(call.line["decision"])
 
     def delegate(self, key: str = DELEGATION, prompt: str = "p") -> None:

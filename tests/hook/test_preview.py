@@ -15,7 +15,7 @@ from gaia_sessions.api import Sessions
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.ingest.dispatch import apply_deferred
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases.preview import Preview
@@ -75,7 +75,7 @@ def test_a_conversation_that_begins_is_offered_work_whose_pause_still_waits(host
     agent_id = host.delegate()
     with host.held(agent_id):
         host.stop(message=ASKS)
-        told = host.hear(host.news("SessionStart", source="startup"))
+        told = host.hear(host.event_payload("SessionStart", source="startup"))
         assert len(host.waiting()) == 1
     assert f"[gaia-sessions: resume {agent_id}]" in told["additionalContext"]
 
@@ -84,7 +84,7 @@ def test_several_sessions_are_previewed_together(host: Host) -> None:
     for number in range(3):
         host.begin(f"toolu_{number}", f"a{number}")
     with host.held(host.work("toolu_9", "a9")):
-        host.hear(host.news("SessionEnd", reason="other"))
+        host.hear(host.event_payload("SessionEnd", reason="other"))
 
     foreseen = {agent_id: line["phase"] for agent_id, line in listed(host).items()}
     gaia_sessions.create_session(agent_id="next-writer", root=str(host.root))
@@ -117,7 +117,7 @@ def test_a_list_looks_at_the_inbox_once_and_reads_each_event_once(host: Host, se
         host.begin(f"toolu_{number}", f"a{number}")
     store, now = FileStore(str(host.root), durable=False), datetime.now(UTC)
     for number in range(20):
-        strange: Any = {"kind": "stop", "at": write_time(now), "host_session_id": "s", "host_agent_id": f"b{number}"}
+        strange: Any = {"kind": "stop", "at": format_time(now), "host_session_id": "s", "host_agent_id": f"b{number}"}
         store.defer(strange, now)
     waiting = len(host.waiting())
     counted = Counted(str(host.root))
@@ -167,7 +167,7 @@ def test_what_is_deleted_while_somebody_lists_is_not_there(host: Host, paused: s
 
 
 def test_a_dry_run_of_a_cleanup_judges_what_the_real_one_will(host: Host, paused: str) -> None:
-    host.edit(paused, last_updated=write_time(datetime.now(UTC) - timedelta(hours=30)))
+    host.edit(paused, last_updated=format_time(datetime.now(UTC) - timedelta(hours=30)))
     told = gaia_sessions.cleanup_sessions(dry_run=True, root=str(host.root))
     done = gaia_sessions.cleanup_sessions(root=str(host.root))
     assert {**told, "dry_run": False, "swept": done["swept"]} == done
@@ -259,7 +259,7 @@ def test_what_waits_for_an_approval_is_listed_as_open(host: Host, reopened: str)
 
 def test_a_conversation_that_begins_is_offered_it(host: Host, reopened: str) -> None:
     with host.held(reopened):
-        told = host.hear(host.news("SessionStart", source="startup"))
+        told = host.hear(host.event_payload("SessionStart", source="startup"))
     assert told is not None
     assert f"[gaia-sessions: resume {reopened}]" in told["additionalContext"]
 
@@ -296,12 +296,12 @@ def test_a_stop_that_only_the_waiting_start_makes_fit_is_foreseen(host: Host) ->
 def test_news_of_a_dropped_run_changes_nothing_in_a_preview_either(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     store = FileStore(str(tmp_path / "s"), durable=False)
-    run: Any = {"run": 60, "host_session_id": "c", "started_at": write_time(now)}
+    run: Any = {"run": 60, "host_session_id": "c", "started_at": format_time(now)}
     record: Any = {**new_record("s-1", "Explore", "general", {}, now), "phase": "investigating", "runs": [run]}
     store.create(record | {"runs_dropped": 59})
-    old = {"at": write_time(now), "kind": "stop", "run": 3, "evidence": {"host_agent_id": "old"}}
+    old = {"at": format_time(now), "kind": "stop", "run": 3, "evidence": {"host_agent_id": "old"}}
     store.append("s-1", "events.jsonl", [old])  # type: ignore[list-item]
-    late: Any = {"kind": "stop", "at": write_time(now), "host_session_id": "c", "host_agent_id": "old"}
+    late: Any = {"kind": "stop", "at": format_time(now), "host_session_id": "c", "host_agent_id": "old"}
     store.defer(late | {"marked": "approval", "marked_id": "s-1", "spoke": True, "last_message": "?"}, now)
 
     foreseen = Preview(store, now, Config({})).read("s-1")
@@ -343,7 +343,7 @@ def test_it_is_answered_itself(host: Host, dense: str) -> None:
 @pytest.mark.usefixtures("dense")
 def test_a_conversation_that_begins_is_offered_the_others(host: Host) -> None:
     gaia_sessions.update_state("other", "planning", root=str(host.root))
-    told = host.hear(host.news("SessionStart", source="startup"))
+    told = host.hear(host.event_payload("SessionStart", source="startup"))
     assert told is not None
     assert "[gaia-sessions: resume other]" in told["additionalContext"]
 
@@ -351,10 +351,10 @@ def test_a_conversation_that_begins_is_offered_the_others(host: Host) -> None:
 def test_in_a_hook_a_preview_stops_when_it_is_late(host: Host) -> None:
     now, store = datetime.now(UTC), FileStore(str(host.root), durable=False)
     for number in range(20):
-        run: Any = {"run": 1, "host_session_id": "c", "claimed_at": write_time(now), "tool_use_id": f"t{number}"}
+        run: Any = {"run": 1, "host_session_id": "c", "claimed_at": format_time(now), "tool_use_id": f"t{number}"}
         store.create({**new_record(f"s-{number:02}", "Explore", "general", {}, now), "runs": [run]})
     for _ in range(30):
-        store.defer({"kind": "session_end", "at": write_time(now), "host_session_id": "c"}, now)
+        store.defer({"kind": "session_end", "at": format_time(now), "host_session_id": "c"}, now)
     looks = iter([False, True])
 
     found = dict(Preview(store, now, Config({}), lambda: next(looks)).scan(active_only=True))
@@ -367,7 +367,7 @@ def test_many_ends_of_one_conversation_read_its_sessions_once(host: Host, monkey
         host.work(f"toolu_{number}", f"a{number}")
     store, now = FileStore(str(host.root), durable=False), datetime.now(UTC)
     for _ in range(9):
-        store.defer({"kind": "main_stop", "at": write_time(now), "host_session_id": host.SESSION, "running": []}, now)
+        store.defer({"kind": "main_stop", "at": format_time(now), "host_session_id": host.SESSION, "running": []}, now)
     scans: list[Any] = []
     scan = FileStore.scan
 

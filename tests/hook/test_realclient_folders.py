@@ -16,7 +16,7 @@ import pytest
 
 from gaia_sessions import get_session, list_sessions
 from gaia_sessions.install.executable import hook_program
-from gaia_sessions.store.log_reader import lines
+from gaia_sessions.store.log_reader import read_lines
 from tests.hook.test_realclient import client, delegation, script
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def ends(root: Path) -> list[list[object]]:
 
 
 def heard(root: Path) -> list[object]:
-    return [line["event"] for line in lines(str(root))]
+    return [line["event"] for line in read_lines(str(root))]
 
 
 @pytest.mark.parametrize("words", ["", "--project", "--track-tools"])

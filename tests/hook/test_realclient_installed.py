@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.hook.reporting import program
+from gaia_sessions.hook.reporting import find_program
 from gaia_sessions.install import plan
 from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS, Places
-from gaia_sessions.install.status import standing
+from gaia_sessions.install.status import hook_status
 from gaia_sessions.session.clock import utc_now
 from tests.hook.test_realclient import client, delegation, script
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["client"]  # the fixture is found by its name
 
-pytestmark = [pytest.mark.realclient, pytest.mark.skipif(program() is None, reason="needs the console script")]
+pytestmark = [pytest.mark.realclient, pytest.mark.skipif(find_program() is None, reason="needs the console script")]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def installed(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
     def install() -> None:
         client.errors.write_bytes(b"")
-        wish = plan.Wish("claude-code", "project", report=True, tools=True)
+        wish = plan.InstallRequest("claude-code", "project", report=True, tools=True)
         plan.install(places, wish, datetime.now(UTC))
 
     monkeypatch.setattr(client, "configure", install)
@@ -59,7 +59,7 @@ def bash(command: str) -> dict[str, Any]:
 
 
 def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(installed: Client) -> None:
-    tool, root = shlex.quote(program() or ""), shlex.quote(str(installed.host.root))
+    tool, root = shlex.quote(find_program() or ""), shlex.quote(str(installed.host.root))
     reports = f"{tool} update of-somebody --root {root} --phase planning"
     commands = [
         "{{report}}",
@@ -83,7 +83,7 @@ def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(install
     phases = [move["to_phase"] for move in installed.host.record()["history"]]
     assert phases == ["investigating", "planning", "completed"]
     assert [run["end"] for run in installed.host.record()["runs"]] == ["stopped"]
-    heard = standing(str(installed.host.root), {"HOME": str(installed.host.folder)}, utc_now())["heard"]
+    heard = hook_status(str(installed.host.root), {"HOME": str(installed.host.folder)}, utc_now())["heard"]
     assert {"SessionStart", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse", "SessionEnd"} <= set(heard)
 
 
@@ -111,7 +111,7 @@ def test_once_the_program_is_gone_the_conversation_goes_on(
         install()
         settings = installed.host.project / ".claude" / "settings.json"
         changed = settings.read_bytes().replace(hook_program()[0].encode(), str(moved).encode())
-        assert changed.count(str(moved).encode()) == len(HOSTS["claude-code"].heard(tools=True))
+        assert changed.count(str(moved).encode()) == len(HOSTS["claude-code"].event_matchers(tools=True))
         settings.write_bytes(changed)
         if gone == "interpreter":
             moved.parent.mkdir()

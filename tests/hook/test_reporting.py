@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 ON = {"GAIA_SESSIONS_REPORT_COMMAND": "on"}
 
-pytestmark = pytest.mark.skipif(reporting.program() is None, reason="needs the console script beside the interpreter")
+pytestmark = pytest.mark.skipif(
+    reporting.find_program() is None, reason="needs the console script beside the interpreter"
+)
 
 
 def paused(host: Host) -> str:
@@ -51,7 +53,7 @@ def test_who_resumes_is_told_the_command_and_it_works_as_it_stands(host: Host) -
 
     assert prompt.endswith("\n\n" + sentence(host, agent_id))
     command = prompt.partition("report where you stand with: ")[2].partition(" (or ")[0]
-    assert command.startswith(permission.rule().removeprefix("Bash(").removesuffix("*)"))
+    assert command.startswith(permission.permission_rule().removeprefix("Bash(").removesuffix("*)"))
     subprocess.run(["sh", "-c", command], check=True, capture_output=True, cwd="/")
     assert json.loads((host.root / agent_id / "state.json").read_bytes())["phase"] == "planning"
 
@@ -79,15 +81,15 @@ def test_a_start_whose_session_is_not_known_yet_is_told_to_report_by_its_own_id(
 
 def test_words_that_would_be_too_many_are_left_out_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short")
-    [told] = reporting.how_to_report("agent-123")
+    [told] = reporting.instructions_for_session("agent-123")
     assert len(NOTE) + 1 + len(told) <= LONGEST_NOTE
     room = LONGEST_NOTE - len(NOTE) - 1 - len(told)
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short" + "x" * room)
-    assert len(reporting.how_to_report("agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
+    assert len(reporting.instructions_for_session("agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short" + "x" * (room + 1))
-    assert reporting.how_to_report("agent-123") == []
+    assert reporting.instructions_for_session("agent-123") == []
 
 
 def test_without_a_command_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    assert reporting.how_to_report("agent-123") == []
+    assert reporting.instructions_for_session("agent-123") == []

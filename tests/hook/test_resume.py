@@ -290,7 +290,7 @@ def a_main_stop(host: Host) -> Any:
 
 
 def a_session_end(host: Host) -> Any:
-    return host.news("SessionEnd", reason="other")
+    return host.event_payload("SessionEnd", reason="other")
 
 
 @pytest.mark.parametrize("evidence", [a_batch, a_failure, a_main_stop, a_session_end])
@@ -578,7 +578,7 @@ def test_at_its_start_a_main_session_is_told_of_the_latest_paused_in_five_lines(
     gaia_sessions.create_session("Explore", "not paused", root=str(host.root))
     before = host.tree(host.root)
 
-    told = host.hear(host.news("SessionStart", source="startup"))
+    told = host.hear(host.event_payload("SessionStart", source="startup"))
 
     heading, *lines = told["additionalContext"].split("\n")
     assert heading.startswith("Paused sub-agents")
@@ -593,12 +593,12 @@ def test_at_its_start_a_main_session_is_told_of_the_latest_paused_in_five_lines(
 
 
 def test_at_its_start_a_main_session_with_nothing_paused_is_told_nothing(host: Host) -> None:
-    assert host.hear(host.news("SessionStart", source="startup")) is None
+    assert host.hear(host.event_payload("SessionStart", source="startup")) is None
     host.work()
     agent_id = paused(host, "toolu_2", "a2")
     host.edit(agent_id, last_updated=host.ago(minutes=31))
 
-    assert host.hear(host.news("SessionStart", source="resume")) is None
+    assert host.hear(host.event_payload("SessionStart", source="resume")) is None
 
 
 def test_a_way_back_is_told_only_while_there_is_one(host: Host) -> None:

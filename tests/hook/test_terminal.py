@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.hook.run import READING_LASTS
+from gaia_sessions.hook.run import READ_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def test_at_a_terminal_it_says_what_it_waits_for_and_waits_longer_than_for_a_hos
 ) -> None:
     process = terminal.start(call)
     assert terminal.read(len(PROMPT)) == PROMPT
-    time.sleep(READING_LASTS + 1.5)
+    time.sleep(READ_TIMEOUT + 1.5)
     assert process.poll() is None
     asked = START if "hook" in call or "every" in call[-1] else {"agent_id": "nobody"}
     os.write(terminal.ours, json.dumps(asked).encode() + b"\n\x04")

@@ -16,8 +16,8 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import LockTimeout
-from gaia_sessions.ingest.tools import follow
-from gaia_sessions.session.tool_inference import digest
+from gaia_sessions.ingest.tools import handle_tool_event
+from gaia_sessions.session.tool_inference import call_digest
 from gaia_sessions.store.memory import MemoryStore
 from tests.hook.conftest import SCRIPTS
 from tests.records import START, WHEN, record_with
@@ -51,7 +51,7 @@ def tool(host: Host, name: str = "Read", event: str = "PostToolUse", **changes: 
         "tool_input": {"command": "make"} if name == "Bash" else {"file_path": "/x"},
         "tool_use_id": f"toolu_t{next(_calls)}",
     }
-    return host.news(event, **{**keys, **changes})
+    return host.event_payload(event, **{**keys, **changes})
 
 
 def bash(host: Host, command: object, event: str = "PostToolUse") -> dict[str, Any]:
@@ -135,7 +135,7 @@ def test_a_tool_that_only_reads_is_counted_and_is_activity(host: Host) -> None:
 
     hear(host, tool(host, "Read", tool_use_id="toolu_r"))
 
-    tools = {"counts": {"Read": 1}, "recent": [digest("toolu_r")]}
+    tools = {"counts": {"Read": 1}, "recent": [call_digest("toolu_r")]}
     after = host.record()
     assert after["last_updated"] > before["last_updated"]
     assert host.timeless(after) == host.timeless({**before, "tools": tools, "revision": before["revision"] + 1})
@@ -276,7 +276,7 @@ def test_the_same_call_told_twice_at_once_counts_once(host: Host) -> None:
         list(pool.map(lambda _: hear(host, payload), range(4)))
 
     record = host.record()
-    assert record["tools"] == {"counts": {"Edit": 1}, "recent": [digest(payload["tool_use_id"])]}
+    assert record["tools"] == {"counts": {"Edit": 1}, "recent": [call_digest(payload["tool_use_id"])]}
     assert phases(record) == ["initializing", "investigating", "executing"]
 
 
@@ -289,7 +289,7 @@ def test_of_many_calls_at_once_none_is_lost(host: Host) -> None:
 
     tools = host.record()["tools"]
     assert tools["counts"] == {"Read": 4, "Grep": 4, "Glob": 4}
-    assert sorted(tools["recent"]) == sorted(digest(payload["tool_use_id"]) for payload in payloads)
+    assert sorted(tools["recent"]) == sorted(call_digest(payload["tool_use_id"]) for payload in payloads)
 
 
 def test_news_that_meets_a_held_lock_is_let_go(host: Host) -> None:
@@ -421,7 +421,7 @@ def test_an_inferred_phase_and_its_line_are_one_write() -> None:
         for call in ("c1", "c2")
     ]
     now = START + timedelta(minutes=5)
-    used = [follow(store, event, now, 0).word for event in told]
+    used = [handle_tool_event(store, event, now, 0).word for event in told]
 
     assert used == ["inferred", "noted"]
     [line] = store.entries("agent-1", "events.jsonl")
@@ -459,4 +459,4 @@ def test_names_and_keys_can_be_anybodys_text(host: Host) -> None:
     hear(host, tool(host, "\x1b[31mEdit\n\u202e" + "x" * 500, tool_use_id="\x01\n" + "k" * 500))
 
     tools = host.record()["tools"]
-    assert tools == {"counts": {"[31mEdit " + "x" * 55: 1}, "recent": [digest("\x01\n" + "k" * 500)]}
+    assert tools == {"counts": {"[31mEdit " + "x" * 55: 1}, "recent": [call_digest("\x01\n" + "k" * 500)]}

@@ -9,8 +9,8 @@ import pytest
 
 from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, StoreFailure
-from gaia_sessions.ingest.dispatch import apply_deferred, take_in
-from gaia_sessions.session.clock import utc_now, write_time
+from gaia_sessions.ingest.dispatch import apply_deferred, handle_event
+from gaia_sessions.session.clock import format_time, utc_now
 from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def test_a_run_that_cannot_be_settled_keeps_no_other_from_it_and_is_settled_late
     store = Failing(str(host.root))
     store.victim, store.error, store.written = sorted(host.records())[victim], error, written
     now = utc_now() + timedelta(seconds=1)
-    event: Event = {"kind": kind, "at": write_time(now), "host": "claude-code", "host_session_id": host.SESSION}
+    event: Event = {"kind": kind, "at": format_time(now), "host": "claude-code", "host_session_id": host.SESSION}
 
-    done = take_in(store, event, now, Config({}), 0.1)
+    done = handle_event(store, event, now, Config({}), 0.1)
 
     settled = [OVER[kind]] * (3 if written else 2)
     assert (done.word, ends(host)) == ("deferred", sorted([*settled, *before[len(settled) :]]))

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gaia_sessions.hosts.marker import read_briefed, read_marker, read_mentions, read_requests
+from gaia_sessions.hosts.marker import read_briefing_id, read_marker, read_mentions, read_requests
 
 COUNTS = [
     ("[gaia-sessions: approval] shall I apply it?", "approval", None),
@@ -348,4 +348,4 @@ BRIEFED: dict[str, tuple[str, str | None]] = {
 
 @pytest.mark.parametrize(("text", "told"), BRIEFED.values(), ids=BRIEFED)
 def test_a_briefing_names_its_session(text: str, told: str | None) -> None:
-    assert read_briefed(text) == told
+    assert read_briefing_id(text) == told

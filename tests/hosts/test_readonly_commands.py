@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_sessions.hosts.claude_code.readonly_commands import only_reads
+from gaia_sessions.hosts.claude_code.readonly_commands import is_read_only
 
 READING = """
 ls
@@ -259,20 +259,20 @@ lsof -Db
 
 @pytest.mark.parametrize("command", READING.strip().splitlines())
 def test_what_only_reads_is_known(command: str) -> None:
-    assert only_reads(command)
+    assert is_read_only(command)
 
 
 @pytest.mark.parametrize("command", CHANGING.strip().splitlines())
 def test_everything_else_is_taken_to_change_something(command: str) -> None:
-    assert not only_reads(command)
+    assert not is_read_only(command)
 
 
 def test_one_program_that_changes_something_is_enough() -> None:
     commands = ["ls", "cat x", "git status", "rm x", "pwd"]
-    assert only_reads("\n".join(commands[:3]))
-    assert not only_reads("\n".join(commands))
+    assert is_read_only("\n".join(commands[:3]))
+    assert not is_read_only("\n".join(commands))
 
 
 def test_nothing_reads() -> None:
-    assert only_reads("")
-    assert only_reads("!")
+    assert is_read_only("")
+    assert is_read_only("!")

@@ -16,7 +16,7 @@ from gaia_sessions.install import plan
 from gaia_sessions.install.places import HOSTS, PROJECT, Places
 
 if TYPE_CHECKING:
-    from gaia_sessions.install.plan import Answer
+    from gaia_sessions.install.plan import InstallResult
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -60,14 +60,14 @@ class Setup:
         plain = COMMENT.sub(lambda found: found[1] or "", text) if HOSTS[self.host].comments else text
         return json.loads(plain, parse_int=lambda digits: int(digits) if len(digits) < 20 else digits)
 
-    def wish(self, *, tools: bool = False, report: bool = False) -> plan.Wish:
-        return plan.Wish(self.host, self.scope, tools=tools, report=report)
+    def install_request(self, *, tools: bool = False, report: bool = False) -> plan.InstallRequest:
+        return plan.InstallRequest(self.host, self.scope, tools=tools, report=report)
 
-    def install(self, *, tools: bool = False, report: bool = False, dry_run: bool = False) -> Answer:
-        return plan.install(self.places, self.wish(tools=tools, report=report), NOW, dry_run=dry_run)
+    def install(self, *, tools: bool = False, report: bool = False, dry_run: bool = False) -> InstallResult:
+        return plan.install(self.places, self.install_request(tools=tools, report=report), NOW, dry_run=dry_run)
 
-    def uninstall(self, *, dry_run: bool = False) -> Answer:
-        return plan.uninstall(self.places, self.wish(), dry_run=dry_run)
+    def uninstall(self, *, dry_run: bool = False) -> InstallResult:
+        return plan.uninstall(self.places, self.install_request(), dry_run=dry_run)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ class Row(NamedTuple):
     host: str = "claude-code"
 
 
-def told(value: object, indent: int | str | None = 2) -> bytes:
+def to_json(value: object, indent: int | str | None = 2) -> bytes:
     return (json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode()
 
 
@@ -46,7 +46,7 @@ LEFT_BY_HAND = {"Stop": [{"hooks": [OTHER]}]}
 OURS_ONLY = {"Stop": [{"hooks": [OLD]}]}
 OURS_TWICE = {"Stop": [{"hooks": [OLD]}, {"hooks": [OTHER]}, {"hooks": [OLD, OTHER]}]}
 OURS_TAKEN_OUT = {"Stop": [{"hooks": [OTHER]}, {"hooks": [OTHER]}]}
-PRETTY = told({"model": "opus", "env": {"A": "1"}, "permissions": {"allow": ["Bash(ls *)"], "deny": []}})
+PRETTY = to_json({"model": "opus", "env": {"A": "1"}, "permissions": {"allow": ["Bash(ls *)"], "deny": []}})
 COMMENTED = b"""// mine
 {
   /* which one */ "model": "opus", // the large one
@@ -74,40 +74,42 @@ ROWS: dict[str, Row] = {
     "empty object on two lines": Row(b"{\n}\n", b"{}\n"),
     "empty object with blanks": Row(b"  {  }  ", b"  {}  "),
     "two blanks": Row(PRETTY),
-    "four blanks": Row(told(json.loads(PRETTY), 4)),
-    "one blank": Row(told(json.loads(PRETTY), 1)),
-    "tabs": Row(told(json.loads(PRETTY), "\t")),
+    "four blanks": Row(to_json(json.loads(PRETTY), 4)),
+    "one blank": Row(to_json(json.loads(PRETTY), 1)),
+    "tabs": Row(to_json(json.loads(PRETTY), "\t")),
     "mixed indentation": Row(b'{\n\t"a": 1,\n    "b": {\n  "c": []}\n }\n'),
     "no newline at the end": Row(PRETTY.rstrip()),
     "many newlines at the end": Row(PRETTY + b"\n\n\n"),
     "carriage returns": Row(PRETTY.replace(b"\n", b"\r\n")),
-    "carriage returns, tabs": Row(told(json.loads(PRETTY), "\t").replace(b"\n", b"\r\n")),
+    "carriage returns, tabs": Row(to_json(json.loads(PRETTY), "\t").replace(b"\n", b"\r\n")),
     "byte order mark": Row(b"\xef\xbb\xbf" + PRETTY),
-    "on one line": Row(told(json.loads(PRETTY), None)),
+    "on one line": Row(to_json(json.loads(PRETTY), None)),
     "compact": Row(json.dumps(json.loads(PRETTY), separators=(",", ":")).encode()),
     "one member on one line": Row(b'{"a": 1}'),
     "one member, compact": Row(b'{"a":1}'),
     "blanks around everything": Row(b'\n{ "a" : [ 1 , 2 ] , "b" : { } }\n'),
     "members on shared lines": Row(b'{"a": 1,\n "b": 2, "c": 3\n}'),
-    "every kind of value": Row(told({"n": None, "t": True, "f": 1.5e-7, "s": '\\"/\n\u2028é🐾', "a": [[], {}]})),
+    "every kind of value": Row(to_json({"n": None, "t": True, "f": 1.5e-7, "s": '\\"/\n\u2028é🐾', "a": [[], {}]})),
     "numbers in odd spellings": Row(b'{"a": 1.0, "b": 1E+2, "c": -0, "d": ' + b"9" * 5000 + b"}"),
     "escapes in odd spellings": Row(rb'{"\u0061": "\/\u00e9\ud83d\ude00", "b": "\ud800"}'),
-    "keys and texts that look like structure": Row(told({"{": "}", "],": '[{"hooks":', "//": "/* x */"})),
+    "keys and texts that look like structure": Row(to_json({"{": "}", "],": '[{"hooks":', "//": "/* x */"})),
     "the same unknown key twice": Row(b'{"a": 1, "a": 2}'),
     "nested deep": Row(b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}"),
-    "huge": Row(told({"a": ["x" * 100] * 9000})),
-    "hooks of others": Row(told({"hooks": OTHERS, "model": "opus"})),
+    "huge": Row(to_json({"a": ["x" * 100] * 9000})),
+    "hooks of others": Row(to_json({"hooks": OTHERS, "model": "opus"})),
     "hooks of others, compact": Row(json.dumps({"hooks": OTHERS}, separators=(",", ":")).encode()),
-    "hooks of others, on one line": Row(told({"z": 1, "hooks": OTHERS}, None)),
-    "empty hooks": Row(told({"hooks": {}, "model": "opus"}), told({"model": "opus"})),
-    "empty lists of events": Row(told({"hooks": {"Stop": []}}, None), b"{}\n"),
-    "unknown events and shapes": Row(told({"hooks": {"NewEvent": [1, None, {"hooks": "x"}, {"hooks": [2]}]}})),
-    "ours already": Row(told({"model": "opus", "hooks": OURS_ONLY}), told({"model": "opus"})),
-    "ours twice": Row(told({"hooks": OURS_TWICE}), told({"hooks": OURS_TAKEN_OUT})),
-    "wired by hand": Row(told({"hooks": WIRED_BY_HAND, "a": 1}), told({"hooks": LEFT_BY_HAND, "a": 1})),
-    "wired by hand, nothing else": Row(told({"hooks": {"SubagentStop": [{"hooks": [BY_HAND]}]}}, None), told({}, None)),
-    "a command of somebody's own with ours in it": Row(told({"hooks": {"Stop": [{"hooks": [MIXED]}]}})),
-    "all switched off": Row(told({"disableAllHooks": True})),
+    "hooks of others, on one line": Row(to_json({"z": 1, "hooks": OTHERS}, None)),
+    "empty hooks": Row(to_json({"hooks": {}, "model": "opus"}), to_json({"model": "opus"})),
+    "empty lists of events": Row(to_json({"hooks": {"Stop": []}}, None), b"{}\n"),
+    "unknown events and shapes": Row(to_json({"hooks": {"NewEvent": [1, None, {"hooks": "x"}, {"hooks": [2]}]}})),
+    "ours already": Row(to_json({"model": "opus", "hooks": OURS_ONLY}), to_json({"model": "opus"})),
+    "ours twice": Row(to_json({"hooks": OURS_TWICE}), to_json({"hooks": OURS_TAKEN_OUT})),
+    "wired by hand": Row(to_json({"hooks": WIRED_BY_HAND, "a": 1}), to_json({"hooks": LEFT_BY_HAND, "a": 1})),
+    "wired by hand, nothing else": Row(
+        to_json({"hooks": {"SubagentStop": [{"hooks": [BY_HAND]}]}}, None), to_json({}, None)
+    ),
+    "a command of somebody's own with ours in it": Row(to_json({"hooks": {"Stop": [{"hooks": [MIXED]}]}})),
+    "all switched off": Row(to_json({"disableAllHooks": True})),
     "comments": Row(COMMENTED, host="qwen-code"),
     "comments, for another host": Row(COMMENTED, host="gemini-cli"),
     "a comment in an empty object": Row(b"{ // nothing yet\n}\n", host="gemini-cli"),
@@ -119,7 +121,7 @@ ROWS: dict[str, Row] = {
         b'{\n  "hooks": {\n    "SessionEnd": [ /* none */\n    ]\n  }\n}\n',
         host="qwen-code",
     ),
-    "hooks of another file": Row(told({"hooks": {"Stop": [{"hooks": [OTHER]}]}}), host="codex"),
+    "hooks of another file": Row(to_json({"hooks": {"Stop": [{"hooks": [OTHER]}]}}), host="codex"),
     "comments where none may be": Row(COMMENTED, refused="line 1 column 1: not JSON: Expecting value"),
     "a comma too many": Row(b'{"a": 1,}', refused="not JSON: "),
     "torn": Row(b'{"hooks": {"Stop": [', refused="line 1 column 21: not JSON: Expecting value"),

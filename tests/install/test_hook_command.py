@@ -51,7 +51,7 @@ EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--tr
     ],
 )
 def test_it_is_ours(entry: Json) -> None:
-    assert hook_command.is_ours(entry)
+    assert hook_command.is_our_hook(entry)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_it_is_ours(entry: Json) -> None:
     ],
 )
 def test_it_is_not_ours(entry: Json) -> None:
-    assert (hook_command.is_ours(entry), hook_command.mentions_us(entry)) == (False, False)
+    assert (hook_command.is_our_hook(entry), hook_command.is_mixed_entry(entry)) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -109,24 +109,24 @@ def test_it_is_not_ours(entry: Json) -> None:
     ],
 )
 def test_what_does_something_else_as_well_is_its_owners(entry: Json) -> None:
-    assert (hook_command.is_ours(entry), hook_command.mentions_us(entry)) == (False, True)
+    assert (hook_command.is_our_hook(entry), hook_command.is_mixed_entry(entry)) == (False, True)
 
 
 def test_a_script_of_a_checkout_by_any_name_is_ours_while_it_is_there(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     (folder / "gaia_sessions" / "hooks").mkdir(parents=True)
     entry: Json = {"command": f"python3 {folder}/hooks/subagent_stop.py"}
-    assert not hook_command.is_ours(entry)
+    assert not hook_command.is_our_hook(entry)
     (folder / "gaia_sessions" / "hooks" / "__init__.py").write_bytes(b"")
-    assert hook_command.is_ours(entry)
+    assert hook_command.is_our_hook(entry)
 
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("tools", [False, True])
 def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tools: bool) -> None:
     words = hook_command.command_for(HOSTS[host], tools=tools)
-    entry = hook_command.handler(HOSTS[host], words)
-    assert (hook_command.is_ours(entry), hook_command.words_of(entry)) == (True, words)
+    entry = hook_command.new_handler(HOSTS[host], words)
+    assert (hook_command.is_our_hook(entry), hook_command.words_of(entry)) == (True, words)
     assert [os.path.isabs(words[0]), words[0]] == [True, PROGRAM]
     assert entry["timeout"] == 5 * HOSTS[host].per_second
 
@@ -151,8 +151,8 @@ def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setu
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_every_event_we_ask_for_is_one_that_its_module_hears(host: str) -> None:
-    asked = HOSTS[host].heard(tools=False)
-    assert set(asked) <= set(heard.module_of(host).HEARD_BY["hook"])
+    asked = HOSTS[host].event_matchers(tools=False)
+    assert set(asked) <= set(heard.module_of(host).EVENTS_BY_HOOK["hook"])
 
 
 ALIASES = {"codex": {"Agent"}}
@@ -174,7 +174,7 @@ def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, na
     }
     taken = {tool for tool, told in kinds.items() if told == [DELEGATE]}
     assert taken | ALIASES.get(name, set()) == set(host.delegation)
-    matcher = host.heard(tools=False)[host.delegates]
+    matcher = host.event_matchers(tools=False)[host.delegates]
     assert [tool for tool in host.delegation if not matches(matcher, tool)] == []
 
 

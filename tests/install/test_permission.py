@@ -59,11 +59,11 @@ def test_the_rule_and_the_setting_come_together_and_go_together(
 def test_consent_can_be_given_later_and_is_taken_back_by_installing_without_it(setup: Setup) -> None:
     setup.put(PRETTY).install()
     setup.install(report=True)
-    assert permission.rule() in setup.said()["permissions"]["allow"]
+    assert permission.permission_rule() in setup.said()["permissions"]["allow"]
 
     answer = setup.install(tools=True)
 
-    assert (answer["rules"], answer["withdrawn"]) == ([], [permission.rule()])
+    assert (answer["rules"], answer["withdrawn"]) == ([], [permission.permission_rule()])
     assert setup.said()["permissions"] == {"allow": ["Bash(ls *)"], "deny": []}
     assert not own(setup).exists()
     setup.uninstall()
@@ -82,7 +82,7 @@ def test_the_setting_stays_until_the_last_of_those_who_share_it_leaves(
     getattr(setup, leave)()
     assert tomllib.loads(own(setup).read_text(encoding="utf-8")) == {"hooks": {"report_command": True}}
     setup.scope = last
-    assert permission.rule() in setup.said()["permissions"]["allow"]
+    assert permission.permission_rule() in setup.said()["permissions"]["allow"]
     getattr(setup, leave)()
     assert not own(setup).exists()
 
@@ -91,13 +91,13 @@ def test_a_rule_that_names_another_command_by_now_gives_way_to_the_new_one(
     setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup.put(PRETTY).install(report=True)
-    old = permission.rule()
+    old = permission.permission_rule()
     folder = tmp_path / "other"
     folder.mkdir()
     (folder / "gaia-sessions").write_bytes(b"")
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
     assert setup.install(report=True)["withdrawn"] == [old]
-    assert setup.said()["permissions"]["allow"] == ["Bash(ls *)", permission.rule()]
+    assert setup.said()["permissions"]["allow"] == ["Bash(ls *)", permission.permission_rule()]
     setup.uninstall()
     assert setup.held() == PRETTY
 
@@ -114,7 +114,7 @@ def test_leaving_files_that_somebody_changed_takes_rule_and_line_and_nothing_els
 
 
 def test_a_rule_and_a_setting_of_the_users_own_stay(setup: Setup) -> None:
-    theirs = PRETTY.replace(b'"Bash(ls *)"', b'"%b"' % permission.rule().encode())
+    theirs = PRETTY.replace(b'"Bash(ls *)"', b'"%b"' % permission.permission_rule().encode())
     setup.put(theirs)
     own(setup).write_text(f"[hooks]\n{LINE}\n", encoding="utf-8")
 
@@ -130,7 +130,7 @@ def test_without_a_receipt_nobody_knows_whose_the_rule_is_and_it_stays_and_that_
     shutil.rmtree(setup.receipts)
     assert [setup.uninstall()["remarks"] for _ in range(2)] == [["rule_stays"]] * 2
     assert "hooks" not in setup.said()
-    assert permission.rule() in setup.said()["permissions"]["allow"]
+    assert permission.permission_rule() in setup.said()["permissions"]["allow"]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_without_a_receipt_nobody_knows_whose_the_rule_is_and_it_stays_and_that_
     ],
 )
 def test_a_rule_of_another_installation_is_known_too(rule: object, *, like_ours: bool) -> None:
-    assert permission.is_like_ours(rule) is like_ours
+    assert permission.is_report_rule(rule) is like_ours
 
 
 TOMLS = [
@@ -162,9 +162,9 @@ TOMLS = [
 
 @pytest.mark.parametrize(("text", "wanted"), TOMLS, ids=[repr(row[0]) for row in TOMLS])
 def test_the_line_goes_under_its_table_and_every_other_byte_stays(text: str, wanted: str) -> None:
-    assert permission.granted("f", text.encode()) == wanted.encode()
-    assert permission.granted("f", wanted.encode()) == wanted.encode()
-    assert tomllib.loads(permission.withdrawn("f", wanted.encode()).decode()).get("x", {}) == {}
+    assert permission.with_report_setting("f", text.encode()) == wanted.encode()
+    assert permission.with_report_setting("f", wanted.encode()) == wanted.encode()
+    assert tomllib.loads(permission.without_report_setting("f", wanted.encode()).decode()).get("x", {}) == {}
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_path_is_quoted_in_the_rule_as_it_is_in_the_command(tmp_path: Path, mo
     folder.mkdir()
     (folder / "gaia-sessions").write_bytes(b"")
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
-    assert permission.rule() == f"Bash('{folder}/gaia-sessions' update *)"
+    assert permission.permission_rule() == f"Bash('{folder}/gaia-sessions' update *)"
 
 
 def test_a_path_that_a_rule_cannot_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,4 +212,4 @@ def test_a_path_that_a_rule_cannot_name_is_refused(tmp_path: Path, monkeypatch: 
     (folder / "gaia-sessions").write_bytes(b"")
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
     with pytest.raises(StoreFailure):
-        permission.rule()
+        permission.permission_rule()

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.install import json_text
-from gaia_sessions.install.entries import allowed, cleared, disallowed, wired
-from gaia_sessions.install.json_text import Text, parse
+from gaia_sessions.install.entries import with_hooks, with_rule, without_hooks, without_rule
+from gaia_sessions.install.json_text import JsonText, parse
 from gaia_sessions.install.places import HOSTS
-from gaia_sessions.install.splice import appended, removed, replaced
+from gaia_sessions.install.splice import append_value, remove_element, replace_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ def written(draw: st.DrawFn, value: Any, blanks: st.SearchStrategy[str]) -> str:
 
 
 def texts(values: st.SearchStrategy[Any], blanks: st.SearchStrategy[str], *, comments: bool) -> Any:
-    return values.flatmap(lambda value: written(value, blanks)).map(lambda text: Text(text, comments=comments))
+    return values.flatmap(lambda value: written(value, blanks)).map(lambda text: JsonText(text, comments=comments))
 
 
 OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4)
@@ -64,10 +64,10 @@ EITHER = st.one_of(
 
 
 @given(EITHER, VALUES)
-def test_what_is_put_in_is_last_and_the_rest_is_what_it_was(text: Text, value: Any) -> None:
+def test_what_is_put_in_is_last_and_the_rest_is_what_it_was(text: JsonText, value: Any) -> None:
     key = None if isinstance(text.value, list) else "new"
 
-    changed = appended(text, text.start, value, key)
+    changed = append_value(text, text.start, value, key)
 
     if isinstance(text.value, list):
         assert changed.value == [*text.value, value]
@@ -75,30 +75,30 @@ def test_what_is_put_in_is_last_and_the_rest_is_what_it_was(text: Text, value: A
         assert list(as_object(changed).items()) == [*as_object(text).items(), ("new", value)]
 
 
-def as_object(text: Text) -> dict[str, Any]:
+def as_object(text: JsonText) -> dict[str, Any]:
     assert isinstance(text.value, dict)
     return text.value
 
 
 @given(EITHER, VALUES)
-def test_what_was_put_in_beside_others_goes_without_a_trace(text: Text, value: Any) -> None:
+def test_what_was_put_in_beside_others_goes_without_a_trace(text: JsonText, value: Any) -> None:
     key = None if isinstance(text.value, list) else "new"
     count = len(text.elements(text.start)[0])
 
-    back = removed(appended(text, text.start, value, key), text.start, count)
+    back = remove_element(append_value(text, text.start, value, key), text.start, count)
 
     assert back.value == text.value
     assert back.text == text.text or count == 0
 
 
 @given(EITHER, st.data())
-def test_each_element_can_be_taken_out_and_comments_stay(text: Text, data: st.DataObject) -> None:
+def test_each_element_can_be_taken_out_and_comments_stay(text: JsonText, data: st.DataObject) -> None:
     elements, _ = text.elements(text.start)
     if not elements:
         return
     number = data.draw(st.integers(0, len(elements) - 1))
 
-    left = removed(text, text.start, number)
+    left = remove_element(text, text.start, number)
 
     wanted = [element.value for element in elements]
     wanted.pop(number)
@@ -112,13 +112,13 @@ def comments_in(text: str) -> int:
 
 
 @given(EITHER, VALUES, st.data())
-def test_one_value_is_exchanged_for_another(text: Text, value: Any, data: st.DataObject) -> None:
+def test_one_value_is_exchanged_for_another(text: JsonText, value: Any, data: st.DataObject) -> None:
     elements, _ = text.elements(text.start)
     if not elements:
         return
     number = data.draw(st.integers(0, len(elements) - 1))
 
-    changed = replaced(text, elements[number], value)
+    changed = replace_value(text, elements[number], value)
 
     wanted = [element.value for element in elements]
     wanted[number] = value
@@ -133,41 +133,45 @@ SETTINGS = st.fixed_dictionaries({"other": VALUES}, optional={"hooks": HOOKS, "p
 
 
 @given(texts(SETTINGS, BLANKS, comments=False), st.booleans())
-def test_coming_and_leaving_gives_the_same_bytes_whatever_the_layout(text: Text, tools: bool) -> None:  # noqa: FBT001
-    there = allowed(wired(text, HOSTS[CLAUDE_CODE], WORDS, tools=tools), "Bash(x *)")
+def test_coming_and_leaving_gives_the_same_bytes_whatever_the_layout(text: JsonText, tools: bool) -> None:  # noqa: FBT001
+    there = with_rule(with_hooks(text, HOSTS[CLAUDE_CODE], WORDS, tools=tools), "Bash(x *)")
 
-    assert wired(there, HOSTS[CLAUDE_CODE], WORDS, tools=tools) is there
-    assert disallowed(cleared(there), "Bash(x *)").text == text.text
+    assert with_hooks(there, HOSTS[CLAUDE_CODE], WORDS, tools=tools) is there
+    assert without_rule(without_hooks(there), "Bash(x *)").text == text.text
 
 
 @given(texts(SETTINGS, COMMENTS, comments=True))
-def test_the_same_between_comments(text: Text) -> None:
-    there = wired(text, HOSTS["qwen-code"], WORDS, tools=False)
+def test_the_same_between_comments(text: JsonText) -> None:
+    there = with_hooks(text, HOSTS["qwen-code"], WORDS, tools=False)
 
-    assert cleared(there).text == text.text
+    assert without_hooks(there).text == text.text
 
 
-def on(text: str) -> Text:
+def on(text: str) -> JsonText:
     return parse(text.encode(), comments=True)
 
 
-SPLICES: list[tuple[str, str, Callable[[Text], Text]]] = [
-    ('{"a":1}', '{"a":1,"k":[2]}', lambda text: appended(text, 0, [2], "k")),
-    ('{"a": 1}', '{"a": 1, "k": [2]}', lambda text: appended(text, 0, [2], "k")),
-    ("[1, 2]", "[1, 2, 3]", lambda text: appended(text, 0, 3)),
-    ("[1,2]", "[1,2,3]", lambda text: appended(text, 0, 3)),
-    ("{}", '{\n  "k": 1\n}', lambda text: appended(text, 0, 1, "k")),
-    ("{\r\n}", '{\r\n  "k": 1\r\n}', lambda text: appended(text, 0, 1, "k")),
-    ('{\n\t"a": []\n}', '{\n\t"a": [\n\t\t{\n\t\t\t"b": 1\n\t\t}\n\t]\n}', lambda text: appended(text, 8, {"b": 1})),
-    ('{\n  "a": 1 // one\n}', '{\n  "a": 1, // one\n  "k": 2\n}', lambda text: appended(text, 0, 2, "k")),
-    ('{\n  "a": 1, // one\n  "b": 2\n}', '{\n  // one\n  "b": 2\n}', lambda text: removed(text, 0, 0)),
-    ("[1, // one\n 2]", "[1 // one\n]", lambda text: removed(text, 0, 1)),
-    ("[1 // one\n, 2]", "[// one\n2]", lambda text: removed(text, 0, 0)),
-    ("[ 1 ]", "[]", lambda text: removed(text, 0, 0)),
-    ("[ 1 /* x */ ]", "[ /* x */ ]", lambda text: removed(text, 0, 0)),
+SPLICES: list[tuple[str, str, Callable[[JsonText], JsonText]]] = [
+    ('{"a":1}', '{"a":1,"k":[2]}', lambda text: append_value(text, 0, [2], "k")),
+    ('{"a": 1}', '{"a": 1, "k": [2]}', lambda text: append_value(text, 0, [2], "k")),
+    ("[1, 2]", "[1, 2, 3]", lambda text: append_value(text, 0, 3)),
+    ("[1,2]", "[1,2,3]", lambda text: append_value(text, 0, 3)),
+    ("{}", '{\n  "k": 1\n}', lambda text: append_value(text, 0, 1, "k")),
+    ("{\r\n}", '{\r\n  "k": 1\r\n}', lambda text: append_value(text, 0, 1, "k")),
+    (
+        '{\n\t"a": []\n}',
+        '{\n\t"a": [\n\t\t{\n\t\t\t"b": 1\n\t\t}\n\t]\n}',
+        lambda text: append_value(text, 8, {"b": 1}),
+    ),
+    ('{\n  "a": 1 // one\n}', '{\n  "a": 1, // one\n  "k": 2\n}', lambda text: append_value(text, 0, 2, "k")),
+    ('{\n  "a": 1, // one\n  "b": 2\n}', '{\n  // one\n  "b": 2\n}', lambda text: remove_element(text, 0, 0)),
+    ("[1, // one\n 2]", "[1 // one\n]", lambda text: remove_element(text, 0, 1)),
+    ("[1 // one\n, 2]", "[// one\n2]", lambda text: remove_element(text, 0, 0)),
+    ("[ 1 ]", "[]", lambda text: remove_element(text, 0, 0)),
+    ("[ 1 /* x */ ]", "[ /* x */ ]", lambda text: remove_element(text, 0, 0)),
 ]
 
 
 @pytest.mark.parametrize(("text", "wanted", "change"), SPLICES, ids=[f"{row[0]} -> {row[1]}" for row in SPLICES])
-def test_a_change_looks_like_its_neighbours(text: str, wanted: str, change: Callable[[Text], Text]) -> None:
+def test_a_change_looks_like_its_neighbours(text: str, wanted: str, change: Callable[[JsonText], JsonText]) -> None:
     assert change(on(text)).text == wanted

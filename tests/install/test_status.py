@@ -12,31 +12,31 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.cli.render.wired import stands
+from gaia_sessions.cli.render.wired import status_lines
 from gaia_sessions.install import warnings
 from gaia_sessions.install.places import HOSTS
-from gaia_sessions.install.status import standing
+from gaia_sessions.install.status import hook_status
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store import hook_log
 from tests.install.conftest import Setup
 from tests.install.settings_files import PROGRAM, SCRIPT
 
 if TYPE_CHECKING:
-    from gaia_sessions.install.status import Installed, Standing
+    from gaia_sessions.install.status import HookStatus, InstalledFile
 
 LATER, EARLIER = "2026-01-08T18:05:31.000000Z", "2026-01-08T18:05:30.000000Z"
 REWRITES = {"type": "command", "command": "rewrite.sh"}
 
 
-def look(setup: Setup) -> Standing:
-    return standing(setup.root, os.environ, utc_now())
+def look(setup: Setup) -> HookStatus:
+    return hook_status(setup.root, os.environ, utc_now())
 
 
 def codes(setup: Setup) -> list[str]:
     return [warned["code"] for warned in look(setup)["warnings"]]
 
 
-def row(setup: Setup) -> Installed:
+def row(setup: Setup) -> InstalledFile:
     [found] = [
         found for found in look(setup)["installed"] if (found["host"], found["scope"]) == (setup.host, setup.scope)
     ]
@@ -44,7 +44,7 @@ def row(setup: Setup) -> Installed:
 
 
 def hear(setup: Setup, at: str = LATER, event: str = "Stop", hook: str = "hook", **more: object) -> None:
-    hook_log.write(setup.root, hook, {"at": at, "event": event, **more})
+    hook_log.append_line(setup.root, hook, {"at": at, "event": event, **more})
 
 
 def edit(setup: Setup, change: Any) -> None:
@@ -99,7 +99,7 @@ def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) ->
     edit(setup, lambda said: said["hooks"].pop("Stop"))
     found = row(setup)
     assert ("Stop" in found["wired"], found["missing"], found["optional"]) == (False, ["Stop"], ["PermissionRequest"])
-    told = [*stands(look(setup), utc_now())]
+    told = [*status_lines(look(setup), utc_now())]
     assert [line for line in told if line.lstrip().startswith(("wired", "not wired")) or line[:4] == "    "] == [
         "  wired: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse,",
         "    PostToolUseFailure, PostToolBatch, SubagentStart, SubagentStop, StopFailure,",
@@ -108,16 +108,16 @@ def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) ->
         "  wired only with --track-tools: PermissionRequest",
     ]
     setup.install(tools=True)
-    assert "wired only with" not in "\n".join(stands(look(setup), utc_now()))
+    assert "wired only with" not in "\n".join(status_lines(look(setup), utc_now()))
 
 
 def test_what_was_just_installed_is_given_a_day_to_be_heard(setup: Setup) -> None:
     setup.install()
     installed = datetime.fromisoformat(row(setup)["installed_at"] or "")
     for hours, warned in ((1, []), (23, []), (25, [warnings.NEVER_FIRED])):
-        found = standing(setup.root, os.environ, installed + timedelta(hours=hours))
+        found = hook_status(setup.root, os.environ, installed + timedelta(hours=hours))
         assert [warned["code"] for warned in found["warnings"]] == warned
-        assert any("no event yet" in line for line in stands(found, utc_now())) == (not warned)
+        assert any("no event yet" in line for line in status_lines(found, utc_now())) == (not warned)
     hear(setup, LATER, host="codex")
     assert codes_at(setup, installed + timedelta(hours=1)) == [warnings.NEVER_FIRED], "codex was started since"
     hear(setup, LATER)
@@ -125,7 +125,7 @@ def test_what_was_just_installed_is_given_a_day_to_be_heard(setup: Setup) -> Non
 
 
 def codes_at(setup: Setup, now: datetime) -> list[str]:
-    return [warned["code"] for warned in standing(setup.root, os.environ, now)["warnings"]]
+    return [warned["code"] for warned in hook_status(setup.root, os.environ, now)["warnings"]]
 
 
 @pytest.mark.parametrize("event", ["None", "", " ", "direct"])
@@ -133,12 +133,12 @@ def test_a_call_that_names_no_event_is_not_told_as_one(setup: Setup, event: str)
     setup.install()
     hear(setup, LATER, event)
     assert look(setup)["heard_from"] == {}
-    assert "last heard" not in "\n".join(stands(look(setup), utc_now()))
+    assert "last heard" not in "\n".join(status_lines(look(setup), utc_now()))
 
 
 def test_a_call_without_an_event_leaves_none_in_the_log() -> None:
-    assert hook_log.named_in({"session_id": "s"}, "hook_event_name") == {"session_id": "s"}
-    assert hook_log.named_in({"hook_event_name": "Stop"}, "hook_event_name") == {"event": "Stop"}
+    assert hook_log.payload_fields({"session_id": "s"}, "hook_event_name") == {"session_id": "s"}
+    assert hook_log.payload_fields({"hook_event_name": "Stop"}, "hook_event_name") == {"event": "Stop"}
 
 
 def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> None:
@@ -150,7 +150,7 @@ def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> No
         (LATER, "direct", "pre_delegate"),
     ]:
         hear(setup, at, event, hook)
-    Path(hook_log.folder_of(setup.root), "hook.log.old").write_text("torn {\n[]\n", encoding="utf-8")
+    Path(hook_log.log_folder(setup.root), "hook.log.old").write_text("torn {\n[]\n", encoding="utf-8")
 
     assert look(setup)["heard"] == {"PreToolUse": EARLIER, "Stop": LATER}
     assert look(setup)["heard_from"] == {"claude-code": {"PreToolUse": EARLIER, "Stop": LATER}}
@@ -172,18 +172,18 @@ ODD = [
 @pytest.mark.parametrize("at", ODD, ids=str)
 def test_a_line_of_the_log_that_says_no_time_is_passed_over(setup: Setup, at: object) -> None:
     Path(setup.root).parent.mkdir(exist_ok=True)
-    hook_log.write(setup.root, "hook", {"at": at, "event": "SessionEnd"})
+    hook_log.append_line(setup.root, "hook", {"at": at, "event": "SessionEnd"})
     hear(setup, EARLIER)
-    hook_log.write(setup.root, "hook", {"at": at, "event": "Stop"})
+    hook_log.append_line(setup.root, "hook", {"at": at, "event": "Stop"})
 
     assert look(setup)["heard_from"] == {"claude-code": {"Stop": EARLIER}}
-    assert "  Stop: " in "\n".join(stands(look(setup), utc_now()))
+    assert "  Stop: " in "\n".join(status_lines(look(setup), utc_now()))
 
 
 def test_times_in_another_form_are_ordered_as_the_times_they_are(setup: Setup) -> None:
     Path(setup.root).parent.mkdir(exist_ok=True)
     for at in ("2026-01-08T23:00:00+12:00", "2026-01-08T12:00:00Z"):
-        hook_log.write(setup.root, "hook", {"at": at, "event": "Stop"})
+        hook_log.append_line(setup.root, "hook", {"at": at, "event": "Stop"})
 
     assert look(setup)["heard"] == {"Stop": "2026-01-08T12:00:00.000000Z"}
 

@@ -10,18 +10,18 @@ import pytest
 
 from gaia_sessions.install import backup
 from gaia_sessions.store import external_file
-from tests.install.settings_files import BY_HAND, MIXED, OTHER, PROGRAM, WIRED_BY_HAND, told
+from tests.install.settings_files import BY_HAND, MIXED, OTHER, PROGRAM, WIRED_BY_HAND, to_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.install.conftest import Setup
 
-HAND_MADE = told({"model": "opus", "hooks": WIRED_BY_HAND}, "\t")
+HAND_MADE = to_json({"model": "opus", "hooks": WIRED_BY_HAND}, "\t")
 
 
 def test_a_command_with_ours_in_it_survives_coming_and_leaving(setup: Setup) -> None:
-    data = told({"hooks": {"SubagentStop": [{"hooks": [MIXED]}]}})
+    data = to_json({"hooks": {"SubagentStop": [{"hooks": [MIXED]}]}})
     setup.put(data).install()
     assert {"hooks": [MIXED]} in setup.said()["hooks"]["SubagentStop"]
     setup.uninstall()
@@ -63,20 +63,20 @@ def test_it_comes_back_after_an_installation_that_was_killed(setup: Setup, monke
 
 
 def test_of_a_file_that_somebody_changed_since_the_copy_is_the_whole_of_it(setup: Setup) -> None:
-    setup.put(told({"model": "opus"})).install()
+    setup.put(to_json({"model": "opus"})).install()
     changed = (setup.held() or b"").replace(b'"opus"', b'"sonnet"')
     setup.put(changed)
 
     copy = setup.install(tools=True)["backup"]
 
     kept = backup.find(setup.places.state, str(setup.file))
-    assert (copy is not None, kept and kept.before, kept and kept.left) == (True, changed, told({"model": "sonnet"}))
+    assert (copy is not None, kept and kept.before, kept and kept.left) == (True, changed, to_json({"model": "sonnet"}))
     setup.uninstall()
-    assert setup.held() == told({"model": "sonnet"})
+    assert setup.held() == to_json({"model": "sonnet"})
 
 
 def test_a_receipt_of_before_there_were_two_copies_gives_back_the_one(setup: Setup) -> None:
-    data = told({"model": "opus"})
+    data = to_json({"model": "opus"})
     setup.put(data).install()
     [note] = setup.receipts.rglob("receipt.json")
     document: Any = json.loads(note.read_bytes())
@@ -92,16 +92,16 @@ def test_entries_whose_script_is_gone_by_then_do_not_come_back(setup: Setup, tmp
     script.parent.mkdir(parents=True)
     script.write_bytes(b"")
     by_hand = {"type": "command", "command": f"python3 {script}"}
-    setup.put(told({"a": 1, "hooks": {"Stop": [{"hooks": [OTHER, by_hand]}]}})).install()
+    setup.put(to_json({"a": 1, "hooks": {"Stop": [{"hooks": [OTHER, by_hand]}]}})).install()
     script.unlink()
     assert setup.uninstall()["remarks"] == []
-    assert setup.held() == told({"a": 1, "hooks": {"Stop": [{"hooks": [OTHER]}]}})
+    assert setup.held() == to_json({"a": 1, "hooks": {"Stop": [{"hooks": [OTHER]}]}})
 
 
 @pytest.mark.parametrize("ask", ["install", "uninstall"])
 def test_the_entry_of_a_checkout_that_moved_away_goes(setup: Setup, ask: str) -> None:
     gone = {"type": "command", "command": "/usr/bin/python3 /home/me/src/gaia/hooks/every_event.py"}
-    setup.put(told({"hooks": {"Stop": [{"hooks": [gone]}]}}))
+    setup.put(to_json({"hooks": {"Stop": [{"hooks": [gone]}]}}))
     getattr(setup, ask)()
     assert b"/home/me/src" not in (setup.held() or b"")
     assert (setup.held() or b"").count(PROGRAM.encode()) == (ask == "install") * 11

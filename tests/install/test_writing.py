@@ -15,14 +15,14 @@ import pytest
 
 from gaia_sessions.errors import SessionsError, StoreFailure, exit_code
 from gaia_sessions.store import external_file
-from tests.install.settings_files import WIRED_BY_HAND, told
+from tests.install.settings_files import WIRED_BY_HAND, to_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.install.conftest import Setup
 
-HAND_MADE = told({"hooks": WIRED_BY_HAND, "model": "opus"}, "\t")
+HAND_MADE = to_json({"hooks": WIRED_BY_HAND, "model": "opus"}, "\t")
 """What only a receipt can give back."""
 
 DATA = b'{\n  "model": "opus"\n}\n'
@@ -180,10 +180,10 @@ def test_what_a_killed_writer_left_long_ago_is_swept_and_nothing_else(setup: Set
 INSTALLS = """
 import os, sys
 from datetime import UTC, datetime
-from gaia_sessions.install import installing
+from gaia_sessions.install import plan
 from gaia_sessions.install.places import Places
-wish = installing.Wish("claude-code", "project", tools="tools" in sys.argv)
-installing.install(Places(sys.argv[1], os.environ), wish, datetime.now(UTC))
+wish = plan.InstallRequest("claude-code", "project", tools="tools" in sys.argv)
+plan.install(Places(sys.argv[1], os.environ), wish, datetime.now(UTC))
 """
 
 

@@ -43,7 +43,7 @@ def too_large(value: object) -> bool:
 @example([1e16, -0.0, 5e-324, 1e22, 123456789012345680.0], None)
 def test_what_is_written_is_what_json_writes(value: object, indent: int | None) -> None:
     expected = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    assert fast.written(value, indent, *LIMITS) == (None if too_large(value) else expected)
+    assert fast.try_dumps(value, indent, *LIMITS) == (None if too_large(value) else expected)
 
 
 class Text(str):
@@ -56,14 +56,14 @@ class Text(str):
     ids=repr,
 )
 def test_what_json_would_have_to_convert_or_refuse_is_left_to_it(value: object) -> None:
-    assert fast.written(value, None, *LIMITS) is None
+    assert fast.try_dumps(value, None, *LIMITS) is None
 
 
 def test_what_is_nested_too_deep_to_be_written_is_left_to_json() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    assert fast.written(deep, 2, *LIMITS) is None
+    assert fast.try_dumps(deep, 2, *LIMITS) is None
 
 
 @pytest.mark.parametrize("innermost", [[], {}, [1], {"a": 1}])
@@ -71,9 +71,9 @@ def test_what_is_nested_as_deep_as_allowed_is_written_and_no_deeper(innermost: o
     deep: Any = innermost
     for depth in range(1, LIMITS[0]):
         deep = [deep] if depth % 2 else {"a": deep}
-    assert fast.written(deep, 2, *LIMITS) == json.dumps(deep, indent=2)
-    assert fast.written([deep], None, *LIMITS) is None
-    assert fast.written({"a": deep}, 2, *LIMITS) is None
+    assert fast.try_dumps(deep, 2, *LIMITS) == json.dumps(deep, indent=2)
+    assert fast.try_dumps([deep], None, *LIMITS) is None
+    assert fast.try_dumps({"a": deep}, 2, *LIMITS) is None
 
 
 def scanner() -> fast.Scanner:
@@ -109,7 +109,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("text", BROKEN)
 def test_what_is_no_json_is_left_to_json(text: str) -> None:
-    assert scanner().read(text) is fast.UNKNOWN
+    assert scanner().read(text) is fast.NOT_PARSED
 
 
 @given(st.text(max_size=30))
@@ -118,7 +118,7 @@ def test_any_text_is_read_as_json_reads_it_or_left_to_it(text: str) -> None:
     try:
         expected = json.loads(text, object_pairs_hook=dict, parse_constant=lambda name: name)
     except ValueError:
-        expected = fast.UNKNOWN
+        expected = fast.NOT_PARSED
     assert found is expected or found == expected
 
 
@@ -132,13 +132,13 @@ def test_what_the_callables_raise_passes_through() -> None:
 PROGRAM = """
 import sys
 {prepare}
-from gaia_sessions import strictjson
-value = strictjson.loads(b'{{"a": [1, null], "b": {{}}}}')
-assert strictjson.dumps(value) == b'{{\\n  "a": [\\n    1,\\n    null\\n  ],\\n  "b": {{}}\\n}}\\n'
+from gaia_sessions.jsonio import strict
+value = strict.loads(b'{{"a": [1, null], "b": {{}}}}')
+assert strict.dumps(value) == b'{{\\n  "a": [\\n    1,\\n    null\\n  ],\\n  "b": {{}}\\n}}\\n'
 for broken in (b'{{"a": 1,}}', b'"\\\\x"', b'[1', b'"a'):
     try:
-        strictjson.loads(broken)
-    except strictjson.InvalidInput as error:
+        strict.loads(broken)
+    except strict.InvalidInput as error:
         assert "not JSON" in str(error), error
     else:
         raise SystemExit(f"{{broken}} was taken")
@@ -196,14 +196,14 @@ def test_whatever_another_interpreter_refuses_is_left_to_json(wants: str, error:
 def test_the_parts_of_3_15_are_used_when_they_get_what_they_want() -> None:
     wants, _, change = OTHERS["as 3.15 wants it"]
     prepare = FAKE.format(wants=wants, error="SystemExit", change=change)
-    program = "import sys\n" + prepare + "from gaia_sessions import quickjson, strictjson\n"
-    program += "strictjson._explained = None\nassert strictjson.loads(b'[{}]') == [{}]\n"
+    program = "import sys\n" + prepare + "from gaia_sessions.jsonio import fast, strict\n"
+    program += "strict._parse_or_explain = None\nassert strict.loads(b'[{}]') == [{}]\n"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_nothing_that_is_in_order_loads_the_package() -> None:
     program = (
-        "import sys; from gaia_sessions import strictjson as s; s.dumps(s.loads(b'[{}]')); print('json' in sys.modules)"
+        "import sys; from gaia_sessions.jsonio.strict import *; dumps(loads(b'[{}]')); print('json' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

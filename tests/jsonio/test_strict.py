@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidInput, TooLarge
 from gaia_sessions.jsonio.strict import (
-    DEEPEST,
     DOCUMENT_LIMIT,
-    canonical,
+    MAX_DEPTH,
     dump_line,
     dumps,
-    kind_of,
+    json_type_of,
     load_object,
     loads,
+    normalize_value,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def refusal(call: Callable[[], object]) -> tuple[type[InvalidInput], str, str]:
 
 
 @given(JSON)
-@example(nested(DEEPEST))
+@example(nested(MAX_DEPTH))
 @example({"\u2028": "\x1b[2J \x7f \x9f \u202e \U0001f600"})
 @example([-0.0, 5e-324, 1.7976931348623157e308, -(1 << 63), (1 << 63) - 1])
 def test_every_json_value_is_read_back_as_it_was_written(value: Any) -> None:
@@ -74,7 +74,7 @@ def test_a_line_is_one_line(value: Any) -> None:
 
 @given(JSON)
 def test_the_canonical_form_of_a_json_value_is_the_value(value: Any) -> None:
-    assert repr(canonical(value, "metadata")) == repr(value)
+    assert repr(normalize_value(value, "metadata")) == repr(value)
 
 
 def test_documents_are_indented_by_two_keep_their_order_and_end_in_one_newline() -> None:
@@ -237,7 +237,7 @@ def test_anything_but_an_object_is_refused_by_its_kind(data: bytes, kind: str) -
     ids=repr,
 )
 def test_a_value_is_called_what_json_calls_it(value: object, kind: str) -> None:
-    assert kind_of(value) == kind
+    assert json_type_of(value) == kind
 
 
 def _circle() -> dict[str, Any]:
@@ -273,7 +273,7 @@ def test_what_could_not_be_read_back_is_not_written(
 
 @pytest.mark.parametrize(("value", "problem", "where"), [row[1:] for row in NOT_JSON], ids=[row[0] for row in NOT_JSON])
 def test_a_callers_value_that_is_not_json_is_refused_under_its_name(value: object, problem: str, where: str) -> None:
-    kind, said, place = refusal(lambda: canonical(value, "metadata"))
+    kind, said, place = refusal(lambda: normalize_value(value, "metadata"))
     assert (kind, said.startswith(problem), place) == (InvalidInput, True, f"metadata {where}".strip()), said
 
 
@@ -286,7 +286,7 @@ def test_a_callers_value_that_is_not_json_is_refused_under_its_name(value: objec
             {1: "a", "1": "b"}, "the same key twice in an object", "key '1'", id="two keys that JSON writes alike"
         ),
         pytest.param(
-            ({"in": (nested(DEEPEST),)},),
+            ({"in": (nested(MAX_DEPTH),)},),
             "nested deeper than 64",
             ("[0].in[0]" + "[0].in" * 14)[:80],
             id="levels of tuples",
@@ -308,7 +308,7 @@ def test_nothing_is_written_that_loads_would_refuse(
     ],
 )
 def test_a_callers_value_is_taken_as_json_has_it(value: object, as_json: object) -> None:
-    assert canonical(value, "metadata") == as_json
+    assert normalize_value(value, "metadata") == as_json
 
 
 @pytest.mark.parametrize(
@@ -322,12 +322,12 @@ def test_a_callers_value_is_taken_as_json_has_it(value: object, as_json: object)
     ],
 )
 def test_a_callers_value_is_checked_as_it_would_be_read(value: object, problem: str, where: str) -> None:
-    assert refusal(lambda: canonical(value, "metadata")) == (InvalidInput, problem, where)
+    assert refusal(lambda: normalize_value(value, "metadata")) == (InvalidInput, problem, where)
 
 
 def test_a_callers_value_over_the_limit_is_said_to_be_too_large() -> None:
     with pytest.raises(TooLarge) as caught:
-        canonical("x" * DOCUMENT_LIMIT, "metadata")
+        normalize_value("x" * DOCUMENT_LIMIT, "metadata")
     error = caught.value
     assert (error.problem, error.where) == ("the document is over the limit of 1048576 bytes", "")
     assert (error.code, error.size, error.limit) == ("too_large", DOCUMENT_LIMIT + 2, DOCUMENT_LIMIT)
@@ -336,6 +336,6 @@ def test_a_callers_value_over_the_limit_is_said_to_be_too_large() -> None:
 
 def test_changing_a_callers_value_later_changes_no_canonical_copy() -> None:
     value: dict[str, Any] = {"tags": ["a"]}
-    copy = canonical(value, "metadata")
+    copy = normalize_value(value, "metadata")
     value["tags"].append("b")
     assert copy == {"tags": ["a"]}

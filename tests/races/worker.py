@@ -113,7 +113,7 @@ def logs(folder: str, me: str, rounds: str, limit: str) -> int:
     with Directory.at(folder) as opened:
         for number, line in enumerate(lines):
             _wait_for_turn(f"{folder}/turn", number)
-            atomic.log(opened, f"{number}.log", line, int(limit))
+            atomic.append_log_line(opened, f"{number}.log", line, int(limit))
     return len(lines)
 
 

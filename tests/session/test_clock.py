@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from gaia_sessions.session.clock import (
     FUTURE_TOLERANCE,
-    are_written_times,
-    read_time,
+    are_canonical_times,
+    compact_timestamp,
+    format_time,
+    parse_time,
     seconds_between,
-    stamp_of,
     utc_now,
-    write_time,
 )
 
 MOMENT = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
@@ -49,19 +49,19 @@ def test_the_wall_clock_is_aware_and_utc() -> None:
     ],
 )
 def test_a_time_is_written_in_one_form(moment: datetime, text: str) -> None:
-    assert write_time(moment) == text
+    assert format_time(moment) == text
 
 
 @given(MOMENTS)
 def test_what_is_written_is_read_back_as_the_same_moment_in_utc(moment: datetime) -> None:
-    again = read_time(write_time(moment))
+    again = parse_time(format_time(moment))
     assert again == moment
     assert again.tzinfo is UTC
 
 
 @given(MOMENTS, MOMENTS)
 def test_text_order_is_time_order(one: datetime, other: datetime) -> None:
-    assert (write_time(one) < write_time(other)) == (one < other)
+    assert (format_time(one) < format_time(other)) == (one < other)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_text_order_is_time_order(one: datetime, other: datetime) -> None:
     ],
 )
 def test_every_iso_8601_time_is_read_as_utc(text: str, moment: datetime) -> None:
-    again = read_time(text)
+    again = parse_time(text)
     assert (again, again.tzinfo) == (moment, UTC)
 
 
@@ -122,13 +122,13 @@ def test_every_iso_8601_time_is_read_as_utc(text: str, moment: datetime) -> None
 )
 def test_everything_else_is_no_time(text: object) -> None:
     with pytest.raises(ValueError, match=r"\Anot a time\Z"):
-        read_time(text)
+        parse_time(text)
 
 
 @pytest.mark.parametrize("text", ["2026-01-08+01:00", "2026-01-08-01:00", "2026-01-08?18:05", "20260108-1805"])
 def test_a_date_with_an_offset_is_no_time(text: str) -> None:
     with pytest.raises(ValueError, match=r"\Anot a time\Z"):
-        read_time(text)
+        parse_time(text)
 
 
 @pytest.mark.parametrize("date", ["2026-01-08{}18:05:30Z", "20260108{}180530Z"], ids=["extended", "basic"])
@@ -136,17 +136,17 @@ def test_date_and_time_of_day_are_parted_by_t_or_a_blank_and_nothing_else(date: 
     for char in map(chr, range(128)):
         text = date.format(char)
         if char in "Tt ":
-            assert read_time(text) == MOMENT
+            assert parse_time(text) == MOMENT
         else:
             with pytest.raises(ValueError, match=r"\Anot a time\Z"):
-                read_time(text)
+                parse_time(text)
 
 
 @given(st.one_of(st.text(), st.text("0123456789-:.TZ+W ", min_size=10, max_size=30)))
 @example("0001-01-01T00:00:00+23:59")
 def test_reading_a_time_never_fails_otherwise(text: str) -> None:
     try:
-        moment = read_time(text)
+        moment = parse_time(text)
     except ValueError as error:
         assert str(error) == "not a time"  # noqa: PT017  # most texts are none, and that is fine too
     else:
@@ -170,22 +170,22 @@ NOT_AS_WRITTEN = ["2026-01-08T18:05:30Z", "2026-W02-4T10:00:00.123456Z", "2026-0
 def test_all_are_times_as_we_write_them_or_not(texts: list[str]) -> None:
     def is_written(text: str) -> bool:
         try:
-            return write_time(read_time(text)) == text
+            return format_time(parse_time(text)) == text
         except ValueError:
             return False
 
-    assert are_written_times(texts) == all(map(is_written, texts))
+    assert are_canonical_times(texts) == all(map(is_written, texts))
 
 
 @given(st.lists(st.datetimes(timezones=st.just(UTC)), max_size=300))
 def test_whatever_times_we_wrote_are_seen_to_be_ours(moments: list[datetime]) -> None:
-    assert are_written_times([write_time(moment) for moment in moments])
+    assert are_canonical_times([format_time(moment) for moment in moments])
 
 
 @pytest.mark.parametrize("text", [None, 1, b"2026-01-08T18:05:30.123456Z", ["x"]])
 def test_what_is_no_text_is_no_written_time(text: Any) -> None:
     with pytest.raises(TypeError):
-        are_written_times([WRITTEN, text])
+        are_canonical_times([WRITTEN, text])
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_what_is_no_text_is_no_written_time(text: Any) -> None:
     ],
 )
 def test_the_stamp_of_an_id_is_utc_to_the_second(moment: datetime, stamp: str) -> None:
-    assert stamp_of(moment) == stamp
+    assert compact_timestamp(moment) == stamp
 
 
 @pytest.mark.parametrize(

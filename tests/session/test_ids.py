@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidId
 from gaia_sessions.session.ids import (
-    LONGEST_ID,
+    MAX_ID_LENGTH,
     check_agent_id,
     encode_key,
-    fold,
+    fold_id,
     is_agent_id,
-    is_generated,
+    is_generated_id,
     new_agent_id,
 )
 
@@ -108,7 +108,7 @@ def test_an_id_is_accepted_exactly_when_the_documented_rule_holds(value: str) ->
 
 
 def test_the_longest_id_is_the_documented_one() -> None:
-    assert LONGEST_ID == 128
+    assert MAX_ID_LENGTH == 128
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_made_id_is_a_good_id_of_the_generated_form(moment: datetime, chance: 
 
 @given(st.text(ascii_letters + digits + "._-"))
 def test_ids_that_differ_only_in_case_fold_into_one(agent_id: str) -> None:
-    assert fold(agent_id.upper()) == fold(agent_id.lower()) == fold(fold(agent_id))
+    assert fold_id(agent_id.upper()) == fold_id(agent_id.lower()) == fold_id(fold_id(agent_id))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_key_becomes_a_readable_file_name(parts: tuple[str, ...], name: str) -
 def test_every_made_id_has_the_generated_form_in_letters_of_either_case(
     letters: Callable[[str], str], moment: datetime, chance: bytes
 ) -> None:
-    assert is_generated(letters(new_agent_id(moment.replace(tzinfo=UTC), chance)))
+    assert is_generated_id(letters(new_agent_id(moment.replace(tzinfo=UTC), chance)))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_every_made_id_has_the_generated_form_in_letters_of_either_case(
     ],
 )
 def test_nothing_else_has_the_generated_form(agent_id: str) -> None:
-    assert not is_generated(agent_id)
+    assert not is_generated_id(agent_id)
 
 
 _ANY_TEXT = st.text(st.characters(), max_size=30)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES
 from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide
 from gaia_sessions.session.record import decode, encode, new_record
@@ -46,7 +46,7 @@ NAMES = {
 }
 
 
-UNTIL = write_time(NOW + timedelta(minutes=20))
+UNTIL = format_time(NOW + timedelta(minutes=20))
 """When ``resumable()`` can no longer be resumed."""
 
 
@@ -54,7 +54,7 @@ def resumable(idle: timedelta = timedelta(minutes=10), **changed: Any) -> Record
     """A record that may be resumed in every respect, with some keys changed."""
     record: Any = {
         **new_record("agent-1", "Explore", "general", {}, NOW - timedelta(hours=2)),
-        "last_updated": write_time(NOW - idle),
+        "last_updated": format_time(NOW - idle),
         "phase": "approval",
         "resume_ready": True,
         **changed,
@@ -269,7 +269,7 @@ def test_a_run_whose_host_is_gone_is_in_nobodys_way(
 ) -> None:
     record = resumable(runs=runs)
     before = deepcopy(record)
-    assert decide("agent-1", record, NOW, Limits(), gone=frozenset(gone)) == {
+    assert decide("agent-1", record, NOW, Limits(), dead_runs=frozenset(gone)) == {
         "should_resume": reason == "session_resumable",
         "reason": reason,
         "agent_id": "agent-1",
@@ -285,12 +285,12 @@ def test_a_run_whose_host_is_gone_is_in_nobodys_way(
 @pytest.mark.parametrize("reason", [reason for reason in FAULTS if reason not in {"running", "claimed"}])
 def test_a_host_that_is_gone_makes_up_for_nothing_else(reason: str) -> None:
     record = resumable(**FAULTS[reason][0], runs=[LIVE])
-    assert decide("agent-1", record, NOW, Limits(), gone=frozenset([1]))["reason"] == reason
+    assert decide("agent-1", record, NOW, Limits(), dead_runs=frozenset([1]))["reason"] == reason
 
 
 @pytest.mark.parametrize(("problem", "reason"), [(None, "not_found"), ("no JSON", "corrupt")])
 def test_of_a_session_that_cannot_be_read_no_host_is_gone(problem: str | None, reason: str) -> None:
-    decision = decide("agent-1", None, NOW, Limits(), problem=problem, gone=frozenset([1]))
+    decision = decide("agent-1", None, NOW, Limits(), problem=problem, dead_runs=frozenset([1]))
     assert decision == decide("agent-1", None, NOW, Limits(), problem=problem)
     assert decision["reason"] == reason
 
@@ -363,7 +363,7 @@ def test_a_session_is_resumed_exactly_when_all_conditions_hold(
 ) -> None:
     record = resumable(timedelta(seconds=idle), phase=phase, resume_ready=ready, error_count=errors, runs=runs)
     before = deepcopy(record)
-    decision = decide("agent-1", record, NOW, Limits(), gone=gone)
+    decision = decide("agent-1", record, NOW, Limits(), dead_runs=gone)
     failing = [reason for reason, finding in zip(ORDER, decision["checks"], strict=True) if not finding["ok"]]
     holds = phase in PHASES_TO_RESUME and ready and -300 <= idle < 1800 and errors < 3
     holds = holds and {run["run"] for run in runs if run != ENDED} <= gone

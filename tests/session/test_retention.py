@@ -14,18 +14,18 @@ from gaia_sessions.errors import InvalidInput, SessionFinal, TooLarge
 from gaia_sessions.ingest import dispatch
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session import retention
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import decode, encode
-from gaia_sessions.session.retention import MOST_RUNS, ROOM_FOR_A_RUN, SPARE, fitted, trimmed
-from gaia_sessions.session.runs import CLAIM_LAPSES
-from gaia_sessions.session.schema import LONGEST_MESSAGE, SAID_SO
+from gaia_sessions.session.retention import BYTES_FOR_RUN, MAX_RUNS, RESERVED_BYTES, fit_record, trim_record
+from gaia_sessions.session.runs import CLAIM_LIFETIME
+from gaia_sessions.session.schema import MARKED_DETAIL, MAX_MESSAGE_LENGTH
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.usecases import sessions
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
-    from gaia_sessions.ingest.result import Done
+    from gaia_sessions.ingest.result import EventResult
     from gaia_sessions.session.schema import Record
 
 LIMIT = DOCUMENT_LIMIT
@@ -47,22 +47,22 @@ def test_the_newest_50_runs_are_kept_and_earlier_ones_that_have_no_end() -> None
     runs = [ended_run(1), ended_run(2), *open_runs, *(ended_run(number) for number in range(5, 61))]
     record = record_with(*runs)
 
-    kept = unchanged(trimmed, record)
+    kept = unchanged(trim_record, record)
 
     assert kept == {**record, "runs": [*open_runs, *runs[10:]], "runs_dropped": 8}
-    assert (len(kept["runs"]), MOST_RUNS) == (52, 50)
-    assert trimmed(kept) is kept
+    assert (len(kept["runs"]), MAX_RUNS) == (52, 50)
+    assert trim_record(kept) is kept
 
 
 def test_those_that_are_dropped_later_are_added_to_the_count() -> None:
     record: Any = {**record_with(), "runs": [ended_run(number) for number in range(8, 60)], "runs_dropped": 7}
 
-    assert trimmed(record) == {**record, "runs": record["runs"][2:], "runs_dropped": 9}
+    assert trim_record(record) == {**record, "runs": record["runs"][2:], "runs_dropped": 9}
 
 
 def test_a_record_with_50_runs_stays_as_it_is() -> None:
     record = record_with(*(ended_run(number) for number in range(1, 51)))
-    assert trimmed(record) is record
+    assert trim_record(record) is record
 
 
 def test_only_the_latest_message_is_kept_whole_and_of_earlier_ones_the_end() -> None:
@@ -75,18 +75,18 @@ def test_only_the_latest_message_is_kept_whole_and_of_earlier_ones_the_end() -> 
         {"run": 5, "started_at": WHEN},
     )
 
-    kept = unchanged(trimmed, record)
+    kept = unchanged(trim_record, record)
 
     messages = [run.get("last_message") for run in kept["runs"]]
     assert messages == [said[0][-200:], "short", said[1][-200:], said[2], None]
-    assert trimmed(kept) is kept
+    assert trim_record(kept) is kept
 
 
 def test_a_record_of_a_later_version_is_kept_as_it_is() -> None:
     newer: Any = {"agent_id": "agent-1", "schema": 2, "runs": "something of later"}
-    assert fitted(newer) == (newer, encode(newer))
+    assert fit_record(newer) == (newer, encode(newer))
     with pytest.raises(TooLarge):
-        fitted(newer | {"runs": "x" * LIMIT})
+        fit_record(newer | {"runs": "x" * LIMIT})
 
 
 def test_numbers_go_on_from_those_that_were_dropped() -> None:
@@ -116,16 +116,16 @@ def test_runs_that_are_not_numbered_in_order_are_no_record(
 
 
 def test_a_record_that_fits_is_not_shortened_whatever_is_in_it() -> None:
-    run = ended_run(2, last_message="m" * LONGEST_MESSAGE, detail="d" * LONGEST_MESSAGE)
+    run = ended_run(2, last_message="m" * MAX_MESSAGE_LENGTH, detail="d" * MAX_MESSAGE_LENGTH)
     record = filled(record_with(ended_run(1, last_message="e"), run, tools={"counts": {}, "recent": ["c"]}), LIMIT)
 
-    assert unchanged(fitted, record) == (record, encode(record))
+    assert unchanged(fit_record, record) == (record, encode(record))
 
 
 def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
     full = record_with(
         ended_run(1, last_message="e" * 200, transcript_path="/t" * 50),
-        {"run": 2, "started_at": WHEN, "detail": SAID_SO},
+        {"run": 2, "started_at": WHEN, "detail": MARKED_DETAIL},
         {"run": 3, "claimed_at": WHEN, "host_session_id": "h" * 36},
         ended_run(4, last_message="m" * 4000, detail="d" * 4000, transcript_path="/t" * 50),
         history=[moved("planning", "approval")] * 30,
@@ -137,13 +137,13 @@ def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
     fill, over = filled(full, LIMIT)["metadata"]["fill"], 1
     for _ in range(12):
         record: Any = {**full, "metadata": {"fill": fill + "x" * over}}
-        kept, data = fitted(record)
+        kept, data = fit_record(record)
         assert (len(data) <= LIMIT, data) == (True, encode(kept))
         assert kept["metadata"] == record["metadata"]
         seen.append(described(kept))
         over += LIMIT - len(data) + 1  # one byte more than fits like this
     with pytest.raises(TooLarge):
-        fitted({**full, "metadata": {"fill": fill + "x" * over}})
+        fit_record({**full, "metadata": {"fill": fill + "x" * over}})
 
     assert seen == [
         ((1, 2, 3, 4), 0, 4000, 4000, 4000, 200, 30, True),
@@ -166,7 +166,7 @@ def described(record: Record) -> tuple[object, ...]:
     runs: list[Any] = record["runs"]
     last = record["last_error"]
     assert last
-    assert all(run["detail"] == SAID_SO for run in runs if run["run"] == 2)
+    assert all(run["detail"] == MARKED_DETAIL for run in runs if run["run"] == 2)
     return (
         tuple(run["run"] for run in runs),
         len(runs[0].get("last_message", "")),
@@ -182,37 +182,37 @@ def described(record: Record) -> tuple[object, ...]:
 def test_an_error_that_somebody_told_by_command_is_not_shortened() -> None:
     told = {"message": "e" * 4000, "timestamp": WHEN}
     record = record_with(ended_run(1, detail="d" * 4000), last_error=told, error_count=1)
-    kept, _ = fitted(filled(record, LIMIT) | {"summary": "s" * 3000})
+    kept, _ = fit_record(filled(record, LIMIT) | {"summary": "s" * 3000})
     assert (kept["last_error"], len(kept["runs"][0]["detail"])) == (told, 200)
 
 
 def test_what_cannot_be_shortened_enough_is_refused() -> None:
     with pytest.raises(TooLarge):
-        fitted(filled(record_with(), LIMIT + 1))
+        fit_record(filled(record_with(), LIMIT + 1))
 
 
 def test_who_stores_something_leaves_room_for_the_end_and_nothing_is_shortened_for_it() -> None:
-    record = filled(record_with(ended_run(1, last_message="m" * 4000)), LIMIT - SPARE)
-    assert fitted(record, SPARE) == (record, encode(record))
+    record = filled(record_with(ended_run(1, last_message="m" * 4000)), LIMIT - RESERVED_BYTES)
+    assert fit_record(record, RESERVED_BYTES) == (record, encode(record))
 
     larger = record | {"purpose": record["purpose"] + "x"}
     with pytest.raises(TooLarge) as refused:
-        fitted(larger, SPARE, record)
-    assert (refused.value.size, refused.value.limit) == (LIMIT - SPARE + 1, LIMIT - SPARE)
+        fit_record(larger, RESERVED_BYTES, record)
+    assert (refused.value.size, refused.value.limit) == (LIMIT - RESERVED_BYTES + 1, LIMIT - RESERVED_BYTES)
 
 
 def test_a_change_that_makes_a_record_no_larger_is_taken_though_it_leaves_no_room() -> None:
     record = filled(record_with(), LIMIT)
     same, smaller = record | {"revision": 2}, filled(record_with(), LIMIT - 1)
 
-    assert fitted(same, SPARE, record) == (same, encode(same))
-    assert fitted(smaller, SPARE, record) == (smaller, encode(smaller))
+    assert fit_record(same, RESERVED_BYTES, record) == (same, encode(same))
+    assert fit_record(smaller, RESERVED_BYTES, record) == (smaller, encode(smaller))
     with pytest.raises(TooLarge):
-        fitted(record, SPARE, smaller)
+        fit_record(record, RESERVED_BYTES, smaller)
 
 
 AGENT = "agent-1"
-MESSAGES = st.sampled_from(["done", "x" * LONGEST_MESSAGE, "\U0001f9ed" * LONGEST_MESSAGE, '"\\' * 2000])
+MESSAGES = st.sampled_from(["done", "x" * MAX_MESSAGE_LENGTH, "\U0001f9ed" * MAX_MESSAGE_LENGTH, '"\\' * 2000])
 MARKS = st.sampled_from([None, "approval", "planning", "failed"])
 
 STEPS = st.lists(
@@ -241,7 +241,7 @@ class Full:
         self.tell("delegate", tool_use_id="toolu_01ABCDEFGHIJKLMNOPQRSTUV", agent_name="Explore", purpose="p")
         [(self.agent_id, record)] = self.store.scan()
         assert not isinstance(record, Exception)
-        room = limit - SPARE - len(encode({**record, "metadata": {"fill": ""}, "revision": 100})) - free
+        room = limit - RESERVED_BYTES - len(encode({**record, "metadata": {"fill": ""}, "revision": 100})) - free
         self.update(sessions.Update(metadata={"f": "x" * room}))
         self.metadata = self.record["metadata"]
         self.tell("start", tool_use_id="toolu_01ABCDEFGHIJKLMNOPQRSTUV", **self.process())
@@ -256,22 +256,22 @@ class Full:
 
     def tell(self, kind: str, **keys: Any) -> None:
         self.now += timedelta(seconds=7)
-        told = {"kind": kind, "at": write_time(self.now), "host": "claude-code", "host_session_id": "h" * 36}
+        told = {"kind": kind, "at": format_time(self.now), "host": "claude-code", "host_session_id": "h" * 36}
         agent = {} if kind in ("delegate", "session_end") else {"host_agent_id": "a1b2c3d4e5f6a7b8c"}
         self.take_in({**told, **agent, **keys})
 
-    def take_in(self, event: Any) -> Done:
-        return dispatch.take_in(self.store, event, self.now, Config({"idle_minutes": 10_000}), 0)
+    def take_in(self, event: Any) -> EventResult:
+        return dispatch.handle_event(self.store, event, self.now, Config({"idle_minutes": 10_000}), 0)
 
     def of(self, number: int) -> dict[str, Any]:
         """What news says that comes in the conversation of claim ``number``."""
         return {"host_session_id": f"{number:036}", **self.process()}
 
-    def claim(self, number: int) -> Done:
+    def claim(self, number: int) -> EventResult:
         """A resume asked for in a conversation of its own, ten minutes after the last one."""
-        self.now += CLAIM_LAPSES
+        self.now += CLAIM_LIFETIME
         keys = {"host_session_id": f"{number:036}", "tool_use_id": f"toolu_{number:024}"}
-        told = {"kind": "delegate", "at": write_time(self.now), "host": "claude-code", **keys, **self.process()}
+        told = {"kind": "delegate", "at": format_time(self.now), "host": "claude-code", **keys, **self.process()}
         return self.take_in({**told, "agent_name": "Explore", "purpose": "p", "resume": [self.agent_id]})
 
     def update(self, asked: sessions.Update) -> None:
@@ -338,7 +338,7 @@ def test_a_session_full_of_metadata_is_woken_often_and_ends(free: int) -> None:
         assert full.record["runs"][-1]["end"] == "stopped"
         full.tell("start", **full.process())
         assert "ended_at" not in full.record["runs"][-1]
-    full.tell("fail", error="e" * LONGEST_MESSAGE)
+    full.tell("fail", error="e" * MAX_MESSAGE_LENGTH)
 
     record = full.record
     assert (record["phase"], record["error_count"], record["metadata"]) == ("failed", 1, full.metadata)
@@ -346,7 +346,7 @@ def test_a_session_full_of_metadata_is_woken_often_and_ends(free: int) -> None:
     assert len(encode(record)) <= LIMIT
     told: list[Any] = list(full.store.entries(full.agent_id, "events.jsonl"))
     assert [entry["run"] for entry in told if entry["kind"] in ("stop", "fail")] == list(range(1, 12))
-    assert told[-1]["detail"] == "e" * LONGEST_MESSAGE
+    assert told[-1]["detail"] == "e" * MAX_MESSAGE_LENGTH
 
 
 @pytest.mark.parametrize("claims", [1, 2, 3, 4, 5, 6, 40])
@@ -402,7 +402,7 @@ def test_an_end_is_recorded_though_every_lapsed_claim_started_after_all(late: in
 def test_a_resume_for_whose_end_there_is_no_room_begins_a_new_session() -> None:
     full = Full(0)
     full.tell("stop", spoke=True, marked="approval", last_message="may I?")
-    room = LIMIT - ROOM_FOR_A_RUN // 2 - len(encode(full.record))
+    room = LIMIT - BYTES_FOR_RUN // 2 - len(encode(full.record))
     full.store.change(full.agent_id, lambda record: {**record, "metadata": {**record["metadata"], "n": "x" * room}})
     before = full.record
 
@@ -432,7 +432,7 @@ def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> Non
 
     for asked in (sessions.Update(metadata={"x": "x" * 3000}), sessions.Update(error="e" * 3000)):
         before = full.record
-        with pytest.raises(TooLarge, match=str(LIMIT - SPARE)):
+        with pytest.raises(TooLarge, match=str(LIMIT - RESERVED_BYTES)):
             full.update(asked)
         assert full.record == before
     with pytest.raises(TooLarge):
@@ -444,7 +444,7 @@ def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> Non
 
 def test_a_creation_leaves_room_for_the_end() -> None:
     store = MemoryStore()
-    for name, size in (("agent-1", LIMIT - SPARE - 1000), ("agent-2", LIMIT - SPARE)):
+    for name, size in (("agent-1", LIMIT - RESERVED_BYTES - 1000), ("agent-2", LIMIT - RESERVED_BYTES)):
         metadata = {"fill": "x" * size}
         try:
             sessions.create(store, START, bytes, "Explore", "general", metadata, name)
@@ -455,7 +455,7 @@ def test_a_creation_leaves_room_for_the_end() -> None:
 
 def test_a_hooks_end_with_more_text_than_there_is_room_for_is_recorded_with_less() -> None:
     full = Full(0)
-    event = {"kind": "finalize", "at": write_time(full.now), "agent_id": full.agent_id, "outcome": "failed"}
+    event = {"kind": "finalize", "at": format_time(full.now), "agent_id": full.agent_id, "outcome": "failed"}
     full.take_in({**event, "summary": "s" * 100_000, "error": "e" * 100_000})
 
     record = full.record
@@ -468,7 +468,7 @@ def test_news_of_tools_leaves_room_for_the_end() -> None:
     full = Full(0)
     before = full.record
 
-    told = {"kind": "tool", "at": write_time(full.now), "host": "claude-code", "host_session_id": "h" * 36}
+    told = {"kind": "tool", "at": format_time(full.now), "host": "claude-code", "host_session_id": "h" * 36}
     done = full.take_in({**told, "host_agent_id": "a1b2c3d4e5f6a7b8c", "call": "c", "tool_name": "Read"})
 
     assert (done.word, full.record) == ("full", before)

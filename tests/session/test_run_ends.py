@@ -7,24 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.run_ends import (
-    ended,
-    heard_in,
-    is_news,
-    is_silent,
+    is_silent_stop,
+    is_stronger_evidence,
+    marker_fields,
     may_be_rejudged,
-    restopped,
-    reworded,
-    said,
-    settled,
-    stopped_silently,
+    with_agent_in_conversation,
+    with_end,
+    with_failure_detail,
+    with_later_stop,
+    with_settled_return,
+    with_silent_stop,
 )
-from gaia_sessions.session.runs import begun, delegated, has_ended, reported
+from gaia_sessions.session.runs import has_ended, with_claimed_run, with_reported_phase, with_start
 from gaia_sessions.session.schema import ENDS
-from gaia_sessions.session.updates import finalized, in_phase, written
+from gaia_sessions.session.updates import with_next_revision, with_outcome, with_phase
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_an_end_closes_the_run_and_leaves_the_session_where_the_table_says(end: 
     record = record_with(WORKING, phase=phase, resume_ready=phase in RESUMABLE)
     row = TABLE[end]
     told: Run = {"detail": "how it was", "last_message": "bye"}
-    assert unchanged(lambda record: ended(record, record["runs"][0], end, told, LATER), record) == {
+    assert unchanged(lambda record: with_end(record, record["runs"][0], end, told, LATER), record) == {
         **record,
         **({"last_updated": WHEN} if row.is_activity else {}),
         **({"error_count": 1, "last_error": {"message": "how it was", "timestamp": WHEN}} if row.is_error else {}),
@@ -105,16 +105,16 @@ def test_a_resumed_run_ends_like_the_first(end: str, phase: str) -> None:
     earlier = {"run": 1, "ended_at": THEN, "end": "stopped"}
     first = record_with(WORKING, phase=phase)
     again = record_with(earlier, {**WORKING, "run": 2}, phase=phase)
-    alone = ended(first, first["runs"][0], end, {}, LATER)
+    alone = with_end(first, first["runs"][0], end, {}, LATER)
     runs = [earlier, {**alone["runs"][0], "run": 2}]
-    assert ended(again, again["runs"][1], end, {}, LATER) == {**alone, "runs": runs}
+    assert with_end(again, again["runs"][1], end, {}, LATER) == {**alone, "runs": runs}
 
 
 @pytest.mark.parametrize("phase", OPEN)
 def test_a_denied_resume_leaves_the_session_as_it_was(phase: str) -> None:
     claim = {**KEYS, "run": 2, "claimed_at": THEN}
     record = record_with({**WORKING, "ended_at": THEN, "end": "stopped"}, claim, phase=phase)
-    denied = unchanged(lambda record: ended(record, record["runs"][1], "denied", {"detail": "no"}, LATER), record)
+    denied = unchanged(lambda record: with_end(record, record["runs"][1], "denied", {"detail": "no"}, LATER), record)
     assert denied == {
         **record,
         "runs": [record["runs"][0], {**claim, "ended_at": WHEN, "end": "denied", "detail": "no"}],
@@ -126,7 +126,7 @@ def test_a_denied_resume_leaves_the_session_as_it_was(phase: str) -> None:
 def test_the_end_of_an_earlier_run_says_nothing_about_the_work(end: str, phase: str) -> None:
     record = record_with(WORKING, {"run": 2, "claimed_at": THEN}, phase=phase)
     told: Run = {"detail": "how it was", "last_message": "bye", "reported": "approval"}
-    assert unchanged(lambda record: ended(record, record["runs"][0], end, told, LATER), record) == {
+    assert unchanged(lambda record: with_end(record, record["runs"][0], end, told, LATER), record) == {
         **record,
         "runs": [{**WORKING, **told, "ended_at": WHEN, "end": end}, {"run": 2, "claimed_at": THEN}],
     }
@@ -140,7 +140,7 @@ def test_in_a_final_session_an_end_closes_the_run_and_nothing_else(
 ) -> None:
     record = record_with(WORKING, *more, phase=phase, **FINAL)
     told: Run = {"detail": "how it was"}
-    assert unchanged(lambda record: ended(record, record["runs"][0], end, told, LATER), record) == {
+    assert unchanged(lambda record: with_end(record, record["runs"][0], end, told, LATER), record) == {
         **record,
         "runs": [{**WORKING, **told, "ended_at": WHEN, "end": end}, *more],
     }
@@ -149,7 +149,7 @@ def test_in_a_final_session_an_end_closes_the_run_and_nothing_else(
 @pytest.mark.parametrize("told", [{"last_message": "bye", "transcript_path": "t.jsonl"}, {"reported": "failed"}])
 def test_the_first_end_of_a_run_keeps_what_was_told_though_the_session_was_finalized_before(told: Run) -> None:
     record = record_with(WORKING, phase="completed", **FINAL)
-    assert ended(record, record["runs"][0], "stopped", told, LATER) == {
+    assert with_end(record, record["runs"][0], "stopped", told, LATER) == {
         **record,
         "runs": [{**WORKING, **told, "ended_at": WHEN, "end": "stopped"}],
     }
@@ -165,8 +165,8 @@ PAIRS = [
 def test_evidence_that_is_not_stronger_changes_nothing(before: str, end: str, phase: str) -> None:
     run = {**WORKING, "ended_at": THEN, "end": before, "detail": "as it was"}
     record = record_with(run, phase=phase, **(FINAL if phase in OUTCOMES else {}))
-    assert not is_news(record["runs"][0], end)
-    assert ended(record, record["runs"][0], end, {"detail": "otherwise", "last_message": "m"}, LATER) is record
+    assert not is_stronger_evidence(record["runs"][0], end)
+    assert with_end(record, record["runs"][0], end, {"detail": "otherwise", "last_message": "m"}, LATER) is record
 
 
 STRONGER = [
@@ -182,14 +182,14 @@ def test_in_an_open_session_stronger_evidence_counts_as_if_it_were_the_first(bef
     weaker = record_with({**WORKING, "ended_at": THEN, "end": before, "detail": "as it was"}, phase=phase)
     first = record_with(WORKING, phase=phase)
     told: Run = {"detail": "how it was", "last_message": "bye"}
-    assert is_news(weaker["runs"][0], end)
-    assert ended(weaker, weaker["runs"][0], end, told, LATER) == ended(first, first["runs"][0], end, told, LATER)
+    assert is_stronger_evidence(weaker["runs"][0], end)
+    assert with_end(weaker, weaker["runs"][0], end, told, LATER) == with_end(first, first["runs"][0], end, told, LATER)
 
 
 @pytest.mark.parametrize(("before", "end"), STRONGER)
 def test_the_detail_of_weaker_evidence_goes_with_it(before: str, end: str) -> None:
     weaker = record_with({**WORKING, "ended_at": THEN, "end": before, "detail": "as it was"}, phase="planning")
-    assert ended(weaker, weaker["runs"][0], end, {}, LATER)["runs"] == [{**WORKING, "ended_at": WHEN, "end": end}]
+    assert with_end(weaker, weaker["runs"][0], end, {}, LATER)["runs"] == [{**WORKING, "ended_at": WHEN, "end": end}]
 
 
 @pytest.mark.parametrize("more", [[], [{"run": 2, "claimed_at": THEN}]], ids=["the latest", "an earlier one"])
@@ -202,7 +202,7 @@ def test_in_a_final_session_stronger_evidence_corrects_end_and_detail_never_the_
     run = {**WORKING, "ended_at": THEN, "end": before, "detail": "as it was"}
     by_hand = {**FINAL, "finalized_at": WHEN}
     record = record_with(run, *more, phase=phase, **by_hand)
-    assert unchanged(lambda record: ended(record, record["runs"][0], end, told, LATER), record) == {
+    assert unchanged(lambda record: with_end(record, record["runs"][0], end, told, LATER), record) == {
         **record,
         "runs": [{**WORKING, "ended_at": THEN, "end": end, **told}, *more],
     }
@@ -217,9 +217,9 @@ def test_an_outcome_that_the_end_of_a_conversation_made_gives_way_to_the_true_en
     before: str, end: str, phase: str
 ) -> None:
     record = record_with(WORKING, phase=before)
-    over = ended(record, record["runs"][0], "ended_with_host", {"detail": "over"}, LATER)
+    over = with_end(record, record["runs"][0], "ended_with_host", {"detail": "over"}, LATER)
 
-    after = unchanged(lambda record: ended(record, record["runs"][0], end, {"detail": "how"}, LATEST), over)
+    after = unchanged(lambda record: with_end(record, record["runs"][0], end, {"detail": "how"}, LATEST), over)
 
     assert (over["phase"], after["phase"], after["finalized_at"]) == ("abandoned", phase, AT_LAST)
     assert after["runs"] == [{**WORKING, "ended_at": AT_LAST, "end": end, "detail": "how"}]
@@ -235,25 +235,25 @@ def test_news_in_another_conversation_takes_back_no_end_but_that_of_the_conversa
     ending = {} if end is None else {"ended_at": THEN, "end": end}
     record = record_with({**WORKING, **ending}, phase="investigating")
 
-    after = unchanged(lambda record: heard_in(record, record["runs"][0], "next", LATER), record)
+    after = unchanged(lambda record: with_agent_in_conversation(record, record["runs"][0], "next", LATER), record)
 
     moved_on = {**WORKING, "current_host_session_id": "next"}
     gives_way = end in {None, "ended_with_host"}
     assert after == {**record, "runs": [moved_on if gives_way else {**WORKING, **ending}]}
-    assert heard_in(after, after["runs"][0], "next", LATER) is after
+    assert with_agent_in_conversation(after, after["runs"][0], "next", LATER) is after
     if gives_way:
-        assert heard_in(after, after["runs"][0], "h", LATER)["runs"] == [WORKING]
+        assert with_agent_in_conversation(after, after["runs"][0], "h", LATER)["runs"] == [WORKING]
 
 
 def test_news_from_before_the_end_of_a_conversation_takes_nothing_back() -> None:
     record = record_with({**WORKING, "ended_at": WHEN, "end": "ended_with_host"}, phase="investigating")
 
-    assert heard_in(record, record["runs"][0], "next", START) is record
+    assert with_agent_in_conversation(record, record["runs"][0], "next", START) is record
 
 
 def test_a_failure_without_words_is_counted_all_the_same() -> None:
     record = record_with(WORKING, phase="planning")
-    assert ended(record, record["runs"][0], "failed", {}, LATER) == {
+    assert with_end(record, record["runs"][0], "failed", {}, LATER) == {
         **record,
         "last_updated": WHEN,
         "error_count": 1,
@@ -291,8 +291,8 @@ def test_a_stop_ends_the_run_and_pauses_or_ends_the_session(
     closed = {**run, **told, "ended_at": WHEN, "end": "stopped"}
     if marked is not None:
         closed |= {"reported": marked, "detail": SAID_SO}
-    everything: Run = {**told, **said(marked)}
-    assert unchanged(lambda record: ended(record, record["runs"][0], "stopped", everything, LATER), record) == {
+    everything: Run = {**told, **marker_fields(marked)}
+    assert unchanged(lambda record: with_end(record, record["runs"][0], "stopped", everything, LATER), record) == {
         **record,
         "last_updated": WHEN,
         **in_its_phase(one, phase),
@@ -302,7 +302,7 @@ def test_a_stop_ends_the_run_and_pauses_or_ends_the_session(
 
 def test_a_pause_in_the_phase_the_session_stands_in_keeps_a_resume_switched_off_by_hand() -> None:
     record = record_with(WORKING, phase="approval", resume_ready=False)
-    assert ended(record, record["runs"][0], "stopped", said("approval"), LATER) == {
+    assert with_end(record, record["runs"][0], "stopped", marker_fields("approval"), LATER) == {
         **record,
         "last_updated": WHEN,
         "runs": [{**WORKING, "ended_at": WHEN, "end": "stopped", "reported": "approval", "detail": SAID_SO}],
@@ -315,7 +315,7 @@ def test_a_pause_in_the_phase_the_session_stands_in_keeps_a_resume_switched_off_
     ids=["no marker", "a marker"],
 )
 def test_a_marker_is_a_report_and_says_so(marked: str | None, told: Run) -> None:
-    assert said(marked) == told
+    assert marker_fields(marked) == told
 
 
 # A failure told by others first, then by the agent itself.
@@ -326,7 +326,7 @@ THEIRS = {"message": "theirs", "timestamp": THEN}
 @pytest.mark.parametrize("phase", ["planning", "executing"])
 def test_the_agents_own_words_for_its_failure_replace_those_of_others_and_count_once(phase: str) -> None:
     record = record_with(FAILED, phase=phase, error_count=1, last_error=THEIRS)
-    assert unchanged(lambda record: reworded(record, record["runs"][0], "mine"), record) == {
+    assert unchanged(lambda record: with_failure_detail(record, record["runs"][0], "mine"), record) == {
         **record,
         "last_error": {"message": "mine", "timestamp": THEN},
         "runs": [{**FAILED, "detail": "mine"}],
@@ -345,7 +345,7 @@ def test_the_agents_own_words_stay_with_the_run_when_the_last_error_is_not_that_
     phase: str, last: dict[str, str] | None
 ) -> None:
     record = record_with(FAILED, phase=phase, error_count=2, last_error=last)
-    assert unchanged(lambda record: reworded(record, record["runs"][0], "mine"), record) == {
+    assert unchanged(lambda record: with_failure_detail(record, record["runs"][0], "mine"), record) == {
         **record,
         "runs": [{**FAILED, "detail": "mine"}],
     }
@@ -361,7 +361,7 @@ def test_the_agents_own_words_stay_with_the_run_when_the_last_error_is_not_that_
 )
 def test_there_are_no_words_to_replace_for_a_run_that_did_not_fail(run: dict[str, Any]) -> None:
     record = record_with(run, error_count=1, last_error=THEIRS)
-    assert reworded(record, record["runs"][0], "mine") is record
+    assert with_failure_detail(record, record["runs"][0], "mine") is record
 
 
 SILENT = {**WORKING, "end": "stopped", "detail": "stopped without a word"}
@@ -371,9 +371,9 @@ SILENT = {**WORKING, "end": "stopped", "detail": "stopped without a word"}
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_stop_without_a_word_leaves_the_run_open(phase: str, more: list[dict[str, Any]]) -> None:
     record = record_with(WORKING, *more, phase=phase)
-    silent = unchanged(lambda record: stopped_silently(record, record["runs"][0], LATER), record)
+    silent = unchanged(lambda record: with_silent_stop(record, record["runs"][0], LATER), record)
     assert silent == {**record, "runs": [SILENT, *more]}
-    assert (is_silent(silent["runs"][0]), has_ended(silent["runs"][0])) == (True, False)
+    assert (is_silent_stop(silent["runs"][0]), has_ended(silent["runs"][0])) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -385,21 +385,23 @@ def test_a_stop_without_a_word_leaves_the_run_open(phase: str, more: list[dict[s
 )
 def test_a_stop_without_a_word_tells_nothing_after_evidence_as_strong(run: dict[str, Any]) -> None:
     record = record_with(run)
-    assert stopped_silently(record, record["runs"][0], LATER) is record
+    assert with_silent_stop(record, record["runs"][0], LATER) is record
 
 
 @pytest.mark.parametrize("phase", OPEN)
 @pytest.mark.parametrize("end", ENDS)
 def test_whatever_becomes_of_the_delegation_decides_on_a_stop_without_a_word(end: str, phase: str) -> None:
     silent, at_work = record_with(SILENT, phase=phase), record_with(WORKING, phase=phase)
-    assert is_news(silent["runs"][0], end)
+    assert is_stronger_evidence(silent["runs"][0], end)
     told: Run = {"detail": "how it was"}
-    assert ended(silent, silent["runs"][0], end, told, LATER) == ended(at_work, at_work["runs"][0], end, told, LATER)
+    assert with_end(silent, silent["runs"][0], end, told, LATER) == with_end(
+        at_work, at_work["runs"][0], end, told, LATER
+    )
 
 
 @pytest.mark.parametrize("run", [WORKING, *({**WORKING, "ended_at": THEN, "end": end} for end in ENDS)])
 def test_only_an_open_run_that_stopped_is_silent(run: dict[str, Any]) -> None:
-    assert not is_silent(run)  # type: ignore[arg-type]  # a run as documents have it
+    assert not is_silent_stop(run)  # type: ignore[arg-type]  # a run as documents have it
 
 
 @pytest.mark.parametrize("phase", OPEN)
@@ -407,10 +409,10 @@ def test_only_an_open_run_that_stopped_is_silent(run: dict[str, Any]) -> None:
 def test_a_stop_without_a_word_after_weaker_evidence_leaves_what_it_leaves_before_it(end: str, phase: str) -> None:
     """``returned`` is what becomes of the delegation: with a stop, in whatever order, that is ``stopped``."""
     record = record_with(WORKING, phase=phase)
-    weaker_first = ended(record, record["runs"][0], end, {}, LATER)
-    silent_last = stopped_silently(weaker_first, weaker_first["runs"][0], LATER)
-    silent_first = stopped_silently(record, record["runs"][0], LATER)
-    weaker_last = ended(silent_first, silent_first["runs"][0], "stopped" if end == "returned" else end, {}, LATER)
+    weaker_first = with_end(record, record["runs"][0], end, {}, LATER)
+    silent_last = with_silent_stop(weaker_first, weaker_first["runs"][0], LATER)
+    silent_first = with_silent_stop(record, record["runs"][0], LATER)
+    weaker_last = with_end(silent_first, silent_first["runs"][0], "stopped" if end == "returned" else end, {}, LATER)
     assert silent_last["phase"] == weaker_last["phase"]
     assert silent_last["runs"][0]["end"] == weaker_last["runs"][0]["end"]
 
@@ -421,7 +423,7 @@ RETURNED = {**WORKING, "ended_at": THEN, "end": "returned"}
 @pytest.mark.parametrize("phase", [phase for phase in OPEN if phase not in RESUMABLE])
 def test_work_that_returned_without_a_stop_outside_a_resumable_phase_failed(phase: str) -> None:
     record = record_with(RETURNED, phase=phase)
-    assert unchanged(lambda record: settled(record, record["runs"][0], LATER), record) == {
+    assert unchanged(lambda record: with_settled_return(record, record["runs"][0], LATER), record) == {
         **record,
         "last_updated": WHEN,
         **in_its_phase(phase, "failed"),
@@ -445,11 +447,11 @@ def test_work_that_returned_without_a_stop_outside_a_resumable_phase_failed(phas
 )
 def test_nothing_else_is_settled(run: dict[str, Any], more: list[dict[str, Any]], phase: str) -> None:
     record = record_with(run, *more, phase=phase)
-    assert settled(record, record["runs"][0], LATER) is record
+    assert with_settled_return(record, record["runs"][0], LATER) is record
 
 
 def stopped(record: Record, marked: str | None, told: Run, now: datetime) -> Record:
-    return ended(record, record["runs"][0], "stopped", {**told, **said(marked)}, now)
+    return with_end(record, record["runs"][0], "stopped", {**told, **marker_fields(marked)}, now)
 
 
 def after_stop(marked: str | None, before: str | None = None) -> Record:
@@ -464,12 +466,12 @@ def test_an_end_made_by_a_stop_is_provisional(marked: str | None) -> None:
 
 
 def _finalized_by_hand() -> Record:
-    by_hand = finalized(record_with(WORKING, phase="executing"), "completed", None, START)
+    by_hand = with_outcome(record_with(WORKING, phase="executing"), "completed", None, START)
     return stopped(by_hand, None, {}, LATER)
 
 
 def _paused_then_finalized_by_hand() -> Record:
-    return finalized(after_stop("approval"), "abandoned", None, LATEST)
+    return with_outcome(after_stop("approval"), "abandoned", None, LATEST)
 
 
 @pytest.mark.parametrize(
@@ -477,8 +479,10 @@ def _paused_then_finalized_by_hand() -> Record:
     [
         pytest.param(_finalized_by_hand(), 1, id="somebody finalized it before the stop"),
         pytest.param(_paused_then_finalized_by_hand(), 1, id="somebody finalized it after the pause"),
-        pytest.param(delegated(after_stop("approval"), KEYS, LATEST), 1, id="a new run began"),
-        pytest.param(delegated(after_stop("approval"), KEYS, LATEST), 2, id="the new run itself has not stopped"),
+        pytest.param(with_claimed_run(after_stop("approval"), KEYS, LATEST), 1, id="a new run began"),
+        pytest.param(
+            with_claimed_run(after_stop("approval"), KEYS, LATEST), 2, id="the new run itself has not stopped"
+        ),
         pytest.param(record_with(WORKING), 1, id="the run has not ended"),
         pytest.param(record_with(SILENT), 1, id="the run stopped without a word"),
         *(
@@ -496,7 +500,7 @@ def test_an_end_made_otherwise_or_followed_by_more_is_not_provisional(record: Re
 
 def test_an_outcome_that_another_end_made_is_not_provisional_though_the_end_was_corrected() -> None:
     working = record_with(WORKING, phase="executing")
-    abandoned = ended(working, working["runs"][0], "lost", {}, LATER)
+    abandoned = with_end(working, working["runs"][0], "lost", {}, LATER)
     corrected = stopped(abandoned, None, {}, LATEST)
     assert (corrected["phase"], corrected["runs"][0]["end"]) == ("abandoned", "stopped")
     assert not may_be_rejudged(corrected, corrected["runs"][0])
@@ -530,8 +534,8 @@ def test_a_second_stop_judges_the_same_run_afresh(
     if again is not None:
         run["detail"] = SAID_SO
     ending = {"finalized_at": AT_LAST, "duration_seconds": 300.0} if phase in OUTCOMES else {}
-    told: Run = {"last_message": "second", **said(again)}
-    assert unchanged(lambda record: restopped(record, record["runs"][0], told, LATEST), record) == {
+    told: Run = {"last_message": "second", **marker_fields(again)}
+    assert unchanged(lambda record: with_later_stop(record, record["runs"][0], told, LATEST), record) == {
         **rest,
         "last_updated": AT_LAST,
         "phase": phase,
@@ -544,7 +548,7 @@ def test_a_second_stop_judges_the_same_run_afresh(
 
 def test_a_second_stop_that_tells_nothing_keeps_what_the_first_told() -> None:
     record = after_stop(None)
-    assert restopped(record, record["runs"][0], {}, LATEST)["runs"] == [
+    assert with_later_stop(record, record["runs"][0], {}, LATEST)["runs"] == [
         {**WORKING, "ended_at": AT_LAST, "end": "stopped", "last_message": "first"}
     ]
 
@@ -552,7 +556,7 @@ def test_a_second_stop_that_tells_nothing_keeps_what_the_first_told() -> None:
 def test_a_judgement_stays_provisional_however_often_it_is_made() -> None:
     record = after_stop(None)
     for marked in ("approval", None, "failed", "planning", None):
-        record = restopped(record, record["runs"][0], said(marked), LATEST)
+        record = with_later_stop(record, record["runs"][0], marker_fields(marked), LATEST)
         assert may_be_rejudged(record, record["runs"][0])
     assert [step["to_phase"] for step in record["history"]] == [
         "completed",
@@ -575,21 +579,21 @@ def timeless(value: Any) -> Any:
 
 
 def evidence_of(end: str) -> Evidence:
-    return lambda record, run, now: ended(record, run, end, {"detail": end}, now)
+    return lambda record, run, now: with_end(record, run, end, {"detail": end}, now)
 
 
 def notified(record: Record, run: Run, now: datetime) -> Record:
     """It returned, and no stop will come any more."""
-    record = ended(record, run, "returned", {"detail": "returned"}, now)
-    return settled(record, record["runs"][run["run"] - 1], now)
+    record = with_end(record, run, "returned", {"detail": "returned"}, now)
+    return with_settled_return(record, record["runs"][run["run"] - 1], now)
 
 
 EVIDENCE: dict[str, Evidence] = {
     **{end: evidence_of(end) for end in ENDS},
     "notified": notified,
-    "said approval": lambda record, run, now: ended(record, run, "stopped", said("approval"), now),
-    "silent": stopped_silently,
-    "its own words": lambda record, run, _now: reworded(record, run, "mine"),
+    "said approval": lambda record, run, now: with_end(record, run, "stopped", marker_fields("approval"), now),
+    "silent": with_silent_stop,
+    "its own words": lambda record, run, _now: with_failure_detail(record, run, "mine"),
 }
 
 
@@ -659,7 +663,7 @@ def test_whatever_hosts_tell_the_record_can_be_written_and_read_back(
     record, now = record_with(phase="initializing"), START
     for number, (kind, marked, words) in enumerate(news):
         now += timedelta(seconds=1)
-        record = written(_after_news(record, kind, marked, words, now))
+        record = with_next_revision(_after_news(record, kind, marked, words, now))
         assert decode(encode(record), "agent-1") == record
         assert [run["run"] for run in record.get("runs", [])] == list(range(1, len(record.get("runs", [])) + 1))
         assert record["revision"] == number + 2
@@ -668,17 +672,17 @@ def test_whatever_hosts_tell_the_record_can_be_written_and_read_back(
 
 def _after_news(record: Record, kind: str, marked: str | None, words: str | None, now: datetime) -> Record:
     if kind == "delegate":
-        return delegated(record, {"host_session_id": "h", "tool_use_id": write_time(now)}, now)
+        return with_claimed_run(record, {"host_session_id": "h", "tool_use_id": format_time(now)}, now)
     if kind == "report":
         taken = record["phase"] not in OUTCOMES and marked != "failed"
-        return reported(in_phase(record, marked, now), marked) if taken and marked else record
+        return with_reported_phase(with_phase(record, marked, now), marked) if taken and marked else record
     for run in record.get("runs", [])[-1:]:
         if kind == "begin":
-            return begun(record, run, {"host_agent_id": f"agent {run['run']}"}, now)
+            return with_start(record, run, {"host_agent_id": f"agent {run['run']}"}, now)
         if kind in EVIDENCE:
             return EVIDENCE[kind](record, run, now)
         if may_be_rejudged(record, run):
-            return restopped(record, run, {"last_message": words or "", **said(marked)}, now)
+            return with_later_stop(record, run, {"last_message": words or "", **marker_fields(marked)}, now)
     return record
 
 
@@ -687,14 +691,14 @@ def test_a_denial_is_over_when_the_agent_that_was_told_of_it_stops(phase: str | 
     denial = {"message": "too dear", "timestamp": THEN}
     record = record_with(WORKING, phase="approval", resume_ready=True, denial=denial)
     without = record_with(WORKING, phase="approval", resume_ready=True)
-    for judge in (ended, _restopped):
-        assert judge(record, record["runs"][0], "stopped", said(phase), LATER) == judge(
-            without, without["runs"][0], "stopped", said(phase), LATER
+    for judge in (with_end, _restopped):
+        assert judge(record, record["runs"][0], "stopped", marker_fields(phase), LATER) == judge(
+            without, without["runs"][0], "stopped", marker_fields(phase), LATER
         )
 
 
 def _restopped(record: Record, run: Run, _end: str, told: Run, now: datetime) -> Record:
-    return restopped(record, run, told, now)
+    return with_later_stop(record, run, told, now)
 
 
 @pytest.mark.parametrize("end", ["failed", "returned", "ended_with_host", "lost", "denied"])
@@ -702,4 +706,4 @@ def test_a_denial_outlasts_every_other_end_of_a_run(end: str) -> None:
     denial = {"message": "too dear", "timestamp": THEN}
     first = {**WORKING, "ended_at": THEN, "end": "stopped"}
     record = record_with(first, {**WORKING, "run": 2}, phase="approval", resume_ready=True, denial=denial)
-    assert ended(record, record["runs"][1], end, {}, LATER).get("denial") == denial
+    assert with_end(record, record["runs"][1], end, {}, LATER).get("denial") == denial

@@ -7,27 +7,27 @@ import pytest
 
 from gaia_sessions.session.phases import OUTCOMES, PHASES
 from gaia_sessions.session.runs import (
-    CLAIM_LAPSES,
+    CLAIM_LIFETIME,
     agent_alias,
     aliases_of,
-    began_at,
-    begun,
-    delegated,
     delegation_alias,
-    has_begun,
     has_ended,
+    has_started,
     is_claimed,
     is_latest,
     is_live,
-    next_number,
-    reported,
-    run_now,
-    run_numbered,
+    next_run_number,
+    run_by_number,
     run_of_agent,
     run_of_delegation,
-    unended_run_of_host,
+    started_or_claimed_at,
+    unended_run_in_conversation,
+    updated_run,
+    with_claimed_run,
     with_new_run,
+    with_reported_phase,
     with_run,
+    with_start,
 )
 from tests.records import START, WHEN, moved, record_with, unchanged
 
@@ -89,7 +89,7 @@ def test_a_run_is_claimed_then_live_then_ended(run: Run, live: bool, claimed: bo
     ],
 )
 def test_a_run_has_begun_once_anything_is_known_of_its_agent(run: Run, begun_once: bool) -> None:  # noqa: FBT001
-    assert has_begun(run) == begun_once
+    assert has_started(run) == begun_once
 
 
 @pytest.mark.parametrize(("number", "latest"), [(1, False), (2, False), (3, True)])
@@ -113,7 +113,7 @@ def test_the_run_that_was_begun_or_claimed_last_is_the_latest(number: int, lates
 )
 def test_a_claim_holds_for_ten_minutes(passed: timedelta, holds: bool) -> None:  # noqa: FBT001
     assert is_claimed({"run": 1, "claimed_at": THEN}, START + passed) == holds
-    assert timedelta(minutes=10) == CLAIM_LAPSES
+    assert timedelta(minutes=10) == CLAIM_LIFETIME
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_claim_holds_for_ten_minutes(passed: timedelta, holds: bool) -> None: 
     ],
 )
 def test_a_run_began_when_it_started_or_was_delegated(run: Run, moment: datetime | None) -> None:
-    assert began_at(run) == moment
+    assert started_or_claimed_at(run) == moment
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_run_began_when_it_started_or_was_delegated(run: Run, moment: datetime
 )
 def test_a_delegation_appends_a_claimed_run_and_touches_nothing_else(earlier: list[dict[str, Any]]) -> None:
     record = record_with(*earlier, phase="approval")
-    assert unchanged(lambda record: delegated(record, KEYS, LATER), record) == {
+    assert unchanged(lambda record: with_claimed_run(record, KEYS, LATER), record) == {
         **record,
         "runs": [*earlier, {**KEYS, "run": len(earlier) + 1, "claimed_at": WHEN}],
     }
@@ -192,7 +192,7 @@ def test_a_run_is_found_by_its_exact_agent(host_session_id: str, host_agent_id: 
 )
 def test_the_unended_run_of_a_main_session_is_found(host_session_id: str, number: int | None) -> None:
     expected = None if number is None else MANY["runs"][number - 1]
-    assert unended_run_of_host(MANY, host_session_id) == expected
+    assert unended_run_in_conversation(MANY, host_session_id) == expected
 
 
 def test_an_agent_is_looked_for_in_its_own_conversation_first() -> None:
@@ -224,7 +224,7 @@ def test_the_ids_of_agents_that_come_again_lead_nowhere_in_another_conversation(
 def test_an_unended_run_is_found_behind_one_that_has_ended() -> None:
     unended = {"run": 1, "host_session_id": "h", "host_agent_id": "a"}
     record = record_with(unended, {"run": 2, "host_session_id": "h", "ended_at": THEN, "end": "stopped"})
-    assert unended_run_of_host(record, "h") == unended
+    assert unended_run_in_conversation(record, "h") == unended
 
 
 def test_of_several_unended_runs_of_a_main_session_the_latest_is_found() -> None:
@@ -234,12 +234,16 @@ def test_of_several_unended_runs_of_a_main_session_the_latest_is_found() -> None
         {"run": 3, "host_session_id": "g"},
         {"run": 4, "host_session_id": "h", "ended_at": THEN, "end": "stopped"},
     )
-    assert unended_run_of_host(record, "h") == {"run": 2, "host_session_id": "h"}
+    assert unended_run_in_conversation(record, "h") == {"run": 2, "host_session_id": "h"}
 
 
 def test_a_record_without_runs_has_none_to_find() -> None:
     record = record_with()
-    assert (run_of_delegation(record, "h", "t"), run_of_agent(record, "h", "a"), unended_run_of_host(record, "h")) == (
+    assert (
+        run_of_delegation(record, "h", "t"),
+        run_of_agent(record, "h", "a"),
+        unended_run_in_conversation(record, "h"),
+    ) == (
         None,
         None,
         None,
@@ -282,13 +286,13 @@ def test_the_runs_of_a_newer_record_are_not_looked_at() -> None:
 )
 def test_what_is_reported_outside_a_run_is_kept_with_none(runs: list[dict[str, Any]]) -> None:
     record = record_with(*runs)
-    assert reported(record, "approval") is record
+    assert with_reported_phase(record, "approval") is record
 
 
 @pytest.mark.parametrize("before", [{}, {"reported": "planning"}], ids=["the first", "a later"])
 def test_what_is_reported_is_kept_with_the_unended_run(before: dict[str, Any]) -> None:
     record = record_with({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, **before})
-    assert unchanged(lambda record: reported(record, "approval"), record) == {
+    assert unchanged(lambda record: with_reported_phase(record, "approval"), record) == {
         **record,
         "runs": [{"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "reported": "approval"}],
     }
@@ -305,14 +309,14 @@ def test_a_run_takes_the_place_of_the_one_with_its_number() -> None:
 def test_a_run_is_known_by_its_number_and_not_by_its_place() -> None:
     record: Any = {"runs": [{"run": 3}, {"run": 7, "host": "h"}, {"run": 8}]}
 
-    assert run_numbered(record, 7) == {"run": 7, "host": "h"}
-    assert [run_numbered(record, number) for number in (0, 1, 2, 9)] == [None] * 4
-    assert run_now(record, {"run": 7}) == {"run": 7, "host": "h"}
+    assert run_by_number(record, 7) == {"run": 7, "host": "h"}
+    assert [run_by_number(record, number) for number in (0, 1, 2, 9)] == [None] * 4
+    assert updated_run(record, {"run": 7}) == {"run": 7, "host": "h"}
     assert unchanged(lambda record: with_run(record, {"run": 7}), record) == {
         "runs": [{"run": 3}, {"run": 7}, {"run": 8}]
     }
     assert [is_latest(record, run) for run in record["runs"]] == [False, False, True]
-    assert next_number(record) == 9
+    assert next_run_number(record) == 9
     assert unchanged(lambda record: with_new_run(record, {"host": "h"}), record) == {
         "runs": [*record["runs"], {"run": 9, "host": "h"}]
     }
@@ -320,8 +324,8 @@ def test_a_run_is_known_by_its_number_and_not_by_its_place() -> None:
 
 def test_the_first_run_is_number_1() -> None:
     record = record_with()
-    assert run_numbered(record, 1) is None
-    assert next_number(record) == 1
+    assert run_by_number(record, 1) is None
+    assert next_run_number(record) == 1
     assert with_new_run(record, {"host": "h"}) == {**record, "runs": [{"run": 1, "host": "h"}]}
 
 
@@ -334,7 +338,7 @@ NEWS = [
 @pytest.mark.parametrize("known", NEWS)
 def test_the_first_news_of_an_agent_starts_the_work(known: Run) -> None:
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase="initializing")
-    assert unchanged(lambda record: begun(record, record["runs"][0], known, LATER), record) == {
+    assert unchanged(lambda record: with_start(record, record["runs"][0], known, LATER), record) == {
         **record,
         "last_updated": WHEN,
         "phase": "investigating",
@@ -351,7 +355,7 @@ OPEN = [phase for phase in PHASES if phase not in OUTCOMES]
 @pytest.mark.parametrize("known", NEWS)
 def test_the_start_of_a_first_run_leaves_work_that_has_begun_where_it_stands(phase: str, known: Run) -> None:
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase=phase, resume_ready=False)
-    assert unchanged(lambda record: begun(record, record["runs"][0], known, LATER), record) == {
+    assert unchanged(lambda record: with_start(record, record["runs"][0], known, LATER), record) == {
         **record,
         "last_updated": WHEN,
         "runs": [{**KEYS, "run": 1, "claimed_at": THEN, **known}],
@@ -362,7 +366,7 @@ def test_the_start_of_a_first_run_leaves_work_that_has_begun_where_it_stands(pha
 @pytest.mark.parametrize("known", NEWS)
 def test_the_start_of_a_resumed_run_leaves_work_that_has_begun_where_it_stands(phase: str, known: Run) -> None:
     record = record_with({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN}, phase=phase)
-    assert unchanged(lambda record: begun(record, record["runs"][1], known, LATER), record) == {
+    assert unchanged(lambda record: with_start(record, record["runs"][1], known, LATER), record) == {
         **record,
         "last_updated": WHEN,
         "runs": [{"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN, **known}],
@@ -374,7 +378,7 @@ def test_whoever_resumes_work_that_waits_for_approval_has_decided(known: Run) ->
     record = record_with(
         {"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN}, phase="approval"
     )
-    assert unchanged(lambda record: begun(record, record["runs"][1], known, LATER), record) == {
+    assert unchanged(lambda record: with_start(record, record["runs"][1], known, LATER), record) == {
         **record,
         "last_updated": WHEN,
         "phase": "executing",
@@ -389,7 +393,7 @@ def test_work_that_was_denied_an_approval_still_waits_for_one_when_it_is_resumed
     denial = {"message": "too dear", "timestamp": THEN}
     runs = ({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN})
     record = record_with(*runs, phase="approval", resume_ready=True, denial=denial)
-    assert unchanged(lambda record: begun(record, record["runs"][1], known, LATER), record) == {
+    assert unchanged(lambda record: with_start(record, record["runs"][1], known, LATER), record) == {
         **record,
         "last_updated": WHEN,
         "runs": [{"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN, **known}],
@@ -400,7 +404,7 @@ def test_work_that_was_denied_an_approval_still_waits_for_one_when_it_is_resumed
 @pytest.mark.parametrize("known", [{}, {"host_agent_id": "a"}, {"host_agent_id": "a", "host_session_id": "h"}])
 def test_news_that_tells_nothing_new_changes_nothing(phase: str, known: Run) -> None:
     record = record_with(WORKING, phase=phase)
-    assert begun(record, record["runs"][0], known, LATER) is record
+    assert with_start(record, record["runs"][0], known, LATER) is record
 
 
 @pytest.mark.parametrize("phase", PHASES)
@@ -409,7 +413,7 @@ def test_news_that_tells_nothing_new_changes_nothing(phase: str, known: Run) -> 
 )
 def test_later_news_of_a_run_that_has_begun_is_kept_with_it_and_starts_nothing(phase: str, run: dict[str, Any]) -> None:
     record = record_with(run, {"run": 2}, phase=phase)
-    assert unchanged(lambda record: begun(record, record["runs"][0], {"started_at": WHEN}, LATER), record) == {
+    assert unchanged(lambda record: with_start(record, record["runs"][0], {"started_at": WHEN}, LATER), record) == {
         **record,
         "runs": [{**run, "started_at": WHEN}, {"run": 2}],
     }
@@ -419,7 +423,7 @@ def test_later_news_of_a_run_that_has_begun_is_kept_with_it_and_starts_nothing(p
 def test_a_run_that_ended_before_it_was_known_to_have_begun_starts_nothing(phase: str) -> None:
     ended = {**KEYS, "run": 1, "claimed_at": THEN, "ended_at": THEN, "end": "lost"}
     record = record_with(ended, phase=phase)
-    assert begun(record, record["runs"][0], {"host_agent_id": "a"}, LATER) == {
+    assert with_start(record, record["runs"][0], {"host_agent_id": "a"}, LATER) == {
         **record,
         "runs": [{**ended, "host_agent_id": "a"}],
     }
@@ -429,5 +433,5 @@ def test_a_run_that_ended_before_it_was_known_to_have_begun_starts_nothing(phase
 @pytest.mark.parametrize("known", NEWS)
 def test_late_news_of_an_agent_is_no_activity_of_a_final_session(phase: str, known: Run) -> None:
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase=phase, finalized_at=THEN, duration_seconds=0)
-    after = unchanged(lambda record: begun(record, record["runs"][0], known, LATER), record)
+    after = unchanged(lambda record: with_start(record, record["runs"][0], known, LATER), record)
     assert after == {**record, "runs": [{**KEYS, "run": 1, "claimed_at": THEN, **known}]}

@@ -5,11 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import APPROVAL, EXECUTING, INVESTIGATING, PHASES, PLANNING, is_final
 from gaia_sessions.session.record import encode
 from gaia_sessions.session.runs import with_run
-from gaia_sessions.session.tool_inference import MOST_NAMES, MOST_RECENT, SIGN_OF_LIFE, alive, asked, digest, used
+from gaia_sessions.session.tool_inference import (
+    HEARTBEAT_INTERVAL,
+    MAX_RECENT_CALLS,
+    MAX_TOOL_NAMES,
+    call_digest,
+    with_heartbeat,
+    with_permission_request,
+    with_tool_use,
+)
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
@@ -24,34 +32,37 @@ OPEN = [phase for phase in PHASES if not is_final(phase)]
 
 
 def tell(record: Record, *, writes: bool = False, call: str = "c1", name: str = "Bash") -> Any:
-    return unchanged(lambda before: used(before, before["runs"][-1], call, name, LATER, writes=writes), record)
+    return unchanged(lambda before: with_tool_use(before, before["runs"][-1], call, name, LATER, writes=writes), record)
 
 
 def ask(record: Record) -> Any:
-    return unchanged(lambda before: asked(before, before["runs"][-1], LATER), record)
+    return unchanged(lambda before: with_permission_request(before, before["runs"][-1], LATER), record)
 
 
 def begin(record: Record) -> Any:
-    return unchanged(lambda before: alive(before, before["runs"][-1], LATER), record)
+    return unchanged(lambda before: with_heartbeat(before, before["runs"][-1], LATER), record)
 
 
 def test_a_call_is_counted_and_is_activity_and_nothing_else() -> None:
     record = record_with(WORKING)
     told = tell(record, name="Read")
-    assert told == {**record, "last_updated": WHEN, "tools": {"counts": {"Read": 1}, "recent": [digest("c1")]}}
+    assert told == {**record, "last_updated": WHEN, "tools": {"counts": {"Read": 1}, "recent": [call_digest("c1")]}}
 
 
 def test_calls_are_counted_by_the_name_of_their_tool() -> None:
     record = record_with(WORKING)
     for call, name in [("c1", "Read"), ("c2", "Bash"), ("c3", "Read")]:
         record = tell(record, call=call, name=name)
-    assert record["tools"] == {"counts": {"Read": 2, "Bash": 1}, "recent": [digest("c1"), digest("c2"), digest("c3")]}
+    assert record["tools"] == {
+        "counts": {"Read": 2, "Bash": 1},
+        "recent": [call_digest("c1"), call_digest("c2"), call_digest("c3")],
+    }
 
 
 def test_a_sign_of_life_mends_activity_that_lies_in_the_future() -> None:
-    record = {**record_with(WORKING), "last_updated": write_time(LATER + timedelta(days=1))}
-    assert begin(record) == {**record, "last_updated": write_time(LATER)}  # type: ignore[arg-type]
-    ahead = {**record_with(WORKING), "last_updated": write_time(LATER + timedelta(minutes=4))}
+    record = {**record_with(WORKING), "last_updated": format_time(LATER + timedelta(days=1))}
+    assert begin(record) == {**record, "last_updated": format_time(LATER)}  # type: ignore[arg-type]
+    ahead = {**record_with(WORKING), "last_updated": format_time(LATER + timedelta(minutes=4))}
     assert begin(ahead) is ahead  # type: ignore[arg-type]
 
 
@@ -62,28 +73,28 @@ def test_the_same_call_told_again_changes_nothing() -> None:
 
 def test_only_the_latest_calls_are_remembered_and_all_are_counted() -> None:
     record = record_with(WORKING)
-    for number in range(MOST_RECENT + 5):
+    for number in range(MAX_RECENT_CALLS + 5):
         record = tell(record, call=f"c{number}")
     assert record["tools"] == {
-        "counts": {"Bash": MOST_RECENT + 5},
-        "recent": [digest(f"c{number}") for number in range(5, MOST_RECENT + 5)],
+        "counts": {"Bash": MAX_RECENT_CALLS + 5},
+        "recent": [call_digest(f"c{number}") for number in range(5, MAX_RECENT_CALLS + 5)],
     }
 
 
 def test_of_sixty_calls_told_twice_in_any_order_each_counts_once_and_the_record_stays_small() -> None:
     record = record_with(WORKING)
-    calls = [f"toolu_01{number:022d}" for number in range(MOST_RECENT)]
+    calls = [f"toolu_01{number:022d}" for number in range(MAX_RECENT_CALLS)]
     for call in [*calls[:60], *reversed(calls[:60]), *calls, *calls]:
         record = tell(record, call=call)
-    assert record["tools"]["counts"] == {"Bash": MOST_RECENT}
+    assert record["tools"]["counts"] == {"Bash": MAX_RECENT_CALLS}
     assert len(encode(record)) < 5000
 
 
 @pytest.mark.parametrize("one", ["c1", "x" * 200, "é", ""])
 @pytest.mark.parametrize("other", ["c2", "x" * 199 + "y", "y" + "x" * 199, "è"])
 def test_calls_that_differ_in_anything_are_two(one: str, other: str) -> None:
-    assert digest(one) != digest(other)
-    assert {len(digest(one)), len(digest(other))} == {8}
+    assert call_digest(one) != call_digest(other)
+    assert {len(call_digest(one)), len(call_digest(other))} == {8}
 
 
 @pytest.mark.parametrize("writes", [True, False])
@@ -96,11 +107,11 @@ def test_only_the_agent_itself_says_that_it_has_heard_of_a_denial(writes: bool) 
 
 def test_names_beyond_the_most_are_counted_together_and_known_ones_go_on() -> None:
     record = record_with(WORKING)
-    for number in range(MOST_NAMES + 5):
+    for number in range(MAX_TOOL_NAMES + 5):
         record = tell(record, call=f"c{number}", name=f"tool{number}")
     record = tell(record, call="again", name="tool0")
     assert record["tools"]["counts"] == {
-        **{f"tool{number}": 1 + (number == 0) for number in range(MOST_NAMES - 1)},
+        **{f"tool{number}": 1 + (number == 0) for number in range(MAX_TOOL_NAMES - 1)},
         "other": 6,
     }
 
@@ -111,7 +122,7 @@ def test_a_first_edit_or_command_that_does_not_only_read_begins_the_execution(ph
     assert tell(record, writes=True) == {
         **record,
         "last_updated": WHEN,
-        "tools": {"counts": {"Bash": 1}, "recent": [digest("c1")]},
+        "tools": {"counts": {"Bash": 1}, "recent": [call_digest("c1")]},
         "phase": EXECUTING,
         "resume_ready": False,
         "history": [moved(phase, EXECUTING)],
@@ -196,7 +207,7 @@ def test_where_nobody_is_at_work_nothing_changes(
 
 def test_news_of_a_run_that_is_not_the_latest_changes_nothing() -> None:
     record = record_with(WORKING, {**WORKING, "run": 2})
-    assert used(record, record["runs"][0], "c1", "Bash", LATER, writes=True) is record
+    assert with_tool_use(record, record["runs"][0], "c1", "Bash", LATER, writes=True) is record
 
 
 def test_that_a_tool_is_about_to_be_used_is_activity_and_no_more() -> None:
@@ -206,10 +217,10 @@ def test_that_a_tool_is_about_to_be_used_is_activity_and_no_more() -> None:
 
 @pytest.mark.parametrize("tell_of", [begin, ask], ids=["call", "ask"])
 def test_activity_alone_is_not_written_again_and_again(tell_of: Callable[[Record], Any]) -> None:
-    moments = {"a moment ago": SIGN_OF_LIFE - timedelta(seconds=1), "long ago": SIGN_OF_LIFE}
+    moments = {"a moment ago": HEARTBEAT_INTERVAL - timedelta(seconds=1), "long ago": HEARTBEAT_INTERVAL}
     changed = {}
     for name, ago in moments.items():
-        record = record_with(WORKING, phase=APPROVAL, last_updated=write_time(LATER - ago))
+        record = record_with(WORKING, phase=APPROVAL, last_updated=format_time(LATER - ago))
         changed[name] = tell_of(record) is not record
     assert changed == {"a moment ago": False, "long ago": True}
 

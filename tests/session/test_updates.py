@@ -16,24 +16,24 @@ from gaia_sessions.errors import (
     RevisionChanged,
     SessionFinal,
 )
-from gaia_sessions.session.clock import read_time, write_time
+from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import MOVES, OUTCOMES, PHASES
 from gaia_sessions.session.record import decode, encode, new_record
 from gaia_sessions.session.updates import (
-    LONGEST_HISTORY,
-    active_at,
+    MAX_HISTORY,
     check_open,
     check_revision,
     check_writable,
-    finalized,
-    in_phase,
-    rejudged,
-    undecided,
+    with_activity,
     with_denial,
     with_error,
     with_metadata,
+    with_next_revision,
+    with_outcome,
+    with_phase,
+    with_rejudged_end,
     with_resume_ready,
-    written,
+    without_denial,
 )
 from tests.records import moved, unchanged
 
@@ -64,7 +64,7 @@ LEGAL = [(one, other) for one in OPEN for other in MOVES[one] if other != one]
 @pytest.mark.parametrize(("one", "other"), LEGAL)
 def test_a_move_sets_the_phase_its_readiness_and_one_entry_of_history(one: str, other: str) -> None:
     record = record_in(one, resume_ready=one in RESUMABLE)
-    assert unchanged(lambda record: in_phase(record, other, LATER), record) == {
+    assert unchanged(lambda record: with_phase(record, other, LATER), record) == {
         **record,
         "phase": other,
         "resume_ready": other in RESUMABLE,
@@ -77,7 +77,7 @@ def test_a_move_sets_the_phase_its_readiness_and_one_entry_of_history(one: str, 
 )
 def test_a_move_that_the_table_lacks_is_refused(one: str, other: str) -> None:
     with pytest.raises(IllegalMove) as caught:
-        in_phase(record_in(one), other, LATER)
+        with_phase(record_in(one), other, LATER)
     assert (caught.value.from_phase, caught.value.to_phase) == (one, other)
 
 
@@ -85,13 +85,17 @@ def test_a_move_that_the_table_lacks_is_refused(one: str, other: str) -> None:
 @pytest.mark.parametrize("ready", [True, False])
 def test_the_same_phase_again_is_a_heartbeat_that_leaves_history_and_readiness(phase: str, ready: bool) -> None:  # noqa: FBT001
     record = record_in(phase, resume_ready=ready)
-    assert in_phase(record, phase, LATER) is record
-    assert written(active_at(in_phase(record, phase, LATER), LATER)) == {**record, "last_updated": WHEN, "revision": 2}
+    assert with_phase(record, phase, LATER) is record
+    assert with_next_revision(with_activity(with_phase(record, phase, LATER), LATER)) == {
+        **record,
+        "last_updated": WHEN,
+        "revision": 2,
+    }
 
 
 def test_a_move_switches_a_readiness_set_by_hand_back() -> None:
     off = with_resume_ready(record_in("planning", resume_ready=True), ready=False)
-    assert in_phase(off, "approval", LATER)["resume_ready"] is True
+    assert with_phase(off, "approval", LATER)["resume_ready"] is True
 
 
 _ENTRIES = [moved("planning", "approval", THEN), moved("approval", "planning", THEN)]
@@ -116,7 +120,7 @@ def test_the_newest_200_moves_are_kept_and_the_others_counted(
     counted = {} if dropped is None else {"history_dropped": dropped}
     counted_then = {} if dropped_then is None else {"history_dropped": dropped_then}
     record = record_in("planning", history=old, **counted)
-    assert unchanged(lambda record: in_phase(record, "executing", LATER), record) == {
+    assert unchanged(lambda record: with_phase(record, "executing", LATER), record) == {
         **record,
         "phase": "executing",
         "history": [*old[kept - kept_then + 1 :], moved("planning", "executing")],
@@ -125,7 +129,7 @@ def test_the_newest_200_moves_are_kept_and_the_others_counted(
 
 
 def test_the_longest_history_is_the_documented_one() -> None:
-    assert LONGEST_HISTORY == 200
+    assert MAX_HISTORY == 200
 
 
 @pytest.mark.parametrize(
@@ -141,8 +145,8 @@ def test_the_longest_history_is_the_documented_one() -> None:
     ],
 )
 def test_a_sign_of_life_moves_last_updated_and_never_back(last: datetime, then: str) -> None:
-    record = record_in("planning", last_updated=write_time(last))
-    assert unchanged(lambda record: active_at(record, LATER), record) == {**record, "last_updated": then}
+    record = record_in("planning", last_updated=format_time(last))
+    assert unchanged(lambda record: with_activity(record, LATER), record) == {**record, "last_updated": then}
 
 
 _SECONDS = st.integers(-1_000_000, 1_000_000).map(lambda number: timedelta(seconds=number))
@@ -155,7 +159,7 @@ def test_last_updated_goes_backwards_only_from_more_than_five_minutes_in_the_fut
     last: timedelta, moment: timedelta
 ) -> None:
     before, now = START + last, START + moment
-    after = read_time(active_at(record_in("planning", last_updated=write_time(before)), now)["last_updated"])
+    after = parse_time(with_activity(record_in("planning", last_updated=format_time(before)), now)["last_updated"])
     wrong = before - now > timedelta(minutes=5)
     assert after == (now if wrong else max(before, now))
 
@@ -189,7 +193,7 @@ def test_an_error_is_counted_and_the_latest_kept(count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [lambda record: with_error(record, "boom", LATER), written], ids=["error_count", "revision"]
+    "change", [lambda record: with_error(record, "boom", LATER), with_next_revision], ids=["error_count", "revision"]
 )
 def test_a_count_past_the_largest_number_is_refused_before_it_is_written(change: Callable[[Record], Record]) -> None:
     record = record_in("planning", error_count=(1 << 63) - 1, revision=(1 << 63) - 1)
@@ -231,7 +235,7 @@ def test_an_end_is_a_move_with_its_time_its_duration_and_its_summary(
     phase: str, outcome: str, summary: str | None, told: dict[str, str]
 ) -> None:
     record = record_in(phase, resume_ready=phase in RESUMABLE)
-    assert unchanged(lambda record: finalized(record, outcome, summary, LATER), record) == {
+    assert unchanged(lambda record: with_outcome(record, outcome, summary, LATER), record) == {
         **record,
         "phase": outcome,
         "resume_ready": False,
@@ -243,7 +247,7 @@ def test_an_end_is_a_move_with_its_time_its_duration_and_its_summary(
 
 
 def test_a_session_finalized_before_it_began_took_no_time() -> None:
-    ended = finalized(record_in("planning"), "failed", None, START - timedelta(hours=1))
+    ended = with_outcome(record_in("planning"), "failed", None, START - timedelta(hours=1))
     assert (ended["finalized_at"], ended["duration_seconds"]) == ("2026-01-08T17:00:00.000000Z", 0.0)
 
 
@@ -251,17 +255,17 @@ def test_a_session_finalized_before_it_began_took_no_time() -> None:
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_nothing_that_is_final_is_finalized_again(final: str, outcome: str) -> None:
     with pytest.raises(IllegalMove):
-        finalized(record_in(final), outcome, None, LATER)
+        with_outcome(record_in(final), outcome, None, LATER)
 
 
 @pytest.mark.parametrize("final", OUTCOMES)
 @pytest.mark.parametrize("phase", RESUMABLE)
 def test_a_rejudged_end_is_taken_away_and_the_way_back_is_in_the_history(final: str, phase: str) -> None:
-    ended = finalized(record_in("planning"), final, "applied", START)
+    ended = with_outcome(record_in("planning"), final, "applied", START)
     reopened = {
         key: value for key, value in ended.items() if key not in {"finalized_at", "duration_seconds", "summary"}
     }
-    assert unchanged(lambda record: rejudged(record, phase, LATER), ended) == {
+    assert unchanged(lambda record: with_rejudged_end(record, phase, LATER), ended) == {
         **reopened,
         "phase": phase,
         "resume_ready": True,
@@ -272,9 +276,9 @@ def test_a_rejudged_end_is_taken_away_and_the_way_back_is_in_the_history(final: 
 @pytest.mark.parametrize("final", OUTCOMES)
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_an_end_rejudged_as_an_end_has_the_new_time_and_no_old_summary(final: str, outcome: str) -> None:
-    ended = finalized(record_in("planning"), final, "applied", START)
+    ended = with_outcome(record_in("planning"), final, "applied", START)
     rest = {key: value for key, value in ended.items() if key != "summary"}
-    assert unchanged(lambda record: rejudged(record, outcome, LATER), ended) == {
+    assert unchanged(lambda record: with_rejudged_end(record, outcome, LATER), ended) == {
         **rest,
         "phase": outcome,
         "history": [moved("planning", final, THEN), *([moved(final, outcome)] if outcome != final else [])],
@@ -295,7 +299,7 @@ def test_an_end_rejudged_as_an_end_has_the_new_time_and_no_old_summary(final: st
 )
 def test_a_pause_can_be_rejudged_as_well(phase: str, then: str, ending: dict[str, Any]) -> None:
     record = record_in(phase, resume_ready=True)
-    assert rejudged(record, then, LATER) == {
+    assert with_rejudged_end(record, then, LATER) == {
         **record,
         "phase": then,
         "resume_ready": then in RESUMABLE,
@@ -307,7 +311,7 @@ def test_a_pause_can_be_rejudged_as_well(phase: str, then: str, ending: dict[str
 @pytest.mark.parametrize("revision", [0, 1, 41])
 def test_every_write_is_one_revision_on(revision: int) -> None:
     record = record_in("planning", revision=revision)
-    assert unchanged(written, record) == {**record, "revision": revision + 1}
+    assert unchanged(with_next_revision, record) == {**record, "revision": revision + 1}
 
 
 @pytest.mark.parametrize("asked", [None, 5])
@@ -347,11 +351,11 @@ _METADATA: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
     _TEXT, st.one_of(st.none(), st.booleans(), st.lists(_TEXT))
 )
 _STEPS: st.SearchStrategy[Change] = st.one_of(
-    st.sampled_from(PHASES).map(lambda phase: lambda record, now: in_phase(record, phase, now)),
+    st.sampled_from(PHASES).map(lambda phase: lambda record, now: with_phase(record, phase, now)),
     st.tuples(st.sampled_from(OUTCOMES), st.one_of(st.none(), _TEXT)).map(
-        lambda end: lambda record, now: finalized(record, *end, now)
+        lambda end: lambda record, now: with_outcome(record, *end, now)
     ),
-    st.sampled_from(PHASES).map(lambda phase: lambda record, now: rejudged(record, phase, now)),
+    st.sampled_from(PHASES).map(lambda phase: lambda record, now: with_rejudged_end(record, phase, now)),
     _METADATA.map(lambda metadata: lambda record, _now: with_metadata(record, metadata)),
     _TEXT.map(lambda message: lambda record, now: with_error(record, message, now)),
     st.booleans().map(lambda ready: lambda record, _now: with_resume_ready(record, ready)),
@@ -365,7 +369,7 @@ def test_whatever_is_done_to_a_record_it_can_be_written_and_read_back(steps: lis
     for change, seconds in steps:
         now += timedelta(seconds=seconds)
         try:
-            record = written(active_at(change(record, now), now))
+            record = with_next_revision(with_activity(change(record, now), now))
         except (IllegalMove, ResumeNotAllowed):
             continue
         assert decode(encode(record), "agent-1") == record
@@ -393,14 +397,14 @@ def test_what_does_not_wait_for_an_approval_cannot_be_denied(phase: str) -> None
 @pytest.mark.parametrize("phase", [phase for phase in MOVES["approval"] if phase != "approval"])
 def test_a_denial_is_over_with_the_next_move(phase: str) -> None:
     record = record_in("approval", denial=DENIAL)
-    assert unchanged(lambda record: in_phase(record, phase, LATER), record) == in_phase(
+    assert unchanged(lambda record: with_phase(record, phase, LATER), record) == with_phase(
         record_in("approval"), phase, LATER
     )
 
 
 def test_a_denial_outlasts_a_heartbeat_and_is_over_when_the_work_asks_again() -> None:
     record = record_in("approval", denial=DENIAL)
-    assert in_phase(record, "approval", LATER) is record
-    assert unchanged(undecided, record) == record_in("approval")
+    assert with_phase(record, "approval", LATER) is record
+    assert unchanged(without_denial, record) == record_in("approval")
     plain = record_in("approval")
-    assert undecided(plain) is plain
+    assert without_denial(plain) is plain

@@ -173,7 +173,7 @@ def test_a_journal_nobody_reads_from_a_pipe_is_refused_without_waiting(folder: D
 
 def test_a_log_over_its_limit_becomes_the_one_old_file(folder: Directory) -> None:
     for number in range(5):
-        atomic.log(folder, "hook.log", b"line %d\n" % number, limit=14)
+        atomic.append_log_line(folder, "hook.log", b"line %d\n" % number, limit=14)
 
     assert Path(folder.path, "hook.log").read_bytes() == b"line 4\n"
     assert Path(folder.path, "hook.log.old").read_bytes() == b"line 2\nline 3\n"
@@ -183,7 +183,7 @@ def test_a_log_over_its_limit_becomes_the_one_old_file(folder: Directory) -> Non
 def test_a_log_that_cannot_be_opened_again_after_its_rotation_fails_as_the_system_said(
     folder: Directory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    atomic.log(folder, "a.log", b"one\n", limit=4)
+    atomic.append_log_line(folder, "a.log", b"one\n", limit=4)
     rename = os.rename
 
     def rename_and_stand_in_the_way(*names: Any, **folders: Any) -> None:
@@ -192,7 +192,7 @@ def test_a_log_that_cannot_be_opened_again_after_its_rotation_fails_as_the_syste
 
     monkeypatch.setattr(os, "rename", rename_and_stand_in_the_way)
     with pytest.raises(IsADirectoryError):  # and not that a descriptor is closed which is closed already
-        atomic.log(folder, "a.log", b"two\n", limit=4)
+        atomic.append_log_line(folder, "a.log", b"two\n", limit=4)
 
     assert (tmp_path / "a.log.old").read_bytes() == b"one\n"
 

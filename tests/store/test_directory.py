@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import StoreFailure
-from gaia_sessions.store.directory import Directory, NotAFile, TooBig, translating
+from gaia_sessions.store.directory import Directory, NotAFile, TooBig, translate_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +113,7 @@ def test_walking_leaves_no_descriptor_open_whether_it_arrives_or_not(folder: Dir
 
 
 def test_an_error_of_the_system_becomes_ours_with_what_where_and_why() -> None:
-    with pytest.raises(StoreFailure) as refused, translating("write", "/some/where"):
+    with pytest.raises(StoreFailure) as refused, translate_errors("write", "/some/where"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     assert (refused.value.action, refused.value.path) == ("write", "/some/where")
@@ -121,5 +121,5 @@ def test_an_error_of_the_system_becomes_ours_with_what_where_and_why() -> None:
 
 
 def test_every_other_error_passes_untranslated() -> None:
-    with pytest.raises(LookupError), translating("write", "/some/where"):
+    with pytest.raises(LookupError), translate_errors("write", "/some/where"):
         raise LookupError

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Found
+    from gaia_sessions.store.port import RecordOrError
 
 MANNERS = [locks.wait_with_filelock, locks.sleep_and_retry]
 ALIAS = delegation_alias("host", "tool")
@@ -47,13 +47,13 @@ store.change("two", lambda record: {**record, "phase": "completed"})
 store.append("one", "events.jsonl", [{"number": 1}])
 store.defer({"kind": "stop", "at": "2026-01-08T18:05:30Z"}, now)
 store.delete("three", lambda found: True)
-store.settle()
-with store.exclusive(("delegation", "host", "tool"), 1):
-    store.tend(now, ["one"])
+store.purge_trash()
+with store.lock_key(("delegation", "host", "tool"), 1):
+    store.sweep(now, ["one"])
 """
 
 
-def agree(_found: Found) -> bool:
+def agree(_found: RecordOrError) -> bool:
     return True
 
 
@@ -167,13 +167,13 @@ def test_a_change_whose_journal_is_refused_is_said_to_be_applied(
     applied = {**finished(store.read("one")), "revision": 2}
 
     with pytest.raises(DurabilityUnknown):
-        store.change("one", finished, entry=lambda record: {"phase": record["phase"]})
+        store.change("one", finished, make_entry=lambda record: {"phase": record["phase"]})
 
     assert store.read("one") == applied
 
 
 def test_a_session_that_begins_with_a_journal_comes_whole(root: str, store: FileStore, now: datetime) -> None:
-    store.create(new_record("one", "Explore", "-", {}, now), entry=lambda record: {"phase": record["phase"]})
+    store.create(new_record("one", "Explore", "-", {}, now), make_entry=lambda record: {"phase": record["phase"]})
 
     found = {path.name: stat.filemode(path.stat().st_mode) for path in Path(root, "one").iterdir()}
     assert found == {"state.json": "-rw-------", "events.jsonl": "-rw-------"}
@@ -266,7 +266,7 @@ USES: dict[str, Callable[[FileStore, datetime], object]] = {
     "scan": lambda store, _: list(store.scan()),
     "create": lambda store, now: store.create(new_record("one", "Explore", "-", {}, now)),
     "defer": lambda store, now: store.defer({"kind": "stop"}, now),
-    "settle": lambda store, _: store.settle(),
+    "settle": lambda store, _: store.purge_trash(),
     "find": lambda store, _: store.find(ALIAS),
     "deferred": lambda store, _: list(store.deferred()),
 }
@@ -325,7 +325,7 @@ def test_every_kind_of_write_is_synced_when_durability_is_on(root: str, tmp_path
 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_who_waits_for_what_is_being_deleted_finds_it_gone_and_does_not_revive_it(
-    root: str, now: datetime, manner: locks.Wait
+    root: str, now: datetime, manner: locks.WaitForLock
 ) -> None:
     waiting, outcomes = threading.Event(), []
 
@@ -341,7 +341,7 @@ def test_who_waits_for_what_is_being_deleted_finds_it_gone_and_does_not_revive_i
 
     waiter = threading.Thread(target=wait)
 
-    def judge(_found: Found) -> bool:
+    def judge(_found: RecordOrError) -> bool:
         waiter.start()
         return waiting.wait(60)
 
@@ -396,7 +396,7 @@ def test_a_deleted_session_leaves_nothing_of_its_own_behind(root: str, store: Fi
 
     store.delete("one", agree)
     assert [path.name.split(".")[0] for path in Path(root, ".trash").iterdir()] == ["one"]
-    store.settle()
+    store.purge_trash()
 
     remains = [path for path in Path(root).rglob("*") if path.is_file()]
     assert {str(path.relative_to(root)) for path in remains} == {".gitignore", ".index/complete", ".locks/.index.lock"}
@@ -415,14 +415,14 @@ def test_a_sessions_trash_is_taken_whole_even_if_it_holds_links_and_folders(
     Path(root, "two").symlink_to(victim)
 
     assert [store.delete("one", agree), store.delete("two", agree)] == [True, True]
-    store.settle()
+    store.purge_trash()
 
     assert list(Path(root, ".trash").iterdir()) == []
     assert (victim / "kept").read_bytes() == b"kept"
 
 
 def test_no_key_of_a_host_is_the_lock_of_the_index(store: FileStore, now: datetime) -> None:
-    with store.exclusive(("index",), 0):
+    with store.lock_key(("index",), 0):
         store.create(new_record("one", "Explore", "-", {}, now))
 
     assert dict(store.scan()) == {"one": new_record("one", "Explore", "-", {}, now)}

@@ -15,7 +15,7 @@ import pytest
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.ingest.dispatch import apply_deferred
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 # Nothing larger than a hundred bytes can be written: the session cannot be finalized, the file can be removed.
 APPLIES_ON_A_FULL_DISK = """
 import resource, sys
-from gaia_sessions.session.clock import read_time
+from gaia_sessions.session.clock import parse_time
 from gaia_sessions.config import Config
 from gaia_sessions.ingest.dispatch import apply_deferred
 from gaia_sessions.store.file_store import FileStore
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-apply_deferred(FileStore(sys.argv[1]), read_time(sys.argv[2]), Config({}))
+apply_deferred(FileStore(sys.argv[1]), parse_time(sys.argv[2]), Config({}))
 """
 
 
@@ -101,7 +101,7 @@ def test_a_file_in_the_inbox_that_is_not_of_our_making_is_neither_applied_nor_re
     root: str, store: FileStore, now: datetime, name: str
 ) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
-    waiting: Event = {"kind": "finalize", "at": write_time(now), "agent_id": "one", "outcome": "completed"}
+    waiting: Event = {"kind": "finalize", "at": format_time(now), "agent_id": "one", "outcome": "completed"}
     store.defer(event(1), now)
     foreign = Path(root, ".inbox", name)
     foreign.write_text(json.dumps(waiting), encoding="utf-8")
@@ -117,10 +117,10 @@ def test_a_file_in_the_inbox_that_is_not_of_our_making_is_neither_applied_nor_re
 
 def test_an_event_the_system_refuses_to_apply_waits_on(root: str, store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
-    waiting: Event = {"kind": "finalize", "at": write_time(now), "agent_id": "one", "outcome": "completed"}
+    waiting: Event = {"kind": "finalize", "at": format_time(now), "agent_id": "one", "outcome": "completed"}
     store.defer(waiting, now)
 
-    subprocess.run([sys.executable, "-B", "-c", APPLIES_ON_A_FULL_DISK, root, write_time(now)], check=True)
+    subprocess.run([sys.executable, "-B", "-c", APPLIES_ON_A_FULL_DISK, root, format_time(now)], check=True)
 
     assert store.read("one")["phase"] == "initializing"
     assert [found for _, found in store.deferred()] == [waiting]

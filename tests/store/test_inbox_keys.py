@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.store.inbox_keys import (
-    MOST_CONCERNED,
-    MOST_KEYS,
+    MAX_KEYS,
+    MAX_MATCHING,
     all_keys,
-    chosen,
-    concerned,
-    is_of_others,
+    events_to_try,
+    keys_named_in,
     keys_of_event,
-    keys_of_news,
     keys_of_record,
+    matching_events,
+    may_concern_others,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ CONCERNS: dict[str, tuple[dict[str, object], Any]] = {
     ),
     "news without any key": ({"kind": "session_start"}, SESSION),
     "more sessions than a name can tell": (
-        {"kind": "delegate", "resume": [f"s{number}" for number in range(MOST_KEYS + 1)]},
+        {"kind": "delegate", "resume": [f"s{number}" for number in range(MAX_KEYS + 1)]},
         SESSION,
     ),
 }
@@ -70,7 +70,7 @@ NOTHING_TO_IT: dict[str, tuple[dict[str, object], Any]] = {
 @pytest.mark.parametrize(("event", "record"), CONCERNS.values(), ids=CONCERNS)
 def test_what_may_change_a_record_is_found_by_its_name(event: dict[str, object], record: Record) -> None:
     waiting = [("other", "f" * 8), ("it", keys_of_event(event))]
-    assert concerned(waiting, keys_of_record(record)) == [waiting[1]]
+    assert matching_events(waiting, keys_of_record(record)) == [waiting[1]]
     keys = all_keys(waiting)
     assert keys is None or not keys.isdisjoint(keys_of_record(record))
 
@@ -78,7 +78,7 @@ def test_what_may_change_a_record_is_found_by_its_name(event: dict[str, object],
 @pytest.mark.parametrize(("event", "record"), NOTHING_TO_IT.values(), ids=NOTHING_TO_IT)
 def test_what_cannot_change_a_record_need_not_be_read(event: dict[str, object], record: Record) -> None:
     waiting = [("it", keys_of_event(event))]
-    assert concerned(waiting, keys_of_record(record)) == []
+    assert matching_events(waiting, keys_of_record(record)) == []
     assert (all_keys(waiting) or set()).isdisjoint(keys_of_record(record))
 
 
@@ -97,14 +97,14 @@ def test_keys_are_the_same_in_every_process_and_short_enough_for_a_file_name() -
 
 @pytest.mark.parametrize("event", [{"kind": "main_stop"}, {"kind": "session_end"}, {"kind": "stop", "marked_id": "x"}])
 def test_only_records_say_whom_a_conversation_or_a_named_session_is_about(event: dict[str, object]) -> None:
-    assert is_of_others(event)
-    assert not is_of_others({"kind": "stop", "host_agent_id": "a", "tool_use_id": "t"})
+    assert may_concern_others(event)
+    assert not may_concern_others({"kind": "stop", "host_agent_id": "a", "tool_use_id": "t"})
 
 
-def crowd(size: int, *, of: int = 0) -> list[inbox_keys.Waiting]:
+def crowd(size: int, *, of: int = 0) -> list[inbox_keys.WaitingEvent]:
     """So many events in order; each number of ``of`` agents comes again and again, else each is of its own."""
     return [
-        (f"{number:04}", keys_of_news({"host_agent_id": f"a{number % of if of else number}"})[0])
+        (f"{number:04}", keys_named_in({"host_agent_id": f"a{number % of if of else number}"})[0])
         for number in range(size)
     ]
 
@@ -114,9 +114,9 @@ def test_the_events_at_hand_are_all_tried_and_some_others_in_the_order_in_which_
     size: int, agent: int, others: int, chance: int
 ) -> None:
     waiting = crowd(size, of=10)
-    keys = set(keys_of_news({"host_agent_id": f"a{agent}"}))
+    keys = set(keys_named_in({"host_agent_id": f"a{agent}"}))
 
-    names = chosen(waiting, keys, others, chance)
+    names = events_to_try(waiting, keys, others, chance)
 
     mine = [name for name, told in waiting if any(key in told for key in keys)]
     assert names == sorted(set(names))
@@ -125,12 +125,12 @@ def test_the_events_at_hand_are_all_tried_and_some_others_in_the_order_in_which_
 
 
 def test_of_the_events_at_hand_no_more_than_a_bound_are_tried_and_those_the_oldest() -> None:
-    names = chosen(crowd(100, of=1), set(keys_of_news({"host_agent_id": "a0"})), 4, 0)
-    assert names == [f"{number:04}" for number in range(MOST_CONCERNED)]
+    names = events_to_try(crowd(100, of=1), set(keys_named_in({"host_agent_id": "a0"})), 4, 0)
+    assert names == [f"{number:04}" for number in range(MAX_MATCHING)]
 
 
 def test_each_of_a_hundred_is_tried_in_one_of_the_calls_whatever_stays() -> None:
-    tried = [chosen(crowd(100), set(), 4, chance) for chance in range(100)]
+    tried = [events_to_try(crowd(100), set(), 4, chance) for chance in range(100)]
     assert {name for names in tried for name in names} == {name for name, _ in crowd(100)}
     assert {len(names) for names in tried} == {4}
 
@@ -138,7 +138,7 @@ def test_each_of_a_hundred_is_tried_in_one_of_the_calls_whatever_stays() -> None
 @given(st.integers(1, 5), st.integers(0, 100))
 def test_of_one_agent_no_event_is_tried_before_an_older_one(others: int, chance: int) -> None:
     waiting = crowd(40, of=8)
-    names = chosen(waiting, set(), others, chance)
+    names = events_to_try(waiting, set(), others, chance)
     for older, newer in combinations(waiting, 2):
         if older[1] == newer[1] and newer[0] in names:
             assert older[0] in names
@@ -146,5 +146,5 @@ def test_of_one_agent_no_event_is_tried_before_an_older_one(others: int, chance:
 
 def test_an_event_of_an_earlier_version_may_concern_anybody_and_is_one_of_the_others() -> None:
     waiting = [("old", ""), *crowd(20)]
-    assert concerned(waiting, keys_of_record(SESSION)) == [("old", "")]
-    assert "old" in chosen(waiting, set(), 4, 0)
+    assert matching_events(waiting, keys_of_record(SESSION)) == [("old", "")]
+    assert "old" in events_to_try(waiting, set(), 4, 0)

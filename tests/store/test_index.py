@@ -18,7 +18,7 @@ import pytest
 from gaia_sessions.config import Config
 from gaia_sessions.errors import CorruptSession, StoreFailure
 from gaia_sessions.ingest import dispatch
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import encode_key
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import agent_alias, delegation_alias
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Found
+    from gaia_sessions.store.port import RecordOrError
 
 ALIAS = delegation_alias("host", "tool/1")
 ALIAS_LEAF = encode_key("host", "tool/1")
 
 
-def agree(_found: Found) -> bool:
+def agree(_found: RecordOrError) -> bool:
     return True
 
 
@@ -84,13 +84,13 @@ def test_a_session_whose_runs_share_a_key_lists_its_mark_once(now: datetime) -> 
     agent: Run = {"host": "claude-code", "host_session_id": "host", "host_agent_id": "child"}
     runs: list[Run] = [{**agent, "run": number} for number in range(1, 51)]
 
-    marks = index.marks_of({**for_host("one", now), "runs": runs})
+    marks = index.keys_of({**for_host("one", now), "runs": runs})
 
     assert marks == [
-        index.ACTIVE,
-        index.by_name("Explore"),
-        index.by_conversation("host"),
-        index.by_alias(agent_alias("host", "child", "claude-code")),
+        index.ACTIVE_KEY,
+        index.name_key("Explore"),
+        index.conversation_key("host"),
+        index.alias_key(agent_alias("host", "child", "claude-code")),
     ]
 
 
@@ -330,7 +330,7 @@ def test_an_index_vouched_for_without_an_id_of_the_boot_is_not_relied_on_where_t
 
     with Directory.at(root) as opened:
         assert not index.is_complete(opened)
-        store.mend_hints()
+        store.ensure_index()
         assert index.is_complete(opened)
     assert json.loads(run_without_boot_id(LOOKS, root)) == [False, ["one"], "one"]
 
@@ -356,7 +356,7 @@ def test_an_index_of_the_first_version_is_not_relied_on_and_made_anew(
     assert store.find(ALIAS) == "one"
     assert "one" in dict(store.scan(active_only=True, host_session_id="host"))
 
-    store.mend_hints()
+    store.ensure_index()
 
     assert hints(root) == right
     assert store.find(ALIAS) == "one"
@@ -367,7 +367,7 @@ def test_news_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_appl
     root: str, store: FileStore, now: datetime
 ) -> None:
     five_without_an_index(root, store, now)
-    of_host: Any = {"at": write_time(now), "host": "claude-code", "host_session_id": "host"}
+    of_host: Any = {"at": format_time(now), "host": "claude-code", "host_session_id": "host"}
     delegation = {"tool_use_id": "new", "agent_name": "Explore", "purpose": "-"}
     told: list[Any] = [
         {**of_host, "kind": "delegate", **delegation},
@@ -375,7 +375,7 @@ def test_news_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_appl
         {**of_host, "kind": "main_stop", "running": ["x", "y"]},
     ]
 
-    words = [dispatch.take_in(OfHook(root, 2), event, now, Config({}), 0).word for event in told]
+    words = [dispatch.handle_event(OfHook(root, 2), event, now, Config({}), 0).word for event in told]
     assert (words, len(store.waiting()), len(list(store.scan()))) == (["deferred"] * 3, 3, 5)
 
     dispatch.apply_deferred(store, now, Config({}))
@@ -391,8 +391,8 @@ class Pausing(FileStore):
         super().__init__(root, durable=False)
         self.has_read, self.may_go_on = threading.Event(), threading.Event()
 
-    def _found(self, root: Directory, agent_id: str) -> Found:
-        found = super()._found(root, agent_id)
+    def _read_or_error(self, root: Directory, agent_id: str) -> RecordOrError:
+        found = super()._read_or_error(root, agent_id)
         self.has_read.set()
         assert self.may_go_on.wait(30)
         return found
@@ -405,9 +405,9 @@ class OfHook(FileStore):
         super().__init__(root, durable=False, seconds_left=lambda: 10.0 * (len(self.read_ids) < reads))
         self.read_ids: list[str] = []
 
-    def _found(self, root: Directory, agent_id: str) -> Found:
+    def _read_or_error(self, root: Directory, agent_id: str) -> RecordOrError:
         self.read_ids.append(agent_id)
-        return super()._found(root, agent_id)
+        return super()._read_or_error(root, agent_id)
 
 
 def is_complete(root: str) -> bool:
@@ -431,23 +431,23 @@ def test_a_rebuild_without_the_time_for_all_sessions_vouches_for_nothing_and_the
     right = five_without_an_index(root, store, now)
     first, second = OfHook(root, 2), OfHook(root, 99)
 
-    first.mend_hints()
+    first.ensure_index()
     assert (first.read_ids, is_complete(root)) == (["a", "b"], False)
     assert set(dict(store.scan(active_only=True))) == set("abcde")
     assert store.find(delegation_alias("host", "e")) == "e"
 
-    second.mend_hints()
+    second.ensure_index()
     assert (second.read_ids, is_complete(root), hints(root)) == (["c", "d", "e"], True, right)
 
 
 def test_what_a_rebuild_noted_in_another_boot_counts_for_nothing(root: str, store: FileStore, now: datetime) -> None:
     five_without_an_index(root, store, now)
-    OfHook(root, 2).mend_hints()
+    OfHook(root, 2).ensure_index()
     noted = Path(root, ".index", "complete")
     noted.write_bytes(noted.read_bytes()[:-4] + b"beef")
 
     again = OfHook(root, 99)
-    again.mend_hints()
+    again.ensure_index()
     assert (again.read_ids, is_complete(root)) == (list("abcde"), True)
 
 
@@ -484,7 +484,7 @@ def test_a_key_taken_over_while_the_index_is_rebuilt_leads_to_the_newer_session(
     store.create(for_host("one", now))
     shutil.rmtree(f"{root}/.index")
     rebuilding = Pausing(root)
-    rebuild = threading.Thread(target=rebuilding.mend_hints)
+    rebuild = threading.Thread(target=rebuilding.ensure_index)
     rebuild.start()
     assert rebuilding.has_read.wait(30)
 
@@ -505,7 +505,7 @@ def test_what_is_written_while_the_index_is_rebuilt_is_found_by_it(root: str, st
     store.create({**for_host("one", now), "phase": "failed"})
     shutil.rmtree(f"{root}/.index")
     rebuilding = Pausing(root)
-    rebuild = threading.Thread(target=rebuilding.mend_hints)
+    rebuild = threading.Thread(target=rebuilding.ensure_index)
     rebuild.start()
     assert rebuilding.has_read.wait(30)
 
@@ -525,11 +525,11 @@ MARKS_AND_UNMARKS = """
 import sys
 from gaia_sessions.store import index
 from gaia_sessions.store.directory import Directory
-mark = index.by_conversation("host")
+mark = index.conversation_key("host")
 with Directory.at(sys.argv[1]) as root:
     for _ in range(500):
         index.add(root, sys.argv[2], [mark])
-        if sys.argv[2] not in index.marked(root, mark):
+        if sys.argv[2] not in index.ids_under(root, mark):
             sys.exit("a mark was lost")
         index.remove(root, sys.argv[2], [mark])
 """
@@ -567,7 +567,7 @@ def test_tending_rebuilds_the_index_whole(
         Path(root, ".index", "active", "one").unlink()
         Path(root, ".index", "active", "three").touch()
 
-    store.tend(now, ["one", "two"])
+    store.sweep(now, ["one", "two"])
 
     assert hints(root) == before
     assert {agent_id for agent_id, _ in store.scan(active_only=True)} == {"one", "two"}
@@ -591,7 +591,7 @@ def test_tending_mends_marks_too_many_and_too_few(root: str, store: FileStore, n
     (Path(root, ".index", "conversation", "over")).mkdir()
     (Path(root, ".index", "conversation", "over", "three")).touch()
 
-    store.tend(now, ["one", "two"])
+    store.sweep(now, ["one", "two"])
 
     assert hints(root) == before
     assert os.listdir(f"{root}/.index/conversation") == os.listdir(f"{root}/.index/host_key/agent") == []
@@ -614,7 +614,7 @@ def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, st
     assert isinstance(before, CorruptSession)
     shutil.rmtree(f"{root}/.index")
 
-    store.tend(now, [])
+    store.sweep(now, [])
 
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
 
@@ -641,7 +641,7 @@ def test_what_is_no_folder_of_the_index_is_passed_over_by_tending_and_stays(
         (foreign / "dangling").touch()
 
     for _ in range(2):
-        store.tend(now, {"one"})
+        store.sweep(now, {"one"})
 
     assert {hint for hint in hints(root) if ".DS_Store" not in hint} == before
     assert os.path.lexists(foreign)

@@ -98,7 +98,7 @@ def tried_by_another(path: str) -> str:
 @pytest.mark.parametrize("manner", MANNERS)
 @pytest.mark.parametrize("seconds", [0, 0.05])
 def test_a_lock_that_filelock_holds_elsewhere_is_refused_with_the_holders_pid(
-    folder: Directory, manner: locks.Wait, seconds: float
+    folder: Directory, manner: locks.WaitForLock, seconds: float
 ) -> None:
     path = f"{folder.path}/one.lock"
     with holder_of(path) as other:
@@ -112,7 +112,7 @@ def test_a_lock_that_filelock_holds_elsewhere_is_refused_with_the_holders_pid(
 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_filelock_elsewhere_is_refused_what_we_hold_and_gets_it_afterwards(
-    folder: Directory, manner: locks.Wait
+    folder: Directory, manner: locks.WaitForLock
 ) -> None:
     path = f"{folder.path}/one.lock"
 
@@ -123,7 +123,7 @@ def test_filelock_elsewhere_is_refused_what_we_hold_and_gets_it_afterwards(
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_a_lock_that_was_waited_for_excludes_like_any_other(folder: Directory, manner: locks.Wait) -> None:
+def test_a_lock_that_was_waited_for_excludes_like_any_other(folder: Directory, manner: locks.WaitForLock) -> None:
     path = f"{folder.path}/one.lock"
     release = manner(folder, "one.lock", 1)
     assert release is not None
@@ -135,7 +135,7 @@ def test_a_lock_that_was_waited_for_excludes_like_any_other(folder: Directory, m
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_the_lock_of_a_holder_who_dies_is_free(folder: Directory, manner: locks.Wait) -> None:
+def test_the_lock_of_a_holder_who_dies_is_free(folder: Directory, manner: locks.WaitForLock) -> None:
     with holder_of(f"{folder.path}/one.lock") as other:
         other.kill()
         other.wait()
@@ -217,16 +217,16 @@ def test_whoever_opened_a_lock_file_before_it_was_removed_begins_again(folder: D
 
 
 def test_nobody_is_named_where_nobody_holds(folder: Directory) -> None:
-    assert locks.holder(folder, "one.lock") is None
+    assert locks.holder_pid(folder, "one.lock") is None
 
     Path(folder.path, "one.lock").touch()
 
-    assert locks.holder(folder, "one.lock") is None
+    assert locks.holder_pid(folder, "one.lock") is None
 
 
 def test_we_are_named_for_what_we_hold(folder: Directory) -> None:
     with locks.acquire(folder, "one.lock", 0, locks.sleep_and_retry):
-        assert locks.holder(folder, "one.lock") == os.getpid()
+        assert locks.holder_pid(folder, "one.lock") == os.getpid()
 
 
 def test_a_released_lock_can_be_taken_again_and_leaves_no_descriptor(folder: Directory) -> None:
@@ -244,7 +244,7 @@ def test_a_released_lock_can_be_taken_again_and_leaves_no_descriptor(folder: Dir
 @pytest.mark.parametrize("manner", MANNERS)
 @pytest.mark.parametrize("planted", ["link", "dangling link", "FIFO", "directory"])
 def test_what_is_no_file_is_never_locked_nor_waited_for(
-    folder: Directory, tmp_path_factory: pytest.TempPathFactory, manner: locks.Wait, planted: str
+    folder: Directory, tmp_path_factory: pytest.TempPathFactory, manner: locks.WaitForLock, planted: str
 ) -> None:
     victim = tmp_path_factory.mktemp("elsewhere") / "victim"
     lock = Path(folder.path, "one.lock")

@@ -149,7 +149,7 @@ def test_a_corrupt_session_can_be_deleted_and_nothing_else_goes_with_it(
     DAMAGES[damage](Path(root, "one", "state.json"))
 
     assert store.delete("one", lambda found: isinstance(found, CorruptSession)) is True
-    store.settle()
+    store.purge_trash()
 
     assert dict(store.scan()) == {"two": new_record("two", "Explore", "-", {}, now)}
     assert not os.path.lexists(f"{root}/one")
@@ -182,7 +182,7 @@ def test_a_deleted_session_that_a_reader_still_holds_is_missing_not_corrupt(root
     """Seen from the reader: its directory was moved away and emptied between two of its steps."""
     with Directory.at(root) as opened, reading.open_session(opened, "one") as session:
         store.delete("one", lambda _found: True)
-        store.settle()
+        store.purge_trash()
         with pytest.raises(SessionNotFound):
             reading.load(opened, session, "one")
 

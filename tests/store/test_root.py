@@ -61,9 +61,9 @@ def test_sessions_are_ids_of_folders_and_where_the_root_is_ours_of_links(root: s
     folders = ["Two.2", "agent-20260108-180530-0123abcd", "one"]
 
     with Directory.at(root) as opened:
-        ours = sorted(roots.sessions(opened))
+        ours = sorted(roots.session_names(opened))
         Path(root, ".gitignore").unlink()
-        theirs = sorted(roots.sessions(opened))
+        theirs = sorted(roots.session_names(opened))
 
     assert ours == sorted([*folders, "linked", "dangling"])
     assert theirs == folders

@@ -31,7 +31,7 @@ def store(root: str, now: datetime) -> FileStore:
     """With one open session, and every folder made."""
     store = FileStore(root, durable=False)
     store.create(new_record("one", "Explore", "-", {}, now))
-    with store.exclusive(("delegation", "host", "tool"), 0):
+    with store.lock_key(("delegation", "host", "tool"), 0):
         return store
 
 
@@ -66,7 +66,7 @@ def test_leftovers_older_than_an_hour_go_and_are_named_and_younger_ones_stay(
     old = leftovers(root, now, HOUR + timedelta(seconds=1), "old")
     young = leftovers(root, now, HOUR - timedelta(seconds=1), "young")
 
-    swept = store.tend(now, ["one"])
+    swept = store.sweep(now, ["one"])
 
     assert sorted(swept) == sorted(map(str, old))
     assert {path for path in old | young if path.exists()} == young
@@ -83,25 +83,25 @@ def test_what_has_no_name_of_our_form_stays_however_old(root: str, store: FileSt
     for name in ("folder.lock", "pipe.lock"):
         os.utime(Path(root, ".locks", name), (0, 0))
 
-    store.settle()
+    store.purge_trash()
 
-    assert store.tend(now, ["one"]) == []
+    assert store.sweep(now, ["one"]) == []
     assert all(path.exists() for path in (*kept, Path(root, ".locks/pipe.lock"), Path(root, ".locks/folder.lock")))
 
 
 def test_cleanup_says_what_it_swept(root: str, store: FileStore, now: datetime) -> None:
     old = leftovers(root, now, 2 * HOUR, "old")
 
-    report = cleanup.cleanup(store, cleanup.Rule(now, 24, Limits()), dry_run=False)
+    report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, Limits()), dry_run=False)
 
     assert sorted(report["swept"]) == sorted(map(str, old))
-    assert cleanup.cleanup(store, cleanup.Rule(now, 24, Limits()), dry_run=False)["swept"] == []
+    assert cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, Limits()), dry_run=False)["swept"] == []
 
 
 def test_a_dry_run_sweeps_nothing(root: str, store: FileStore, now: datetime) -> None:
     old = leftovers(root, now, 2 * HOUR, "old")
 
-    report = cleanup.cleanup(store, cleanup.Rule(now, 24, Limits()), dry_run=True)
+    report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, Limits()), dry_run=True)
 
     assert report["swept"] == []
     assert all(path.exists() for path in old)
@@ -112,7 +112,7 @@ def test_trash_that_a_killed_cleanup_left_goes_with_the_next_settling(root: str,
     Path(root, ".trash", "two.0123456789abcdef", "state.json").write_bytes(b"{}")
     Path(root, ".trash", "link.0123456789abcdef").symlink_to(root)
 
-    store.settle()
+    store.purge_trash()
 
     assert list(Path(root, ".trash").iterdir()) == []
     assert {agent_id for agent_id, _ in store.scan()} == {"one"}
@@ -141,7 +141,7 @@ def test_what_somebody_holds_the_lock_of_is_not_swept(root: str, store: FileStor
     with Directory.at(f"{root}/.locks") as folder:
         names = ["one.lock", "two.lock", ".delegation.host.tool.lock"]
         held = [locks.acquire(folder, name, 0, locks.sleep_and_retry) for name in names]
-        swept = store.tend(now, ["one"])
+        swept = store.sweep(now, ["one"])
         for lock in held:
             lock.release()
 
@@ -154,7 +154,7 @@ def test_the_locks_of_sessions_and_of_the_index_stay_however_old(root: str, stor
     store.change("FINAL", lambda record: {**record, "phase": "completed"})
     before = sorted(os.listdir(f"{root}/.locks"))
 
-    store.tend(now + timedelta(days=1000), ["one"])
+    store.sweep(now + timedelta(days=1000), ["one"])
 
     assert sorted(os.listdir(f"{root}/.locks")) == before == [".index.lock", "final.lock", "one.lock"]
 
@@ -165,7 +165,7 @@ def test_only_temporaries_are_swept_from_a_session(root: str, store: FileStore, 
         for name in ("events.jsonl", "notes.tmp", ".hidden", "transcript.jsonl", ".tmp.keep")
     }
 
-    assert store.tend(now, ["one"]) == []
+    assert store.sweep(now, ["one"]) == []
 
     assert all(path.exists() for path in kept)
 
@@ -174,7 +174,7 @@ def test_only_temporaries_are_swept_from_a_session(root: str, store: FileStore, 
 def test_temporaries_beside_the_sessions_are_swept_too(root: str, store: FileStore, now: datetime, place: str) -> None:
     old = planted(now, 2 * HOUR, Path(root, place))
 
-    store.tend(now, ["one"])
+    store.sweep(now, ["one"])
 
     assert not old.exists()
 
@@ -184,7 +184,7 @@ def test_temporaries_of_a_session_finalized_later_are_swept_too(root: str, store
     old = planted(now, 2 * HOUR, f"{root}/one/.state.json.0123456789abcdef.tmp")
     store.change("one", lambda record: {**record, "phase": "completed"})
 
-    cleanup.cleanup(store, cleanup.Rule(now, 24, Limits()), dry_run=False)
+    cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, Limits()), dry_run=False)
 
     assert not old.exists()
 
@@ -199,9 +199,9 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
         opened.make(".locks") as folder,
         locks.acquire(folder, "two.lock", 0, locks.sleep_and_retry),
     ):
-        index.add(opened, "two", index.marks_of(record))
-        store.tend(now, ["one"])
-        session_directory.bring_in(opened, "two", {"state.json": encode(record)}, durable=False)
+        index.add(opened, "two", index.keys_of(record))
+        store.sweep(now, ["one"])
+        session_directory.create_directory(opened, "two", {"state.json": encode(record)}, durable=False)
 
     assert store.read("two") == record
     assert ({agent_id for agent_id, _ in store.scan(active_only=True)}, store.find(ALIAS)) == ({"one", "two"}, "two")
@@ -209,9 +209,9 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
 
 def test_tending_twice_is_tending_once(root: str, store: FileStore) -> None:
     leftovers(root, datetime.now(UTC), 2 * HOUR, "old")
-    store.tend(datetime.now(UTC), ["one"])
+    store.sweep(datetime.now(UTC), ["one"])
     before = {str(path) for path in Path(root).rglob("*")}
 
-    assert store.tend(datetime.now(UTC), ["one"]) == []
+    assert store.sweep(datetime.now(UTC), ["one"]) == []
 
     assert {str(path) for path in Path(root).rglob("*")} == before

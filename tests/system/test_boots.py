@@ -10,7 +10,7 @@ import pytest
 
 from gaia_sessions.system import boots
 
-NAME = "from gaia_sessions.store import boots; print(boots.name().decode())"
+NAME = "from gaia_sessions.system import boots; print(boots.boot_signature().decode())"
 
 
 def began(name: bytes) -> float:
@@ -20,29 +20,29 @@ def began(name: bytes) -> float:
 def test_another_process_of_this_boot_knows_it_again() -> None:
     told = subprocess.run([sys.executable, "-c", NAME], capture_output=True, check=True).stdout.strip()
 
-    assert boots.is_this(told)
+    assert boots.is_this_boot(told)
     assert abs(began(told) - (time.time() - time.clock_gettime(time.CLOCK_BOOTTIME))) < 1
 
 
 @pytest.mark.parametrize("seconds", [-86_400, -60, -2, 2, 60])
 def test_a_boot_that_began_seconds_before_or_after_is_another(seconds: int) -> None:
-    assert not boots.is_this(f"since {began(boots.name()) + seconds:.3f}".encode())
+    assert not boots.is_this_boot(f"since {began(boots.boot_signature()) + seconds:.3f}".encode())
 
 
 @pytest.mark.parametrize(
     "kept", [b"", b"since", b"since ", b"since nan", b"since inf", b"since 1e999", b"since \xff", b"unknown", b"0"]
 )
 def test_what_is_no_moment_is_no_boot(kept: bytes) -> None:
-    assert not boots.is_this(kept)
+    assert not boots.is_this_boot(kept)
 
 
 def test_a_clock_that_was_never_set_tells_no_boot_from_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a machine whose clock begins in 1970 every boot begins at the same moment."""
-    before = boots.name()
+    before = boots.boot_signature()
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
     monkeypatch.setattr(time, "time", lambda: uptime)
 
-    assert boots.name() == b""
-    assert not boots.is_this(b"since 0.000")
-    assert not boots.is_this(b"")
-    assert not boots.is_this(before)
+    assert boots.boot_signature() == b""
+    assert not boots.is_this_boot(b"since 0.000")
+    assert not boots.is_this_boot(b"")
+    assert not boots.is_this_boot(before)

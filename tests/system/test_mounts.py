@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_sessions.system.mounts import _mount, kind_of, network_kind
+from gaia_sessions.system.mounts import _parse_mount, kind_of, network_kind
 
 MOUNTS = [("/", "ext4"), ("/home", "nfs4"), ("/home/local", "xfs"), ("/mnt/a b", "cifs"), ("/mnt/a b", "tmpfs")]
 
@@ -28,7 +28,7 @@ def test_a_path_lies_under_the_deepest_mount_and_of_two_at_one_place_the_last(pa
 def test_a_line_of_the_system_s_table_is_read_with_its_escapes() -> None:
     line = r"36 35 98:0 /sub /mnt/a\040b\134 rw,noatime shared:1 master:2 - nfs4 server:/share rw,vers=4.2"
 
-    assert _mount(line) == ("/mnt/a b\\", "nfs4")
+    assert _parse_mount(line) == ("/mnt/a b\\", "nfs4")
 
 
 def test_nothing_known_is_no_warning() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from gaia_sessions.session.record import decode, encode, new_record
 from gaia_sessions.system import processes
-from gaia_sessions.system.processes import describe, is_gone, nearest_ancestor, runs_gone
+from gaia_sessions.system.processes import describe, is_gone, nearest_ancestor, runs_of_gone_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -263,8 +263,8 @@ def test_a_system_without_shifted_clocks_is_judged(monkeypatch: pytest.MonkeyPat
 def test_a_process_that_may_not_be_looked_at_is_not_proved_to_be_gone(child: subprocess.Popen[bytes]) -> None:
     """As another user sees it where ``/proc`` is mounted with ``hidepid``: here by a limit on open files."""
     source = (
-        "import json, resource, sys; from gaia_sessions import processes as p\n"
-        "here = p._here(); p._here = lambda: here; process = json.loads(sys.argv[1])\n"
+        "import json, resource, sys; from gaia_sessions.system import processes as p\n"
+        "here = p._local_keys(); p._local_keys = lambda: here; process = json.loads(sys.argv[1])\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3)); print(p.is_gone(process))"
     )
     command = [sys.executable, "-c", source, json.dumps(described(child.pid))]
@@ -290,13 +290,13 @@ def test_the_runs_whose_host_is_gone_are_those_that_nobody_ended(child: subproce
         {"run": 6, "host_process": gone, "end": "stopped"},
         {"run": 7, "host_process": {**gone, "pid_ns": "pid:[1]"}},
     )
-    assert runs_gone(record) == {1, 6}
+    assert runs_of_gone_hosts(record) == {1, 6}
 
 
 @pytest.mark.parametrize("runs", [{}, {"runs": []}], ids=["no key", "no run"])
 def test_a_session_without_runs_has_none_to_lose(runs: dict[str, Any]) -> None:
     record: Any = {**new_record("agent-1", "Explore", "-", {}, datetime(2026, 1, 8, tzinfo=UTC)), **runs}
-    assert runs_gone(record) == frozenset()
+    assert runs_of_gone_hosts(record) == frozenset()
 
 
 # A process called "wanted" starts one called "between", which starts one that looks for its ancestors.
@@ -353,7 +353,10 @@ def test_no_ancestor_of_these_names_is_none() -> None:
     assert nearest_ancestor(()) is None
 
 
-TOLD = "from gaia_sessions.system.processes import of_host; print((of_host({names!r}, {told!r}) or {{}}).get('pid'))"
+TOLD = (
+    "from gaia_sessions.system.processes import host_process; "
+    "print((host_process({names!r}, {told!r}) or {{}}).get('pid'))"
+)
 
 
 def told_to_a_child(told: str, names: tuple[str, ...] = ()) -> str:

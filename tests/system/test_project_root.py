@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import BadSetting
-from gaia_sessions.system.project_root import SESSIONS, find_root
+from gaia_sessions.system.project_root import SESSIONS_PATH, find_root
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -320,4 +320,4 @@ def test_the_search_creates_nothing(home: Path) -> None:
 
 
 def test_sessions_are_kept_where_the_users_documents_say() -> None:
-    assert SESSIONS == ".claude/session"
+    assert SESSIONS_PATH == ".claude/session"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gaia_sessions.system.shell_words import EXPANDED, LONGEST, commands_in
+from gaia_sessions.system.shell_words import EXPANSION, MAX_COMMAND_LENGTH, commands_in
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ from gaia_sessions.system.shell_words import EXPANDED, LONGEST, commands_in
         (r'echo "a\"b\$c\\d\e"', [["echo", r'a"b$c\d\e']]),
         (r"find . \( -name x \) \;", [["find", ".", "(", "-name", "x", ")", ";"]]),
         ("echo a\\\nb", [["echo", "ab"]]),
-        ("echo $HOME \"$A b\" '$C'", [["echo", f"{EXPANDED}HOME", f"{EXPANDED}A b", "$C"]]),
-        ("echo {a,b} {}", [["echo", f"{EXPANDED}a,b}}", "{}"]]),
+        ("echo $HOME \"$A b\" '$C'", [["echo", f"{EXPANSION}HOME", f"{EXPANSION}A b", "$C"]]),
+        ("echo {a,b} {}", [["echo", f"{EXPANSION}a,b}}", "{}"]]),
         ("# why\nls # that\ncat a#b", [["ls"], ["cat", "a#b"]]),
         ("make 2>&1 >/dev/null 2>> /dev/null &>/dev/null | tail", [["make"], ["tail"]]),
         ("make>/dev/null;ls", [["make"], ["ls"]]),
@@ -81,7 +81,7 @@ def test_what_comes_before_is_told_before_the_rest_is_looked_at() -> None:
         'echo "a',
         "echo a\\",
         'echo "a\\',
-        "echo " + "a" * LONGEST,
+        "echo " + "a" * MAX_COMMAND_LENGTH,
     ],
 )
 def test_what_is_not_understood_is_given_up(text: str) -> None:
@@ -96,7 +96,7 @@ def test_what_is_not_understood_is_given_up(text: str) -> None:
 def test_a_shell_sees_the_same_words(text: str) -> None:
     """Where ours gives up, or something stands for what we cannot know, there is nothing to compare."""
     [words, *others] = list(commands_in(text))
-    if words is None or others or any(EXPANDED in word for word in words) or "<" in text or "|" in text:
+    if words is None or others or any(EXPANSION in word for word in words) or "<" in text or "|" in text:
         return
     script = 'say() { printf "%s\\0" say "$@" >&9; }\n' + text
     done = subprocess.run(["bash", "-c", f"exec 9>&1\n{script}"], capture_output=True, check=False, text=True)

@@ -29,7 +29,7 @@ CLOSED_IDS = ["".join(map(str, numbers)) or "none" for numbers in CLOSED]
 # Closes streams as a careless parent would, and tells the truth about them through a file opened before.
 SECURED = """
 import json, os, sys
-from gaia_sessions import streams
+from gaia_sessions.system import streams
 
 report = os.open(sys.argv[1], os.O_WRONLY)
 closed = json.loads(sys.argv[2])
@@ -43,8 +43,8 @@ def of(number):
 before = [of(number) for number in (0, 1, 2)]
 for number in closed:
     os.close(number)
-streams.secure()
-streams.secure()
+streams.fill_closed_streams()
+streams.fill_closed_streams()
 after = [of(number) for number in (0, 1, 2)]
 opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(3)]
 read = len(os.read(0, 10))
@@ -55,14 +55,14 @@ os.write(report, json.dumps(told).encode())
 
 READS = """
 import sys
-from gaia_sessions import streams
+from gaia_sessions.system import streams
 
 sys.stdout.buffer.write(streams.read_input(int(sys.argv[1]), float(sys.argv[2])))
 """
 
 WRITES = """
 import sys
-from gaia_sessions import streams
+from gaia_sessions.system import streams
 
 whole = streams.write_output(b"0123456789abcdef" * (int(sys.argv[1]) // 16), float([*sys.argv, 60][2]))
 if len(sys.argv) > 2:
@@ -115,7 +115,7 @@ def test_a_process_born_without_streams_reads_nothing_and_writes_into_nothing(
 ) -> None:
     report = tmp_path / "report"
     script = (
-        "import sys; from gaia_sessions import streams; streams.secure(); "
+        "import sys; from gaia_sessions.system import streams; streams.fill_closed_streams(); "
         "data = streams.read_input(100, 60); streams.write_output(b'said', 60); "
         "file = open(sys.argv[1], 'wb'); file.write(data + b' %d' % (file.fileno() > 2)); file.close()"
     )

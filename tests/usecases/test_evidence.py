@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gaia_sessions.config import Config
 from gaia_sessions.ingest import dispatch
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.events import KINDS
 from gaia_sessions.store.memory import MemoryStore
 
@@ -54,14 +54,14 @@ LIVES: dict[str, tuple[list[dict[str, Any]], str, str]] = {
 def at(told: dict[str, Any], second: int) -> tuple[Event, datetime]:
     """The event, and when it was heard; one that waited in the inbox is applied with the time it carries."""
     moment = BEGAN + timedelta(seconds=second)
-    return {**HOST, **told, "at": write_time(moment)}, moment  # type: ignore[typeddict-item]  # told has the kind
+    return {**HOST, **told, "at": format_time(moment)}, moment  # type: ignore[typeddict-item]  # told has the kind
 
 
 def record_after(told: list[tuple[Event, datetime]]) -> Any:
     """The one session there is, without its times, its id and the revision."""
     store = MemoryStore()
     for event, moment in told:
-        done = dispatch.take_in(store, event, moment, Config({}), 0)
+        done = dispatch.handle_event(store, event, moment, Config({}), 0)
         assert done.word not in {"deferred", "not_joined", "no_key", "keys_disagree"}
     [(_, record)] = store.scan()
     return timeless({**record, "agent_id": "the only one"})  # type: ignore[dict-item]
@@ -123,7 +123,7 @@ def test_a_stop_with_a_word_after_one_without_is_a_stop_with_a_word() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_event_that_passes_the_check_can_wait_in_the_inbox(kind: str) -> None:
     store = MemoryStore()
-    store.defer({"kind": kind, "at": write_time(BEGAN)}, BEGAN)
-    store.defer({**HOST, "kind": kind, "at": write_time(BEGAN)}, BEGAN)  # type: ignore[typeddict-item]
+    store.defer({"kind": kind, "at": format_time(BEGAN)}, BEGAN)
+    store.defer({**HOST, "kind": kind, "at": format_time(BEGAN)}, BEGAN)  # type: ignore[typeddict-item]
     assert len(dispatch.apply_deferred(store, BEGAN + timedelta(days=2), Config({}))) == 2
     assert list(store.deferred()) == []

@@ -15,11 +15,11 @@ import pytest
 import gaia_sessions
 from gaia_sessions.doctor.examination import examine
 from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from gaia_sessions.session.clock import write_time
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import encode
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.log_reader import LOGS
+from gaia_sessions.store.log_reader import LOG_NAMES
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.reconcile import reconcile
@@ -41,7 +41,7 @@ NOBODY = 2**22 + 1  # no pid is as large
 
 
 def ago(**span: float) -> str:
-    return write_time(NOW - timedelta(**span))
+    return format_time(NOW - timedelta(**span))
 
 
 def at(**span: float) -> datetime:
@@ -157,11 +157,11 @@ def test_a_lost_run_is_closed_with_its_evidence_and_its_session_abandoned() -> N
         "closed": True,
     }
     assert report == {"dry_run": False, "verdicts": [verdict], "busy": [], "kept": [], "corrupt": [], "failed": []}
-    assert record["runs"] == [{**run, "ended_at": write_time(NOW), "end": "lost", "detail": detail}]
+    assert record["runs"] == [{**run, "ended_at": format_time(NOW), "end": "lost", "detail": detail}]
     assert (record["phase"], record["revision"], record["last_updated"]) == ("abandoned", 2, record["created_at"])
     evidence = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a", "host_gone": True}
     stands = {"run": 1, "phase": "abandoned", "end": "lost", "detail": detail, "revision": 2}
-    assert events == [{"at": write_time(NOW), "kind": "reconcile", **stands, "evidence": evidence}]
+    assert events == [{"at": format_time(NOW), "kind": "reconcile", **stands, "evidence": evidence}]
 
 
 @pytest.mark.parametrize("phase", ["investigating", "planning", "approval"])
@@ -187,7 +187,7 @@ def test_what_no_start_is_told_of_was_at_work_since_its_delegation(over: Any, en
     assert (record["phase"], record["resume_ready"]) == ("investigating", True)
     assert (record["last_updated"], record["history"][-1]["timestamp"]) == (WHEN, WHEN)
     [closed] = record["runs"]
-    assert (closed["started_at"], closed["end"], closed["ended_at"]) == (WHEN, end, write_time(NOW))
+    assert (closed["started_at"], closed["end"], closed["ended_at"]) == (WHEN, end, format_time(NOW))
 
 
 def test_activity_since_the_delegation_is_never_moved_back() -> None:
@@ -386,7 +386,7 @@ def test_nothing_from_outside_is_ended_in_a_namespace_where_its_pid_is_nobodys(
 def test_a_table_of_processes_that_is_not_ours_proves_nothing(root: str) -> None:
     """A namespace over the ``/proc`` of another: pids there are not the pids in it."""
     unmounted = ["unshare", "--pid", "--fork", sys.executable, "-c", "from gaia_sessions.system.processes import *"]
-    asks = f"{unmounted[-1]}\nimport os; print(describe(os.getpid()), fate({gone_here()!r}))"
+    asks = f"{unmounted[-1]}\nimport os; print(describe(os.getpid()), gone_and_reason({gone_here()!r}))"
     done = subprocess.run(
         [*unmounted[:-1], asks],
         capture_output=True,
@@ -403,7 +403,8 @@ def test_a_table_of_processes_that_is_not_ours_proves_nothing(root: str) -> None
 def test_a_process_hidden_from_us_is_not_gone(child: subprocess.Popen[bytes], tmp_path: Path) -> None:
     """As ``/proc`` is mounted with ``hidepid=2``: the processes of other users are not in it, and are there."""
     tmp_path.chmod(0o755)
-    asks = "import json, sys; from gaia_sessions.system.processes import *; print(fate(json.loads(sys.argv[1])))"
+    loads = "import json, sys; from gaia_sessions.system.processes import *"
+    asks = f"{loads}\nprint(gone_and_reason(json.loads(sys.argv[1])))"
     script = (
         "mount -t proc -o hidepid=2 proc /proc && "
         'exec setpriv --reuid 65534 --regid 65534 --clear-groups "$0" -I -S -c "$1" "$2"'
@@ -432,7 +433,7 @@ def test_the_log_of_the_hooks_is_evidence_that_the_hosts_session_ended(root: str
         ("resumed", "SessionEnd", 2),
         ("resumed", "SessionStart", 3),
     ]:
-        hook_log.write(
+        hook_log.append_line(
             root, "hook", {"at": f"2026-01-08T18:0{minute}:00.000000Z", "event": event, "session_id": session_id}
         )
     Path(root, ".logs", "inbox.log").write_bytes(b"\xff\n[]\n{\n" + b'{"at": 5, "session_id": {}}\n')
@@ -456,16 +457,18 @@ def test_what_was_heard_after_an_end_undoes_it_though_the_clock_was_set_back(roo
         ("over", "PreToolUse", 4, "pre_delegate"),
         ("over", "SessionEnd", 5, "hook"),
     ]:
-        hook_log.write(root, hook, {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, "session_id": session_id})
+        hook_log.append_line(
+            root, hook, {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, "session_id": session_id}
+        )
     assert verdicts(root) == {"resumed": "unsure", "elsewhere": "unsure", "over": "ended_with_host"}
 
 
 def test_the_old_half_of_a_log_comes_first(root: str, put: Put) -> None:
     put("a", BEGUN)
     line: dict[str, object] = {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"}
-    hook_log.write(root, "hook", line)
+    hook_log.append_line(root, "hook", line)
     Path(root, ".logs", "hook.log").rename(Path(root, ".logs", "hook.log.old"))
-    hook_log.write(root, "hook", {**line, "event": "SessionStart"})
+    hook_log.append_line(root, "hook", {**line, "event": "SessionStart"})
     assert verdicts(root) == {"a": "unsure"}
 
 
@@ -474,20 +477,20 @@ def test_only_our_logs_and_only_lines_of_the_same_host_are_believed(root: str, p
     put("b", {**BEGUN, "host": "codex"})
     put("c", {key: value for key, value in BEGUN.items() if key != "host"})
     line = {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s", "kinds": ["session_end"]}
-    hook_log.write(root, "somebody-elses", {**line, "host": "claude-code"})
-    hook_log.write(root, "hook", {**line, "host": "qwen-code"})
+    hook_log.append_line(root, "somebody-elses", {**line, "host": "claude-code"})
+    hook_log.append_line(root, "hook", {**line, "host": "qwen-code"})
     assert verdicts(root) == dict.fromkeys("abc", "unsure")
-    hook_log.write(root, "hook", {**line, "host": "codex"})
+    hook_log.append_line(root, "hook", {**line, "host": "codex"})
     assert verdicts(root) == {"a": "unsure", "b": "ended_with_host", "c": "unsure"}
 
 
 def test_every_log_of_the_hooks_is_read() -> None:
-    assert set(LOGS) == {HOOK, PRE_DELEGATE, SUBAGENT_STOP, "inbox"}
+    assert set(LOG_NAMES) == {HOOK, PRE_DELEGATE, SUBAGENT_STOP, "inbox"}
 
 
 def test_no_line_of_a_log_ends_the_run_of_a_host_that_is_there(root: str, put: Put) -> None:
     put("a", {**BEGUN, "host_process": describe(os.getpid())})
-    hook_log.write(root, "hook", {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"})
+    hook_log.append_line(root, "hook", {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"})
     assert (verdicts(root), ends(root, "a")) == ({"a": "unsure"}, [None])
 
 
@@ -501,11 +504,15 @@ def test_the_end_of_a_session_is_known_in_our_words_whatever_its_host_calls_it(r
         ("told", "SessionEnd", ["main_stop"], 2),
     ]:
         ids = {"session_id": "another id of the host", "host_session_id": name}
-        hook_log.write(root, "hook", {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, **ids, "kinds": kinds})
-    hook_log.write(root, "hook", {"at": "2026-01-08T18:09:00Z", "event": "x", "session_id": "cursor", "kinds": {}})
+        hook_log.append_line(
+            root, "hook", {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, **ids, "kinds": kinds}
+        )
+    hook_log.append_line(
+        root, "hook", {"at": "2026-01-08T18:09:00Z", "event": "x", "session_id": "cursor", "kinds": {}}
+    )
     assert verdicts(root, dry_run=True) == {"cursor": "unsure", "heard": "unsure", "told": "unsure"}
     ended = {"at": "2026-01-08T18:10:00Z", "event": "sessionEnd", "host_session_id": "cursor"}
-    hook_log.write(root, "hook", {**ended, "kinds": ["session_end"]})
+    hook_log.append_line(root, "hook", {**ended, "kinds": ["session_end"]})
     assert verdicts(root) == {"cursor": "ended_with_host", "heard": "unsure", "told": "unsure"}
 
 
@@ -522,7 +529,7 @@ def test_a_transcript_that_is_written_to_is_a_sign_of_life(root: str, put: Put, 
 
 def test_what_waits_in_the_inbox_is_heard_first_by_a_dry_run_and_the_doctor_too(root: str, put: Put) -> None:
     put("a", {**BEGUN, "host_agent_id": "x", "host_process": gone_here()})
-    event: Any = {"kind": "session_end", "at": write_time(datetime.now(UTC)), "host_session_id": "s"}
+    event: Any = {"kind": "session_end", "at": format_time(datetime.now(UTC)), "host_session_id": "s"}
     FileStore(root).defer(event, datetime.now(UTC))
     assert verdicts(root, dry_run=True) == {}
     [runs] = [check for check in examine(root, {})["checks"] if check["name"] == "runs"]

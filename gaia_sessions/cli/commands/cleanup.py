@@ -33,7 +33,7 @@ def command(call: Call, hours: float, *, dry_run: bool, corrupt: bool, quiet: bo
     """
     report = call.sessions().cleanup(hours, dry_run=dry_run, corrupt=corrupt)
     if call.as_json:
-        output.say_json(report)
+        output.print_json(report)
     elif not quiet:
-        output.say_all(plain.cleaned(report))
-    return output.failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)
+        output.print_lines(plain.cleanup_lines(report))
+    return output.print_failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)

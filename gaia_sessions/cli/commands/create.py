@@ -9,7 +9,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.metadata import METADATA, PAIRS, collected
+from gaia_sessions.cli.metadata import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.typed_ids import LATEST
 from gaia_sessions.errors import UsageError
 from gaia_sessions.system.mounts import network_kind
@@ -36,24 +36,26 @@ def command(
 ) -> None:
     """Create a session and print its ID."""
     if agent_id == LATEST:
-        told = f"--id {LATEST} is taken: it stands for the newest session wherever an ID is typed"
-        raise UsageError(told, "choose another ID, or leave out --id to have one generated")
+        message = f"--id {LATEST} is taken: it stands for the newest session wherever an ID is typed"
+        raise UsageError(message, "choose another ID, or leave out --id to have one generated")
     sessions = call.sessions()
-    is_new = output.is_watched() and not os.path.lexists(sessions.root)
-    made = sessions.create(agent, purpose, collected(metadata, pairs), agent_id)
-    warn_of_network(sessions.root)
+    is_new = output.is_stderr_terminal() and not os.path.lexists(sessions.root)
+    new_id = sessions.create(agent, purpose, collect_metadata(metadata, pairs), agent_id)
+    warn_if_network(sessions.root)
     if is_new:
-        told = f"{sessions.root} was created for the sessions"
+        message = f"{sessions.root} was created for the sessions"
         hint = "to keep them elsewhere, use --root DIR or set GAIA_SESSIONS_ROOT"
-        output.notice("root_created", told, hint, as_json=call.as_json)
+        output.print_notice("root_created", message, hint, as_json=call.as_json)
     if call.as_json:
-        output.say_json({"agent_id": made})
+        output.print_json({"agent_id": new_id})
     else:
-        output.say(made)
+        output.print_line(new_id)
 
 
-def warn_of_network(root: str) -> None:
+def warn_if_network(root: str) -> None:
     """Says so while the person who chose the place can still choose another."""
     kind = network_kind(root)
     if kind:
-        output.complain(f"Warning: {root} is on {kind}: locks cannot be relied on there; keep sessions on a local disk")
+        output.print_to_stderr(
+            f"Warning: {root} is on {kind}: locks cannot be relied on there; keep sessions on a local disk"
+        )

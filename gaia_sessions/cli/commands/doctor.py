@@ -14,33 +14,33 @@ from gaia_sessions.errors import EXIT_DONE, EXIT_NO, BadSetting, OwnedByAnother
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.doctor.examination import Examined
+    from gaia_sessions.doctor.examination import DoctorReport
 
 
 @declare("doctor || gaia-sessions doctor --fix", "doctor --fix --json")
 @click.option("--fix", is_flag=True, help="Fix what is safe to fix: modes, hints, leftovers, the inbox.")
 def command(call: Call, *, fix: bool) -> int:
     """Check settings, hooks and sessions; say how to fix problems. Exit code 0 healthy, 1 problems found."""
-    report = _examined(call, fix=fix)
+    report = _doctor_report(call, fix=fix)
     if call.as_json:
-        output.say_json(report)
+        output.print_json(report)
     else:
-        output.say_all(health.examined(report))
+        output.print_lines(health.doctor_lines(report))
     return EXIT_DONE if report["healthy"] else EXIT_NO
 
 
-def _examined(call: Call, *, fix: bool) -> Examined:
+def _doctor_report(call: Call, *, fix: bool) -> DoctorReport:
     from gaia_sessions.doctor import examination
-    from gaia_sessions.system.project_root import check_ours
+    from gaia_sessions.system.project_root import check_owner
 
     try:
         root, passed_over = call.search()
-        check_ours(root)
+        check_owner(root)
     except OwnedByAnother as theirs:
-        return examination.refused(root, theirs)
+        return examination.report_of_others_root(root, theirs)
     except BadSetting as fault:
         if call.root is not None:  # what was just typed is for whoever typed it to correct
             raise
-        return examination.unfound(fault)
-    look = examination.treat if fix else examination.examine
-    return look(root, os.environ, passed_over)
+        return examination.report_without_root(fault)
+    check = examination.examine_and_fix if fix else examination.examine
+    return check(root, os.environ, passed_over)

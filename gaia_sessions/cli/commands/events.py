@@ -22,16 +22,16 @@ def command(call: Call, agent_id: str) -> None:
     """Show what hosts reported about a session, with evidence, in the order in which it was applied."""
     found = call.sessions().events(call.session_id(agent_id, is_shown=False))
     if call.as_json:
-        output.say_json_array(_readable(found))
+        output.print_json_array(_readable_entries(found))
         return
-    lines = [plain.happened(entry) for entry in _readable(found)]
-    output.say_all(lines or ["No events"])
+    lines = [plain.event_line(entry) for entry in _readable_entries(found)]
+    output.print_lines(lines or ["No events"])
 
 
-def _readable(found: Iterator[Json | SessionsError]) -> Iterator[Json]:
+def _readable_entries(found: Iterator[Json | SessionsError]) -> Iterator[Json]:
     """The entries; one that cannot be read is complained of, and hides no other."""
     for entry in found:
         if isinstance(entry, SessionsError):
-            output.complain(f"skipped: {entry}")
+            output.print_to_stderr(f"skipped: {entry}")
         else:
             yield entry

@@ -8,7 +8,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
-from gaia_sessions.cli.parsing import arguments
+from gaia_sessions.cli.parsing import argument_positions
 from gaia_sessions.cli.render import plain
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.session.phases import OUTCOMES
@@ -28,26 +28,30 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
     sessions = call.sessions()
     record, ended_now = sessions.end(call.session_id(agent_id, writes=True), outcome, summary, error)
     if not ended_now:
-        say_unchanged(call, record, {"summary": summary, "error": error})
+        print_unchanged(call, record, {"summary": summary, "error": error})
     if call.as_json:
-        output.say_json(record)
+        output.print_json(record)
     else:
-        output.say(plain.updated(record, sessions.decide(record), utc_now()))
+        output.print_line(plain.update_line(record, sessions.decide(record), utc_now()))
 
 
-def say_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> None:
+def print_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> None:
     """Says on stderr which of ``texts``, by their options' names, ``record`` has not: it had ended already."""
     last_error = record["last_error"]
     stored = (record.get("summary"), last_error["message"] if last_error else None)
-    lost = [f"the {name}" for name, text in texts.items() if text and text not in stored]
-    was = f"{' and '.join(lost)} {'were' if len(lost) > 1 else 'was'} not stored" if lost else "nothing was changed"
+    not_stored = [f"the {name}" for name, text in texts.items() if text and text not in stored]
+    result = (
+        f"{' and '.join(not_stored)} {'were' if len(not_stored) > 1 else 'was'} not stored"
+        if not_stored
+        else "nothing was changed"
+    )
     hint = f"`gaia-sessions show {record['agent_id']}` shows what is stored"
-    output.notice("unchanged", f"already {record['phase']}: {was}", hint, as_json=call.as_json)
+    output.print_notice("unchanged", f"already {record['phase']}: {result}", hint, as_json=call.as_json)
 
 
-def _in_order(itself: click.Command, words: list[str]) -> list[str]:
+def _reorder_arguments(click_command: click.Command, words: list[str]) -> list[str]:
     """``completed ID`` is taken for ``ID completed``, and ``done ID`` for ``ID done``, unless ID is an outcome."""
-    first, second = [*arguments(itself, words), -1, -1][:2]
+    first, second = [*argument_positions(click_command, words), -1, -1][:2]
     if second < 0 or words[second] in OUTCOMES:
         return words
     from gaia_sessions.cli import synonyms
@@ -59,4 +63,4 @@ def _in_order(itself: click.Command, words: list[str]) -> list[str]:
     return swapped
 
 
-command.rewrite = _in_order
+command.rewrite = _reorder_arguments

@@ -14,11 +14,11 @@ from gaia_sessions.cli.parsing import NoSuchCommand
 @click.pass_context
 def command(ctx: click.Context, /, names: tuple[str, ...]) -> int:
     """Show what there is, or how a command is used."""
-    asked, outer = ctx.find_root().command, ctx.find_root()
+    shown_command, context = ctx.find_root().command, ctx.find_root()
     for name in names:
-        inner = asked.get_command(outer, name) if isinstance(asked, click.Group) else None
+        inner = shown_command.get_command(context, name) if isinstance(shown_command, click.Group) else None
         if inner is None:
-            raise NoSuchCommand(name, outer, list(COMMANDS))
-        asked, outer = inner, click.Context(inner, outer, name)
-    output.say(asked.get_help(outer))
+            raise NoSuchCommand(name, context, list(COMMANDS))
+        shown_command, context = inner, click.Context(inner, context, name)
+    output.print_line(shown_command.get_help(context))
     return 0

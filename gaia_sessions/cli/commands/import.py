@@ -10,16 +10,16 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.render.imports import imported
+from gaia_sessions.cli.render.imports import import_lines
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, NothingReadable, StoreFailure
 from gaia_sessions.system.project_root import check_expanded
-from gaia_sessions.usecases.importing import unreadable
+from gaia_sessions.usecases.importing import unreadable_count
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
     from gaia_sessions.usecases.importing import Imported
 
-_KINDS = {kind.code: kind for kind in (LockTimeout, DurabilityUnknown)}
+_ERROR_TYPES = {kind.code: kind for kind in (LockTimeout, DurabilityUnknown)}
 
 
 @declare("import ../old-project/.claude/session --dry-run", "import ../old-project/.claude/session")
@@ -34,19 +34,21 @@ def command(call: Call, directory: str, *, dry_run: bool) -> int:
     check_expanded("DIR", directory, os.environ)
     report = call.sessions().import_sessions(directory, dry_run=dry_run)
     if call.as_json:
-        output.say_json(report)
+        output.print_json(report)
     else:
-        output.say_all(imported(report))
-    _suggest(report, as_json=call.as_json)
-    if number := unreadable(report):
+        output.print_lines(import_lines(report))
+    _suggest_other_directory(report, as_json=call.as_json)
+    if number := unreadable_count(report):
         raise NothingReadable(report["directory"], number)
-    kinds = [_KINDS.get(failed["reason"], StoreFailure) for failed in report["failed"]]
-    return output.failures([failed["detail"] for failed in report["failed"]], *kinds[:1], as_json=call.as_json)
+    error_types = [_ERROR_TYPES.get(failed["reason"], StoreFailure) for failed in report["failed"]]
+    return output.print_failures(
+        [failed["detail"] for failed in report["failed"]], *error_types[:1], as_json=call.as_json
+    )
 
 
-def _suggest(report: Imported, *, as_json: bool) -> None:
+def _suggest_other_directory(report: Imported, *, as_json: bool) -> None:
     if report["instead"]:
-        output.notice(
+        output.print_notice(
             "elsewhere",
             f"{report['directory']} has no sessions, and {report['instead']} has",
             f"gaia-sessions import {shlex.quote(report['instead'])}",

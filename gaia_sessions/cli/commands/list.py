@@ -38,19 +38,19 @@ def command(
     limit: int | None,
 ) -> None:
     """List sessions, the most recently active first."""
-    wanted = Filter(active_only=active_only, agent_name=agent, phases=phases, since=since, until=until)
+    filters = Filter(active_only=active_only, agent_name=agent, phases=phases, since=since, until=until)
     sessions = call.sessions()
-    lines = sessions.list(wanted, limit)
+    lines = sessions.list(filters, limit)
     if call.as_json:
-        output.say_json_array(lines)
+        output.print_json_array(lines)
         return
     found = list(lines)
     if not found:
         left_out = len(sessions.store.ids())
-        output.say(plain.none_found(sessions.root, left_out, exists=os.path.exists(sessions.root)))
-    elif output.is_terminal():
+        output.print_line(plain.no_sessions_line(sessions.root, left_out, exists=os.path.exists(sessions.root)))
+    elif output.is_stdout_terminal():
         from gaia_sessions.cli.render import tables
 
-        output.draw(tables.listed(found, utc_now(), sessions.store.ids()))
+        output.draw(tables.session_table(found, utc_now(), sessions.store.ids()))
     else:
-        output.say_all(plain.listed(found, utc_now()))
+        output.print_lines(plain.list_lines(found, utc_now()))

@@ -23,7 +23,7 @@ def command(call: Call, *, dry_run: bool) -> int:
     """
     report = call.sessions().reconcile(dry_run=dry_run)
     if call.as_json:
-        output.say_json(report)
+        output.print_json(report)
     else:
-        output.say_all(judged.reconciled(report))
-    return output.failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)
+        output.print_lines(judged.reconcile_lines(report))
+    return output.print_failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)

@@ -16,4 +16,4 @@ def command(_call: Call) -> None:
     """Print the JSON Schema of state.json."""
     from gaia_sessions.models import json_schema
 
-    output.say_json(json_schema())
+    output.print_json(json_schema())

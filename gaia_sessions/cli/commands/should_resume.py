@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Decision
 
 # The answer to all of these is no as well, but a script can tell them from a no of the policy.
-_CODES = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[CorruptSession]}
+_EXIT_CODES = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[CorruptSession]}
 
 
 @declare("should-resume agent-123 && echo resume it", "should-resume agent-123 --verbose")
@@ -28,20 +28,22 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
     Exit codes: 0 yes, 1 no, 3 not found, 6 corrupt, 7 invalid ID.
     """
     try:
-        decision = decision_on(call, agent_id)
+        decision = decision_for(call, agent_id)
     except InvalidId as error:
-        output.say_json(_impossible(agent_id, error)) if call.as_json else output.say(decisions.impossible(error.code))
+        output.print_json(_invalid_id_decision(agent_id, error)) if call.as_json else output.print_line(
+            decisions.invalid_id_line(error.code)
+        )
         raise
     if call.as_json:
-        output.say_json(decision)
+        output.print_json(decision)
     else:
-        output.say_all(decisions.decided(decision, verbose=verbose))
+        output.print_lines(decisions.decision_lines(decision, verbose=verbose))
     return exit_code_of(decision)
 
 
-def decision_on(call: Call, typed: str) -> Decision:
+def decision_for(call: Call, typed_id: str) -> Decision:
     """The policy's answer on the session that was ``typed`` as ID; a missing one is advised where it may be."""
-    sessions, agent_id = call.sessions(), call.session_id(typed)
+    sessions, agent_id = call.sessions(), call.session_id(typed_id)
     decision = sessions.explain(agent_id)
     if decision["reason"] == "not_found":
         from gaia_sessions.cli.typed_ids import advice
@@ -52,10 +54,10 @@ def decision_on(call: Call, typed: str) -> Decision:
 
 def exit_code_of(decision: Decision) -> int:
     """0 for yes; for no what tells a reason of the policy from a session that is missing or corrupt."""
-    return EXIT_DONE if decision["should_resume"] else _CODES.get(decision["reason"], EXIT_NO)
+    return EXIT_DONE if decision["should_resume"] else _EXIT_CODES.get(decision["reason"], EXIT_NO)
 
 
-def _impossible(agent_id: str, error: InvalidId) -> Decision:
+def _invalid_id_decision(agent_id: str, error: InvalidId) -> Decision:
     return {
         "should_resume": False,
         "reason": error.code,

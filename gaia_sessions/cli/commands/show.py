@@ -9,7 +9,7 @@ from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.render import plain
 from gaia_sessions.errors import NewerSchema
 from gaia_sessions.session.clock import utc_now
-from gaia_sessions.session.policy import resume_of
+from gaia_sessions.session.policy import resume_summary
 from gaia_sessions.session.record import check_readable
 
 if TYPE_CHECKING:
@@ -25,22 +25,22 @@ def command(call: Call, agent_id: str) -> None:
     sessions = call.sessions()
     record = sessions.preview(call.session_id(agent_id))
     if call.as_json:
-        output.say_json(_with_answer(sessions, record))
+        output.print_json(_with_decision(sessions, record))
         return
     check_readable(record)
     decision = sessions.decide(record)
-    if output.is_terminal():
+    if output.is_stdout_terminal():
         from gaia_sessions.cli.render import tables
 
-        output.draw(tables.shown(record, decision, utc_now()))
+        output.draw(tables.session_view(record, decision, utc_now()))
     else:
-        output.say_all(plain.shown(record, decision, utc_now()))
+        output.print_lines(plain.session_lines(record, decision, utc_now()))
 
 
-def _with_answer(sessions: Sessions, record: Record) -> dict[str, object]:
+def _with_decision(sessions: Sessions, record: Record) -> dict[str, object]:
     """The record and the policy's answer; what a later version wrote may not be understood, and has none."""
     try:
         check_readable(record)
     except NewerSchema:
         return {**record}
-    return {**record, "resume": resume_of(sessions.decide(record))}
+    return {**record, "resume": resume_summary(sessions.decide(record))}

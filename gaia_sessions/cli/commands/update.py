@@ -8,7 +8,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.metadata import METADATA, PAIRS, collected
+from gaia_sessions.cli.metadata import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import plain
 from gaia_sessions.errors import UsageError
 from gaia_sessions.session.clock import utc_now
@@ -55,28 +55,28 @@ def command(
     denial: str | None,
 ) -> None:
     """Update a session: phase, metadata, errors. Without options, only note that the work is going on."""
-    known = collected(metadata, pairs)
+    new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
     record = sessions.update(
-        _named(call, agent_id, host_agent),
+        _session_id(call, agent_id, host_agent),
         phase,
-        known,
+        new_metadata,
         error,
         resume_ready=resume_ready,
         if_revision=if_revision,
         denial=denial,
     )
     if call.as_json:
-        output.say_json(record)
+        output.print_json(record)
     else:
-        output.say(plain.updated(record, sessions.decide(record), utc_now()))
+        output.print_line(plain.update_line(record, sessions.decide(record), utc_now()))
 
 
-def _named(call: Call, agent_id: str | None, host_agent: tuple[str, str] | None) -> str:
+def _session_id(call: Call, agent_id: str | None, host_agent: tuple[str, str] | None) -> str:
     if agent_id is not None and host_agent is None:
         return call.session_id(agent_id, writes=True)
     if agent_id is None and host_agent is not None:
-        return call.sessions().of_host_agent(*host_agent)
+        return call.sessions().session_of_host_agent(*host_agent)
     if host_agent is None:
         ctx = click.get_current_context()
         raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == "agent_id"))

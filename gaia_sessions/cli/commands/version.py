@@ -11,5 +11,5 @@ from gaia_sessions.cli import output
 @click.command(hidden=True)
 def command() -> int:
     """Print the version."""
-    output.say(f"gaia-sessions, version {__version__}")
+    output.print_line(f"gaia-sessions, version {__version__}")
     return 0

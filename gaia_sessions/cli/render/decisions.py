@@ -8,39 +8,39 @@ from __future__ import annotations
 
 from gaia_sessions.session.phases import is_final
 
-from .words import Copied, plural, safe, span
+from .words import Copyable, plural, precise_duration, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gaia_sessions.session.policy import Decision, Finding
+    from gaia_sessions.session.policy import CheckResult, Decision
 
-    Sentence = Callable[[str, Finding], str]
+    Sentence = Callable[[str, CheckResult], str]
 
 _LONGEST = 500
 
 
-def decided(decision: Decision, *, verbose: bool = False) -> Iterator[str]:
+def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str]:
     """Yes or no, and why; of the checks those that failed, or with ``verbose`` all; at the end what to do."""
-    first, *others = _failed(decision)
+    first, *others = _failed_sentences(decision)
     yield f"{'yes' if decision['should_resume'] else 'no'}: {first}"
     if verbose and decision["phase"]:
-        yield from (f"  {_checked(check)}" for check in decision["checks"])
+        yield from (f"  {_check_line(check)}" for check in decision["checks"])
     else:
         yield from (f"  {other}" for other in others)
     yield f"  {safe(decision['advice'], _LONGEST)}"
     if decision["should_resume"]:
         yield "  where the hooks are installed, this line in a sub-agent's prompt resumes it:"
-        yield Copied(f"[gaia-sessions: resume {decision['agent_id']}]", before="    ")
+        yield Copyable(f"[gaia-sessions: resume {decision['agent_id']}]", before="    ")
 
 
-def impossible(code: str) -> str:
+def invalid_id_line(code: str) -> str:
     """The answer for an ID that no session can have."""
     return f"no: no session can have this ID ({code})"
 
 
-def _failed(decision: Decision) -> list[str]:
+def _failed_sentences(decision: Decision) -> list[str]:
     """A sentence for each check that failed; if none did, one for why the work may be resumed.
 
     Nothing can be said of the phase or the age of a session that is missing or cannot be read. In a phase from which
@@ -48,7 +48,7 @@ def _failed(decision: Decision) -> list[str]:
     """
     failed = [check for check in decision["checks"] if not check["ok"]]
     if decision["should_resume"]:
-        return [_resumable(decision)]
+        return [_resumable_sentence(decision)]
     if not decision["phase"]:
         failed = failed[:1]
     if failed[0]["name"] == "phase":
@@ -57,44 +57,45 @@ def _failed(decision: Decision) -> list[str]:
     return [_sentence(subject, check) for subject, check in zip(subjects, failed, strict=False)]
 
 
-def _resumable(decision: Decision) -> str:
+def _resumable_sentence(decision: Decision) -> str:
     check = next(check for check in decision["checks"] if check["name"] == "idle_seconds")
     return f"{decision['agent_id']} is in {decision['phase']} and {_idle(check)} ({decision['reason']})"
 
 
-def _sentence(subject: str, check: Finding) -> str:
+def _sentence(subject: str, check: CheckResult) -> str:
     code, sentence = _SENTENCES[check["name"]]
     return f"{safe(sentence(subject, check), _LONGEST)} ({code})"
 
 
-def _phase(subject: str, check: Finding) -> str:
+def _phase(subject: str, check: CheckResult) -> str:
     if is_final(str(check["actual"])):
         return f"{subject} has ended: it is {check['actual']}"
     return f"{subject} is in {check['actual']}, from where work is not resumed"
 
 
-def _running(subject: str, check: Finding) -> str:
-    numbers = _all(check["actual"])
+def _running(subject: str, check: CheckResult) -> str:
+    numbers = _as_texts(check["actual"])
     return (
         f"{subject} has {'a run that has' if len(numbers) == 1 else 'runs that have'} not ended: {', '.join(numbers)}"
     )
 
 
-def _claimed(subject: str, check: Finding) -> str:
-    return f"{subject} was just delegated, and run {' and '.join(_all(check['actual']))} is about to start"
+def _claimed(subject: str, check: CheckResult) -> str:
+    return f"{subject} was just delegated, and run {' and '.join(_as_texts(check['actual']))} is about to start"
 
 
-def _clock(subject: str, check: Finding) -> str:
-    ahead, limit = span(_number(check["actual"])), span(_number(check["limit"]))
+def _clock(subject: str, check: CheckResult) -> str:
+    ahead, limit = precise_duration(_as_number(check["actual"])), precise_duration(_as_number(check["limit"]))
     return f"the last activity of {subject} is {ahead} in the future; the limit is {limit}"
 
 
-def _idle(check: Finding) -> str:
-    return f"has been idle for {span(_number(check['actual']))}; the limit is {span(_number(check['limit']))}"
+def _idle(check: CheckResult) -> str:
+    actual, limit = (precise_duration(_as_number(check[key])) for key in ("actual", "limit"))
+    return f"has been idle for {actual}; the limit is {limit}"
 
 
-def _errors(subject: str, check: Finding) -> str:
-    count, limit = int(_number(check["actual"])), int(_number(check["limit"]))
+def _errors(subject: str, check: CheckResult) -> str:
+    count, limit = int(_as_number(check["actual"])), int(_as_number(check["limit"]))
     return f"{subject} has had {plural(count, 'error')}; the limit is {limit}"
 
 
@@ -112,27 +113,27 @@ _SENTENCES: dict[str, tuple[str, Sentence]] = {
 """What is said when the check of that name fails, and the code of the reason that it is."""
 
 
-def _number(value: object) -> float:
+def _as_number(value: object) -> float:
     return value if isinstance(value, int | float) else 0.0
 
 
-def _all(value: object) -> list[str]:
+def _as_texts(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
-def _checked(check: Finding) -> str:
+def _check_line(check: CheckResult) -> str:
     """``ok  idle_seconds: 12, limit 1800``; what says no more than its verdict is left out."""
-    verdict = "ok" if check["ok"] else "NO"
-    told = [_shown(check["actual"])] if _tells(check["actual"]) else []
-    told += [f"limit {_shown(check['limit'])}"] if _tells(check["limit"]) else []
-    return f"{verdict}  {check['name']}{': ' if told else ''}{', '.join(told)}"
+    outcome = "ok" if check["ok"] else "NO"
+    values = [_value_text(check["actual"])] if _is_worth_showing(check["actual"]) else []
+    values += [f"limit {_value_text(check['limit'])}"] if _is_worth_showing(check["limit"]) else []
+    return f"{outcome}  {check['name']}{': ' if values else ''}{', '.join(values)}"
 
 
-def _tells(value: object) -> bool:
+def _is_worth_showing(value: object) -> bool:
     return value is not None and value is not True and value != []
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(safe(item) for item in value)
     return f"{value:.0f}" if isinstance(value, float) else safe(value)

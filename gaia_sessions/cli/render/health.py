@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from .words import Copied, plural, safe
+from .words import Copyable, plural, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.doctor.examination import Examined
+    from gaia_sessions.doctor.examination import DoctorReport
 
 _LONGEST = 1000
 _WIDTH = 12
 
 
-def examined(report: Examined) -> Iterator[str]:
+def doctor_lines(report: DoctorReport) -> Iterator[str]:
     """What was fixed, what was found, and whether all is well; each command on a line of its own, to be copied."""
     yield from (f"fixed {fixed['name']}: {safe(fixed['done'], _LONGEST)}" for fixed in report["fixed"])
     for finding in report["checks"]:
-        verdict = "ok  " if finding["ok"] else "FIX "
-        yield f"{verdict}  {finding['name']:<{_WIDTH}} {safe(finding['found'], _LONGEST)}"
+        label = "ok  " if finding["ok"] else "FIX "
+        yield f"{label}  {finding['name']:<{_WIDTH}} {safe(finding['found'], _LONGEST)}"
         if finding["mend"]:
-            yield Copied(safe(finding["mend"], len(finding["mend"])), before="      ")
-    sick = sum(not finding["ok"] for finding in report["checks"])
-    yield "healthy" if report["healthy"] else f"{plural(sick, 'problem')} found"
+            yield Copyable(safe(finding["mend"], len(finding["mend"])), before="      ")
+    problem_count = sum(not finding["ok"] for finding in report["checks"])
+    yield "healthy" if report["healthy"] else f"{plural(problem_count, 'problem')} found"

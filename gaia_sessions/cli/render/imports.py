@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LONGEST = 500
 
 
-def imported(report: Imported) -> Iterator[str]:
+def import_lines(report: Imported) -> Iterator[str]:
     """What was taken in, or would be; then whatever was not, each with its reason."""
     directory, root = safe(report["directory"], _LONGEST), safe(report["root"], _LONGEST)
     if report["in_place"]:

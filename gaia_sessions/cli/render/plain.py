@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.phases import is_final
-from gaia_sessions.session.policy import is_running, resume_of
+from gaia_sessions.session.policy import is_running, resume_summary
 
 from . import judged
-from .words import age, ago, duration, local_time, plural, resumable, safe
+from .words import age, ago, duration, local_time, plural, resume_text, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,56 +30,63 @@ _LONGEST_EVENT = 500
 _LONGEST_PATH = 4096
 
 
-def updated(record: Record, decision: Decision, now: datetime) -> str:
+def update_line(record: Record, decision: Decision, now: datetime) -> str:
     """What the session is like now."""
     facts = [f"phase {record['phase']}", f"revision {record['revision']}"]
     if record["error_count"]:
         facts.append(plural(record["error_count"], "error"))
-    facts += filter(None, [may_be_done(record, decision, now)])
+    facts += filter(None, [decision_text(record, decision, now)])
     if "denial" in record:
         facts.append("denied")
     return f"{record['agent_id']}: {', '.join(facts)}"
 
 
-def may_be_done(record: Record, decision: Decision, now: datetime) -> str:
+def decision_text(record: Record, decision: Decision, now: datetime) -> str:
     """The policy's answer in a few words; empty for a final session."""
-    return resumable(resume_of(decision), record["phase"], now, running=is_running(decision))
+    return resume_text(resume_summary(decision), record["phase"], now, running=is_running(decision))
 
 
-def listed(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator[str]:
+def list_lines(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator[str]:
     """A line per session, columns two blanks apart."""
     for line in lines:
         yield "  ".join([line["agent_id"], *columns(line, now)]).rstrip()
 
 
-def none_found(root: str, left_out: int, *, exists: bool = True) -> str:
+def no_sessions_line(root: str, left_out: int, *, exists: bool = True) -> str:
     """Where was looked, whether that folder ``exists``, and how many sessions the options of the command left out."""
     if not exists:
         return f"No sessions found: {safe(root, _LONGEST_PATH)} does not exist"
-    looked = f"No sessions found in {safe(root, _LONGEST_PATH)}"
+    message = f"No sessions found in {safe(root, _LONGEST_PATH)}"
     if not left_out:
-        return looked
-    return f"{looked} with these options; without them there {'is' if left_out == 1 else 'are'} {left_out}"
+        return message
+    return f"{message} with these options; without them there {'is' if left_out == 1 else 'are'} {left_out}"
 
 
 def columns(line: Summary | CorruptSummary, now: datetime) -> list[str]:
     """What is said of one session after its id: whose and what, phase, activity, remarks."""
     if "problem" in line:
         return ["-", line["status"], "-", safe(line["problem"])]
-    return [_described(line), line["phase"], ago(line["last_updated"], now), ", ".join(_answers(line, now))]
+    return [
+        _agent_and_purpose(line),
+        line["phase"],
+        ago(line["last_updated"], now),
+        ", ".join(_status_notes(line, now)),
+    ]
 
 
-def _described(line: Summary) -> str:
+def _agent_and_purpose(line: Summary) -> str:
     """The agent and, where somebody said it, what for: agents of one kind are told apart by that."""
     name = safe(line["agent_name"], 40)
     return name if line["purpose"] == NO_PURPOSE else f"{name}: {safe(line['purpose'], 40)}"
 
 
-def _answers(line: Summary, now: datetime) -> Iterator[str]:
-    yield from filter(None, [resumable(line["resume"], line["phase"], now, running=line["running"]), *remarks(line)])
+def _status_notes(line: Summary, now: datetime) -> Iterator[str]:
+    yield from filter(
+        None, [resume_text(line["resume"], line["phase"], now, running=line["running"]), *session_notes(line)]
+    )
 
 
-def remarks(line: Summary) -> Iterator[str]:
+def session_notes(line: Summary) -> Iterator[str]:
     """What is worth knowing of a session beside its phase and the policy's answer."""
     if line.get("denied"):
         yield "denied"
@@ -89,19 +96,19 @@ def remarks(line: Summary) -> Iterator[str]:
         yield "written by a later version"
 
 
-def cleaned(report: Report) -> Iterator[str]:
+def cleanup_lines(report: Report) -> Iterator[str]:
     """What was removed, or would be; then whatever was not."""
     verb = "would remove" if report["dry_run"] else "removed"
-    what = f"untouched for {age(report['hours'])}" + (", or unreadable" if report["corrupt_too"] else "")
-    yield f"{verb} {plural(len(report['removed']), 'session')} {what}"
+    condition = f"untouched for {age(report['hours'])}" + (", or unreadable" if report["corrupt_too"] else "")
+    yield f"{verb} {plural(len(report['removed']), 'session')} {condition}"
     yield from (f"  {agent_id}" for agent_id in report["removed"])
     closed = "would close" if report["dry_run"] else "closed"
-    yield from (f"{closed}: {judged.described(verdict)}" for verdict in report["closed"])
-    yield from judged.left_alone(report)
+    yield from (f"{closed}: {judged.verdict_line(verdict)}" for verdict in report["closed"])
+    yield from judged.unchanged_lines(report)
     yield from (f"swept: {safe(path)}" for path in report["swept"])
 
 
-def shown(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
+def session_lines(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
     """One session for people: what it is, its phases as a timeline, its errors, its runs."""
     yield f"{record['agent_id']}: {safe(record['agent_name'])}, {safe(record['purpose'])}"
     yield from (f"  {name}: {value}" for name, value in facts(record, decision, now))
@@ -109,39 +116,39 @@ def shown(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
     yield from (f"  {moment}  {step}" for moment, step in timeline(record))
     if record.get("runs"):
         yield "runs"
-        yield from (f"  {line}" for line in runs(record))
+        yield from (f"  {line}" for line in run_lines(record))
 
 
 def facts(record: Record, decision: Decision, now: datetime) -> Iterator[tuple[str, str]]:
     """Name and value of everything worth saying of a session at a glance."""
     yield "phase", record["phase"]
-    if answer := may_be_done(record, decision, now):
-        yield "resume", answer
+    if text := decision_text(record, decision, now):
+        yield "resume", text
     yield "created", f"{local_time(record['created_at'])}, {ago(record['created_at'], now)}"
     yield "last activity", f"{local_time(record['last_updated'])}, {ago(record['last_updated'], now)}"
     if record["last_error"]:
-        told = safe(record["last_error"]["message"])
-        yield "errors", f"{record['error_count']}, the last {ago(record['last_error']['timestamp'], now)}: {told}"
+        message = safe(record["last_error"]["message"])
+        yield "errors", f"{record['error_count']}, the last {ago(record['last_error']['timestamp'], now)}: {message}"
     if "denial" in record:
         yield "denied", f"{ago(record['denial']['timestamp'], now)}: {safe(record['denial']['message'])}"
     if "tools" in record:
-        yield "tools", _used(record["tools"])
+        yield "tools", _tool_counts(record["tools"])
     if "duration_seconds" in record:
         yield "took", duration(record["duration_seconds"])
     if "summary" in record:
         yield "summary", safe(record["summary"])
-    yield from ((f"metadata {safe(key, 40)}", safe(_told(value))) for key, value in record["metadata"].items())
+    yield from ((f"metadata {safe(key, 40)}", safe(_value_text(value))) for key, value in record["metadata"].items())
     yield "revision", str(record["revision"])
 
 
-def _used(tools: Tools) -> str:
+def _tool_counts(tools: Tools) -> str:
     """``12 calls: Bash 7, Read 5``, what was used most first."""
     counts = sorted(tools["counts"].items(), key=lambda counted: (-counted[1], counted[0]))
-    named = ", ".join(f"{name} {number}" for name, number in counts)
-    return safe(f"{plural(sum(tools['counts'].values()), 'call')}: {named}")
+    by_tool = ", ".join(f"{name} {number}" for name, number in counts)
+    return safe(f"{plural(sum(tools['counts'].values()), 'call')}: {by_tool}")
 
 
-def _told(value: Json) -> str:
+def _value_text(value: Json) -> str:
     return value if isinstance(value, str) else dump_line(value).decode()
 
 
@@ -154,7 +161,7 @@ def timeline(record: Record) -> Iterator[tuple[str, str]]:
         yield local_time(move["timestamp"]), f"{move['from_phase']} → {move['to_phase']}"
 
 
-def happened(entry: Json) -> str:
+def event_line(entry: Json) -> str:
     """One entry of a session's events: when, what, which run, where the work stood then, on what evidence."""
     if not isinstance(entry, dict):
         return safe(entry)
@@ -167,16 +174,16 @@ def happened(entry: Json) -> str:
     return safe(", ".join([*parts, *(f"{key}={value}" for key, value in keys)]), _LONGEST_EVENT)
 
 
-def runs(record: Record) -> Iterator[str]:
+def run_lines(record: Record) -> Iterator[str]:
     """A line for each; what is no longer kept is said to be missing."""
     if record.get("runs_dropped"):
         dropped = plural(record["runs_dropped"], "earlier run")
         yield f"{dropped} no longer kept; their ends: gaia-sessions events {record['agent_id']}"
     no_end = "end not reported" if is_final(record["phase"]) else "not ended"
-    yield from (described_run(run, no_end) for run in record["runs"])
+    yield from (run_line(run, no_end) for run in record["runs"])
 
 
-def described_run(run: Run, no_end: str) -> str:
+def run_line(run: Run, no_end: str) -> str:
     """One run in a line: which, for whom, from when to when, how it ended; ``no_end`` is said where no end is known."""
     began = run.get("started_at") or run.get("claimed_at")
     start = f"from {local_time(began)}" if began else "start unknown"

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from . import plain
-from .short_ids import shortened
-from .words import resumable, safe, since
+from .short_ids import shorten_ids
+from .words import resume_text, safe, short_ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,29 +39,29 @@ _STYLES = {
 }
 
 
-ORDER = ("id", "agent", "phase", "resume", "active", "purpose")
+COLUMNS = ("id", "agent", "phase", "resume", "active", "purpose")
 """The columns as they are shown."""
 
-_FIRST = ("resume", "phase", "active")
-_LEAST = 8
-_LEAST_OF_ID = 12
+_FIXED_COLUMNS = ("resume", "phase", "active")
+_MIN_WIDTH = 8
+_MIN_ID_WIDTH = 12
 _GAP = 2
 
 
-class _Listed:
+class _SessionTable:
     """The list of sessions at whatever width it is drawn: a line of headings and a line for each session."""
 
     def __init__(self, lines: Sequence[Summary | CorruptSummary], now: datetime, others: Iterable[str]) -> None:
-        short = shortened([line["agent_id"] for line in lines], others)
+        short = shorten_ids([line["agent_id"] for line in lines], others)
         self._rows = [_cells(name, line, now) for name, line in zip(short, lines, strict=True)]
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
         rows = self._rows
-        widths, gap = fitted(_widths(rows), options.max_width)
+        widths, gap = fit_columns(_widths(rows), options.max_width)
         if "phase" not in widths:  # a final session has no answer, and would say nothing
             rows = [{**row, "resume": row.get("resume") or row.get("phase", "")} for row in rows]
-            widths, gap = fitted(_widths(rows), options.max_width)
-        yield _line((" " * gap).join(cut(name, room) for name, room in widths.items()).rstrip(), "dim")
+            widths, gap = fit_columns(_widths(rows), options.max_width)
+        yield _one_line((" " * gap).join(cut(name, room) for name, room in widths.items()).rstrip(), "dim")
         for row in rows:
             is_read = "problem" not in row
             yield _row(row, widths, gap) if is_read else _problem_row(row, widths, gap, options.max_width)
@@ -69,36 +69,38 @@ class _Listed:
 
 def _widths(rows: Sequence[Mapping[str, str]]) -> dict[str, int]:
     """How wide each column would be whole, with its heading, and 0 where it has nothing to say."""
-    longest = {name: max(cell_len(row.get(name, "")) for row in rows) for name in ORDER}
+    longest = {name: max(cell_len(row.get(name, "")) for row in rows) for name in COLUMNS}
     return {name: max(cells, len(name)) if cells else 0 for name, cells in longest.items()}
 
 
-def fitted(wanted: Mapping[str, int], room: int) -> tuple[dict[str, int], int]:
+def fit_columns(full_widths: Mapping[str, int], room: int) -> tuple[dict[str, int], int]:
     """The width of each column that is shown, in their order, and of the gap between them.
 
     wanted: the width at which a column is whole; 0 if it is empty. The sum is never over ``room``.
     """
-    widths = {"id": min(wanted["id"], _LEAST_OF_ID, room)}
-    for name in _FIRST:
-        if wanted[name] and _total(widths, 1) + 1 + wanted[name] <= room:
-            widths[name] = wanted[name]
-    widths["id"] = min(wanted["id"], widths["id"] + room - _total(widths, 1))
-    gap = _GAP if _total(widths, _GAP) <= room else 1
+    widths = {"id": min(full_widths["id"], _MIN_ID_WIDTH, room)}
+    for name in _FIXED_COLUMNS:
+        if full_widths[name] and _total_width(widths, 1) + 1 + full_widths[name] <= room:
+            widths[name] = full_widths[name]
+    widths["id"] = min(full_widths["id"], widths["id"] + room - _total_width(widths, 1))
+    gap = _GAP if _total_width(widths, _GAP) <= room else 1
     for name in ("agent", "purpose"):
-        left = room - _total(widths, _GAP) - _GAP
-        if not 0 < min(wanted[name], _LEAST) <= left:
+        left = room - _total_width(widths, _GAP) - _GAP
+        if not 0 < min(full_widths[name], _MIN_WIDTH) <= left:
             break
-        widths[name] = min(wanted[name], left)
-    return {name: widths[name] for name in ORDER if name in widths}, gap
+        widths[name] = min(full_widths[name], left)
+    return {name: widths[name] for name in COLUMNS if name in widths}, gap
 
 
-def _total(widths: Mapping[str, int], gap: int) -> int:
+def _total_width(widths: Mapping[str, int], gap: int) -> int:
     return sum(widths.values()) + gap * (len(widths) - 1)
 
 
-def listed(lines: Sequence[Summary | CorruptSummary], now: datetime, others: Iterable[str] = ()) -> RenderableType:
+def session_table(
+    lines: Sequence[Summary | CorruptSummary], now: datetime, others: Iterable[str] = ()
+) -> RenderableType:
     """The sessions, a line each, none wider than the terminal."""
-    return _Listed(lines, now, others)
+    return _SessionTable(lines, now, others)
 
 
 def _cells(short_id: str, line: Summary | CorruptSummary, now: datetime) -> dict[str, str]:
@@ -106,23 +108,23 @@ def _cells(short_id: str, line: Summary | CorruptSummary, now: datetime) -> dict
     if "problem" in line:
         _, _, problem = safe(line["problem"], 500).rpartition(f"/{line['agent_id']}/state.json: ")
         return {"id": short_id, "status": line["status"], "problem": problem}
-    remarks = ", ".join(plain.remarks(line))
-    purpose = [f"({remarks})"] if remarks else []
+    notes = ", ".join(plain.session_notes(line))
+    purpose = [f"({notes})"] if notes else []
     purpose += [safe(line["purpose"])] if line["purpose"] != plain.NO_PURPOSE else []
     return {
         "id": short_id,
         "agent": safe(line["agent_name"], 40),
         "phase": line["phase"],
-        "resume": resumable(line["resume"], line["phase"], now, running=line["running"]),
-        "active": since(line["last_updated"], now),
+        "resume": resume_text(line["resume"], line["phase"], now, running=line["running"]),
+        "active": short_ago(line["last_updated"], now),
         "purpose": " ".join(purpose),
     }
 
 
 def _row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int) -> Text:
-    row = _line()
+    row = _one_line()
     for name, room in widths.items():
-        cell = cut_inside(cells[name], room) if name == "id" else cut(cells[name], room)
+        cell = cut_middle(cells[name], room) if name == "id" else cut(cells[name], room)
         row.append(cell + " " * gap, _STYLES.get(cells[name]) if name == "phase" else None)
     row.rstrip()
     return row
@@ -130,7 +132,9 @@ def _row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int) -> Text:
 
 def _problem_row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int, room: int) -> Text:
     status = cells["status"]
-    row = _line(cut(f"{cut_inside(cells['id'], widths['id'])}{' ' * gap}{status}: {cells['problem']}", room).rstrip())
+    row = _one_line(
+        cut(f"{cut_middle(cells['id'], widths['id'])}{' ' * gap}{status}: {cells['problem']}", room).rstrip()
+    )
     start = widths["id"] + gap
     row.stylize(_STYLES.get(status, ""), start, start + len(status))
     return row
@@ -143,7 +147,7 @@ def cut(text: str, room: int) -> str:
     return cell.plain
 
 
-def cut_inside(agent_id: str, room: int) -> str:
+def cut_middle(agent_id: str, room: int) -> str:
     """``agent_id`` in exactly ``room`` cells; ids that are alike differ at their beginning or at their end."""
     if len(agent_id) <= room:
         return agent_id.ljust(room)
@@ -151,21 +155,21 @@ def cut_inside(agent_id: str, room: int) -> str:
     return agent_id[: room - 1 - end] + "…" + agent_id[len(agent_id) - end :]
 
 
-def _line(text: str = "", style: str = "") -> Text:
+def _one_line(text: str = "", style: str = "") -> Text:
     return Text(text, style, no_wrap=True, overflow="crop")
 
 
-def shown(record: Record, decision: Decision, now: datetime) -> RenderableType:
+def session_view(record: Record, decision: Decision, now: datetime) -> RenderableType:
     """One session: its facts, its phases as a timeline, its runs."""
     head = Text.assemble((record["agent_id"], "bold"), f"  {safe(record['agent_name'])}, {safe(record['purpose'])}")
-    parts: list[RenderableType] = [head, _pairs(plain.facts(record, decision, now)), Text("phases", "bold")]
-    parts.append(_pairs(plain.timeline(record)))
+    parts: list[RenderableType] = [head, _key_value_grid(plain.facts(record, decision, now)), Text("phases", "bold")]
+    parts.append(_key_value_grid(plain.timeline(record)))
     if record.get("runs"):
-        parts += [Text("runs", "bold"), *(Text(f"  {line}") for line in plain.runs(record))]
+        parts += [Text("runs", "bold"), *(Text(f"  {line}") for line in plain.run_lines(record))]
     return Group(*parts)
 
 
-def drawn(renderable: RenderableType, terminal: TextIO, size: terminal_size) -> str:
+def render(renderable: RenderableType, terminal: TextIO, size: terminal_size) -> str:
     """``renderable`` as text for ``terminal``: in that size, in colours if it has them and ``NO_COLOR`` is not set."""
     width, height = size
     console = Console(file=terminal, highlight=False, emoji=False, markup=False, width=width, height=height)
@@ -174,7 +178,7 @@ def drawn(renderable: RenderableType, terminal: TextIO, size: terminal_size) -> 
     return captured.get()
 
 
-def _pairs(pairs: Iterable[tuple[str, str]]) -> Table:
+def _key_value_grid(pairs: Iterable[tuple[str, str]]) -> Table:
     grid = Table.grid(padding=(0, 2))
     for name, value in pairs:
         grid.add_row(Text(f"  {name}", "dim"), Text(value))

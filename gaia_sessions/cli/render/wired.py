@@ -11,21 +11,21 @@ import shlex
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.install import plan, remarks, status, warnings
 
-from .words import Copied, ago, safe
+from .words import Copyable, ago, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from gaia_sessions.install.plan import Answer
-    from gaia_sessions.install.status import Installed, Standing
+    from gaia_sessions.install.plan import InstallResult
+    from gaia_sessions.install.status import HookStatus, InstalledFile
 
 _LONGEST = 1000
-_NAME = 60
+_LONGEST_NAME = 60
 _WIDTH = 80
 
-_REMARKS = {
+_NOTES = {
     remarks.TRUST_HOOKS: "Codex skips these hooks until you trust them there: type /hooks.",
     remarks.TRUST_FOLDER: (
         "Claude Code passes over a project's permissions until you trust its folder: start it there once."
@@ -46,7 +46,7 @@ _REMARKS = {
     ),
 }
 
-_STATES = {
+_STATE_TEXTS = {
     status.COMPLETE: "installed",
     status.INCOMPLETE: "installed, but not for every event",
     status.ELSEWHERE: "installed, but another version or from another path",
@@ -55,81 +55,86 @@ _STATES = {
 }
 
 
-def changed(answer: Answer) -> Iterator[str]:
+def change_lines(result: InstallResult) -> Iterator[str]:
     """What ``install`` or ``uninstall`` did; of a dry run, the difference and nothing else."""
-    if answer["dry_run"]:
-        yield from map(Copied, answer["diff"].split("\n")) if answer["diff"] else ["nothing would change"]
+    if result["dry_run"]:
+        yield from map(Copyable, result["diff"].split("\n")) if result["diff"] else ["nothing would change"]
         return
-    if not answer["changed"]:
-        state = "installed already" if answer["action"] == plan.INSTALL else "not installed"
-        yield f"{answer['host']}: {state}, nothing changed: {_path(answer['file'])}"
-        yield from _remarked(answer)
+    if not result["changed"]:
+        state = "installed already" if result["action"] == plan.INSTALL else "not installed"
+        yield f"{result['host']}: {state}, nothing changed: {_path(result['file'])}"
+        yield from _note_lines(result)
         return
-    done = "installed in" if answer["action"] == plan.INSTALL else "removed from"
-    yield f"{answer['host']}: {done} {_path(answer['file'])}"
-    yield from (f"  also changed: {_path(path)}" for path in answer["changed"] if path != answer["file"])
-    yield from _particulars(answer)
+    verb = "installed in" if result["action"] == plan.INSTALL else "removed from"
+    yield f"{result['host']}: {verb} {_path(result['file'])}"
+    yield from (f"  also changed: {_path(path)}" for path in result["changed"] if path != result["file"])
+    yield from _detail_lines(result)
 
 
-def _particulars(answer: Answer) -> Iterator[str]:
-    if answer["command"]:
-        yield Copied(safe(shlex.join(answer["command"]), _LONGEST), before="  starts: ")
-        yield f"  events: {', '.join(answer['events'])}"
-    word = "allows" if answer["action"] == plan.INSTALL else "no longer allows"
-    yield from (Copied(safe(rule, _LONGEST), before=f"  {word}: ") for rule in answer["rules"])
-    yield from (Copied(safe(rule, _LONGEST), before="  no longer allows: ") for rule in answer["withdrawn"])
-    if answer["backup"]:
-        yield f"  a copy of what was there before: {_path(answer['backup'])}"
-    yield from _remarked(answer)
+def _detail_lines(result: InstallResult) -> Iterator[str]:
+    if result["command"]:
+        yield Copyable(safe(shlex.join(result["command"]), _LONGEST), before="  starts: ")
+        yield f"  events: {', '.join(result['events'])}"
+    word = "allows" if result["action"] == plan.INSTALL else "no longer allows"
+    yield from (Copyable(safe(rule, _LONGEST), before=f"  {word}: ") for rule in result["rules"])
+    yield from (Copyable(safe(rule, _LONGEST), before="  no longer allows: ") for rule in result["withdrawn"])
+    if result["backup"]:
+        yield f"  a copy of what was there before: {_path(result['backup'])}"
+    yield from _note_lines(result)
 
 
-def _remarked(answer: Answer) -> Iterator[str]:
-    host = "" if answer["host"] == CLAUDE_CODE else f" --host {answer['host']}"
+def _note_lines(result: InstallResult) -> Iterator[str]:
+    host = "" if result["host"] == CLAUDE_CODE else f" --host {result['host']}"
     yield from (
-        f"  installed elsewhere: gaia-sessions hooks uninstall{host} --{scope}" for scope in answer["elsewhere"]
+        f"  installed elsewhere: gaia-sessions hooks uninstall{host} --{scope}" for scope in result["elsewhere"]
     )
-    named = {"root": answer["root"], "start_in": answer["start_in"] or "", **(answer["exclude"] or {})}
-    for remark in answer["remarks"]:
-        told = _REMARKS[remark]
-        for name, path in named.items():
-            told = told.replace(f"{{{name}}}", _path(str(path)))
-        yield f"  {told}"
+    values = {"root": result["root"], "start_in": result["start_in"] or "", **(result["exclude"] or {})}
+    for note in result["remarks"]:
+        text = _NOTES[note]
+        for name, path in values.items():
+            text = text.replace(f"{{{name}}}", _path(str(path)))
+        yield f"  {text}"
 
 
-def stands(standing: Standing, now: datetime) -> Iterator[str]:
+def status_lines(hook_status: HookStatus, now: datetime) -> Iterator[str]:
     """Where we are installed, what was heard when, and every warning."""
-    told = [found for found in standing["installed"] if found["state"] != status.ABSENT]
-    warned_of = {warned["file"] for warned in standing["warnings"]}
-    for found in told:
-        yield from _described(found)
-        if found["command"] and not warnings.is_heard(found, standing["heard_from"]) and found["file"] not in warned_of:
+    installed = [found for found in hook_status["installed"] if found["state"] != status.ABSENT]
+    files_with_warning = {warning["file"] for warning in hook_status["warnings"]}
+    for found in installed:
+        yield from _installation_lines(found)
+        if (
+            found["command"]
+            and not warnings.has_fired(found, hook_status["heard_from"])
+            and found["file"] not in files_with_warning
+        ):
             yield "  no event yet: the next conversation there sends the first"
-    if standing["plugin"]:
+    if hook_status["plugin"]:
         yield "claude-code: the plugin is enabled"
-    if not told and not standing["plugin"]:
+    if not installed and not hook_status["plugin"]:
         yield "not installed: gaia-sessions hooks install"
-    for host, events in standing["heard_from"].items():
-        yield f"last heard from {safe(host, _NAME)}"
-        yield from (f"  {safe(event, _NAME)}: {ago(at, now)}" for event, at in events.items())
+    for host, events in hook_status["heard_from"].items():
+        yield f"last heard from {safe(host, _LONGEST_NAME)}"
+        yield from (f"  {safe(event, _LONGEST_NAME)}: {ago(at, now)}" for event, at in events.items())
     yield from (
-        f"warning: {warned['code']}: {_told(warned['file'], warned['message'])}" for warned in standing["warnings"]
+        f"warning: {warning['code']}: {_warning_text(warning['file'], warning['message'])}"
+        for warning in hook_status["warnings"]
     )
 
 
-def _described(found: Installed) -> Iterator[str]:
-    yield f"{found['host']}, {found['scope']}: {_STATES[found['state']]}: {_path(found['file'])}"
+def _installation_lines(found: InstalledFile) -> Iterator[str]:
+    yield f"{found['host']}, {found['scope']}: {_STATE_TEXTS[found['state']]}: {_path(found['file'])}"
     if found["command"]:
-        yield Copied(safe(shlex.join(found["command"]), _LONGEST), before="  starts: ")
-    yield from _listed("wired", found["wired"])
-    yield from _listed("not wired", found["missing"])
-    yield from _listed("wired only with --track-tools", found["optional"])
+        yield Copyable(safe(shlex.join(found["command"]), _LONGEST), before="  starts: ")
+    yield from _event_lines("wired", found["wired"])
+    yield from _event_lines("not wired", found["missing"])
+    yield from _event_lines("wired only with --track-tools", found["optional"])
 
 
-def _listed(name: str, events: list[str]) -> Iterator[str]:
+def _event_lines(name: str, events: list[str]) -> Iterator[str]:
     """``events`` in lines of one terminal, none for none."""
     line = f"  {name}:"
     for place, event in enumerate(events):
-        word = safe(event, _NAME) + ("," if place < len(events) - 1 else "")
+        word = safe(event, _LONGEST_NAME) + ("," if place < len(events) - 1 else "")
         if len(line) + 1 + len(word) > _WIDTH:
             yield line
             line = "   "
@@ -138,9 +143,9 @@ def _listed(name: str, events: list[str]) -> Iterator[str]:
         yield line
 
 
-def _told(path: str | None, message: str) -> str:
-    named = path is None or path in message
-    return safe(message if named else f"{message} ({path})", _LONGEST)
+def _warning_text(path: str | None, message: str) -> str:
+    has_path = path is None or path in message
+    return safe(message if has_path else f"{message} ({path})", _LONGEST)
 
 
 def _path(path: str) -> str:

@@ -6,7 +6,7 @@ would obey is taken out of them here.
 
 from __future__ import annotations
 
-from gaia_sessions.session.clock import read_time
+from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import is_final
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self
 
-    from gaia_sessions.session.schema import Resume
+    from gaia_sessions.session.schema import ResumeSummary
 
 _SHORT_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
@@ -25,7 +25,7 @@ _MANY_HOURS = 48
 _UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " ")
 
 
-class Copied(str):
+class Copyable(str):
     """A line whose end is there to be copied, be it a command or a marker; ``before`` is what precedes that."""
 
     __slots__ = ("before",)
@@ -55,10 +55,10 @@ def duration(seconds: float) -> str:
     return plural(int(seconds / size), noun)
 
 
-def resumable(resume: Resume, phase: str, now: datetime, *, running: bool = False) -> str:
+def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bool = False) -> str:
     """What may be done with a session in ``phase``: ``resumable for 12 min``, or why not; empty for a final one."""
     if resume["until"] is not None:
-        return f"resumable for {_left((read_time(resume['until']) - now).total_seconds())}"
+        return f"resumable for {_remaining_time((parse_time(resume['until']) - now).total_seconds())}"
     if is_final(phase):
         return ""
     return "running" if running else _NOT_RESUMABLE.get(resume["reason"], resume["reason"].replace("_", " "))
@@ -67,39 +67,39 @@ def resumable(resume: Resume, phase: str, now: datetime, *, running: bool = Fals
 _NOT_RESUMABLE = {"phase_not_resumable": "not resumable", "corrupt": "not resumable", "not_ready": "switched off"}
 
 
-def _left(seconds: float) -> str:
+def _remaining_time(seconds: float) -> str:
     """``12 min``, to the nearest: right after an activity the whole limit is left, not a second less."""
     size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if seconds >= size), _SHORT_UNITS[-1])
     return f"{max(0, round(seconds / size))} {unit}"
 
 
-def span(seconds: float) -> str:
+def precise_duration(seconds: float) -> str:
     """``1 hour 35 minutes``: in the largest unit that fits and the next one, rounded down."""
     size, noun = next(((size, noun) for size, noun in _UNITS if seconds >= size), _UNITS[-1])
     rest = seconds % size
-    further = next((plural(int(rest / less), one) for less, one in _UNITS if less < size), "")
-    told = plural(int(seconds / size), noun)
-    return told if further[:2] in ("", "0 ") else f"{told} {further}"
+    smaller = next((plural(int(rest / less), one) for less, one in _UNITS if less < size), "")
+    text = plural(int(seconds / size), noun)
+    return text if smaller[:2] in ("", "0 ") else f"{text} {smaller}"
 
 
 def age(hours: float) -> str:
     """``24 hours``, ``30 minutes``, ``7 days``: whole hours up to two days, else the two largest units."""
     if hours == int(hours) and hours < _MANY_HOURS:
         return plural(int(hours), "hour")
-    return span(round(hours * 3600, 6))  # what a number of hours has of a microsecond is not meant
+    return precise_duration(round(hours * 3600, 6))  # what a number of hours has of a microsecond is not meant
 
 
 def ago(text: str, now: datetime) -> str:
     """``3 minutes ago``, seen from ``now``; the future is named as such."""
-    seconds = (now - read_time(text)).total_seconds()
+    seconds = (now - parse_time(text)).total_seconds()
     if seconds < 0:
         return f"in {duration(-seconds)}"
     return "just now" if seconds < 1 else f"{duration(seconds)} ago"
 
 
-def since(text: str, now: datetime) -> str:
+def short_ago(text: str, now: datetime) -> str:
     """``12 min ago``: ``ago`` where there is little room."""
-    seconds = (now - read_time(text)).total_seconds()
+    seconds = (now - parse_time(text)).total_seconds()
     size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if abs(seconds) >= size), _SHORT_UNITS[-1])
     told = f"{int(abs(seconds) / size)} {unit}"
     if seconds < 0:
@@ -113,6 +113,6 @@ def local_time(text: str) -> str:
     Unchanged if it is no time, or if it is outside the years 1 to 9999 there.
     """
     try:
-        return read_time(text).astimezone().isoformat(sep=" ", timespec="seconds")
+        return parse_time(text).astimezone().isoformat(sep=" ", timespec="seconds")
     except (ValueError, OverflowError):
         return text

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from textwrap import TextWrapper
 
-from .words import Copied
+from .words import Copyable
 
 _COMMAND = re.compile(r"(.*?(?:^|: |\b(?:type|see) ))((?:gaia-sessions|export|cd|sudo|unset|rm|python3?) .+)")
 """A line that ends in a command to type: what stands before it, and the command."""
 
-_UNBROKEN = re.compile(r"`[^`]*`|'gaia-sessions [^']*'|\[gaia-sessions: [^]]*\]|--root (?:'[^']*'|\S+)")
+_NO_BREAK = re.compile(r"`[^`]*`|'gaia-sessions [^']*'|\[gaia-sessions: [^]]*\]|--root (?:'[^']*'|\S+)")
 """What is copied from the middle of a line."""
 
 _START = re.compile(r" *(?:(?:\S+ {2,})+|[A-Za-z]+: +)?")
@@ -23,44 +23,44 @@ _START = re.compile(r" *(?:(?:\S+ {2,})+|[A-Za-z]+: +)?")
 _GLUE = "\0"
 
 
-def wrapped(line: str, width: int) -> str:
+def wrap_line(line: str, width: int) -> str:
     """``line`` in lines of at most ``width``; a command or a marker stands alone on its own, however long it is."""
     if len(line) <= width:
         return line
-    before, copied = _parted(line)
+    before, copied = _split_copyable(line)
     if not copied:
-        return _filled(line, width)
+        return _fill(line, width)
     if not before.strip():
         return line
-    return f"{_filled(before.rstrip(), width)}\n{' ' * (_leading(before) + 2)}{copied}"
+    return f"{_fill(before.rstrip(), width)}\n{' ' * (_leading_blanks(before) + 2)}{copied}"
 
 
-def _parted(line: str) -> tuple[str, str]:
+def _split_copyable(line: str) -> tuple[str, str]:
     """What stands before the part that is copied, and that part; empty where the line does not end in one."""
-    if isinstance(line, Copied):
+    if isinstance(line, Copyable):
         return line.before, line[len(line.before) :]
     found = _COMMAND.fullmatch(line)
     return (found[1], found[2]) if found else (line, "")
 
 
-def _filled(line: str, width: int) -> str:
-    glued = _UNBROKEN.sub(lambda found: found[0].replace(" ", _GLUE), line)
+def _fill(line: str, width: int) -> str:
+    glued = _NO_BREAK.sub(lambda found: found[0].replace(" ", _GLUE), line)
     wrapper = TextWrapper(
-        width, subsequent_indent=" " * _hanging(line, width), break_long_words=False, break_on_hyphens=False
+        width, subsequent_indent=" " * _hanging_indent(line, width), break_long_words=False, break_on_hyphens=False
     )
-    return "\n".join(_moved_left(filled, width) for filled in wrapper.wrap(glued)).replace(_GLUE, " ")
+    return "\n".join(_shift_left(filled, width) for filled in wrapper.wrap(glued)).replace(_GLUE, " ")
 
 
-def _moved_left(line: str, width: int) -> str:
+def _shift_left(line: str, width: int) -> str:
     """A path that does not fit where it would be indented, as far to the left as it must be."""
     return line if len(line) <= width else line.lstrip(" ").rjust(width)
 
 
-def _hanging(line: str, width: int) -> int:
+def _hanging_indent(line: str, width: int) -> int:
     found = _START.match(line)
     start = found.end() if found else 0
-    return start if _leading(line) < start <= width // 3 else _leading(line) + 2
+    return start if _leading_blanks(line) < start <= width // 3 else _leading_blanks(line) + 2
 
 
-def _leading(line: str) -> int:
+def _leading_blanks(line: str) -> int:
     return len(line) - len(line.lstrip(" "))

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.hosts.payload import Told, element_in, hear, host_process, key_in, one_line
+from gaia_sessions.hosts.payload import HookPayload, element_in, host_process, key_in, one_line, read_events
 from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.session import events
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED
-from gaia_sessions.session.schema import LONGEST_MESSAGE
+from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.hosts.payload import Readings
+    from gaia_sessions.hosts.payload import EventReaders
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
 
@@ -30,15 +30,17 @@ if TYPE_CHECKING:
 
 HOST = "claude-code"
 PROGRAMS = ("claude",)
-PID = "CLAUDE_PID"
+PID_VARIABLE = "CLAUDE_PID"
 
 GENERAL = "general-purpose"
-OBEYS = frozenset([events.DELEGATE, events.START, events.RETURNED, events.NOTIFICATION, events.SESSION_START])
+SUPPORTED_REPLIES = frozenset(
+    [events.DELEGATE, events.START, events.RETURNED, events.NOTIFICATION, events.SESSION_START]
+)
 PROMPT = "prompt"
 
 _AGENT_TOOLS = ("Agent", "Task")
 _NOTIFICATION = "<task-notification>"
-_LEFT = ("clear", "resume")
+_CONTINUING_REASONS = ("clear", "resume")
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
@@ -47,163 +49,165 @@ def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, too
 
     tools: also of what a sub-agent does with its tools.
     """
-    found = hear(HOST, _READINGS, HEARD_BY[hook], payload, config, now)
-    if found or not tools:
-        return found
-    told = Told(HOST, payload, config, now)
-    if not told.host_session_id or not told.key("agent_id") or _is_of_agent_tool(told):
+    known_events = read_events(HOST, _READERS, EVENTS_BY_HOOK[hook], payload, config, now)
+    if known_events or not tools:
+        return known_events
+    message = HookPayload(HOST, payload, config, now)
+    if not message.host_session_id or not message.key("agent_id") or _is_of_agent_tool(message):
         return []
     from .tools import events_of as events_of_tools
 
-    return events_of_tools(told)
+    return events_of_tools(message)
 
 
-def rewritten(asked: Payload, prompt: str) -> dict[str, object]:
+def rewrite_prompt(tool_input: Payload, prompt: str) -> dict[str, object]:
     """How this host is told to delegate with ``prompt``: its whole input, since that is replaced whole."""
-    return {"updatedInput": {**asked, PROMPT: prompt}}
+    return {"updatedInput": {**tool_input, PROMPT: prompt}}
 
 
-def _pre_tool_use(told: Told) -> list[Event]:
-    if told.payload.get("tool_name") == "SendMessage":
-        to = key_in(told.asked, "to")
-        return [told.event(events.MESSAGE, host_agent_id=to, call=told.key("tool_use_id"))] if to else []
-    tool_use_id = told.key("tool_use_id")
-    if not _is_of_agent_tool(told) or not tool_use_id or not isinstance(told.payload.get("tool_input"), dict):
+def _pre_tool_use(message: HookPayload) -> list[Event]:
+    if message.payload.get("tool_name") == "SendMessage":
+        to = key_in(message.asked, "to")
+        return [message.event(events.MESSAGE, host_agent_id=to, call=message.key("tool_use_id"))] if to else []
+    tool_use_id = message.key("tool_use_id")
+    if not _is_of_agent_tool(message) or not tool_use_id or not isinstance(message.payload.get("tool_input"), dict):
         return []
-    background = told.asked.get("run_in_background")
-    event = told.delegation(
-        told.asked.get("prompt"),
-        told.asked.get("description"),
+    background = message.asked.get("run_in_background")
+    event = message.delegation(
+        message.asked.get("prompt"),
+        message.asked.get("description"),
         tool_use_id=tool_use_id,
-        agent_name=_asked_name(told),
-        parent_host_agent_id=told.key("agent_id"),
+        agent_name=_agent_name(message),
+        parent_host_agent_id=message.key("agent_id"),
         background=background if isinstance(background, bool) else None,
-        host_process=_process(),
+        host_process=_host_process(),
     )
     return [event]
 
 
-def _subagent_start(told: Told) -> list[Event]:
-    keys = _keys_of_agent(told)
+def _subagent_start(message: HookPayload) -> list[Event]:
+    keys = _agent_keys(message)
     if not keys:
         return []
     from gaia_sessions.hosts.agent_files import transcript_of
 
-    transcript = transcript_of(told.payload.get("transcript_path"), str(keys["host_agent_id"]))
-    return [told.event(events.START, **keys, host_process=_process(), transcript_path=transcript)]
+    transcript = transcript_of(message.payload.get("transcript_path"), str(keys["host_agent_id"]))
+    return [message.event(events.START, **keys, host_process=_host_process(), transcript_path=transcript)]
 
 
-def _subagent_stop(told: Told) -> list[Event]:
+def _subagent_stop(message: HookPayload) -> list[Event]:
     """Compaction sends a stop of what no delegation started, with an empty ``agent_type``."""
-    keys = _keys_of_agent(told)
+    keys = _agent_keys(message)
     if not keys:
         return []
-    from gaia_sessions.hosts.agent_files import first_words
-    from gaia_sessions.hosts.marker import read_briefed
+    from gaia_sessions.hosts.agent_files import first_transcript_line
+    from gaia_sessions.hosts.marker import read_briefing_id
 
-    transcript = told.payload.get("agent_transcript_path")
-    event = told.event(
+    transcript = message.payload.get("agent_transcript_path")
+    event = message.event(
         events.STOP,
         **keys,
-        told_id=None if keys["tool_use_id"] else read_briefed(first_words(transcript)),
-        again=told.payload.get("stop_hook_active") is True,
+        told_id=None if keys["tool_use_id"] else read_briefing_id(first_transcript_line(transcript)),
+        again=message.payload.get("stop_hook_active") is True,
         transcript_path=transcript if isinstance(transcript, str) else None,
-        **told.last_words(told.text("last_assistant_message")),
+        **message.last_message_keys(message.text("last_assistant_message")),
     )
     return [event]
 
 
-def _stop_failure(told: Told) -> list[Event]:
+def _stop_failure(message: HookPayload) -> list[Event]:
     """Without an agent it is the main agent's own turn that failed; who else is running is not told then."""
-    agent = told.key("agent_id")
+    agent = message.key("agent_id")
     if not agent:
-        return [told.event(events.MAIN_STOP)]
+        return [message.event(events.MAIN_STOP)]
     from gaia_sessions.hosts.agent_files import delegation_of
 
-    error = told.text("last_assistant_message") or told.text("error")
-    tool_use_id = delegation_of(told.payload.get("transcript_path"), agent)
-    keys = {"host_agent_id": agent, "agent_name": told.key("agent_type"), "tool_use_id": tool_use_id}
-    return [told.failure(error, **keys, spoke=True)]
+    error = message.text("last_assistant_message") or message.text("error")
+    tool_use_id = delegation_of(message.payload.get("transcript_path"), agent)
+    keys = {"host_agent_id": agent, "agent_name": message.key("agent_type"), "tool_use_id": tool_use_id}
+    return [message.failure(error, **keys, spoke=True)]
 
 
-def _post_tool_use(told: Told) -> list[Event]:
-    response = told.payload.get("tool_response")
+def _post_tool_use(message: HookPayload) -> list[Event]:
+    response = message.payload.get("tool_response")
     found = response if isinstance(response, dict) else {}
-    if told.payload.get("tool_name") == "TaskStop":
+    if message.payload.get("tool_name") == "TaskStop":
         agent = key_in(found, "task_id")
-        return [told.failure("stopped by the main agent", host_agent_id=agent, interrupted=True)] if agent else []
-    tool_use_id, agent = told.key("tool_use_id"), key_in(found, "agentId")
-    if not _is_of_agent_tool(told) or not tool_use_id:
+        return [message.failure("stopped by the main agent", host_agent_id=agent, interrupted=True)] if agent else []
+    tool_use_id, agent = message.key("tool_use_id"), key_in(found, "agentId")
+    if not _is_of_agent_tool(message) or not tool_use_id:
         return []
-    keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _asked_name(told)}
+    keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _agent_name(message)}
     if found.get("status") == "async_launched":
-        return [told.event(events.START, **keys, launch=True, background=True)] if agent else []
-    return [told.event(events.RETURNED, **keys)] if found.get("status") == "completed" else []
+        return [message.event(events.START, **keys, launch=True, background=True)] if agent else []
+    return [message.event(events.RETURNED, **keys)] if found.get("status") == "completed" else []
 
 
-def _post_tool_use_failure(told: Told) -> list[Event]:
-    tool_use_id = told.key("tool_use_id")
-    if not _is_of_agent_tool(told) or not tool_use_id:
+def _post_tool_use_failure(message: HookPayload) -> list[Event]:
+    tool_use_id = message.key("tool_use_id")
+    if not _is_of_agent_tool(message) or not tool_use_id:
         return []
     from gaia_sessions.hosts.agent_files import agent_of
 
-    interrupted = told.payload.get("is_interrupt") is True or None
-    agent = agent_of(told.payload.get("transcript_path"), tool_use_id)
-    keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _asked_name(told)}
-    return [told.failure(told.text("error"), **keys, interrupted=interrupted)]
+    interrupted = message.payload.get("is_interrupt") is True or None
+    agent = agent_of(message.payload.get("transcript_path"), tool_use_id)
+    keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _agent_name(message)}
+    return [message.failure(message.text("error"), **keys, interrupted=interrupted)]
 
 
-def _post_tool_batch(told: Told) -> list[Event]:
+def _post_tool_batch(message: HookPayload) -> list[Event]:
     """The host tells of refused delegations nowhere else; their response is a bare text."""
-    calls = told.payload.get("tool_calls")
-    given = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    return [event for call in given for event in _refused(told, call)]
+    calls = message.payload.get("tool_calls")
+    objects = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return [event for call in objects for event in _refusal_events(message, call)]
 
 
-def _refused(told: Told, call: Payload) -> list[Event]:
+def _refusal_events(message: HookPayload, call: Payload) -> list[Event]:
     tool_use_id, response = key_in(call, "tool_use_id"), call.get("tool_response")
     if call.get("tool_name") not in _AGENT_TOOLS or not tool_use_id or not isinstance(response, str):
         return []
     from gaia_sessions.hosts.agent_files import agent_of
 
-    agent = agent_of(told.payload.get("transcript_path"), tool_use_id)
-    error = one_line(response, LONGEST_MESSAGE)
-    return [told.event(events.OVER, tool_use_id=tool_use_id, host_agent_id=agent, error=error)]
+    agent = agent_of(message.payload.get("transcript_path"), tool_use_id)
+    error = one_line(response, MAX_MESSAGE_LENGTH)
+    return [message.event(events.DELEGATION_CLOSED, tool_use_id=tool_use_id, host_agent_id=agent, error=error)]
 
 
-def _user_prompt_submit(told: Told) -> list[Event]:
+def _user_prompt_submit(message: HookPayload) -> list[Event]:
     """The end of an agent in the background comes as a prompt; nobody typed it."""
-    prompt = told.text("prompt").strip()
+    prompt = message.text("prompt").strip()
     if not prompt.startswith(_NOTIFICATION):
         return []
-    told_first, _, rest = prompt.partition("<summary>")  # what the agent itself said comes later, and can be anything
-    agent, tool_use_id = element_in(told_first, "task-id"), element_in(told_first, "tool-use-id")
-    outcome = _OUTCOMES.get(element_in(told_first, "status") or "")
+    head, _, rest = prompt.partition("<summary>")  # what the agent itself said comes later, and can be anything
+    agent, tool_use_id = element_in(head, "task-id"), element_in(head, "tool-use-id")
+    outcome = _OUTCOMES.get(element_in(head, "status") or "")
     if not outcome or not (agent or tool_use_id):
         return []
-    error = None if outcome == COMPLETED else one_line(rest.partition("</summary>")[0] or outcome, LONGEST_MESSAGE)
-    return [told.event(events.NOTIFICATION, host_agent_id=agent, tool_use_id=tool_use_id, outcome=outcome, error=error)]
+    error = None if outcome == COMPLETED else one_line(rest.partition("</summary>")[0] or outcome, MAX_MESSAGE_LENGTH)
+    return [
+        message.event(events.NOTIFICATION, host_agent_id=agent, tool_use_id=tool_use_id, outcome=outcome, error=error)
+    ]
 
 
-def _stop(told: Told) -> list[Event]:
-    tasks = told.payload.get("background_tasks")
+def _stop(message: HookPayload) -> list[Event]:
+    tasks = message.payload.get("background_tasks")
     if not isinstance(tasks, list):
-        return [told.event(events.MAIN_STOP)]
+        return [message.event(events.MAIN_STOP)]
     keys = (key_in(task, "id") for task in tasks if isinstance(task, dict))
-    return [told.event(events.MAIN_STOP, running=[key for key in keys if key])]
+    return [message.event(events.MAIN_STOP, running=[key for key in keys if key])]
 
 
-def _session_start(told: Told) -> list[Event]:
-    return [told.event(events.SESSION_START, source=told.key("source"))]
+def _session_start(message: HookPayload) -> list[Event]:
+    return [message.event(events.SESSION_START, source=message.key("source"))]
 
 
-def _session_end(told: Told) -> list[Event]:
+def _session_end(message: HookPayload) -> list[Event]:
     """The process goes on after ``/clear`` and ``/resume``, and with it every agent in the background."""
-    left = told.payload.get("reason") in _LEFT
-    return [told.event(events.SESSION_LEFT if left else events.SESSION_END)]
+    process_continues = message.payload.get("reason") in _CONTINUING_REASONS
+    return [message.event(events.SESSION_LEFT if process_continues else events.SESSION_END)]
 
 
-_READINGS: Readings = {
+_READERS: EventReaders = {
     "PreToolUse": _pre_tool_use,
     "SubagentStart": _subagent_start,
     "SubagentStop": _subagent_stop,
@@ -218,31 +222,31 @@ _READINGS: Readings = {
 }
 """What reads which event."""
 
-HEARD_BY = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",), HOOK: tuple(_READINGS)}
+EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",), HOOK: tuple(_READERS)}
 """Which events each hook is there for."""
 
 
-def _is_of_agent_tool(told: Told) -> bool:
-    return told.payload.get("tool_name") in _AGENT_TOOLS
+def _is_of_agent_tool(message: HookPayload) -> bool:
+    return message.payload.get("tool_name") in _AGENT_TOOLS
 
 
-def _asked_name(told: Told) -> str:
-    return key_in(told.asked, "subagent_type") or GENERAL
+def _agent_name(message: HookPayload) -> str:
+    return key_in(message.asked, "subagent_type") or GENERAL
 
 
-def _keys_of_agent(told: Told) -> dict[str, object]:
+def _agent_keys(message: HookPayload) -> dict[str, object]:
     """Which agent the host tells of, and its delegation or where that will be noted; empty for none of a type."""
-    agent, name = told.key("agent_id"), told.key("agent_type")
+    agent, name = message.key("agent_id"), message.key("agent_type")
     if not agent or not name:
         return {}
-    from gaia_sessions.hosts.agent_files import KEY, delegation_of, note_of
+    from gaia_sessions.hosts.agent_files import TOOL_USE_ID_KEY, delegation_of, meta_file_of
 
-    transcript = told.payload.get("transcript_path")
+    transcript = message.payload.get("transcript_path")
     tool_use_id = delegation_of(transcript, agent)
-    note = None if tool_use_id else note_of(transcript, agent)
-    noted = {"key_file": note, "key_name": KEY if note else None}
-    return {"host_agent_id": agent, "agent_name": name, "tool_use_id": tool_use_id, **noted}
+    meta_file = None if tool_use_id else meta_file_of(transcript, agent)
+    key_file = {"key_file": meta_file, "key_name": TOOL_USE_ID_KEY if meta_file else None}
+    return {"host_agent_id": agent, "agent_name": name, "tool_use_id": tool_use_id, **key_file}
 
 
-def _process() -> object:
-    return host_process(PROGRAMS, os.environ.get(PID, ""))
+def _host_process() -> object:
+    return host_process(PROGRAMS, os.environ.get(PID_VARIABLE, ""))

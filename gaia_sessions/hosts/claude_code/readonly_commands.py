@@ -7,25 +7,25 @@ somebody who wants to deceive it can. Pure.
 
 from __future__ import annotations
 
-from gaia_sessions.system.shell_words import EXPANDED, commands_in
+from gaia_sessions.system.shell_words import EXPANSION, commands_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Judge = Callable[[list[str]], bool]
+    ArgumentsCheck = Callable[[list[str]], bool]
 
 
-def only_reads(command: str) -> bool:
+def is_read_only(command: str) -> bool:
     """Whether every program that ``command`` starts is known to change nothing, called as it is."""
-    return all(words is not None and _reads(words) for words in commands_in(command))
+    return all(words is not None and _is_read_only_command(words) for words in commands_in(command))
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_READERS = _words("""
+_READ_ONLY_PROGRAMS = _words("""
     : arch basename cal cat cd cksum cmp comm cut df diff dirname du echo egrep exit expr false fgrep fold free
     getent grep groups head hexdump id join jq ls lsblk lscpu md5sum nl nproc od paste pgrep printenv ps
     pwd readlink realpath rev seq set sha1sum sha224sum sha256sum sha384sum sha512sum shasum sleep stat strings sum
@@ -33,60 +33,64 @@ _READERS = _words("""
 """)
 """Programs that only read whatever they are told."""
 
-_FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin")
-_OUR_OWN = "gaia-sessions"
-_OURS_REPORTING = "create events get help list schema should-resume show update version"
+_PROGRAM_FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin")
+_OWN_PROGRAM = "gaia-sessions"
+_OWN_REPORT_COMMANDS = "create events get help list schema should-resume show update version"
 """That an agent reports is no change of what it works on; every other command may change files that are not its own."""
 
 
-def _reads(words: list[str]) -> bool:
+def _is_read_only_command(words: list[str]) -> bool:
     words = words[1:] if words[0] == "!" else words
     if not words:
         return True
-    program, arguments = _named(words[0]), words[1:]
-    if program in _READERS or arguments in (["--version"], ["--help"]):
-        return EXPANDED not in program and "/" not in program
-    if program in _OF_SHELLS:
-        return _OF_SHELLS[program](arguments)
-    judge = _JUDGES.get(program)
-    return judge is not None and not any(EXPANDED in word for word in arguments) and judge(arguments)
+    program, arguments = _program_name(words[0]), words[1:]
+    if program in _READ_ONLY_PROGRAMS or arguments in (["--version"], ["--help"]):
+        return EXPANSION not in program and "/" not in program
+    if program in _SHELL_BUILTINS:
+        return _SHELL_BUILTINS[program](arguments)
+    check = _PROGRAM_CHECKS.get(program)
+    return check is not None and not any(EXPANSION in word for word in arguments) and check(arguments)
 
 
-def _named(word: str) -> str:
+def _program_name(word: str) -> str:
     folder, _, name = word.rpartition("/")
-    return name if folder in _FOLDERS or (name == _OUR_OWN and word.startswith("/")) else word
+    return name if folder in _PROGRAM_FOLDERS or (name == _OWN_PROGRAM and word.startswith("/")) else word
 
 
-def _without(letters: str, *names: str) -> Judge:
+def _without_options(letters: str, *names: str) -> ArgumentsCheck:
     """It only reads if none of its options is, or can be short for, one of those."""
 
-    def judge(arguments: list[str]) -> bool:
+    def check(arguments: list[str]) -> bool:
         return not any(_is_option(word, letters, names) for word in arguments)
 
-    return judge
+    return check
 
 
 def _is_option(word: str, letters: str, names: tuple[str, ...]) -> bool:
     if word.startswith("--"):
-        begun = word.partition("=")[0]
-        return len(begun) > len("--") and any(name.startswith(begun) for name in names)
+        typed = word.partition("=")[0]
+        return len(typed) > len("--") and any(name.startswith(typed) for name in names)
     return word.startswith("-") and not set(letters).isdisjoint(word)
 
 
-def _first_of(words: str, before: str = "", never: str = "") -> Judge:
+def _with_subcommand(words: str, options_before: str = "", writing_options: str = "") -> ArgumentsCheck:
     """It only reads if its first argument is one of ``words``, behind any options ``before`` with their values.
 
     never: options that make it write, wherever they stand.
     """
-    allowed, options, writes_nothing = _words(words), _words(before), _without("", *never.split())
+    allowed, skipped, writes_nothing = (
+        _words(words),
+        _words(options_before),
+        _without_options("", *writing_options.split()),
+    )
 
-    def judge(arguments: list[str]) -> bool:
+    def check(arguments: list[str]) -> bool:
         rest = arguments
-        while rest and rest[0].partition("=")[0] in options:
+        while rest and rest[0].partition("=")[0] in skipped:
             rest = rest[1:] if "=" in rest[0] else rest[2:]
         return rest[:1] != [] and rest[0] in allowed and writes_nothing(arguments)
 
-    return judge
+    return check
 
 
 def _find(arguments: list[str]) -> bool:
@@ -106,8 +110,8 @@ def _sets_date(word: str) -> bool:
 def _terraform(arguments: list[str]) -> bool:
     """A plan that is not kept is only read by whoever asked for it."""
     options = (word.lstrip("-") for word in arguments if word.startswith("-"))
-    keeps = any(option.startswith(("out", "generate-config-out")) for option in options)
-    return arguments[:1] != [] and arguments[0] in ("graph", "output", "plan", "show", "version") and not keeps
+    writes_file = any(option.startswith(("out", "generate-config-out")) for option in options)
+    return arguments[:1] != [] and arguments[0] in ("graph", "output", "plan", "show", "version") and not writes_file
 
 
 def _uniq(arguments: list[str]) -> bool:
@@ -118,8 +122,8 @@ def _uniq(arguments: list[str]) -> bool:
 def _awk(arguments: list[str]) -> bool:
     """A program that starts others or writes files has one of these in its text; where else it can be options say."""
     options = [word for word in arguments if word.startswith("-") and word != "-"]
-    is_seen = all(option.startswith(("-F", "-v")) for option in options)
-    return is_seen and not any(sign in word for word in arguments for sign in (">", "|", "@", "system"))
+    is_inline = all(option.startswith(("-F", "-v")) for option in options)
+    return is_inline and not any(mark in word for word in arguments for mark in (">", "|", "@", "system"))
 
 
 _ARITHMETIC = _words("-eq -ne -lt -le -gt -ge")
@@ -150,8 +154,8 @@ def _sed(arguments: list[str]) -> bool:
 def _is_plain_script(script: str) -> bool:
     if _PRINTED_LINES.issuperset(script):
         return True
-    mark = script[1:2]
-    parts = script.split(mark) if script[0] == "s" and mark in tuple("/|,#@!:") else []
+    delimiter = script[1:2]
+    parts = script.split(delimiter) if script[0] == "s" and delimiter in tuple("/|,#@!:") else []
     return len(parts) == len(["s", "old", "new", "flags"]) and _FLAGS.issuperset(parts[-1])
 
 
@@ -164,18 +168,18 @@ def _xargs(arguments: list[str]) -> bool:
             rest.pop(0)
         elif option not in ("-0", "-r", "-I{}", "-n1"):
             return False
-    return not rest or _named(rest[0]) in _READERS
+    return not rest or _program_name(rest[0]) in _READ_ONLY_PROGRAMS
 
 
-_GIT = _words("""
+_GIT_READING = _words("""
     annotate blame cat-file check-attr check-ignore cherry count-objects describe diff diff-index diff-tree
     for-each-ref log ls-files ls-tree merge-base name-rev range-diff rev-list rev-parse shortlog show show-ref status
     var version whatchanged
 """)
-_GIT_ALONE = frozenset(
+_GIT_LIST_COMMANDS = frozenset(
     ["branch", "branch -v", "branch -vv", "reflog", "remote", "remote -v", "stash list", "tag", "worktree list"]
 )
-_GIT_LISTING = {
+_GIT_LIST_OPTIONS = {
     "branch": _words("-a -av -avv -r -rv --all --contains --list --merged --no-merged --remotes --show-current"),
     "config": _words("-l --get --get-all --get-regexp --list"),
     "notes": _words("list show"),
@@ -187,18 +191,22 @@ _GIT_LISTING = {
 }
 """What those subcommands may be told to only list: these words, and names after the first of them."""
 
-_GIT_DETAIL = _words("-v -vv -p -u --patch --stat --numstat --name-only --name-status --include-untracked --oneline")
+_GIT_DETAIL_OPTIONS = _words(
+    "-v -vv -p -u --patch --stat --numstat --name-only --name-status --include-untracked --oneline"
+)
 """How much a list is to tell, once it is one: a first ``-v`` makes no list of ``git branch -v NAME``."""
 
 
 def _git(arguments: list[str]) -> bool:
     rest = _after_git_options(arguments)
-    if " ".join(rest) in _GIT_ALONE or not rest:
+    if " ".join(rest) in _GIT_LIST_COMMANDS or not rest:
         return True
-    if not _git_prints(rest[1:]):
+    if not _git_writes_no_file(rest[1:]):
         return False
-    listing = _GIT_LISTING.get(rest[0], frozenset())
-    return rest[0] in _GIT or (rest[1:2] != [] and rest[1] in listing and _adds_only(listing | _GIT_DETAIL, rest[2:]))
+    listing = _GIT_LIST_OPTIONS.get(rest[0], frozenset())
+    return rest[0] in _GIT_READING or (
+        rest[1:2] != [] and rest[1] in listing and _has_only_options(listing | _GIT_DETAIL_OPTIONS, rest[2:])
+    )
 
 
 def _after_git_options(arguments: list[str]) -> list[str]:
@@ -208,37 +216,37 @@ def _after_git_options(arguments: list[str]) -> list[str]:
     return rest
 
 
-def _adds_only(listing: frozenset[str], arguments: list[str]) -> bool:
+def _has_only_options(listing: frozenset[str], arguments: list[str]) -> bool:
     return all(word in listing or not word.startswith("-") for word in arguments)
 
 
-_git_prints = _without("", "--output", "--ext-diff")
+_git_writes_no_file = _without_options("", "--output", "--ext-diff")
 
-_OF_SHELLS: dict[str, Judge] = {"[": _test, "[[": _test, "printf": _printf, "test": _test}
+_SHELL_BUILTINS: dict[str, ArgumentsCheck] = {"[": _test, "[[": _test, "printf": _printf, "test": _test}
 """What decides of those that only read whatever a variable stands for."""
 
-_JUDGES: dict[str, Judge] = {
+_PROGRAM_CHECKS: dict[str, ArgumentsCheck] = {
     "awk": _awk,
-    "command": _first_of("-v -V"),
+    "command": _with_subcommand("-v -V"),
     "date": _date,
-    "docker": _first_of("images info inspect logs ps version"),
-    "fd": _without("xX", "--exec", "--exec-batch"),
-    "file": _without("C", "--compile"),
+    "docker": _with_subcommand("images info inspect logs ps version"),
+    "fd": _without_options("xX", "--exec", "--exec-batch"),
+    "file": _without_options("C", "--compile"),
     "find": _find,
     "git": _git,
-    "kubectl": _first_of(
+    "kubectl": _with_subcommand(
         "api-resources describe explain get logs top version", "-n --namespace --context", "--profile --profile-output"
     ),
-    "lsof": _without("D"),
-    "npm": _first_of("list ls outdated view"),
-    "pip": _first_of("check freeze list show", never="--log --log-file --local-log"),
-    "rg": _without("", "--pre", "--hostname-bin"),
+    "lsof": _without_options("D"),
+    "npm": _with_subcommand("list ls outdated view"),
+    "pip": _with_subcommand("check freeze list show", writing_options="--log --log-file --local-log"),
+    "rg": _without_options("", "--pre", "--hostname-bin"),
     "sed": _sed,
-    "sort": _without("o", "--output", "--compress-program"),
+    "sort": _without_options("o", "--output", "--compress-program"),
     "terraform": _terraform,
-    "tree": _without("oR"),
+    "tree": _without_options("oR"),
     "uniq": _uniq,
     "xargs": _xargs,
-    _OUR_OWN: _first_of(_OURS_REPORTING, "--root"),
+    _OWN_PROGRAM: _with_subcommand(_OWN_REPORT_COMMANDS, "--root"),
 }
 """What decides of the programs that can do more than read."""

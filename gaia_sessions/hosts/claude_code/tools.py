@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from gaia_sessions.hosts.payload import one_line
 from gaia_sessions.session import events
-from gaia_sessions.session.tool_inference import LONGEST_NAME
+from gaia_sessions.session.tool_inference import MAX_TOOL_NAME_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.hosts.payload import Told
+    from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.session.events import Event
 
 _EDITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
@@ -22,34 +22,34 @@ _SHELL = "Bash"
 _OTHER_SHELL = "PowerShell"
 
 _KINDS = {
-    "PreToolUse": events.CALL,
-    "PermissionRequest": events.PERMISSION,
-    "PostToolUse": events.TOOL,
-    "PostToolUseFailure": events.TOOL,
+    "PreToolUse": events.TOOL_CALL,
+    "PermissionRequest": events.PERMISSION_REQUEST,
+    "PostToolUse": events.TOOL_USED,
+    "PostToolUseFailure": events.TOOL_USED,
 }
 
 
-def events_of(told: Told) -> list[Event]:
+def events_of(message: HookPayload) -> list[Event]:
     """What a sub-agent does with a tool that starts no other agent; nothing of the main agent's own."""
-    kind = _KINDS.get(told.text("hook_event_name"))
-    agent, name = told.key("agent_id"), one_line(told.text("tool_name"), LONGEST_NAME)
+    kind = _KINDS.get(message.text("hook_event_name"))
+    agent, name = message.key("agent_id"), one_line(message.text("tool_name"), MAX_TOOL_NAME_LENGTH)
     if not kind or not agent or not name:
         return []
-    keys: dict[str, object] = {"host_agent_id": agent, "agent_name": told.key("agent_type"), "tool_name": name}
-    if kind != events.TOOL:
-        return [told.event(kind, **keys)]
-    call = told.key("tool_use_id")
-    return [told.event(kind, **keys, call=call, writes=_writes(told, name))] if call else []
+    keys: dict[str, object] = {"host_agent_id": agent, "agent_name": message.key("agent_type"), "tool_name": name}
+    if kind != events.TOOL_USED:
+        return [message.event(kind, **keys)]
+    call = message.key("tool_use_id")
+    return [message.event(kind, **keys, call=call, writes=_writes(message, name))] if call else []
 
 
-def _writes(told: Told, name: str) -> bool:
+def _writes(message: HookPayload, name: str) -> bool:
     """Whether it edited something, or ran a command that does not only read. An edit that failed left all as it was."""
     if name in _EDITING:
-        return told.payload["hook_event_name"] == "PostToolUse"
-    return name == _OTHER_SHELL or (name == _SHELL and not _only_reads(told.asked.get("command")))
+        return message.payload["hook_event_name"] == "PostToolUse"
+    return name == _OTHER_SHELL or (name == _SHELL and not _only_reads(message.asked.get("command")))
 
 
 def _only_reads(command: object) -> bool:
-    from .readonly_commands import only_reads
+    from .readonly_commands import is_read_only
 
-    return isinstance(command, str) and only_reads(command)
+    return isinstance(command, str) and is_read_only(command)

@@ -9,11 +9,11 @@ tells of nobody. Everything in a payload is untrusted.
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.payload import hear, host_process, is_key, key_in, one_line, only
+from gaia_sessions.hosts.payload import bare_event, host_process, is_key, key_in, one_line, read_events
 from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.session import events
 from gaia_sessions.session.phases import COMPLETED
-from gaia_sessions.session.schema import LONGEST_MESSAGE
+from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.hosts.payload import Readings, Told
+    from gaia_sessions.hosts.payload import EventReaders, HookPayload
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
 
@@ -32,7 +32,7 @@ PROGRAMS = ("codex",)
 
 GENERAL = "default"
 
-OBEYS = frozenset([events.DELEGATE, events.START, events.NOTIFICATION, events.SESSION_START])
+SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.START, events.NOTIFICATION, events.SESSION_START])
 PROMPT = "message"
 
 _NAMESPACES = ("", "multi_agent_v1", "collaboration")
@@ -46,136 +46,142 @@ _LONGEST_RESPONSE = 1 << 20
 
 def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
     """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
-    return hear(HOST, _READINGS, HEARD_BY[hook], payload, config, now)
+    return read_events(HOST, _READERS, EVENTS_BY_HOOK[hook], payload, config, now)
 
 
-def rewritten(asked: Payload, prompt: str) -> dict[str, object]:
+def rewrite_prompt(tool_input: Payload, prompt: str) -> dict[str, object]:
     """How this host is told to delegate with ``prompt``; seen to have no effect without the decision."""
-    return {"permissionDecision": "allow", "updatedInput": {**asked, PROMPT: prompt}}
+    return {"permissionDecision": "allow", "updatedInput": {**tool_input, PROMPT: prompt}}
 
 
-def _pre_tool_use(told: Told) -> list[Event]:
-    tool, tool_use_id = told.text("tool_name"), told.key("tool_use_id")
+def _pre_tool_use(message: HookPayload) -> list[Event]:
+    tool, tool_use_id = message.text("tool_name"), message.key("tool_use_id")
     if tool in _WRITE:
-        to = key_in(told.asked, "target")
-        return [told.event(events.MESSAGE, host_agent_id=to)] if to else []
-    if tool not in _SPAWN or not tool_use_id or not told.asked:
+        to = key_in(message.asked, "target")
+        return [message.event(events.MESSAGE, host_agent_id=to)] if to else []
+    if tool not in _SPAWN or not tool_use_id or not message.asked:
         return []
-    keys = {"tool_use_id": tool_use_id, "agent_name": _asked_name(told), "parent_host_agent_id": told.key("agent_id")}
+    keys = {
+        "tool_use_id": tool_use_id,
+        "agent_name": _agent_name(message),
+        "parent_host_agent_id": message.key("agent_id"),
+    }
     process = host_process(PROGRAMS)
-    return [told.delegation(told.asked.get("message"), told.asked.get("task_name"), **keys, host_process=process)]
+    return [
+        message.delegation(message.asked.get("message"), message.asked.get("task_name"), **keys, host_process=process)
+    ]
 
 
-def _post_tool_use(told: Told) -> list[Event]:
-    tool = told.text("tool_name")
-    reading = next((read for names, read in _RETURNS if tool in names), None)
-    return reading(told, _response(told)) if reading else []
+def _post_tool_use(message: HookPayload) -> list[Event]:
+    tool = message.text("tool_name")
+    reader = next((read for names, read in _RETURN_READERS if tool in names), None)
+    return reader(message, _response(message)) if reader else []
 
 
-def _spawned(told: Told, response: Payload) -> list[Event]:
-    tool_use_id = told.key("tool_use_id")
+def _spawn_returned(message: HookPayload, response: Payload) -> list[Event]:
+    tool_use_id = message.key("tool_use_id")
     if not tool_use_id:
         return []
     agent = key_in(response, "agent_id") or key_in(response, "task_name")
-    keys = {"tool_use_id": tool_use_id, "agent_name": _asked_name(told)}
+    keys = {"tool_use_id": tool_use_id, "agent_name": _agent_name(message)}
     if agent:
-        return [told.event(events.START, **keys, host_agent_id=agent, launch=True, background=True)]
-    error = one_line(told.text("tool_response"), LONGEST_MESSAGE) or None
-    return [told.event(events.OVER, **keys, error=error)]
+        return [message.event(events.START, **keys, host_agent_id=agent, launch=True, background=True)]
+    error = one_line(message.text("tool_response"), MAX_MESSAGE_LENGTH) or None
+    return [message.event(events.DELEGATION_CLOSED, **keys, error=error)]
 
 
-def _waited(told: Told, response: Payload) -> list[Event]:
+def _wait_returned(message: HookPayload, response: Payload) -> list[Event]:
     status = response.get("status")
     found = list(status.items())[:_MOST_AGENTS] if isinstance(status, dict) else []
-    return [event for agent, how in found if is_key(agent) for event in _became(told, agent, how)]
+    return [event for agent, state in found if is_key(agent) for event in _agent_outcome(message, agent, state)]
 
 
-def _became(told: Told, agent: str, how: Json) -> list[Event]:
-    if how in ("interrupted", "shutdown"):
-        return [told.failure(str(how), host_agent_id=agent, interrupted=True)]
-    if isinstance(how, dict) and "errored" in how:
-        return [told.failure(str(how["errored"]), host_agent_id=agent)]
-    if isinstance(how, dict) and "completed" in how:
-        return [told.event(events.NOTIFICATION, host_agent_id=agent, outcome=COMPLETED)]
+def _agent_outcome(message: HookPayload, agent: str, state: Json) -> list[Event]:
+    if state in ("interrupted", "shutdown"):
+        return [message.failure(str(state), host_agent_id=agent, interrupted=True)]
+    if isinstance(state, dict) and "errored" in state:
+        return [message.failure(str(state["errored"]), host_agent_id=agent)]
+    if isinstance(state, dict) and "completed" in state:
+        return [message.event(events.NOTIFICATION, host_agent_id=agent, outcome=COMPLETED)]
     return []
 
 
-def _closed(told: Told, response: Payload) -> list[Event]:
-    agent = key_in(told.asked, "target")
+def _close_returned(message: HookPayload, response: Payload) -> list[Event]:
+    agent = key_in(message.asked, "target")
     if not agent or response.get("previous_status") != "running":
         return []
-    return [told.failure("closed by the main agent", host_agent_id=agent, interrupted=True)]
+    return [message.failure("closed by the main agent", host_agent_id=agent, interrupted=True)]
 
 
-_RETURNS: tuple[tuple[frozenset[str], Callable[[Told, Payload], list[Event]]], ...] = (
-    (_SPAWN, _spawned),
-    (_WAIT, _waited),
-    (_CLOSE, _closed),
+_RETURN_READERS: tuple[tuple[frozenset[str], Callable[[HookPayload, Payload], list[Event]]], ...] = (
+    (_SPAWN, _spawn_returned),
+    (_WAIT, _wait_returned),
+    (_CLOSE, _close_returned),
 )
 
 
-def _start(told: Told) -> list[Event]:
+def _start(message: HookPayload) -> list[Event]:
     """That an agent wakes is told by the prompt it got, so its new run knows nothing but what is said here."""
-    agent = _agent(told, "transcript_path")
+    agent = _agent(message, "transcript_path")
     if not agent:
         return []
-    keys = {"host_agent_id": agent, "agent_name": told.key("agent_type"), "host_process": host_process(PROGRAMS)}
-    return [told.event(events.START, **keys, transcript_path=told.text("transcript_path") or None)]
+    keys = {"host_agent_id": agent, "agent_name": message.key("agent_type"), "host_process": host_process(PROGRAMS)}
+    return [message.event(events.START, **keys, transcript_path=message.text("transcript_path") or None)]
 
 
-def _subagent_stop(told: Told) -> list[Event]:
-    agent = _agent(told, "agent_transcript_path")
+def _subagent_stop(message: HookPayload) -> list[Event]:
+    agent = _agent(message, "agent_transcript_path")
     if not agent:
         return []
-    event = told.event(
+    event = message.event(
         events.STOP,
         host_agent_id=agent,
-        agent_name=told.key("agent_type"),
+        agent_name=message.key("agent_type"),
         unkeyed=True,
-        again=told.payload.get("stop_hook_active") is True,
-        transcript_path=told.text("agent_transcript_path") or None,
-        **told.last_words(told.text("last_assistant_message")),
+        again=message.payload.get("stop_hook_active") is True,
+        transcript_path=message.text("agent_transcript_path") or None,
+        **message.last_message_keys(message.text("last_assistant_message")),
     )
     return [event]
 
 
-_READINGS: Readings = {
+_READERS: EventReaders = {
     "PreToolUse": _pre_tool_use,
     "PostToolUse": _post_tool_use,
     "SubagentStart": _start,
     "UserPromptSubmit": _start,
     "SubagentStop": _subagent_stop,
-    "Interrupt": only(events.MAIN_STOP),
-    "Stop": only(events.MAIN_STOP),
-    "SessionStart": only(events.SESSION_START),
-    "SessionEnd": only(events.SESSION_END),
+    "Interrupt": bare_event(events.MAIN_STOP),
+    "Stop": bare_event(events.MAIN_STOP),
+    "SessionStart": bare_event(events.SESSION_START),
+    "SessionEnd": bare_event(events.SESSION_END),
 }
 
-HEARD_BY = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",), HOOK: tuple(_READINGS)}
+EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",), HOOK: tuple(_READERS)}
 """Which events each hook is there for."""
 
 
-def _asked_name(told: Told) -> str:
-    return key_in(told.asked, "agent_type") or GENERAL
+def _agent_name(message: HookPayload) -> str:
+    return key_in(message.asked, "agent_type") or GENERAL
 
 
-def _agent(told: Told, transcript: str) -> str | None:
+def _agent(message: HookPayload, transcript: str) -> str | None:
     """The agent by its id, or by its path where it has one: that is all the host tells of it when it is spawned."""
-    agent = told.key("agent_id")
+    agent = message.key("agent_id")
     if not agent:
         return None
-    from gaia_sessions.hosts.agent_files import first_words
+    from gaia_sessions.hosts.agent_files import first_transcript_line
 
-    path = first_words(told.payload.get(transcript)).partition('"agent_path":"')[2].partition('"')[0]
+    path = first_transcript_line(message.payload.get(transcript)).partition('"agent_path":"')[2].partition('"')[0]
     return path or agent
 
 
-def _response(told: Told) -> Payload:
+def _response(message: HookPayload) -> Payload:
     """What a tool returned, which this host tells as text; empty if it is no object."""
     from gaia_sessions.errors import InvalidInput
     from gaia_sessions.jsonio import strict
 
     try:
-        return strict.load_object(told.text("tool_response").encode(), _LONGEST_RESPONSE)
+        return strict.load_object(message.text("tool_response").encode(), _LONGEST_RESPONSE)
     except InvalidInput:
         return {}

@@ -8,9 +8,15 @@ an agent does with its own tools looks like the main agent's. Everything in a pa
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.payload import hear, key_in, only
+from gaia_sessions.hosts.payload import bare_event, key_in, read_events
 from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from gaia_sessions.hosts.tool_only import cut_short, failed, keys_by_content, reported, unannounced
+from gaia_sessions.hosts.tool_only import (
+    delegation_events,
+    delegation_keys,
+    failure_events,
+    report_events,
+    return_events,
+)
 from gaia_sessions.session import events
 
 TYPE_CHECKING = False
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.hosts.payload import Readings, Told
+    from gaia_sessions.hosts.payload import EventReaders, HookPayload
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
 
@@ -29,7 +35,7 @@ PROGRAMS = ("node",)
 
 GENERAL = "generalist"
 
-OBEYS = frozenset([events.DELEGATE, events.RETURNED, events.SESSION_START])
+SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.RETURNED, events.SESSION_START])
 PROMPT = "prompt"
 
 _TOOL = "invoke_agent"
@@ -40,61 +46,61 @@ _ABORTED = "ABORTED"
 
 def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
     """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
-    return hear(HOST, _READINGS, HEARD_BY[hook], payload, config, now)
+    return read_events(HOST, _READERS, EVENTS_BY_HOOK[hook], payload, config, now)
 
 
-def rewritten(asked: Payload, prompt: str) -> dict[str, object]:
+def rewrite_prompt(tool_input: Payload, prompt: str) -> dict[str, object]:
     """How this host is told to delegate with ``prompt``."""
-    return {"tool_input": {**asked, PROMPT: prompt}}
+    return {"tool_input": {**tool_input, PROMPT: prompt}}
 
 
-def _before_tool(told: Told) -> list[Event]:
-    return unannounced(told, _keys(told), PROGRAMS)
+def _before_tool(message: HookPayload) -> list[Event]:
+    return delegation_events(message, _keys(message), PROGRAMS)
 
 
-def _after_tool(told: Told) -> list[Event]:
-    keys, shown = _keys(told), _shown(told)
-    state, reason = shown.get("state"), shown.get("terminateReason")
+def _after_tool(message: HookPayload) -> list[Event]:
+    keys, display = _keys(message), _return_display(message)
+    state, reason = display.get("state"), display.get("terminateReason")
     if not keys or not isinstance(state, str):
         return []
     if state == "completed" and reason == _GOAL:
-        report = shown.get("result")
-        return reported(told, report if isinstance(report, str) else "", **keys)
+        report = display.get("result")
+        return report_events(message, report if isinstance(report, str) else "", **keys)
     if reason in _LIMITS:
-        return cut_short(told, **keys)
-    return failed(told, _error(told), keys, interrupted=state == "cancelled" or reason == _ABORTED)
+        return return_events(message, **keys)
+    return failure_events(message, _error(message), keys, interrupted=state == "cancelled" or reason == _ABORTED)
 
 
-_READINGS: Readings = {
+_READERS: EventReaders = {
     "BeforeTool": _before_tool,
     "AfterTool": _after_tool,
-    "AfterAgent": only(events.MAIN_STOP),
-    "SessionStart": only(events.SESSION_START),
-    "SessionEnd": only(events.SESSION_END),
+    "AfterAgent": bare_event(events.MAIN_STOP),
+    "SessionStart": bare_event(events.SESSION_START),
+    "SessionEnd": bare_event(events.SESSION_END),
 }
 
-HEARD_BY = {PRE_DELEGATE: ("BeforeTool",), SUBAGENT_STOP: ("AfterTool",), HOOK: tuple(_READINGS)}
+EVENTS_BY_HOOK = {PRE_DELEGATE: ("BeforeTool",), SUBAGENT_STOP: ("AfterTool",), HOOK: tuple(_READERS)}
 """Which events each hook is there for; of a stop this host tells by what the delegation returned."""
 
 
-def _keys(told: Told) -> dict[str, object]:
+def _keys(message: HookPayload) -> dict[str, object]:
     """Which delegation is meant, by what was asked of whom; empty for any other tool."""
-    name, prompt = key_in(told.asked, "agent_name"), told.asked.get("prompt")
-    if told.payload.get("tool_name") != _TOOL or not name or not isinstance(prompt, str):
+    name, prompt = key_in(message.asked, "agent_name"), message.asked.get("prompt")
+    if message.payload.get("tool_name") != _TOOL or not name or not isinstance(prompt, str):
         return {}
-    return keys_by_content(told, name, prompt)
+    return delegation_keys(message, name, prompt)
 
 
-def _response(told: Told) -> Payload:
-    response = told.payload.get("tool_response")
+def _response(message: HookPayload) -> Payload:
+    response = message.payload.get("tool_response")
     return response if isinstance(response, dict) else {}
 
 
-def _shown(told: Told) -> Payload:
-    shown = _response(told).get("returnDisplay")
-    return shown if isinstance(shown, dict) else {}
+def _return_display(message: HookPayload) -> Payload:
+    display = _response(message).get("returnDisplay")
+    return display if isinstance(display, dict) else {}
 
 
-def _error(told: Told) -> str:
-    said = _response(told).get("llmContent")
-    return said if isinstance(said, str) else ""
+def _error(message: HookPayload) -> str:
+    content = _response(message).get("llmContent")
+    return content if isinstance(content, str) else ""
