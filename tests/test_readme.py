@@ -94,5 +94,5 @@ def test_the_script_for_a_first_look_shows_what_it_promises(tmp_path: Path, argu
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
 
     assert (done.returncode, done.stderr) == (0, "")
-    wanted = ["No sessions found"] if arguments else ["yes: agent-", "phase executing", "  completed  "]
+    wanted = ["No sessions found"] if arguments else ["yes: agent-", "approval → executing", "  completed  "]
     assert [text for text in wanted if text not in done.stdout] == []
