@@ -68,7 +68,7 @@ def check(tmp_path: Path) -> Check:
 def test_lint_types_and_the_tests_that_were_asked_for_are_started(check: Check, words: list[str], started: str) -> None:
     lines = [line for line in check("check", *words) if not line.startswith("== ")]
 
-    assert lines == ["ruff check .", "ruff format --check .", "mypy", "python scripts/render_phases --check", started]
+    assert lines == ["ruff check .", "ruff format --check .", "mypy", "python scripts/render_docs --check", started]
 
 
 @pytest.mark.parametrize("script", ["check", "test"])

@@ -47,7 +47,7 @@ def test_the_plugin_hears_every_event_the_hook_is_there_for_through_one_script()
 
 
 def test_the_plugin_hears_the_same_tools_as_the_settings_in_the_guide() -> None:
-    guide = (CHECKOUT / "hooks" / "README.md").read_text(encoding="utf-8")
+    guide = (CHECKOUT / "docs" / "hooks.md").read_text(encoding="utf-8")
     [wired] = re.findall(r"```json\n(\{\n  \"hooks\".*?)```", guide, re.DOTALL)
 
     assert matchers(document("hooks", "hooks.json")) == matchers(json.loads(wired))
