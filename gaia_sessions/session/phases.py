@@ -71,7 +71,7 @@ def is_resumable(phase: str) -> bool:
 
 
 def diagram() -> str:
-    """The table as a Mermaid state diagram, the open phases drawn as one group; the README shows it."""
+    """The table as a Mermaid state diagram, the open phases drawn as one group; ``docs/policy.md`` has it."""
     lines = ["stateDiagram-v2", f"    [*] --> {INITIALIZING}", f"    {INITIALIZING} --> work", "    state work {"]
     lines += [f"        {phase} : {phase}{' (resumable)' if is_resumable(phase) else ''}" for phase in _WORKING_PHASES]
     lines += [

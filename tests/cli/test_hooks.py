@@ -335,7 +335,7 @@ def test_from_a_linked_worktree_its_own_settings_are_written(
 def test_a_host_that_is_wired_by_hand_is_told_so(gaia: Gaia, project: Path, host: str) -> None:
     ended = gaia("hooks", "install", "--host", host, "--json")
     assert (ended.code, ended.error["message"]) == (2, f"{host} is wired by hand")
-    assert "hooks/README.md" in ended.error["hint"]
+    assert "docs/hosts.md" in ended.error["hint"]
     assert list(project.rglob("*")) == [project / ".claude"]
 
 

@@ -36,7 +36,7 @@ class _Host(click.Choice[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
         if value in heard.HOSTS and value not in HOSTS:
-            raise UsageError(f"{value} is wired by hand", "hooks/README.md says how, under Other hosts")
+            raise UsageError(f"{value} is wired by hand", "docs/hosts.md says how, under Experimental hosts")
         if value not in HOSTS:
             raise UnknownHost(value, HOSTS)
         return super().convert(value, param, ctx)

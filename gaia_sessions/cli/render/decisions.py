@@ -1,7 +1,7 @@
 """How the policy's answer is said: a sentence, a line for each check that failed, and what to do.
 
-Owns the sentence for each check. Decides nothing: ``policy`` does. Every sentence ends in the reason's code, which the
-README and ``--json`` use too.
+Owns the sentence for each check. Decides nothing: ``policy`` does. Every sentence ends in the reason's code, which
+``docs/policy.md`` and ``--json`` use too.
 """
 
 from __future__ import annotations
