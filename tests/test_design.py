@@ -25,6 +25,11 @@ def test_every_file_that_the_design_names_is_there(path: str) -> None:
     assert (CHECKOUT / path).exists()
 
 
+@pytest.mark.parametrize(("name", "path"), re.findall(r"`(\w+)` (?:in|of) `([\w/]+\.py)`", DESIGN))
+def test_every_name_that_the_design_seeks_in_a_file_is_in_it(name: str, path: str) -> None:
+    assert re.search(rf"\b{name}\b", (CHECKOUT / path).read_text(encoding="utf-8"))
+
+
 def test_the_rooms_stand_in_the_order_of_imports() -> None:
     _, _, table = DESIGN.partition("| room | owns |")
     rows, _, _ = table.partition("\n\n")
