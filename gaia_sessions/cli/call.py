@@ -61,11 +61,9 @@ class Call:
 
     def search(self) -> tuple[str, list[SkippedProject]]:
         """The root of the sessions it is about, and the projects of others that were passed over on the way to it."""
-        from gaia_sessions.system.project_root import find_root, working_directory
+        from gaia_sessions.system.project_root import find_root_and_skipped, working_directory
 
-        passed_over: list[SkippedProject] = []
-        root = find_root(self.root, os.environ, working_directory(), lambda *passed: passed_over.append(passed))
-        return root, passed_over
+        return find_root_and_skipped(self.root, os.environ, working_directory())
 
     def sessions(self) -> Sessions:
         """The sessions it is about."""

@@ -25,7 +25,7 @@ from gaia_sessions.errors import (
 )
 from gaia_sessions.store import atomic
 from gaia_sessions.store.directory import Directory
-from gaia_sessions.system import streams
+from gaia_sessions.system import streams, users
 
 from . import output, parsing
 from .call import CONTEXT_SETTINGS, JSON, LOCK_TIMEOUT, ROOT
@@ -135,7 +135,7 @@ def _report_bug(*, as_json: bool) -> int:
     import traceback
 
     stack_trace = well_formed(traceback.format_exc())
-    folder = os.path.join(_state_home(), "gaia-sessions")
+    folder = users.state_folder(os.environ)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with Directory.at(folder) as logs:
@@ -144,8 +144,3 @@ def _report_bug(*, as_json: bool) -> int:
     except OSError as error:
         hint = f"it could not be logged ({error.strerror}): {stack_trace.splitlines()[-1]}"
     return _print_error(EXIT_BUG, "bug", "a bug in gaia-sessions, not in what you asked", hint, as_json=as_json)
-
-
-def _state_home() -> str:
-    configured = os.environ.get("XDG_STATE_HOME", "")
-    return configured if os.path.isabs(configured) else os.path.expanduser("~/.local/state")

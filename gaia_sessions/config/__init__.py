@@ -11,7 +11,8 @@ import os
 
 from gaia_sessions.errors import BadSetting
 from gaia_sessions.session.clock import timedelta
-from gaia_sessions.system.project_root import claude_folder, home_folder
+from gaia_sessions.system.project_root import claude_folder
+from gaia_sessions.system.users import config_folder
 
 from .options import OPTIONS, display_value
 
@@ -129,13 +130,8 @@ def project_file(root: str) -> str:
 
 def user_file(environ: Mapping[str, str]) -> str:
     """The user's own settings, by the XDG rule that a relative path counts as unset; empty where no home is known."""
-    folder = environ.get("XDG_CONFIG_HOME", "")
-    if not os.path.isabs(folder):
-        home_path = home_folder(environ)
-        if not home_path:
-            return ""
-        folder = os.path.join(home_path, ".config")
-    return os.path.join(folder, "gaia-sessions", "config.toml")
+    folder = config_folder(environ)
+    return os.path.join(folder, "config.toml") if folder else ""
 
 
 def origin_of(name: str, root: str, environ: Mapping[str, str]) -> str | None:

@@ -11,7 +11,8 @@ import os
 
 from gaia_sessions.errors import BadSetting
 from gaia_sessions.hosts.registry import CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE
-from gaia_sessions.system.project_root import SESSIONS_PATH, claude_folder, find_root, home_folder, working_directory
+from gaia_sessions.system.project_root import SESSIONS_PATH, claude_folder, find_root, working_directory
+from gaia_sessions.system.users import home_folder, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,9 +189,7 @@ class Places:
         self.home = home_folder(variables)
         if not self.home:
             raise BadSetting("HOME", "is not set, and the system knows no home of yours", "set it to your folder")
-        state = variables.get("XDG_STATE_HOME", "")
-        state = state if os.path.isabs(state) else os.path.join(self.home, ".local", "state")
-        self.state = os.path.join(state, "gaia-sessions")
+        self.state = state_folder(variables)
 
     def folder_of(self, host: Host, scope: str) -> str:
         """The folder of ``host`` in ``scope``, which may not be there."""
