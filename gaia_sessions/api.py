@@ -182,8 +182,7 @@ class Sessions:
         self.root = find_root(root, os.environ, working_directory())
         check_owner(self.root)
         self.config = config.load(self.root, os.environ, flags)
-        durable = self.config.durability == "full"
-        self.store = FileStore(self.root, durable=durable, lock_timeout=self.config.lock_timeout)
+        self.store = FileStore.from_config(self.root, self.config)
 
     def create(self, agent_name: str, purpose: str, metadata: object = None, agent_id: str | None = None) -> str:
         from .usecases import sessions

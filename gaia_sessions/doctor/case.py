@@ -72,7 +72,7 @@ class Inspection:
         self.passed_over = passed_over
         self.faults: list[BadSetting] = []
         self.config = config.load(root, environ, on_fault=self.faults.append)
-        self.store = FileStore(root, durable=self.config.durability == "full", lock_timeout=self.config.lock_timeout)
+        self.store = FileStore.from_config(root, self.config)
 
     def command(self, *words: str) -> str:
         """``gaia-sessions`` for this root, as a shell here can run it."""

@@ -245,9 +245,8 @@ class HookCall:
     def _store(self, config: Config) -> FileStore:
         from gaia_sessions.store.file_store import FileStore
 
-        durable = config.durability == "full"
-        return FileStore(
-            self.root or "", durable=durable, lock_timeout=LOCK_WAIT, wait=self._wait, seconds_left=self._seconds_left
+        return FileStore.from_config(
+            self.root or "", config, lock_timeout=LOCK_WAIT, wait=self._wait, seconds_left=self._seconds_left
         )
 
     def _is_late(self) -> bool:

@@ -27,7 +27,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
+    from typing import Self
 
+    from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
@@ -67,6 +69,21 @@ class FileStore:
         self.seconds_left = seconds_left
         self._reader = reading.CachingReader()
         self._ids_by_alias: dict[Alias, list[str]] | None = None
+
+    @classmethod
+    def from_config(
+        cls,
+        root: str,
+        config: Config,
+        *,
+        lock_timeout: float | None = None,
+        wait: locks.WaitForLock = locks.wait_with_filelock,
+        seconds_left: Callable[[], float] | None = None,
+    ) -> Self:
+        """The store at ``root`` with the durability and, unless another is given, the lock timeout of ``config``."""
+        timeout = config.lock_timeout if lock_timeout is None else lock_timeout
+        durable = config.durability == "full"
+        return cls(root, durable=durable, lock_timeout=timeout, wait=wait, seconds_left=seconds_left)
 
     def read(self, agent_id: str) -> Record:
         check_agent_id(agent_id)
