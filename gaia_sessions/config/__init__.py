@@ -1,8 +1,8 @@
-"""The settings of one call, read where they stand and nowhere else.
+"""The settings of one call: flag, else environment, else project file, else user file, else default.
 
-Owns their order: flag > environment > project file > user file > default. ``options`` says what there is
-to set. Built once at the edge as one frozen ``Config`` and passed on; no other room
-reads the environment for a setting. Where the sessions live is found by ``project``.
+Owns where settings are read and in which order; ``options`` says which there are. One frozen ``Config`` is built at the
+edge and passed on, so no other package reads the environment or a file for a setting. Must never know what a setting
+does.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .options import OPTIONS, display_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from gaia_sessions.session.policy import Limits
 
     RawSetting = tuple[str, str, object]
-    """Where a setting stands, its key there, its value."""
+    """The file, variable or flag of a setting, its key there, its value."""
 
 PREFIX = "GAIA_SESSIONS_"
 
@@ -33,14 +33,14 @@ class Config:
 
     idle_minutes, max_errors: the limits of the resume policy.
     durability: ``full`` syncs every write to the disk before it is acknowledged; ``fast`` leaves that
-    to the system, so a power cut may take back the last seconds (never tear a record).
-    lock_timeout: seconds a command waits for a session somebody else is writing.
-    hooks: False switches the hooks off. ignore_agents: agent types the hooks leave alone.
-    note: which sub-agents are told how to pause: ``all``, those that ``resume``, or none (``is_disabled``).
+    to the system, so a power cut may undo the last seconds (but never tears a record).
+    lock_timeout: seconds that a command waits for a session that another process is writing.
+    hooks: False disables the hooks. ignore_agents: agent types that the hooks ignore.
+    note: which sub-agents get the instructions for pausing: ``all``, those that ``resume``, or none (``off``).
     track: ``all`` sub-agents, or only those of a ``named`` type, not the host's general one.
-    report_command: whether sub-agents are told the command to report with; it takes a permission rule.
-    store_description, keep_last_message: whether a delegation's description and an agent's last
-    message are kept in the record.
+    report_command: whether sub-agents get the command to report with, which needs a permission rule.
+    store_description, keep_last_message: whether the record keeps a delegation's description and an agent's
+    last message.
     """
 
     __slots__ = (
@@ -78,7 +78,7 @@ class Config:
 
     @property
     def limits(self) -> Limits:
-        """The resume policy's share."""
+        """The limits of the resume policy."""
         from gaia_sessions.session.policy import Limits  # most hook calls decide nothing
 
         return Limits(timedelta(minutes=self.idle_minutes), self.max_errors)
@@ -87,58 +87,50 @@ class Config:
 _NOT_OPTIONS = frozenset([PREFIX + "ROOT"])
 
 
-def _raise_fault(fault: BadSetting) -> None:
-    raise fault
+def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:
+    """The settings for the sessions at ``root``; raises ``BadSetting`` for the first unknown key or invalid value."""
+    config, faults = load_with_faults(root, environ, flags)
+    if faults:
+        raise faults[0]
+    return config
 
 
-def _ignore_fault(_: BadSetting) -> None:
-    return
-
-
-def load(
-    root: str,
-    environ: Mapping[str, str],
-    flags: Mapping[str, object] | None = None,
-    on_fault: Callable[[BadSetting], None] = _raise_fault,
-) -> Config:
-    """The settings for the sessions at ``root``.
-
-    A key or value that means nothing is a ``BadSetting``: raised, unless ``on_fault`` takes it and the
-    setting is passed over.
-    """
+def load_with_faults(
+    root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None
+) -> tuple[Config, list[BadSetting]]:
+    """The settings for the sessions at ``root`` without those that are faulty, and the faults."""
+    faults: list[BadSetting] = []
     values: dict[str, object] = {}
     for path in (user_file(environ), project_file(root)):
-        values.update(_parse_settings(_NAMES_BY_KEY, _from_file(path, on_fault), on_fault))
-    values.update(_parse_settings(_NAMES_BY_VARIABLE, _from_environment(environ), on_fault))
-    values.update(_parse_settings(_NAMES_BY_FLAG, _from_flags(flags or {}), on_fault))
-    return Config(values)
+        values.update(_parse_settings(_NAMES_BY_KEY, _from_file(path, faults), faults))
+    values.update(_parse_settings(_NAMES_BY_VARIABLE, _from_environment(environ), faults))
+    values.update(_parse_settings(_NAMES_BY_FLAG, _from_flags(flags or {}), faults))
+    return Config(values), faults
 
 
 def hooks_are_off(environ: Mapping[str, str]) -> bool:
-    """Whether the environment alone switches the hooks off: then nothing else is looked at."""
+    """Whether the environment alone disables the hooks, so that no file needs to be read."""
     try:
-        return not OPTIONS["hooks"].read(environ.get(PREFIX + "HOOKS") or "on")
+        return not OPTIONS["hooks"].parse(environ.get(PREFIX + "HOOKS") or "on")
     except ValueError:
         return False
 
 
 def project_file(root: str) -> str:
-    """Beside a project's own settings when the root is its ``.claude/session``, else in the root itself."""
+    """The settings file for ``root``: in the project's ``.claude``, or in the root itself if that is elsewhere."""
     folder = claude_folder(root)
     return os.path.join(folder, "gaia-sessions.toml") if folder else os.path.join(root, ".config.toml")
 
 
 def user_file(environ: Mapping[str, str]) -> str:
-    """The user's own settings, by the XDG rule that a relative path counts as unset; empty where no home is known."""
+    """The user's own settings file; empty where the user has no home."""
     folder = config_folder(environ)
     return os.path.join(folder, "config.toml") if folder else ""
 
 
 def origin_of(name: str, root: str, environ: Mapping[str, str]) -> str | None:
-    """The file or variable by which the option ``name`` is as it is; None for its default. Faults are passed over."""
-    settings = [
-        setting for path in (user_file(environ), project_file(root)) for setting in _from_file(path, _ignore_fault)
-    ]
+    """The file or variable that sets the option ``name``; None if it has its default. Faulty settings are ignored."""
+    settings = [setting for path in (user_file(environ), project_file(root)) for setting in _from_file(path, [])]
     origins = [(origin, _NAMES_BY_KEY.get(key), value) for origin, key, value in settings]
     origins += [(origin, _NAMES_BY_VARIABLE.get(key), value) for origin, key, value in _from_environment(environ)]
     return next(
@@ -153,19 +145,20 @@ _NAMES_BY_VARIABLE = {PREFIX + name.upper(): name for name in OPTIONS}
 _NAMES_BY_FLAG = {"--" + name.replace("_", "-"): name for name in OPTIONS}
 
 
-def _from_file(path: str, on_fault: Callable[[BadSetting], None]) -> list[RawSetting]:
+def _from_file(path: str, faults: list[BadSetting]) -> list[RawSetting]:
+    """The settings in the file at ``path``, if it exists; adds to ``faults`` if it cannot be read."""
     if not os.path.isabs(path) or not os.path.exists(path):
         return []
-    if not os.path.isfile(path):  # to open a pipe would be to wait for its writer
-        on_fault(BadSetting(path, "not a file", "remove it"))
+    if not os.path.isfile(path):  # opening a pipe would wait for its writer
+        faults.append(BadSetting(path, "not a file", "remove it"))
         return []
-    import tomllib  # costs more than a whole hook may: only where a file is there
+    import tomllib  # costs more than a whole hook call may, so only where a file exists
 
     try:
         with open(path, "rb") as file:
             return [(path, key, value) for key, value in _flatten(tomllib.load(file))]
     except (OSError, ValueError, RecursionError) as error:
-        on_fault(BadSetting(path, str(error), "correct the file or remove it"))
+        faults.append(BadSetting(path, str(error), "correct the file or remove it"))
         return []
 
 
@@ -190,21 +183,21 @@ def _from_flags(flags: Mapping[str, object]) -> list[RawSetting]:
 
 
 def _parse_settings(
-    names: Mapping[str, str], settings: list[RawSetting], on_fault: Callable[[BadSetting], None]
+    names: Mapping[str, str], settings: list[RawSetting], faults: list[BadSetting]
 ) -> dict[str, object]:
-    """The values of ``argv`` by the names of their options."""
+    """The values of ``settings`` by the names of their options; adds to ``faults`` those without a meaning."""
     parsed = {}
     for origin, key, value in settings:
         try:
             name = _option_name(names, key, origin)
             parsed[name] = _parse_value(name, value, origin)
         except BadSetting as fault:
-            on_fault(fault)
+            faults.append(fault)
     return parsed
 
 
 _SIMILARITY_CUTOFF = 0.7
-"""How alike two names must be for one to be meant by the other; ``hooks`` is not ``hooks.note``."""
+"""How similar an unknown key must be to a known one to be suggested; ``hooks`` does not suggest ``hooks.note``."""
 
 
 def _option_name(option_names: Mapping[str, str], key: str, origin: str) -> str:
@@ -214,7 +207,7 @@ def _option_name(option_names: Mapping[str, str], key: str, origin: str) -> str:
 
     is_variable = key.startswith(PREFIX)
     names = [*option_names, *_NOT_OPTIONS] if is_variable else list(option_names)
-    by_short_name = {name.removeprefix(PREFIX): name for name in names}  # the prefix alone makes any two of them alike
+    by_short_name = {name.removeprefix(PREFIX): name for name in names}  # the prefix would make any two similar
     typed = key.removeprefix(PREFIX).upper() if is_variable else key
     matches = get_close_matches(typed, by_short_name, n=1, cutoff=_SIMILARITY_CUTOFF)
     if matches:
@@ -238,6 +231,6 @@ def _is_valid(name: str, value: object) -> bool:
 def _parse_value(name: str, value: object, origin: str) -> object:
     option = OPTIONS[name]
     try:
-        return option.read(value)
+        return option.parse(value)
     except (ValueError, OverflowError):
-        raise BadSetting(origin, f"{option.key} = {display_value(value)}", f"must be {option.wanted}") from None
+        raise BadSetting(origin, f"{option.key} = {display_value(value)}", f"must be {option.expected}") from None

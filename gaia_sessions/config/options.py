@@ -1,6 +1,6 @@
-"""What can be set: every option once, with its place in a file, its default and its check.
+"""The table of options: for each one its key in a file, its default, and how a value is parsed.
 
-Owns the one table. Knows nothing of files or the environment: ``config`` reads those.
+Must never know of files or the environment, which ``config`` reads.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ _TOO_LARGE = 1e9
 
 
 class Option:
-    """One setting: where a file has it, its default, and how a value from a file or the environment is checked."""
+    """One option: its key in a file, its default, how a value is parsed, and what a message says is expected.
 
-    __slots__ = ("default", "key", "read", "wanted")
+    ``parse`` takes what a file, a variable or a flag has, and raises ``ValueError`` or ``OverflowError``.
+    """
 
-    def __init__(self, key: str, read: Callable[[object], object], *, default: object, wanted: str) -> None:
+    __slots__ = ("default", "expected", "key", "parse")
+
+    def __init__(self, key: str, parse: Callable[[object], object], *, default: object, expected: str) -> None:
         self.key = key
         self.default = default
-        self.read = read
-        self.wanted = wanted
+        self.parse = parse
+        self.expected = expected
 
 
 def _nonnegative(value: object) -> float:
@@ -91,21 +94,21 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 OPTIONS: dict[str, Option] = {
-    "idle_minutes": Option("idle_minutes", _positive, default=30.0, wanted="a number of minutes above 0"),
-    "max_errors": Option("max_errors", _count, default=3, wanted="a whole number above 0"),
-    "durability": Option("durability", _durability, default="full", wanted='"full" or "fast"'),
-    "lock_timeout": Option("lock_timeout", _nonnegative, default=10.0, wanted="a number of seconds from 0"),
-    "hooks": Option("hooks.enabled", _boolean, default=True, wanted="true or false"),
-    "ignore_agents": Option("hooks.ignore_agents", _names, default=(), wanted="a list of agent types"),
-    "note": Option("hooks.note", _note, default="all", wanted='"all", "resume" or "off"'),
-    "track": Option("hooks.track", _track, default="all", wanted='"all" or "named"'),
-    "report_command": Option("hooks.report_command", _boolean, default=False, wanted="true or false"),
-    "store_description": Option("hooks.store_description", _boolean, default=True, wanted="true or false"),
-    "keep_last_message": Option("hooks.keep_last_message", _boolean, default=True, wanted="true or false"),
+    "idle_minutes": Option("idle_minutes", _positive, default=30.0, expected="a number of minutes above 0"),
+    "max_errors": Option("max_errors", _count, default=3, expected="a whole number above 0"),
+    "durability": Option("durability", _durability, default="full", expected='"full" or "fast"'),
+    "lock_timeout": Option("lock_timeout", _nonnegative, default=10.0, expected="a number of seconds from 0"),
+    "hooks": Option("hooks.enabled", _boolean, default=True, expected="true or false"),
+    "ignore_agents": Option("hooks.ignore_agents", _names, default=(), expected="a list of agent types"),
+    "note": Option("hooks.note", _note, default="all", expected='"all", "resume" or "off"'),
+    "track": Option("hooks.track", _track, default="all", expected='"all" or "named"'),
+    "report_command": Option("hooks.report_command", _boolean, default=False, expected="true or false"),
+    "store_description": Option("hooks.store_description", _boolean, default=True, expected="true or false"),
+    "keep_last_message": Option("hooks.keep_last_message", _boolean, default=True, expected="true or false"),
 }
 
 
 def display_value(value: object) -> str:
-    """``value`` as a message may have it."""
-    is_huge = isinstance(value, int) and abs(value) > _TOO_LARGE  # Python itself refuses to write out the largest
+    """``value`` as a message shows it."""
+    is_huge = isinstance(value, int) and abs(value) > _TOO_LARGE  # Python refuses to convert the largest to text
     return "a number too large" if is_huge else repr(value)

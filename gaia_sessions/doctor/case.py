@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from gaia_sessions.errors import BadSetting
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
     from gaia_sessions.system.project_root import SkippedProject
@@ -70,8 +69,7 @@ class Inspection:
         self.now = now
         self.attempted_fixes = tried
         self.passed_over = passed_over
-        self.faults: list[BadSetting] = []
-        self.config = config.load(root, environ, on_fault=self.faults.append)
+        self.config, self.faults = config.load_with_faults(root, environ)
         self.store = FileStore.from_config(root, self.config)
 
     def command(self, *words: str) -> str:

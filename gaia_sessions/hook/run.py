@@ -25,7 +25,6 @@ from gaia_sessions.system.project_root import check_owner, find_root, working_di
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.config import Config
-    from gaia_sessions.errors import BadSetting
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.store.directory import Directory
@@ -161,7 +160,9 @@ class HookCall:
         root = find_root(self.wired.root if self.wired else None, os.environ, working_directory())
         check_owner(root)
         self.root = root
-        config = configs.load(self.root, os.environ, on_fault=self._note_fault)
+        config, faults = configs.load_with_faults(self.root, os.environ)
+        if faults:
+            self.line["setting"] = f"{faults[-1]}; {faults[-1].hint}"
         self.is_disabled = not config.hooks
         if self.wired and self.wired.ignored:
             self.line["ignored"] = self.wired.ignored
@@ -261,9 +262,6 @@ class HookCall:
     def _seconds_left(self) -> float:
         """Seconds that are left of those for the whole call."""
         return self.started + TOTAL_TIMEOUT - time.monotonic()
-
-    def _note_fault(self, fault: BadSetting) -> None:
-        self.line["setting"] = f"{fault}; {fault.hint}"
 
     def _note_deferred(self, applied: list[str]) -> None:
         if applied:

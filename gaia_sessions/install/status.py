@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
-    from gaia_sessions.errors import BadSetting
-
     from .entries import HookEntry
     from .places import Host
     from .settings import Settings
@@ -88,8 +86,7 @@ def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookS
     files = [_FileStatus(places, host, scope) for host in HOSTS.values() for scope in host.files]
     installed = [file.installed_file for file in files]
     last_events = _last_events(root)
-    faults: list[BadSetting] = []
-    enabled = config.load(root, variables, on_fault=faults.append).hooks
+    settings_in_force, faults = config.load_with_faults(root, variables)
     settings = [(file.host, file.scope, file.settings) for file in files if file.settings]
     plugin = warnings.has_plugin(
         places, [(scope, of_scope) for host, scope, of_scope in settings if host.name == CLAUDE_CODE]
@@ -100,12 +97,12 @@ def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookS
         *warnings.entry_warnings(settings),
         *warnings.root_warnings(installed, places),
         *warnings.visibility_warnings(installed, places, plugin=plugin),
-        *warnings.usage_warnings(installed, last_events, now, enabled=enabled),
+        *warnings.usage_warnings(installed, last_events, now, enabled=settings_in_force.hooks),
         *warnings.settings_warnings(settings, installed, plugin=plugin),
     ]
     return {
         "root": root,
-        "enabled": enabled,
+        "enabled": settings_in_force.hooks,
         "plugin": plugin,
         "installed": installed,
         "heard": _merged_last_events(last_events),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.config import Config, load, project_file, user_file
+from gaia_sessions.config import Config, load, load_with_faults, project_file, user_file
 from gaia_sessions.config.options import OPTIONS
 from gaia_sessions.errors import BadSetting
 
@@ -352,10 +352,9 @@ def test_whatever_stands_in_a_file_it_is_a_bad_setting(root: str, line: str) -> 
 
 def test_faults_are_handed_over_one_by_one_and_the_rest_is_kept(root: str) -> None:
     path = write(project_file(root), 'idle_minutes = 45\nmax_errors = 0\nmax_error = 1\n[hooks]\nenabled = "no"\n')
-    faults: list[BadSetting] = []
     environ = {"GAIA_SESSIONS_X": "1", "GAIA_SESSIONS_DURABILITY": "fast"}
     flags = {"idle_minutes": -1, "keep_last_message": False, "y": 1}
-    config = load(root, environ, flags, on_fault=faults.append)
+    config, faults = load_with_faults(root, environ, flags)
     expected = {"idle_minutes": 45.0, "hooks": False, "durability": "fast", "keep_last_message": False}
     assert settings(config) == {**DEFAULTS, **expected}
     assert [(fault.origin, str(fault)) for fault in faults] == [
@@ -369,8 +368,7 @@ def test_faults_are_handed_over_one_by_one_and_the_rest_is_kept(root: str) -> No
 
 def test_a_file_that_cannot_be_read_is_handed_over_and_passed_over(root: str) -> None:
     path = write(project_file(root), "max_errors = 1\n?")
-    faults: list[BadSetting] = []
-    config = load(root, {"GAIA_SESSIONS_MAX_ERRORS": "7"}, on_fault=faults.append)
+    config, faults = load_with_faults(root, {"GAIA_SESSIONS_MAX_ERRORS": "7"})
     assert (config.max_errors, [fault.origin for fault in faults]) == (7, [path])
 
 
