@@ -16,8 +16,9 @@ from gaia_sessions import cleanup_sessions, list_sessions
 from gaia_sessions.session.clock import format_time, utc_now
 
 from . import samples
+from .client import Client
 from .findings import Finding
-from .starts import COMMAND, Host
+from .starts import COMMAND
 from .timing import Start, compare, times_bare
 
 TYPE_CHECKING = False
@@ -41,7 +42,7 @@ _RECENT = timedelta(hours=1)
 _LIST_ROUNDS = 61
 _CLEANUP_ROUNDS = 15
 
-# A child counts the memory of whoever started it as its own until it becomes another program: so a small one starts it.
+# Until a child becomes another program, the memory of its parent counts as its own; so a small program starts it.
 _PEAK = (
     "import resource, subprocess, sys\n"
     "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)\n"
@@ -51,7 +52,7 @@ _UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def listing(folder: str) -> Iterator[Finding]:
-    """The active ones of many, against as many where there are no others."""
+    """The list of the active among many sessions, compared with a store that has only those."""
     crowd, alone = (_crowd(os.path.join(folder, name), ended) for name, ended in _sizes())
     ratio = compare(_LIST_ROUNDS, lambda _: (partial(_list_active, crowd.root), partial(_list_active, alone.root)))
     what = f"list --active-only, {_ACTIVE} of {_MANY}"
@@ -60,7 +61,7 @@ def listing(folder: str) -> Iterator[Finding]:
 
 
 def listing_with_waiting(folder: str) -> Iterator[Finding]:
-    """A list where the starts of some agents still wait in the inbox, against one where nothing waits."""
+    """A list while the starts of some agents wait in the inbox, compared with one while nothing waits."""
     (many, of_what), (none, _) = (_list_with(os.path.join(folder, str(waiting)), waiting) for waiting in (_WAITING, 0))
     yield Finding(f"list of {_LISTED}, {_WAITING} waiting: {of_what} of none waiting", many / none, 1.5)
 
@@ -78,7 +79,7 @@ def _list_with(folder: str, waiting: int) -> tuple[float, str]:
 
     def check(printed: bytes) -> None:
         if [printed.count(b"\n"), printed.count(b"  investigating  ")] != started:
-            raise RuntimeError(f"{started} sessions, and those that had begun, were expected, not {printed!r}")
+            raise RuntimeError(f"{started} sessions, and those that had started, were expected, not {printed!r}")
 
     return times_bare(Start("list", (sys.executable, str(COMMAND), "list"), project, bytes, check))
 
@@ -105,7 +106,7 @@ def _list_active(root: str) -> None:
 
 
 def turns(folder: str) -> Iterator[Finding]:
-    """The end of a turn where many sessions of other conversations are open, against one where a few are."""
+    """The end of a turn while many sessions of other conversations are open, compared with a few."""
     (many, of_what), (few, _) = (_end_of_turn(os.path.join(folder, str(open_)), open_) for open_ in (_OPEN, _FEW_OPEN))
     yield Finding(f"end of a turn, {_OPEN} open elsewhere: {of_what} of {_FEW_OPEN}", many / few, 2.0)
 
@@ -114,13 +115,13 @@ def _end_of_turn(folder: str, open_: int) -> tuple[float, str]:
     project, store = samples.project(folder)
     for number in range(open_):
         samples.create_delegated(store, utc_now(), f"elsewhere-{number}")
-    host = Host(project)
-    stop = partial(host.of_main, "Stop", background_tasks=[])
-    return times_bare(host.start("every_event, the end of a turn", "known", stop))
+    client = Client(project)
+    stop = partial(client.of_main, "Stop", background_tasks=[])
+    return times_bare(client.start("every_event, the end of a turn", "known", stop))
 
 
 def memory(folder: str) -> Iterator[Finding]:
-    """The most that listing many takes at any one moment."""
+    """The peak memory of a list of many sessions."""
     store = _crowd(folder, _MANY - _ACTIVE)
     command = (sys.executable, "-c", _PEAK, sys.executable, COMMAND, "--root", store.root, "list", "--json")
     peak = int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) * _UNIT
@@ -128,7 +129,7 @@ def memory(folder: str) -> Iterator[Finding]:
 
 
 def cleanup(folder: str) -> Iterator[Finding]:
-    """Choosing and removing the old ones, against removing just their directories."""
+    """Choosing and removing old sessions, compared with removing copies of their directories."""
     for old, all_, limit in ((500, 1000, 2.0), (1000, _MANY, 5.0)):
         place = os.path.join(folder, str(all_))
         store = _crowd(place, all_ - old - _ACTIVE)
@@ -137,7 +138,7 @@ def cleanup(folder: str) -> Iterator[Finding]:
 
 
 def _cleaning(store: FileStore, place: str, old: int, _round: int) -> tuple[Act, Act]:
-    """So many old sessions again, once in the store and once as bare copies of their directories."""
+    """Removes ``old`` new sessions of the past from the store, or the copies of their directories."""
     before = utc_now() - _OLD
     names = [samples.create_ended(store, before) for _ in range(old)]
     copies = [os.path.join(place, "copies", name) for name in names]
@@ -159,7 +160,7 @@ def _remove(folders: list[str]) -> None:
 
 
 def _crowd(folder: str, ended: int) -> FileStore:
-    """A store with so many ended sessions, and the few that are still at work."""
+    """A store with ``ended`` final sessions, and a few active ones."""
     _, store = samples.project(folder)
     recently = utc_now() - _RECENT
     for _ in range(ended):

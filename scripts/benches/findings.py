@@ -1,6 +1,6 @@
-"""What was found, and how it is told.
+"""The result of one measurement, as a row of the table and as JSON.
 
-Owns the words of the table. A limit is broken by more than it, not by exactly it.
+Owns the form of the table. A limit is broken by what is over it, not by what is equal to it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Finding(NamedTuple):
         return _row(self.what, *figures, "ok" if self.ok else "BROKEN")
 
     def as_json(self) -> dict[str, object]:
-        """The same for programs."""
+        """The finding as an element of the JSON array."""
         return {**self._asdict(), "ok": self.ok}
 
 

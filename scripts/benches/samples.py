@@ -1,6 +1,6 @@
-"""What is measured on: folders on a disk, and sessions of an ordinary size, put there by the store itself.
+"""The folders and sessions that are measured: on a disk, of an ordinary size, written by the store itself.
 
-Owns what an ordinary session looks like: about two kilobytes, four moves, some metadata.
+Owns what an ordinary session is: about two kilobytes, four phase changes, some metadata.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
 STEERING = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_CONFIG_HOME", "COVERAGE_")
-"""How variables begin that change what the hooks and commands do, or measure them."""
+"""The prefixes of variables that change what hooks and commands do, or that measure them."""
 
 AGENT = "terraform-architect"
 
@@ -40,7 +40,7 @@ _IN_MEMORY = ("tmpfs", "ramfs")
 
 
 def folder_on_disk() -> str:
-    """The usual place for temporary folders, unless that is in memory: there no write waits for anything."""
+    """The usual folder for temporary files, unless that is in memory, where a sync costs nothing."""
     usual = tempfile.gettempdir()
     return _DISK if _file_system(usual) in _IN_MEMORY and os.path.isdir(_DISK) else usual
 
@@ -57,21 +57,21 @@ def _file_system(path: str) -> str:
 
 
 def project(folder: str) -> tuple[str, FileStore]:
-    """A project in ``folder``, and the store of its sessions; what is put there is not waited for."""
+    """A project in ``folder``, and the store of its sessions, which does not sync what it writes."""
     root = os.path.join(folder, "project", ".claude", "session")
     os.makedirs(os.path.dirname(root))
     return os.path.join(folder, "project"), FileStore(root, durable=False)
 
 
 def create_paused(store: FileStore, now: datetime) -> str:
-    """The id of a new session that waits for an approval since ``now``."""
+    """The id of a new session that has been waiting for an approval since ``now``."""
     made = _paused_record(now)
     store.create(made)
     return made["agent_id"]
 
 
 def create_moved(store: FileStore, now: datetime, moves: int) -> str:
-    """The id of a new session without metadata that has moved to and fro so many times."""
+    """The id of a new session without metadata that has changed its phase ``moves`` times."""
     made = record.new_record(new_agent_id(now, os.urandom(4)), AGENT, "approval_workflow", {}, now)
     for number in range(moves):
         made = updates.with_phase(made, "planning" if number % 2 else "executing", now + timedelta(milliseconds=number))

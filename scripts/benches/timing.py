@@ -1,7 +1,7 @@
-"""How things are measured, so that a busy machine does not spoil it.
+"""How a cost is measured so that a busy machine does not distort it.
 
-Owns the two ways: instructions of a whole process, which repeat to a thousandth, and ratios of two
-things done in turn (A B, B A, ...), of which the median counts. Single times mean little.
+Owns the two ways: the instructions of a whole process, which repeat to a thousandth, and the median ratio of two acts
+that are timed in turn (A B, B A, ...). Single times mean little.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Act = Callable[[], object]
     Pair = Callable[[int], tuple[Act, Act]]
-    """Ours and what it is measured against, made ready for the round of this number."""
+    """Prepares one round, given its number: the act that is measured, and the one that it is compared with."""
 
 BARE = (sys.executable, "-c", "pass")
 
@@ -29,14 +29,14 @@ _ROUNDS = 15
 
 
 class Spent(NamedTuple):
-    """Seconds of the clock on the wall, and of this process on a core; or two ratios of them."""
+    """Seconds of wall time and of processor time; or two ratios of them."""
 
     wall: float
     cpu: float
 
 
 def compare(rounds: int, pair: Pair) -> Spent:
-    """How many times as long the first takes as the second: medians over ``rounds``, either being first in turn."""
+    """How many times as long the first act takes as the second: medians over ``rounds``, which start with either."""
     ratios = [_ratios(number, *pair(number)) for number in range(rounds)]
     return Spent(median(ratio.wall for ratio in ratios), median(ratio.cpu for ratio in ratios))
 
@@ -50,7 +50,7 @@ def _ratios(number: int, measured: Act, baseline: Act) -> Spent:
 
 
 def time_spent(act: Act) -> Spent:
-    """What ``act`` takes."""
+    """The time that ``act`` takes."""
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     act()
@@ -59,19 +59,19 @@ def time_spent(act: Act) -> Spent:
 
 
 class Start(NamedTuple):
-    """A program to be started in ``folder``: ``feed`` makes ready for one call of it and returns its standard input."""
+    """A program to start in ``folder``; ``feed`` prepares one call and returns its standard input."""
 
     what: str
     command: tuple[str, ...]
     folder: str
     feed: Callable[[], bytes]
     check: Callable[[bytes], None]
-    """Given what was printed, raises if the program did not do what is measured here."""
+    """Takes the output, and raises an error if the program did not do what is measured."""
 
 
 def times_bare(start: Start) -> tuple[float, str]:
-    """How many times what ``python -c pass`` takes ``start`` takes, and of what: instructions, else seconds."""
-    _run(start)  # once before, so that everything is compiled
+    """The cost of ``start`` as a multiple of ``python -c pass``, and its unit: instructions, else seconds."""
+    _run(start)  # so that everything is compiled
     if shutil.which("valgrind"):
         bare = Start("bare", BARE, start.folder, bytes, lambda _: None)
         return _instructions(start) / _instructions(bare), "instructions"

@@ -1,6 +1,6 @@
-"""What it costs to follow the tools of a sub-agent: no other event comes so often.
+"""What it costs to track the tools of a sub-agent, the most frequent events of all.
 
-Owns which of its calls are measured. Every one is made in a session of its own, so that each is the first.
+Owns which of those calls are measured. Each is made in a session of its own, so that it is the first of that session.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 
 from . import samples
-from .starts import HOOK_LIMIT, Host, measure
+from .client import Client
+from .starts import HOOK_LIMIT, measure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,45 +23,45 @@ _PRINTED = "module.network.aws_subnet.private[0]: Refreshing state... [id=subnet
 
 
 def tools(folder: str) -> Iterator[Finding]:
-    """Each kind of news of a tool, and the dearest of all: the one that finds the agent's start still waiting."""
+    """Each kind of event of a tool, and the most expensive one: it finds the start of its agent in the inbox."""
     project, _ = samples.project(folder)
-    host = Host(project)
+    client = Client(project)
     for what, decision, event, command in (
         ("a tool about to be used", "known", "PreToolUse", _WRITING),
         ("a request for permission", "inferred", "PermissionRequest", _WRITING),
         ("a command that only reads", "noted", "PostToolUse", _READING),
         ("a command that writes", "inferred", "PostToolUse", _WRITING),
     ):
-        feed = _Feed(host, event, command)
-        yield measure(host.start(f"every_event, {what}", decision, feed.joined, "--track-tools"), HOOK_LIMIT)
-    feed = _Feed(host, "PostToolUse", _WRITING)
+        feed = _Feed(client, event, command)
+        yield measure(client.start(f"every_event, {what}", decision, feed.joined, "--track-tools"), HOOK_LIMIT)
+    feed = _Feed(client, "PostToolUse", _WRITING)
     what = "a command that writes, before its agent's start was joined"
-    yield measure(host.start(f"every_event, {what}", "inferred", feed.waiting, "--track-tools"), HOOK_LIMIT)
+    yield measure(client.start(f"every_event, {what}", "inferred", feed.waiting, "--track-tools"), HOOK_LIMIT)
 
 
 class _Feed:
-    """News of one kind, ever of another agent."""
+    """Events of one kind, each of a new agent."""
 
-    def __init__(self, host: Host, event: str, command: str) -> None:
-        self.host = host
+    def __init__(self, client: Client, event: str, command: str) -> None:
+        self.client = client
         self.event = event
         self.command = command
 
     def waiting(self) -> bytes:
-        """Its agent's start still waits."""
-        return self.host.payload(
+        """An event whose agent has started, with the start still in the inbox."""
+        return self.client.payload(
             "PreToolUse",
             hook_event_name=self.event,
-            agent_id=self.host.started_agent(),
+            agent_id=self.client.started_agent(),
             agent_type=samples.AGENT,
             tool_name="Bash",
             tool_input={"command": self.command, "description": "Look, then apply"},
-            tool_use_id=self.host.new_key(),
+            tool_use_id=self.client.new_key(),
             tool_response={"stdout": _PRINTED, "stderr": "", "interrupted": False, "isImage": False},
         )
 
     def joined(self) -> bytes:
-        """Another event has brought its agent's start into the record."""
+        """An event whose agent has started, with the start in the record because of an event before."""
         payload = self.waiting()
-        self.host.tell(json.dumps({**json.loads(payload), "hook_event_name": "SessionStart"}).encode())
+        self.client.send(json.dumps({**json.loads(payload), "hook_event_name": "SessionStart"}).encode())
         return payload

@@ -1,8 +1,8 @@
 """The way of a call through the package: how many modules it enters, and how often it returns to one already left.
 
-Owns how that is counted: the sequence of the modules of the functions that are called, in their order. The bodies of
-modules and classes are left out with all that they call, as are comprehensions, which later versions of Python do not
-call; a generator counts when it is first entered.
+Owns how that is counted: the sequence of the modules of the called functions. The bodies of modules and classes and
+everything that they call are left out, as are comprehensions, which newer versions of Python inline; a generator counts
+when it is first entered.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from pathlib import Path
 from gaia_sessions.session.clock import utc_now
 
 from . import samples
+from .client import CHECKOUT, Client
 from .findings import Finding
-from .starts import CHECKOUT, COMMAND, Host
+from .starts import COMMAND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ _UPDATE = (28, 70)
 def ways(folder: str) -> Iterator[Finding]:
     """A stop from standard input to ``state.json``, and an update of a session with and without a live run."""
     project, store = samples.project(folder)
-    host = Host(project)
+    client = Client(project)
     hook = str(CHECKOUT / "hooks" / "every_event.py")
-    yield from _findings("a stop", _STOP, project, host.stop(), hook)
-    yield from _findings("a stop after its start", _STOP, project, host.stop_after_start(), hook)
+    yield from _findings("a stop", _STOP, project, client.stop(), hook)
+    yield from _findings("a stop after its start", _STOP, project, client.stop_after_start(), hook)
     resting = samples.create_paused(store, utc_now())
     running = samples.create_delegated(store, utc_now(), "a-conversation")
     for what, agent_id in (("update", resting), ("update, with a run", running)):

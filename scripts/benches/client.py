@@ -1,0 +1,195 @@
+"""A client at work in a project: the payloads that it sends to the hooks, each with new keys.
+
+Owns the captured payloads, what is changed in them, and the files that a client leaves for a stop. Must never know what
+is measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from gaia_sessions.install.executable import hook_program
+from gaia_sessions.session.clock import format_time, utc_now
+
+from .timing import Start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.store.file_store import FileStore
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+
+_CAPTURE = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / "single.jsonl"
+_LOGS = {"every_event": "hook"}
+
+
+class Client:
+    """A client that was started in ``project`` and sends what a real one was seen to send."""
+
+    def __init__(self, project: str) -> None:
+        self.project = Path(project)
+        self.numbers = itertools.count()
+        text = _CAPTURE.read_text(encoding="utf-8").replace("/home/user", project).replace('"/project', f'"{project}')
+        lines = [json.loads(line) for line in text.splitlines()]
+        self.payloads = {line["event"]: line["stdin"] for line in lines if "stdin" in line}
+        [self.meta] = (line["files_at_hook_time"]["agent_meta"] for line in lines if line["event"] == "SubagentStop")
+        self.payloads["PreToolUse"]["tool_input"]["prompt"] = "Do the job and report what you found.\n" * 50
+
+    def start(self, what: str, decision: str, feed: Callable[[], bytes], *arguments: str) -> Start:
+        """A call of the hook script that ``what`` begins with; ``decision`` is what its log must say."""
+        script = CHECKOUT / "hooks" / f"{what.partition(',')[0]}.py"
+        command = (sys.executable, str(script), *arguments)
+        return Start(what, command, str(self.project), feed, lambda _: self._check(script.stem, decision))
+
+    def installed(self, what: str, decision: str, feed: Callable[[], bytes]) -> Start:
+        """A call of the command that ``hooks install`` writes; ``decision`` is what its log must say."""
+        return Start(what, tuple(hook_program()), str(self.project), feed, lambda _: self._check("hook", decision))
+
+    def send(self, payload: bytes, hook: str = "every_event") -> None:
+        """Sends ``payload`` to a hook in a call that is not measured."""
+        script = CHECKOUT / "hooks" / f"{hook}.py"
+        subprocess.run((sys.executable, script), input=payload, cwd=self.project, check=True, stdout=subprocess.DEVNULL)
+
+    def payload(self, event: str, **changed: object) -> bytes:
+        """The captured payload of ``event`` with the ``changed`` keys."""
+        return json.dumps({**self.payloads[event], **changed}).encode()
+
+    def new_key(self) -> str:
+        """A tool use id that was never sent before."""
+        return f"toolu_01A09q90qw90lq917835{next(self.numbers):04}"
+
+    def new_delegation(self) -> bytes:
+        """A delegation that was never reported before."""
+        return self.payload("PreToolUse", tool_use_id=self.new_key())
+
+    def known_delegation(self) -> bytes:
+        """A delegation that was reported once before."""
+        payload = self.new_delegation()
+        self.send(payload, "pre_delegate")
+        return payload
+
+    def resume(self, agent_id: str) -> bytes:
+        """A delegation that asks to resume the session ``agent_id``."""
+        tool_input = self.payloads["PreToolUse"]["tool_input"]
+        prompt = f"{tool_input['prompt']}\n[gaia-sessions: resume {agent_id}]"
+        return self.payload("PreToolUse", tool_use_id=self.new_key(), tool_input={**tool_input, "prompt": prompt})
+
+    def other_tool(self) -> bytes:
+        """The use of a tool that starts no agent."""
+        return self.payload("PreToolUse", tool_name="Bash", tool_input={"command": "make test\n" * 200})
+
+    def stop(self) -> bytes:
+        """The stop of an agent whose delegation is known, with the file by which the stop is joined."""
+        return self._stop_of(self._working_agent()[0])
+
+    def stop_after_start(self) -> bytes:
+        """The stop of an agent whose start was reported and still waits in the inbox."""
+        return self._stop_of(self.started_agent())
+
+    def started_agent(self) -> str:
+        """An agent whose start was reported and waits in the inbox for the next writer."""
+        return self._working_agent(lambda agent: self.send(self._start_of(agent)))[0]
+
+    def start_of_agent(self) -> bytes:
+        """The start of an agent before the client has written which delegation it belongs to."""
+        return self._start_of(self._new_agent())
+
+    def launch(self) -> bytes:
+        """The launch of an agent in the background."""
+        return self._of_delegation("PostToolUse", {"status": "async_launched", "agentId": self._new_agent()})
+
+    def returned(self) -> bytes:
+        """The return of a delegation without a stop of its agent."""
+        return self._of_delegation("PostToolUse", {"status": "completed", "agentId": self._new_agent()})
+
+    def failure(self) -> bytes:
+        """The failure of an agent."""
+        agent, _ = self._working_agent()
+        return self.payload("SubagentStop", hook_event_name="StopFailure", agent_id=agent, error="server_error")
+
+    def refusal(self) -> bytes:
+        """The refusal of a delegation by another hook."""
+        delegation = json.loads(self.known_delegation())
+        call = {"tool_name": "Agent", "tool_use_id": delegation["tool_use_id"], "tool_response": "no"}
+        return self.payload("Stop", hook_event_name="PostToolBatch", tool_calls=[call])
+
+    def message(self) -> bytes:
+        """A message to an agent that is not known."""
+        return self.payload("PreToolUse", tool_name="SendMessage", tool_input={"to": self._new_agent()})
+
+    def notification(self) -> bytes:
+        """The notification that an agent in the background has ended, as the only event of its end."""
+        agent, key = self._working_agent()
+        prompt = (
+            f"<task-notification>\n<task-id>{agent}</task-id>\n<tool-use-id>{key}</tool-use-id>\n"
+            "<status>completed</status>\n</task-notification>"
+        )
+        return self.payload("UserPromptSubmit", prompt=prompt)
+
+    def leave_waiting(self, store: FileStore, number: int) -> None:
+        """Leaves a stop in the inbox whose delegation was never reported, in the conversation of all other events."""
+        captured = self.payloads["SubagentStop"]
+        stop: Event = {
+            "kind": "stop",
+            "at": format_time(utc_now()),
+            "host": "claude-code",
+            "host_session_id": captured["session_id"],
+            "host_agent_id": f"a0123456789ab{number:04}",
+            "agent_name": captured["agent_type"],
+            "again": False,
+            "tool_use_id": f"toolu_0123456789abcdefghij{number:04}",
+            "transcript_path": captured["agent_transcript_path"],
+            "spoke": True,
+            "last_message": "The plan is ready.\n" * 20,
+        }
+        store.defer(stop, utc_now())
+
+    def twice(self, event: str, **changed: object) -> bytes:
+        """An event of the main agent in the conversation of all other events, which was sent once before."""
+        payload = self.payload(event, **changed)
+        self.send(payload)
+        return payload
+
+    def of_main(self, event: str, **changed: object) -> bytes:
+        """An event of the main agent in a new conversation."""
+        return self.payload(event, session_id=f"another-{next(self.numbers)}", **changed)
+
+    def _of_delegation(self, event: str, response: object) -> bytes:
+        delegation = json.loads(self.known_delegation())
+        return self.payload(event, tool_use_id=delegation["tool_use_id"], tool_response=response)
+
+    def _working_agent(self, on_start: Callable[[str], None] | None = None) -> tuple[str, str]:
+        """An agent and its tool use id, with the file that a client writes after the start of the agent."""
+        delegation, agent = json.loads(self.known_delegation()), self._new_agent()
+        if on_start:
+            on_start(agent)
+        transcript = self._transcript_of(agent)
+        transcript.parent.mkdir(parents=True, exist_ok=True)
+        meta = {**self.meta, "toolUseId": delegation["tool_use_id"]}
+        transcript.with_suffix(".meta.json").write_text(json.dumps(meta), encoding="utf-8")
+        return agent, delegation["tool_use_id"]
+
+    def _start_of(self, agent: str) -> bytes:
+        return self.payload("SubagentStart", agent_id=agent)
+
+    def _stop_of(self, agent: str) -> bytes:
+        return self.payload("SubagentStop", agent_id=agent, agent_transcript_path=str(self._transcript_of(agent)))
+
+    def _transcript_of(self, agent: str) -> Path:
+        return Path(self.payloads["SubagentStop"]["agent_transcript_path"]).with_name(f"agent-{agent}.jsonl")
+
+    def _new_agent(self) -> str:
+        return f"a8bb9f68c7e3d{next(self.numbers):04}"
+
+    def _check(self, hook: str, expected: str) -> None:
+        log = self.project / ".claude" / "logs" / f"{_LOGS.get(hook, hook)}.log"
+        decision = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["decision"]
+        if decision != expected:
+            raise RuntimeError(f"{hook} was to log {expected}, not {decision}")
