@@ -15,22 +15,21 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED, LOST
-from gaia_sessions.store.new_id import create_under_new_id
+from gaia_sessions.store.writes import change_with_result, create_under_new_id
 
-from .join import LATEST_RUN, make_entry_for, may_be_of_host, read_or_none
+from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
 from .result import KNOWN, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.new_id import RandomBytes
-    from gaia_sessions.store.port import Store
+    from gaia_sessions.store.port import Entry, Store
+    from gaia_sessions.store.writes import RandomBytes
 
 _RUN_FIELDS = (
     *("host", "host_session_id", "tool_use_id", "parent_host_agent_id"),
@@ -107,63 +106,55 @@ def _resume(
     timeout: float,
     requested_id: str,
 ) -> EventResult:
-    claim = _Claim(event, now, limits)
+
+    def claim(record: Record) -> tuple[Record, Entry | None, str | None]:
+        return _with_claim(record, event, now, limits)
+
     try:
-        record = store.change(requested_id, claim.rule, timeout=timeout, make_entry=make_entry_for(event, LATEST_RUN))
+        record, reason = change_with_result(store, requested_id, claim, timeout=timeout)
     except (SessionNotFound, CorruptSession, NewerSchema, LockTimeout, TooLarge) as error:  # it starts now, or never
         return _create_session(store, event, now, random_bytes, None, refused=error.code)
-    if claim.refused is None:
+    if reason is None:
         return EventResult("claimed", record=record, resumed=_record_before(record, record["runs"][-1]))
-    continued = record if claim.refused in CONTINUE_REASONS else None
-    return _create_session(store, event, now, random_bytes, continued, refused=claim.refused)
+    continued = record if reason in CONTINUE_REASONS else None
+    return _create_session(store, event, now, random_bytes, continued, refused=reason)
 
 
-class _Claim:
-    """The rule that appends the run of a resume, if the policy allows it; afterwards why it was refused."""
+def _with_claim(record: Record, event: Event, now: datetime, limits: Limits) -> tuple[Record, Entry | None, str | None]:
+    """With the run of a resume and its journal entry if the policy allows it; else ``record`` and the reason."""
+    from gaia_sessions.usecases.resume import decide  # only a resume asks for it
 
-    def __init__(self, event: Event, now: datetime, limits: Limits) -> None:
-        self.event = event
-        self.now = now
-        self.limits = limits
-        self.refused: str | None = None
+    freed_record = _with_stale_runs_ended(record, event, now)
+    decision = decide(record["agent_id"], freed_record, now, limits)
+    if not decision["should_resume"]:
+        return record, None, decision["reason"]
+    claimed = check_room_for_run(runs.with_claimed_run(freed_record, run_fields_of(event), now))
+    return claimed, changed_run_entry(event, claimed, claimed["runs"][-1]), None
 
-    def rule(self, record: Record) -> Record:
-        from gaia_sessions.usecases.resume import decide  # only a resume asks for it
 
-        freed_record = self._with_stale_runs_ended(record)
-        decision = decide(record["agent_id"], freed_record, self.now, self.limits)
-        if not decision["should_resume"]:
-            self.refused = decision["reason"]
-            return record
-        return check_room_for_run(runs.with_claimed_run(freed_record, run_fields_of(self.event), self.now))
+def _with_stale_runs_ended(record: Record, event: Event, now: datetime) -> Record:
+    """Without what no longer stands in the way: runs of a host that is gone, and this main session's old claims."""
+    from gaia_sessions.session.run_ends import with_end
+    from gaia_sessions.system.processes import runs_of_gone_hosts
 
-    def _with_stale_runs_ended(self, record: Record) -> Record:
-        """Without what no longer stands in the way: runs of a host that is gone, and this main session's old claims."""
-        from gaia_sessions.session.run_ends import with_end
-        from gaia_sessions.system.processes import runs_of_gone_hosts
+    gone = runs_of_gone_hosts(record)
+    for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
+        record = with_end(record, run, LOST, {"detail": "its host was gone"}, now)
+    for run in [run for run in record.get("runs", ()) if _is_old_claim(run, event, now)]:
+        record = with_end(record, run, DENIED, {"detail": "gave way to a new request"}, now)
+    return record
 
-        gone = runs_of_gone_hosts(record)
-        for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
-            record = with_end(record, run, LOST, {"detail": "its host was gone"}, self.now)
-        for run in list(self._old_claims(record)):
-            record = with_end(record, run, DENIED, {"detail": "gave way to a new request"}, self.now)
-        return record
 
-    def _old_claims(self, record: Record) -> Iterator[Run]:
-        for run in record.get("runs", ()):
-            is_same_conversation = run["run"] > 1 and run.get("host_session_id") == self.event["host_session_id"]
-            if (
-                is_same_conversation
-                and self._is_only_claimed(run)
-                and self.now - parse_time(run["claimed_at"]) > CLAIM_YIELD_AGE
-            ):
-                yield run
+def _is_old_claim(run: Run, event: Event, now: datetime) -> bool:
+    is_same_conversation = run["run"] > 1 and run.get("host_session_id") == event["host_session_id"]
+    return is_same_conversation and _is_only_claimed(run, now) and now - parse_time(run["claimed_at"]) > CLAIM_YIELD_AGE
 
-    def _is_only_claimed(self, run: Run) -> bool:
-        """Whether nothing but the delegation is known of it, and it stands in the way all the same."""
-        if not run.get("unannounced"):
-            return runs.is_claimed(run, self.now)
-        return "claimed_at" in run and not (runs.has_started(run) or runs.has_ended(run))
+
+def _is_only_claimed(run: Run, now: datetime) -> bool:
+    """Whether nothing but the delegation is known of it, and it stands in the way all the same."""
+    if not run.get("unannounced"):
+        return runs.is_claimed(run, now)
+    return "claimed_at" in run and not (runs.has_started(run) or runs.has_ended(run))
 
 
 def _create_session(
@@ -180,7 +171,8 @@ def _create_session(
     record = runs.with_claimed_run(
         new, {**run_fields_of(event), **({} if earlier else _mentioned_fields(store, event))}, now
     )
-    kept = create_under_new_id(store, record, now, random_bytes, make_entry_for(event, 1))
+    entry = entry_of_event(event, record, record["runs"][0], record["revision"])
+    kept = create_under_new_id(store, record, now, random_bytes, entry)
     word = "continued" if earlier else "created"
     return EventResult(word, record=kept, resumed=earlier, reason=refused if earlier else None, refused=refused)
 

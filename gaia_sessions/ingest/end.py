@@ -27,10 +27,10 @@ from gaia_sessions.store.journal import EVENTS
 from .join import (
     change_joined_run,
     change_run,
+    entry_of_event,
     find_run,
     find_run_by_both_keys,
     is_of_dropped_run,
-    make_entry_for,
     may_be_of_agent,
     not_joined_result,
 )
@@ -103,9 +103,10 @@ def message(store: Store, event: Event, now: datetime, timeout: float) -> EventR
     agent_id, number = found
     with store.lock_key(("message", event["host_agent_id"]), timeout):
         record = store.read(agent_id)
-        new_entry = make_entry_for(event, number)(record)
-        if new_entry is None:
+        run = runs.run_by_number(record, number)
+        if run is None:
             return not_joined_result(event)
+        new_entry = entry_of_event(event, record, run, record["revision"])
         if any(_is_same_call(entry, new_entry) for entry in store.entries(agent_id, EVENTS)):
             return EventResult(KNOWN, record=record)
         store.append(agent_id, EVENTS, [new_entry], timeout=timeout)

@@ -14,7 +14,8 @@ from gaia_sessions.session.events import START
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.run_ends import with_agent_in_conversation
-from gaia_sessions.store.journal import EVENTS
+from gaia_sessions.store.journal import EVENTS, event_entry
+from gaia_sessions.store.writes import change_with_result
 
 from .result import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, EventResult
 
@@ -23,18 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Store
+    from gaia_sessions.store.port import Entry, Store
 
     RunRule = Callable[[Record, Run], Record]
-    MakeEntry = Callable[[Record], dict[str, Json] | None]
 
-LATEST_RUN = 0
-"""In the place of a run's number: whichever is the latest when the event is applied."""
-
-_END_FIELDS = ("end", "detail")
 _RUN_KEYS = ("host_agent_id", "tool_use_id")
 _EVIDENCE_FIELDS = (
     *("host", "host_session_id", "host_agent_id", "tool_use_id", "tool_name", "call"),
@@ -59,39 +54,31 @@ def change_run(
 ) -> EventResult:
     """The same for the run that was ``installed_file``: its session, and its number."""
     agent_id, number = found
-    change = _RunChange(event, number, rule)
-    record = store.change(agent_id, change.apply, timeout=timeout, make_entry=make_entry_for(event, number))
-    return EventResult(change.word or word_for(record), record=record)
 
-
-class _RunChange:
-    def __init__(self, event: Event, number: int, rule: RunRule) -> None:
-        self.event = event
-        self.number = number
-        self.rule = rule
-        self.word: str | None = None
-
-    def apply(self, record: Record) -> Record:
-        run = runs.run_by_number(record, self.number)
+    def change(record: Record) -> tuple[Record, Entry | None, str]:
+        run = runs.run_by_number(record, number)
         if run is None:  # dropped meanwhile
-            self.word = not_joined_result(self.event).word
-            return record
-        if not may_be_of_agent(run, self.event):  # somebody else joined it meanwhile
-            self.word = KEYS_DISAGREE
-            return record
-        changed = self.rule(*self._in_conversation_of_event(record, run))
-        self.word = KNOWN if changed is record else None
-        return changed
+            return record, None, not_joined_result(event).word
+        if not may_be_of_agent(run, event):  # somebody else joined it meanwhile
+            return record, None, KEYS_DISAGREE
+        changed = rule(*_in_conversation_of_event(record, run, event))
+        if changed is record:
+            return record, None, KNOWN
+        return changed, changed_run_entry(event, changed, run), word_for(changed)
 
-    def _in_conversation_of_event(self, record: Record, run: Run) -> tuple[Record, Run]:
-        """Where the agent is heard of now; a start judges that for itself, since it may be that of another run.
+    record, word = change_with_result(store, agent_id, change, timeout=timeout)
+    return EventResult(word, record=record)
 
-        In its own conversation the news itself says what becomes of an end that was only that of the conversation.
-        """
-        in_own_conversation = runs.conversation_of(run) == self.event["host_session_id"]
-        if in_own_conversation or "host_agent_id" not in self.event or self.event["kind"] == START:
-            return record, run
-        return alive_in_conversation(record, run, self.event["host_session_id"], parse_time(self.event["at"]))
+
+def _in_conversation_of_event(record: Record, run: Run, event: Event) -> tuple[Record, Run]:
+    """Where the agent is heard of now; a start judges that for itself, since it may be that of another run.
+
+    In its own conversation the news itself says what becomes of an end that was only that of the conversation.
+    """
+    in_own_conversation = runs.conversation_of(run) == event["host_session_id"]
+    if in_own_conversation or "host_agent_id" not in event or event["kind"] == START:
+        return record, run
+    return alive_in_conversation(record, run, event["host_session_id"], parse_time(event["at"]))
 
 
 def alive_in_conversation(record: Record, run: Run, host_session_id: str, now: datetime) -> tuple[Record, Run]:
@@ -168,20 +155,15 @@ def read_or_none(store: Store, agent_id: str) -> Record | None:
     return None if has_newer_schema(record) else record
 
 
-def make_entry_for(event: Event, number: int) -> MakeEntry:
-    """What the journal says of ``event``: when, what, of which run, on what evidence, and where the work stood then."""
+def entry_of_event(event: Event, record: Record, run: Run, revision: int) -> Entry:
+    """The journal entry of ``event``, which concerns ``run`` and left ``record``, stored under ``revision``."""
+    evidence = {key: event[key] for key in _EVIDENCE_FIELDS if key in event}  # type: ignore[literal-required]
+    return event_entry(event["at"], event["kind"], run, record, revision, evidence)
 
-    def make_entry(record: Record) -> dict[str, object] | None:
-        run = record["runs"][-1] if number == LATEST_RUN else runs.run_by_number(record, number)
-        if run is None:
-            return None
-        evidence = {key: event[key] for key in _EVIDENCE_FIELDS if key in event}  # type: ignore[literal-required]
-        when = {"at": event["at"], "kind": event["kind"]}
-        position = {"run": run["run"], "phase": record["phase"]}
-        end_fields = {key: run[key] for key in _END_FIELDS if key in run}  # type: ignore[literal-required]
-        return {**when, **position, **end_fields, "revision": record["revision"], "evidence": evidence}
 
-    return make_entry  # type: ignore[return-value]  # all of it is JSON
+def changed_run_entry(event: Event, changed: Record, run: Run) -> Entry:
+    """The journal entry of a change: ``changed`` is the record it made, which has ``run`` or a later state of it."""
+    return entry_of_event(event, changed, runs.updated_run(changed, run), changed["revision"] + 1)
 
 
 def _runs_by_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, bool]]:

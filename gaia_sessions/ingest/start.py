@@ -13,10 +13,10 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.run_ends import with_agent_in_conversation, with_end, without_denied_end
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, LOST
-from gaia_sessions.store.new_id import create_under_new_id
+from gaia_sessions.store.writes import create_under_new_id
 from gaia_sessions.system import processes
 
-from .join import change_joined_run, find_run, make_entry_for
+from .join import change_joined_run, entry_of_event, find_run
 from .result import EventResult
 
 TYPE_CHECKING = False
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.new_id import RandomBytes
     from gaia_sessions.store.port import Store
+    from gaia_sessions.store.writes import RandomBytes
 
 _AGENT_FIELDS = (
     *("host", "host_session_id", "host_agent_id", "parent_host_agent_id", "host_process"),
@@ -118,9 +118,8 @@ def _continue_in_new_session(
     run: Run = {**_agent_fields(event), "run": 1, "started_at": format_time(now)}
     continuation: Record = {**new, "continues": earlier["agent_id"], "runs": [run]}
     record = runs.with_start(continuation, {"run": 1}, run, now)
-    return EventResult(
-        "continued", record=create_under_new_id(store, record, now, random_bytes, make_entry_for(event, 1))
-    )
+    entry = entry_of_event(event, record, record["runs"][0], record["revision"])
+    return EventResult("continued", record=create_under_new_id(store, record, now, random_bytes, entry))
 
 
 def _agent_fields(event: Event) -> Run:

@@ -11,8 +11,9 @@ from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound, T
 from gaia_sessions.session import events, tool_inference
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.runs import run_of_agent
+from gaia_sessions.store.writes import change_with_result
 
-from .join import alive_in_conversation, may_be_of_host, session_id_of_agent
+from .join import alive_in_conversation, changed_run_entry, may_be_of_host, session_id_of_agent
 from .result import KNOWN, NO_KEY, EventResult
 
 TYPE_CHECKING = False
@@ -20,14 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Store
+    from gaia_sessions.store.port import Entry, Store
 
     ToolRule = Callable[[Record, Run, Event, datetime], Record]
-
-_INFERRED = "inferred"
 
 
 def handle_tool_event(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
@@ -38,38 +36,30 @@ def handle_tool_event(store: Store, event: Event, now: datetime, timeout: float)
     agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
     if agent_id is None:
         return EventResult(NO_KEY)
-    change = _ToolChange(event, now)
+
+    def change(record: Record) -> tuple[Record, Entry | None, str]:
+        return _with_tool_event(record, event, now)
+
     try:
-        record = store.change(agent_id, change.apply, timeout=timeout, make_entry=change.entry, spare=RESERVED_BYTES)
+        record, word = change_with_result(store, agent_id, change, timeout=timeout, reserved=RESERVED_BYTES)
     except (SessionNotFound, CorruptSession, NewerSchema):  # the hint led to nothing that can be followed
         return EventResult(NO_KEY)
     except TooLarge:  # what is left is for the end
         return EventResult("full", agent_id)
-    return EventResult(change.word, record=record)
+    return EventResult(word, record=record)
 
 
-class _ToolChange:
-    def __init__(self, event: Event, now: datetime) -> None:
-        self.event = event
-        self.now = now
-        self.word = NO_KEY
-
-    def apply(self, record: Record) -> Record:
-        run = run_of_agent(record, self.event["host_session_id"], self.event["host_agent_id"])
-        if run is None or not may_be_of_host(run, self.event):
-            return record
-        changed = _RULES[self.event["kind"]](
-            *alive_in_conversation(record, run, self.event["host_session_id"], self.now), self.event, self.now
-        )
-        self.word = KNOWN if changed is record else _INFERRED if changed["phase"] != record["phase"] else "noted"
-        return changed
-
-    def entry(self, record: Record) -> dict[str, Json] | None:
-        if self.word != _INFERRED:
-            return None
-        from .join import LATEST_RUN, make_entry_for
-
-        return make_entry_for(self.event, LATEST_RUN)(record)
+def _with_tool_event(record: Record, event: Event, now: datetime) -> tuple[Record, Entry | None, str]:
+    run = run_of_agent(record, event["host_session_id"], event["host_agent_id"])
+    if run is None or not may_be_of_host(run, event):
+        return record, None, NO_KEY
+    rule = _RULES[event["kind"]]
+    changed = rule(*alive_in_conversation(record, run, event["host_session_id"], now), event, now)
+    if changed is record:
+        return record, None, KNOWN
+    if changed["phase"] == record["phase"]:
+        return changed, None, "noted"
+    return changed, changed_run_entry(event, changed, changed["runs"][-1]), "inferred"
 
 
 def _alive(record: Record, run: Run, _event: Event, now: datetime) -> Record:

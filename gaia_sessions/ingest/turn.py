@@ -20,7 +20,7 @@ from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.run_ends import with_end, with_settled_return
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 
-from .join import alive_in_conversation, make_entry_for, may_be_of_host, read_or_none, session_id_of_agent
+from .join import alive_in_conversation, changed_run_entry, may_be_of_host, read_or_none, session_id_of_agent
 from .result import BUSY, KNOWN, EventResult
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Store
+    from gaia_sessions.store.port import Entry, Store
 
     RunRule = Callable[[Record, Run], Record]
     RunRef = tuple[str, int]
@@ -149,15 +149,16 @@ def _change_each_run(
 
 
 def _change_run(store: Store, event: Event, timeout: float, rule: RunRule, agent_id: str, number: int) -> str:
-    def under_lock(record: Record) -> Record:
+    def under_lock(record: Record) -> tuple[Record, Entry | None]:
         run = runs.run_by_number(record, number)
-        return record if run is None else rule(record, run)
+        changed = record if run is None else rule(record, run)
+        return changed, None if run is None or changed is record else changed_run_entry(event, changed, run)
 
     before = store.read(agent_id)
     run = runs.run_by_number(before, number)
     if run is None or rule(before, run) is before:
         return KNOWN
-    store.change(agent_id, under_lock, timeout=timeout, make_entry=make_entry_for(event, number))
+    store.change(agent_id, under_lock, timeout=timeout)
     return "settled"
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from .directory import Directory
     from .inbox_keys import WaitingEvent
-    from .port import MakeEntry, RecordOrError, RecordRule
+    from .port import Entry, RecordOrError, RecordRule
 
 _SECONDS_TO_DEFER = 0.4
 _SECONDS_AFTER_REBUILD = 1.2
@@ -128,12 +128,12 @@ class FileStore:
                 if not isinstance(found, SessionNotFound):
                     yield name, found
 
-    def create(self, record: Record, make_entry: MakeEntry | None = None, spare: int = 0) -> None:
+    def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
         from . import session_directory
 
         agent_id = check_agent_id(record["agent_id"])
-        line = journals.entry_line(record, make_entry)
-        files = {reading.STATE: fit_record(record, spare)[1]} | ({journals.EVENTS: line} if line else {})
+        line = journals.entry_line(entry)
+        files = {reading.STATE: fit_record(record, reserved)[1]} | ({journals.EVENTS: line} if line else {})
         path = f"{self.root}/{agent_id}"
         with translate_errors("create", path), roots.make(self.root, durable=self.durable) as root:
             session_directory.mark_empty_complete(root, self.wait)
@@ -145,15 +145,7 @@ class FileStore:
                 if self.durable:
                     atomic.sync_folder(root)
 
-    def change(
-        self,
-        agent_id: str,
-        rule: RecordRule,
-        *,
-        timeout: float | None = None,
-        make_entry: MakeEntry | None = None,
-        spare: int = 0,
-    ) -> Record:
+    def change(self, agent_id: str, rule: RecordRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
         check_agent_id(agent_id)
         with (
             self._open_root_with(agent_id) as root,
@@ -163,13 +155,14 @@ class FileStore:
         ):
             record = reading.load(root, session, agent_id)
             check_writable(record)
-            changed = rule(record)
+            result = rule(record)
+            changed, entry = result if isinstance(result, tuple) else (result, None)
             if changed is record:
                 return record
+            line = journals.entry_line(entry)
             changed = with_next_revision(changed)
-            line = journals.entry_line(changed, make_entry)
             with translate_errors("change", session.path):
-                kept = replace.replace_record(root, session, record, changed, spare, durable=self.durable)
+                kept = replace.replace_record(root, session, record, changed, reserved, durable=self.durable)
             if line:
                 journals.append_event(session, line, durable=self.durable)
             return kept

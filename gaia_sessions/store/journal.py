@@ -17,20 +17,34 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Record, Run
 
     from .directory import Directory
-    from .port import MakeEntry
+    from .port import Entry
 
 EVENTS = "events.jsonl"
 
 _MAX_BYTES = 64 << 20
+_END_FIELDS = ("end", "detail")
 
 
-def entry_line(record: Record, make_entry: MakeEntry | None) -> bytes:
-    """What ``entry`` tells of ``record``, as a line; empty if there is nothing to tell."""
-    fields = make_entry(record) if make_entry else None
-    return b"" if fields is None else dump_line(fields)
+def event_entry(at: str, kind: str, run: Run | None, record: Record, revision: int, evidence: Entry) -> Entry:
+    """An entry of ``events.jsonl``: when and what happened, to which run, and where the work stands after it.
+
+    ``run`` gives its number and, if it has one, its end. ``revision`` is that of ``record`` once it is stored.
+    """
+    entry: Entry = {"at": at, "kind": kind}
+    if run:
+        entry["run"] = run["run"]
+    entry["phase"] = record["phase"]
+    if run:
+        entry |= {key: run[key] for key in _END_FIELDS if key in run}  # type: ignore[literal-required]
+    return {**entry, "revision": revision, "evidence": evidence}
+
+
+def entry_line(entry: Entry | None) -> bytes:
+    """``entry`` as a line; empty for none."""
+    return b"" if entry is None else dump_line(entry)
 
 
 def append_event(session: Directory, line: bytes, *, durable: bool) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .inbox_keys import WaitingEvent
-    from .port import MakeEntry, RecordOrError, RecordRule
+    from .port import Entry, RecordOrError, RecordRule
 
 
 class MemoryStore:
@@ -66,12 +66,12 @@ class MemoryStore:
             if not active_only or (has_name and in_conversation and is_open(record)):
                 yield agent_id, record
 
-    def create(self, record: Record, make_entry: MakeEntry | None = None, spare: int = 0) -> None:
+    def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
         agent_id = check_agent_id(record["agent_id"])
-        kept, data = fit_record(record, spare)
+        kept, data = fit_record(record, reserved)
         if self.has(agent_id):
             raise SessionExists(agent_id)
-        self._save(kept, data, _entry_lines(record, make_entry))
+        self._save(kept, data, _lines_of(entry))
 
     def change(
         self,
@@ -79,17 +79,16 @@ class MemoryStore:
         rule: RecordRule,
         *,
         timeout: float | None = None,  # noqa: ARG002  # nobody else is here
-        make_entry: MakeEntry | None = None,
-        spare: int = 0,
+        reserved: int = 0,
     ) -> Record:
         record = self.read(agent_id)
         check_writable(record)
-        changed = rule(record)
+        result = rule(record)
+        changed, entry = result if isinstance(result, tuple) else (result, None)
         if changed is record:
             return record
-        changed = with_next_revision(changed)
-        lines = _entry_lines(changed, make_entry)
-        changed, data = fit_record(changed, spare, record)
+        lines = _lines_of(entry)
+        changed, data = fit_record(with_next_revision(changed), reserved, record)
         self._save(changed, data, lines)
         return changed
 
@@ -152,8 +151,8 @@ class MemoryStore:
         self._inbox.pop(name, None)
 
 
-def _entry_lines(record: Record, make_entry: MakeEntry | None) -> list[bytes]:
-    line = entry_line(record, make_entry)
+def _lines_of(entry: Entry | None) -> list[bytes]:
+    line = entry_line(entry)
     return [line] if line else []
 
 

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from .inbox_keys import WaitingEvent
 
-    RecordRule = Callable[[Record], Record]
-    MakeEntry = Callable[[Record], dict[str, Json] | None]
-    """What the journal of events is to say about the record as it was just written; None for nothing."""
+    Entry: TypeAlias = dict[str, Json]
+    """One entry of a journal, as data."""
+    RecordRule = Callable[[Record], Record | tuple[Record, Entry | None]]
+    """A pure function: the new record, alone or with the entry that the journal of events gets with it."""
     RecordOrError: TypeAlias = Record | SessionsError
 
 
@@ -70,30 +71,24 @@ class Store(Reader, Protocol):
     def ids(self) -> list[str]:
         """The ids under which a record stands, or what is none in its place, in no order. Reads no record."""
 
-    def create(self, record: Record, make_entry: MakeEntry | None = None, spare: int = 0) -> None:
-        """Keeps a new record, durably, findable by ``aliases_of`` it. Of many at once for one id exactly one wins.
+    def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
+        """Stores a new record durably; ``find`` finds it by its aliases. Of concurrent calls for one id one succeeds.
 
-        With ``entry`` its journal ``events.jsonl`` begins with it. ``spare`` is as in ``change``.
+        ``entry``, if given, becomes the first line of ``events.jsonl``. ``reserved`` is as in ``change``.
 
         Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``.
         """
 
-    def change(
-        self,
-        agent_id: str,
-        rule: RecordRule,
-        *,
-        timeout: float | None = None,
-        make_entry: MakeEntry | None = None,
-        spare: int = 0,
-    ) -> Record:
-        """Reads, applies ``rule``, keeps the result durably and returns it, with nobody between.
+    def change(self, agent_id: str, rule: RecordRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
+        """Reads the record, applies ``rule``, stores the result durably and returns it; no other write comes between.
 
-        What is kept is what ``retention`` leaves of it: of a record that does not fit, texts about runs are
-        shortened. With ``spare`` nothing is: a record that grows must leave so many bytes free, or it is ``TooLarge``.
-        ``entry`` is added to ``events.jsonl`` right after the record, and tells of it before anything was dropped.
-        A rule that returns the very record it was given writes nothing. What it raises passes through and nothing
-        is written. ``timeout`` (seconds; 0: do not wait) replaces the store's own.
+        The store raises the revision by one, so the ``revision`` of an entry is that of the record before plus one.
+        A rule that returns the very record it was given, with or without an entry, writes nothing. What it raises
+        passes through, and nothing is written.
+        What is stored is what ``retention`` leaves of the new record: if it does not fit, texts about runs are
+        shortened. With ``reserved`` nothing is shortened: a record that grows must leave so many bytes free, or the
+        change is refused as ``TooLarge``. An entry is added to ``events.jsonl`` right after the record.
+        ``timeout`` in seconds replaces the store's own; 0 does not wait.
         Raises ``SessionNotFound``, ``CorruptSession``, ``LockTimeout``, ``NewerSchema``, ``TooLarge``,
         ``DurabilityUnknown``.
         """

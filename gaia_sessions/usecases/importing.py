@@ -105,7 +105,7 @@ def _import_record(store: Store, sessions: Reader, record: Record, *, dry_run: b
         return False
     if not dry_run:
         try:
-            store.create(expected, spare=spare)
+            store.create(expected, reserved=spare)
         except SessionExists:  # by somebody else, a moment ago
             return not _has_same(sessions, expected)
     return True

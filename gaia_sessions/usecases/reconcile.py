@@ -11,7 +11,9 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.runs import has_ended, run_by_number
+from gaia_sessions.session.runs import has_ended, run_by_number, updated_run
+from gaia_sessions.store.journal import event_entry
+from gaia_sessions.store.writes import change_with_result
 
 from .evidence import EvidenceReader
 from .reconcile_rules import CLOSING_VERDICTS, judge
@@ -22,9 +24,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
-    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Reader, RecordOrError, Store
+    from gaia_sessions.store.port import Entry, Reader, RecordOrError, Store
 
     from .evidence import ReadSessionEnds
     from .reconcile_rules import Evidence, Judged
@@ -84,7 +85,7 @@ def reconcile(
         record = _record_to_judge(report, agent_id, found)
         for run in record.get("runs", ()) if record else ():
             if record and not has_ended(run):
-                _RunCase(agent_id, run["run"], evidence_reader, now).judge_and_close(store, record, report)
+                _judge_and_close(store, record, run["run"], evidence_reader, now, report)
     return report
 
 
@@ -99,79 +100,72 @@ def _record_to_judge(report: Reconciled, agent_id: str, found: RecordOrError) ->
     return None if is_final(found["phase"]) else found
 
 
-class _RunCase:
-    """One run, judged at ``now``: as a rule that closes it if there is proof."""
+def _judge_and_close(
+    store: Store, record: Record, number: int, evidence_reader: EvidenceReader, now: datetime, report: Reconciled
+) -> None:
+    """Adds to ``report`` what became of the run with this ``number``."""
+    agent_id = record["agent_id"]
 
-    def __init__(self, agent_id: str, number: int, evidence_reader: EvidenceReader, now: datetime) -> None:
-        self.agent_id = agent_id
-        self.number = number
-        self.evidence_reader = evidence_reader
-        self.now = now
-        self.evidence: Evidence | None = None
-        self.judged: Judged | None = None
+    def rule(record: Record) -> tuple[Record, Entry | None, Judged | None]:
+        return _closed_if_proved(record, number, evidence_reader, now)
 
-    def judge_and_close(self, store: Store, record: Record, report: Reconciled) -> None:
-        """Adds to ``told`` what became of the run."""
-        closed = self.rule(record)
-        if closed is record or report["dry_run"]:
-            self._tell(report, closed, closed=False)
-            return
-        try:
-            after = store.change(self.agent_id, self.rule, timeout=0, make_entry=self.entry)
-            self._tell(report, after, closed=self._is_closed(after))
-        except LockTimeout:
-            report["busy"] += [self.agent_id] * (self.agent_id not in report["busy"])
-        except SessionNotFound:
-            return
-        except SessionsError as error:
-            report["failed"].append(_skipped(self.agent_id, str(error)))
+    closed, _, judged = rule(record)
+    if closed is record or report["dry_run"]:
+        _add_verdict(report, closed, number, judged, closed=False)
+        return
+    try:
+        after, judged = change_with_result(store, agent_id, rule, timeout=0)
+        run = run_by_number(after, number)
+        _add_verdict(report, after, number, judged, closed=run is None or has_ended(run))
+    except LockTimeout:
+        report["busy"] += [agent_id] * (agent_id not in report["busy"])
+    except SessionNotFound:
+        return
+    except SessionsError as error:
+        report["failed"].append(_skipped(agent_id, str(error)))
 
-    def _is_closed(self, record: Record) -> bool:
-        run = run_by_number(record, self.number)
-        return run is None or has_ended(run)
 
-    def rule(self, record: Record) -> Record:
-        """The record with the run closed; ``record`` itself if nothing proves its end, or it has one by now."""
-        self.judged = None
-        run = run_by_number(record, self.number)
-        if run is None or has_ended(run):
-            return record
-        self.evidence = self.evidence_reader.of(run)
-        self.judged = judge(run, self.evidence, self.now)
-        verdict, detail = self.judged
-        return with_end(record, run, verdict, {"detail": detail}, self.now) if verdict in CLOSING_VERDICTS else record
+def _closed_if_proved(
+    record: Record, number: int, evidence_reader: EvidenceReader, now: datetime
+) -> tuple[Record, Entry | None, Judged | None]:
+    """The record with the run closed and its journal entry, or ``record`` itself if nothing proves its end.
 
-    def entry(self, record: Record) -> dict[str, Json] | None:
-        """What the events of the session are to say of it, in the shape of every other entry."""
-        run = run_by_number(record, self.number)
-        if run is None:
-            return None
-        when: dict[str, Json] = {"at": format_time(self.now), "kind": RECONCILE, "run": self.number}
-        position: dict[str, Json] = {"phase": record["phase"], "end": run["end"], "detail": run["detail"]}
-        return {**when, **position, "revision": record["revision"], "evidence": self._facts(run)}
+    The last is the verdict, None for a run that has its end by now.
+    """
+    run = run_by_number(record, number)
+    if run is None or has_ended(run):
+        return record, None, None
+    evidence = evidence_reader.of(run)
+    verdict, detail = judged = judge(run, evidence, now)
+    if verdict not in CLOSING_VERDICTS:
+        return record, None, judged
+    closed = with_end(record, run, verdict, {"detail": detail}, now)
+    return closed, _entry(closed, updated_run(closed, run), evidence, now), judged
 
-    def _facts(self, run: Run) -> dict[str, Json]:
-        facts: dict[str, Json] = {key: run[key] for key in _EVIDENCE_FIELDS if key in run}  # type: ignore[literal-required]
-        if self.evidence is None:
-            return facts
-        facts["host_gone"] = self.evidence.host_gone
-        moments = {"session_end": self.evidence.over_at, "transcript": self.evidence.written_at}
-        return facts | {key: format_time(moment) for key, moment in moments.items() if moment}
 
-    def _tell(self, report: Reconciled, record: Record, *, closed: bool) -> None:
-        if self.judged is None:  # somebody else ended it meanwhile
-            return
-        verdict, evidence = self.judged
-        report["verdicts"].append(
-            {
-                "agent_id": self.agent_id,
-                "run": self.number,
-                "verdict": verdict,
-                "evidence": evidence,
-                "phase": record["phase"],
-                "closed": closed,
-            }
-        )
+def _entry(record: Record, run: Run, evidence: Evidence, now: datetime) -> Entry:
+    """What the journal keeps of a closed run."""
+    facts: Entry = {key: run[key] for key in _EVIDENCE_FIELDS if key in run}  # type: ignore[literal-required]
+    facts["host_gone"] = evidence.host_gone
+    moments = {"session_end": evidence.over_at, "transcript": evidence.written_at}
+    facts |= {key: format_time(moment) for key, moment in moments.items() if moment}
+    return event_entry(format_time(now), RECONCILE, run, record, record["revision"] + 1, facts)
+
+
+def _add_verdict(report: Reconciled, record: Record, number: int, judged: Judged | None, *, closed: bool) -> None:
+    if judged is None:  # somebody else ended it meanwhile
+        return
+    verdict, evidence = judged
+    report["verdicts"].append(
+        {
+            "agent_id": record["agent_id"],
+            "run": number,
+            "verdict": verdict,
+            "evidence": evidence,
+            "phase": record["phase"],
+            "closed": closed,
+        }
+    )
 
 
 def _skipped(agent_id: str, reason: str) -> SkippedSession:

@@ -16,7 +16,8 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.runs import with_reported_phase
 from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
-from gaia_sessions.store.new_id import create_under_new_id
+from gaia_sessions.store.journal import event_entry
+from gaia_sessions.store.writes import create_under_new_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.new_id import RandomBytes
-    from gaia_sessions.store.port import MakeEntry, Store
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.port import Entry, Store
+    from gaia_sessions.store.writes import RandomBytes
 
     RecordRule = Callable[[Record], Record]
 
@@ -93,10 +94,10 @@ def create(
     checked_metadata = {} if metadata is None else check_metadata(metadata)
     if agent_id is not None:
         record = new_record(check_agent_id(agent_id), agent_name, purpose, checked_metadata, now)
-        store.create(record, spare=RESERVED_BYTES)
+        store.create(record, reserved=RESERVED_BYTES)
         return record
     record = new_record(new_agent_id(now, random_bytes(4)), agent_name, purpose, checked_metadata, now)
-    return create_under_new_id(store, record, now, random_bytes, spare=RESERVED_BYTES)
+    return create_under_new_id(store, record, now, random_bytes, reserved=RESERVED_BYTES)
 
 
 def update(store: Store, now: datetime, agent_id: str, request: Update) -> Record:
@@ -105,21 +106,20 @@ def update(store: Store, now: datetime, agent_id: str, request: Update) -> Recor
     Raises ``SessionNotFound``, ``CorruptSession``, and the conflicts ``SessionFinal``, ``IllegalMove``,
     ``ResumeNotAllowed``, ``NothingToDeny``, ``RevisionChanged``.
     """
-    make_entry = None if request.denial is None else _make_denial_entry_for(request.denial, now)
-    spare = 0 if request.only_ends() else RESERVED_BYTES
-    return store.change(agent_id, lambda record: _updated(record, request, now), make_entry=make_entry, spare=spare)
+    reserved = 0 if request.only_ends() else RESERVED_BYTES
+
+    def rule(record: Record) -> tuple[Record, Entry | None]:
+        changed = _updated(record, request, now)
+        return changed, None if request.denial is None else _denial_entry(record, changed, request.denial, now)
+
+    return store.change(agent_id, rule, reserved=reserved)
 
 
-def _make_denial_entry_for(message: str, now: datetime) -> MakeEntry:
+def _denial_entry(before: Record, record: Record, message: str, now: datetime) -> Entry:
     """What the journal keeps of a denial, which the record itself forgets with the next move."""
-
-    def make_entry(record: Record) -> dict[str, Json]:
-        runs = record.get("runs", [])
-        run: dict[str, Json] = {"run": runs[-1]["run"]} if runs else {}
-        position: dict[str, Json] = {"phase": record["phase"], "revision": record["revision"]}
-        return {"at": format_time(now), "kind": "denial", **run, **position, "evidence": {"message": message}}
-
-    return make_entry
+    runs = record.get("runs", [])
+    run: Run | None = {"run": runs[-1]["run"]} if runs else None
+    return event_entry(format_time(now), "denial", run, record, before["revision"] + 1, {"message": message})
 
 
 def finalize(
@@ -137,7 +137,7 @@ def finalize(
     Raises ``TooLarge`` for ``summary`` and ``error`` that do not fit; without them there is always room.
     """
     return store.change(
-        agent_id, _finalize_rule(outcome, summary, error, now), timeout=timeout, spare=_spare_for(summary, error)
+        agent_id, _finalize_rule(outcome, summary, error, now), timeout=timeout, reserved=_reserved_for(summary, error)
     )
 
 
@@ -157,7 +157,7 @@ def finalize_unless_waiting(
     def rule(record: Record) -> Record:
         return record if record["phase"] == APPROVAL else finalize_rule(record)
 
-    return store.change(agent_id, rule, timeout=timeout, spare=_spare_for(summary, error))
+    return store.change(agent_id, rule, timeout=timeout, reserved=_reserved_for(summary, error))
 
 
 def _finalize_rule(outcome: str, summary: str | None, error: str | None, now: datetime) -> RecordRule:
@@ -177,7 +177,7 @@ def _finalize_rule(outcome: str, summary: str | None, error: str | None, now: da
     return rule
 
 
-def _spare_for(*texts: str | None) -> int:
+def _reserved_for(*texts: str | None) -> int:
     """An end in few words always fits."""
     return RESERVED_BYTES if sum(len(text or "") for text in texts) > MAX_MESSAGE_LENGTH else 0
 

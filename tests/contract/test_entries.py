@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.port import MakeEntry, Store
+    from gaia_sessions.store.port import Entry, Store
 
     New = Callable[..., Record]
 
@@ -28,16 +28,21 @@ def noted(record: Record) -> Record:
     return {**record, "metadata": {**record["metadata"], "noted": True}}
 
 
-def whole(record: Record) -> dict[str, Json]:
+def whole(record: Record) -> Entry:
     return {"record": deepcopy(record)}  # type: ignore[dict-item]  # a record is JSON
 
 
-def numbered(number: int) -> MakeEntry:
-    return lambda record: {"number": number, "revision": record["revision"]}
+def numbered(number: int, revision: int = 1) -> Entry:
+    return {"number": number, "revision": revision}
 
 
-def never(_record: Record) -> dict[str, Json]:
-    raise AssertionError("an entry was asked for though nothing was written")
+def noted_as(number: int, rule: Callable[[Record], Record] = noted) -> Callable[[Record], tuple[Record, Entry]]:
+    """``rule`` with an entry that has this ``number`` and the revision of the record it makes."""
+    return lambda record: (rule(record), numbered(number, record["revision"] + 1))
+
+
+def untouched(record: Record) -> tuple[Record, Entry]:
+    return record, {"nothing": "was written"}
 
 
 def journal(store: Store, agent_id: str = "agent-1") -> list[object]:
@@ -45,7 +50,7 @@ def journal(store: Store, agent_id: str = "agent-1") -> list[object]:
 
 
 def test_a_session_created_with_an_entry_has_a_journal_that_begins_with_it(store: Store, new: New) -> None:
-    store.create(new(), make_entry=whole)
+    store.create(new(), entry=whole(new()))
 
     assert journal(store) == [{"record": new()}]
     assert store.read("agent-1") == new()
@@ -58,21 +63,21 @@ def test_without_an_entry_nothing_is_noted(store: Store, new: New) -> None:
     assert journal(store) == []
 
 
-def test_the_entry_of_a_change_sees_the_record_as_it_was_written(store: Store, new: New) -> None:
+def test_the_entry_of_a_change_is_what_the_rule_returned_beside_the_record(store: Store, new: New) -> None:
     store.create(new())
 
-    changed = store.change("agent-1", noted, make_entry=whole)
+    changed = store.change("agent-1", lambda record: (noted(record), whole(record)))
 
     assert changed == new(metadata={"noted": True}, revision=2)
-    assert journal(store) == [{"record": changed}]
+    assert journal(store) == [{"record": new()}]
     assert store.read("agent-1") == changed
 
 
 def test_every_changed_record_has_exactly_one_line_in_their_order(store: Store, new: New) -> None:
-    store.create(new(), make_entry=numbered(0))
+    store.create(new(), entry=numbered(0))
     for number in range(1, 4):
-        store.change("agent-1", noted, make_entry=numbered(number))
-        store.change("agent-1", lambda record: record, make_entry=never)
+        store.change("agent-1", noted_as(number))
+        store.change("agent-1", untouched)
     store.change("agent-1", noted)
 
     assert journal(store) == [{"number": number, "revision": number + 1} for number in range(4)]
@@ -82,7 +87,7 @@ def test_every_changed_record_has_exactly_one_line_in_their_order(store: Store, 
 def test_a_rule_that_returns_the_record_it_was_given_notes_nothing(store: Store, new: New) -> None:
     store.create(new())
 
-    assert store.change("agent-1", lambda record: record, make_entry=never) == new()
+    assert store.change("agent-1", untouched) == new()
 
     assert journal(store) == []
 
@@ -90,7 +95,7 @@ def test_a_rule_that_returns_the_record_it_was_given_notes_nothing(store: Store,
 def test_a_rule_that_returns_an_equal_record_is_noted(store: Store, new: New) -> None:
     store.create(new())
 
-    store.change("agent-1", lambda record: {**record}, make_entry=numbered(1))
+    store.change("agent-1", noted_as(1, lambda record: {**record}))
 
     assert journal(store) == [{"number": 1, "revision": 2}]
 
@@ -98,17 +103,17 @@ def test_a_rule_that_returns_an_equal_record_is_noted(store: Store, new: New) ->
 def test_entries_stand_after_what_was_appended_before_and_before_what_comes_after(store: Store, new: New) -> None:
     store.create(new())
     store.append("agent-1", EVENTS, ["before"])
-    store.change("agent-1", noted, make_entry=numbered(1))
+    store.change("agent-1", noted_as(1))
     store.append("agent-1", EVENTS, ["after"])
 
     assert journal(store) == ["before", {"number": 1, "revision": 2}, "after"]
 
 
 def test_entries_go_to_their_own_session_and_to_this_one_journal(store: Store, new: New) -> None:
-    store.create(new(), make_entry=numbered(1))
-    store.create(new("agent-2"), make_entry=numbered(2))
+    store.create(new(), entry=numbered(1))
+    store.create(new("agent-2"), entry=numbered(2))
 
-    store.change("agent-2", noted, make_entry=numbered(3))
+    store.change("agent-2", noted_as(3))
 
     assert journal(store) == [{"number": 1, "revision": 1}]
     assert journal(store, "agent-2") == [{"number": 2, "revision": 1}, {"number": 3, "revision": 2}]
@@ -116,18 +121,18 @@ def test_entries_go_to_their_own_session_and_to_this_one_journal(store: Store, n
 
 
 def test_an_entry_that_has_nothing_to_say_is_no_line(store: Store, new: New) -> None:
-    store.create(new(), make_entry=lambda _: None)
-    changed = store.change("agent-1", noted, make_entry=lambda _: None)
+    store.create(new(), entry=None)
+    changed = store.change("agent-1", lambda record: (noted(record), None))
 
     assert (store.read("agent-1"), changed["revision"]) == (changed, 2)
     assert journal(store) == []
 
 
 def test_a_session_that_is_there_already_gets_no_entry(store: Store, new: New) -> None:
-    store.create(new(), make_entry=numbered(1))
+    store.create(new(), entry=numbered(1))
 
     with pytest.raises(SessionExists):
-        store.create(new(purpose="second"), make_entry=numbered(2))
+        store.create(new(purpose="second"), entry=numbered(2))
 
     assert (journal(store), store.read("agent-1")) == ([{"number": 1, "revision": 1}], new())
 
@@ -151,31 +156,31 @@ def test_what_is_refused_is_not_noted(store: Store, new: New) -> None:
     ]
     for agent_id, rule, error in refusals:
         with pytest.raises(error):
-            store.change(agent_id, rule, make_entry=numbered(1))
+            store.change(agent_id, noted_as(1, rule))
     with pytest.raises(RecordTooLarge):
-        store.create(swell(new("agent-4")), make_entry=numbered(1))
+        store.create(swell(new("agent-4")), entry=numbered(1))
 
     assert (journal(store), journal(store, "agent-2")) == ([], [])
     assert {agent_id for agent_id, _ in store.scan()} == {"agent-1", "agent-2"}
 
 
 def test_a_deleted_session_takes_its_entries_with_it(store: Store, new: New) -> None:
-    store.create(new(), make_entry=numbered(1))
+    store.create(new(), entry=numbered(1))
     assert store.delete("agent-1", lambda _found: True)
 
-    store.create(new(), make_entry=numbered(2))
+    store.create(new(), entry=numbered(2))
 
     assert journal(store) == [{"number": 2, "revision": 1}]
 
 
 def test_a_session_is_found_by_its_keys_with_an_entry_as_without(store: Store, new_with_run: New) -> None:
     delegation, agent = delegation_alias("host", "tool"), agent_alias("host", "child")
-    store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"), make_entry=numbered(1))
+    store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"), entry=numbered(1))
 
     def join(record: Record) -> Record:
         return {**record, "runs": [{**record["runs"][0], "host_agent_id": "child"}]}
 
-    store.change("agent-1", join, make_entry=numbered(2))
+    store.change("agent-1", noted_as(2, join))
 
     assert [store.find(delegation), store.find(agent)] == ["agent-1", "agent-1"]
     assert journal(store) == [{"number": 1, "revision": 1}, {"number": 2, "revision": 2}]
@@ -192,7 +197,7 @@ def test_a_change_whose_entry_could_not_be_read_back_is_refused_and_the_old_reco
     store.create(new())
 
     with pytest.raises(InvalidInput):
-        store.change("agent-1", noted, make_entry=lambda _record: {"entry": entry})
+        store.change("agent-1", lambda record: (noted(record), {"entry": entry}))
 
     assert (store.read("agent-1"), journal(store)) == (new(), [])
 
@@ -202,6 +207,6 @@ def test_a_creation_whose_entry_could_not_be_read_back_is_refused_and_leaves_the
     store: Store, new: New, entry: Json
 ) -> None:
     with pytest.raises(InvalidInput):
-        store.create(new(), make_entry=lambda _record: {"entry": entry})
+        store.create(new(), entry={"entry": entry})
 
     assert dict(store.scan()) == {}

@@ -197,17 +197,18 @@ class Twins(RuleBasedStateMachine):
     def create_for_a_delegation(self, chosen: str, host: str, tool: str, name: str) -> None:
         run: Run = {"run": 1, "host_session_id": host, "tool_use_id": tool}
         record: Record = {**new_record(chosen, name, "told by a host", {}, self.now), "runs": [run]}
-        self.both(lambda store: store.create(record, entry_of))
+        self.both(lambda store: store.create(record, entry_of(record)))
 
     @rule(host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), child=st.sampled_from(CHILDREN))
     def join_an_agent(self, host: str, tool: str, child: str) -> None:
         agent_id = self.memory.find(delegation_alias(host, tool))
 
-        def join(record: Record) -> Record:
-            return {**record, "runs": [{**record["runs"][0], "host_agent_id": child}]}
+        def join(record: Record) -> tuple[Record, dict[str, Json]]:
+            joined: Record = {**record, "runs": [{**record["runs"][0], "host_agent_id": child}]}
+            return joined, entry_of(joined)
 
         if agent_id is not None:
-            self.both(lambda store: store.change(agent_id, join, make_entry=entry_of))
+            self.both(lambda store: store.change(agent_id, join))
 
     @rule(chosen=IDS, number=st.integers(0, 20), host=st.sampled_from(HOSTS), ended=st.booleans())
     def take_up(self, chosen: str, number: int, host: str, ended: bool) -> None:  # noqa: FBT001  # drawn by name

@@ -167,13 +167,13 @@ def test_a_change_whose_journal_is_refused_is_said_to_be_applied(
     applied = {**finished(store.read("one")), "revision": 2}
 
     with pytest.raises(DurabilityUnknown):
-        store.change("one", finished, make_entry=lambda record: {"phase": record["phase"]})
+        store.change("one", lambda record: (finished(record), {"phase": "completed"}))
 
     assert store.read("one") == applied
 
 
 def test_a_session_that_begins_with_a_journal_comes_whole(root: str, store: FileStore, now: datetime) -> None:
-    store.create(new_record("one", "Explore", "-", {}, now), make_entry=lambda record: {"phase": record["phase"]})
+    store.create(new_record("one", "Explore", "-", {}, now), entry={"phase": "initializing"})
 
     found = {path.name: stat.filemode(path.stat().st_mode) for path in Path(root, "one").iterdir()}
     assert found == {"state.json": "-rw-------", "events.jsonl": "-rw-------"}
