@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.config import PREFIX
+from gaia_sessions.errors import plural
 from gaia_sessions.store import hook_log as logs
 from gaia_sessions.store import locks as locking
 from gaia_sessions.store import root as roots
 from gaia_sessions.system import processes
 from gaia_sessions.system.users import user_name
 
-from .findings import counted, edit_command, first_few, ok, problem, shell_command
+from .findings import edit_command, first_few, ok, problem, shell_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def log(inspection: Inspection) -> Finding:
     if not os.access(folder, os.W_OK | os.X_OK):
         return _unwritable(folder)
     sizes = {path: os.path.getsize(path) for path in _log_files(folder)}
-    message = f"{counted(sum(sizes.values()), 'byte')} in {folder}{_last_failure(inspection)}"
+    message = f"{plural(sum(sizes.values()), 'byte')} in {folder}{_last_failure(inspection)}"
     huge = [path for path, size in sizes.items() if size > _MOST_BYTES]
     return (
         problem("log", f"{message}; too large: {first_few(huge)}", shell_command("rm", "--", *huge))
@@ -121,6 +122,4 @@ def _last_failure(inspection: Inspection) -> str:
     if not failed:
         return ""
     last = max(failed, key=lambda line: str(line.get("at")))
-    return f"; {counted(len(failed), 'call')} failed, the last at {last.get('at')}: {last.get('error')}"[
-        :_LONGEST_ERROR
-    ]
+    return f"; {plural(len(failed), 'call')} failed, the last at {last.get('at')}: {last.get('error')}"[:_LONGEST_ERROR]

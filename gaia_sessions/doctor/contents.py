@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
+from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError, plural
 from gaia_sessions.ingest.dispatch import has_waited_too_long
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import is_open
@@ -13,7 +13,7 @@ from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS, UNSURE
 
-from .findings import counted, first_few, ok, problem, shell_command
+from .findings import first_few, ok, problem, shell_command
 from .machine import SET_CLOCK_COMMAND, clock
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ def corrupt(inspection: Inspection) -> Finding:
     found = inspection.records.corrupt
     if not found:
         return ok("corrupt", "none")
-    message = f"{counted(len(found), 'session')}: {first_few(found.values())}"
+    message = f"{plural(len(found), 'session')}: {first_few(found.values())}"
     if inspection.is_ours:  # a record with one wrong word in it is not lost
         these = "the file, or remove the session" if len(found) == 1 else "the files, or remove the sessions"
         message += f"; correct {these} with:"
@@ -78,7 +78,7 @@ def runs(inspection: Inspection) -> Finding:
     """Runs that are over though nobody ended them; what is unsure may well go on."""
     verdicts = [verdict["verdict"] for verdict in inspection.run_verdicts]
     ended = [verdict for verdict in inspection.run_verdicts if verdict["verdict"] in CLOSING_VERDICTS]
-    message = f"{counted(len(verdicts), 'run')} without an end, {verdicts.count(UNSURE)} unsure"
+    message = f"{plural(len(verdicts), 'run')} without an end, {verdicts.count(UNSURE)} unsure"
     if not ended:
         return ok("runs", message)
     proved = first_few(f"{verdict['agent_id']} {verdict['verdict']}: {verdict['evidence']}" for verdict in ended)
@@ -163,8 +163,8 @@ def inbox(inspection: Inspection) -> Finding:
     waiting = list(inspection.store.deferred())
     late = [name for name, event in waiting if _has_waited(inspection, event)]
     if not late:
-        return ok("inbox", f"{counted(len(waiting), 'event')} waiting")
-    message = f"{counted(len(waiting), 'event')} waiting, {len(late)} of them too long: {first_few(late)}"
+        return ok("inbox", f"{plural(len(waiting), 'event')} waiting")
+    message = f"{plural(len(waiting), 'event')} waiting, {len(late)} of them too long: {first_few(late)}"
     by_hand = shell_command("rm", "--", *(os.path.join(inspection.root, roots.INBOX, name) for name in late))
     fix = by_hand if "inbox" in inspection.attempted_fixes else inspection.command("reconcile")
     return problem("inbox", message, fix, fixable=True)

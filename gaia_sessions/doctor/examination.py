@@ -12,14 +12,14 @@ import stat
 from typing import TypedDict
 
 from gaia_sessions import __version__
-from gaia_sessions.errors import EXPORT_ROOT_COMMAND, well_formed
+from gaia_sessions.errors import EXPORT_ROOT_COMMAND, plural, well_formed
 from gaia_sessions.ingest.dispatch import apply_deferred
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store import root as roots
 
 from . import activity, contents, machine, place, tree, wired
 from .case import Inspection
-from .findings import counted, ok, problem
+from .findings import ok, problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _ignore(inspection: Inspection) -> str:
 def _sweep(inspection: Inspection) -> str:
     inspection.store.purge_trash()
     removed = inspection.store.sweep(inspection.now, inspection.records.active)
-    return f"hints put right, {counted(len(removed), 'leftover')} removed"
+    return f"hints put right, {plural(len(removed), 'leftover')} removed"
 
 
 def _apply_inbox(inspection: Inspection) -> str:

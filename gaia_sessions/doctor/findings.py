@@ -46,11 +46,6 @@ def first_few(things: Iterable[str]) -> str:
     return ", ".join(listed[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 session``, ``2 sessions``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def shell_command(*words: str) -> str:
     """``words`` as one command of a POSIX shell."""
     return shlex.join(words)

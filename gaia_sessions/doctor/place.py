@@ -6,11 +6,12 @@ import os
 import re
 import stat
 
+from gaia_sessions.errors import plural
 from gaia_sessions.system import users
 from gaia_sessions.system.mounts import NETWORK, kind_at
 from gaia_sessions.system.users import user_name
 
-from .findings import counted, first_few, ok, problem, shell_command
+from .findings import first_few, ok, problem, shell_command
 from .tree import USER_FILE
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ def root(inspection: Inspection) -> Finding:
     if not os.path.isdir(inspection.root):
         return problem("root", f"{inspection.root}: not a directory; {_MOVE}", None)
     if os.access(inspection.root, os.R_OK | os.W_OK | os.X_OK):
-        return ok("root", f"{inspection.root}: {counted(inspection.records.total, 'session')}")
+        return ok("root", f"{inspection.root}: {plural(inspection.records.total, 'session')}")
     return _unusable(inspection)
 
 
@@ -82,7 +83,9 @@ def owner(inspection: Inspection) -> Finding:
     if not inspection.entries_of_others:
         return ok("owner", user_name(inspection.entries[0].owner) if inspection.entries else "nobody yet")
     paths = [entry.path for entry in inspection.entries_of_others]
-    message = f"{_counted_entries(len(paths))} not of {user_name(inspection.entries[0].owner)}: {first_few(paths)}"
+    message = (
+        f"{plural(len(paths), 'entry', 'entries')} not of {user_name(inspection.entries[0].owner)}: {first_few(paths)}"
+    )
     if any(entry.owner for entry in inspection.entries_of_others):
         advice = f"they belong to {_owner_names(inspection.entries_of_others)}: decide whether to keep them"
         return problem("owner", f"{message}; {advice}; doctor does not change another user's files", None)
@@ -96,11 +99,11 @@ def modes(inspection: Inspection) -> Finding:
     """Every directory 0700 and every file 0600, but for what the user writes there."""
     stray = inspection.entries_with_wrong_mode
     if not stray:
-        return ok("modes", f"{_counted_entries(len(inspection.entries))}, all private")
+        return ok("modes", f"{plural(len(inspection.entries), 'entry', 'entries')}, all private")
     message = first_few(f"{entry.path} ({entry.mode:o})" for entry in stray)
     may_change = all(os.geteuid() in (entry.owner, 0) for entry in stray)
     fix = _private_command(inspection.root, stray[0].owner)
-    return problem("modes", f"{_counted_entries(len(stray))} not private: {message}", fix, fixable=may_change)
+    return problem("modes", f"{plural(len(stray), 'entry', 'entries')} not private: {message}", fix, fixable=may_change)
 
 
 def _private_command(root: str, owner: int) -> str:
@@ -125,10 +128,6 @@ def ignored(inspection: Inspection) -> Finding:
         f"(umask 077 && {shell_command('echo', '*')} > {shell_command(path)})",
         fixable=True,
     )
-
-
-def _counted_entries(number: int) -> str:
-    return "1 entry" if number == 1 else f"{number} entries"
 
 
 def _nearest_folder(path: str) -> str:

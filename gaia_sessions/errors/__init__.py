@@ -77,6 +77,11 @@ def well_formed(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    """``1 session``, ``2 sessions``; ``nouns`` is the plural form where it is not ``noun`` with an s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {nouns or noun + 's'}"
+
+
 def _restore(error_type: type[SessionsError], args: tuple[object, ...], data: dict[str, object]) -> SessionsError:
     error = error_type.__new__(error_type, *args)
     error.args = args

@@ -22,13 +22,13 @@ from gaia_sessions.cli.render.words import (
     ago,
     duration,
     local_time,
-    plural,
     precise_duration,
     resume_text,
     safe,
     short_ago,
 )
 from gaia_sessions.cli.render.wrapped import wrap_line
+from gaia_sessions.errors import plural
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide
 from gaia_sessions.session.record import new_record

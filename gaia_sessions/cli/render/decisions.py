@@ -6,9 +6,10 @@ Owns the sentence for each check. Decides nothing: ``policy`` does. Every senten
 
 from __future__ import annotations
 
+from gaia_sessions.errors import plural
 from gaia_sessions.session.phases import is_final
 
-from .words import Copyable, plural, precise_duration, safe
+from .words import Copyable, precise_duration, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

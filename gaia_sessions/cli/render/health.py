@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .words import Copyable, plural, safe
+from gaia_sessions.errors import plural
+
+from .words import Copyable, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gaia_sessions.errors import plural
 from gaia_sessions.usecases.importing import is_empty
 
-from .words import plural, safe
+from .words import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

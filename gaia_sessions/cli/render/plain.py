@@ -5,12 +5,13 @@ Owns the wording of every command's answer. Knows no terminal; ``tables`` does.
 
 from __future__ import annotations
 
+from gaia_sessions.errors import plural
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 
 from . import judged
-from .words import age, ago, duration, local_time, plural, resume_text, safe
+from .words import age, ago, duration, local_time, resume_text, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

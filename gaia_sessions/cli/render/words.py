@@ -6,6 +6,7 @@ would obey is taken out of them here.
 
 from __future__ import annotations
 
+from gaia_sessions.errors import plural
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import is_final
 
@@ -42,11 +43,6 @@ def safe(text: object, longest: int = 200) -> str:
     """``text`` on one line, without what would steer a terminal or turn the writing direction, not over ``longest``."""
     words = " ".join(str(text).translate(_UNSAFE).split())
     return words if len(words) <= longest else words[: longest - 1] + "…"
-
-
-def plural(number: int, noun: str) -> str:
-    """``1 session``, ``2 sessions``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def duration(seconds: float) -> str:
