@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.errors import BadSetting
 
-    from .case import Inspection
     from .findings import Finding
+    from .inspection import Inspection
 
 _STOPPED = "Tt"
 """A process in these states, of proc(5), does nothing until somebody tells it to go on."""

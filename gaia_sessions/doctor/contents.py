@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.store.directory import Directory
 
-    from .case import Inspection
     from .findings import Finding
+    from .inspection import Inspection
     from .tree import TreeEntry
 
 _REMOVE_CORRUPT = ("cleanup", "--hours", "1000000", "--corrupt")

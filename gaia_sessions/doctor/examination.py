@@ -17,9 +17,9 @@ from gaia_sessions.ingest.dispatch import apply_deferred
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store import root as roots
 
-from . import activity, contents, machine, place, tree, wired
-from .case import Inspection
+from . import activity, contents, hooks, machine, root_folder, tree
 from .findings import ok, problem
+from .inspection import Inspection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ CHECKS: dict[str, Check] = {
     "version": machine.version,
     "packages": machine.packages,
     "settings": activity.settings,
-    "project": place.project,
-    "root": place.root,
-    "file_system": place.file_system,
-    "space": place.space,
-    "owner": place.owner,
-    "modes": place.modes,
-    "ignored": place.ignored,
+    "project": root_folder.project,
+    "root": root_folder.root,
+    "file_system": root_folder.file_system,
+    "space": root_folder.space,
+    "owner": root_folder.owner,
+    "modes": root_folder.modes,
+    "ignored": root_folder.ignored,
     "clock": machine.clock,
     "processes": machine.process_table,
     "readable": contents.readable,
@@ -71,7 +71,7 @@ CHECKS: dict[str, Check] = {
     "inbox": contents.inbox,
     "hints": contents.hints,
     "leftovers": contents.leftovers,
-    "hooks": wired.hooks,
+    "hooks": hooks.hooks,
     "log": activity.log,
 }
 

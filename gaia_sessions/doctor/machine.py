@@ -19,8 +19,8 @@ from .findings import ok, problem, shell_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .case import Inspection
     from .findings import Finding
+    from .inspection import Inspection
 
 SET_CLOCK_COMMAND = "sudo timedatectl set-ntp true"
 

@@ -11,13 +11,13 @@ from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store import external_file
 from gaia_sessions.store.directory import make_folders, translate_errors
 
-from . import backup
+from . import backups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .backup import Receipt
+    from .backups import Receipt
 
 
 CREATED_FOLDERS = "made"
@@ -65,7 +65,7 @@ def missing_folders(path: str) -> list[str]:
 def created_folders(path: str, neighbours: list[str], state: str) -> list[str]:
     """The folders above ``path`` that are of our making, or will be: of its neighbours the last to go takes them."""
     made = set(missing_folders(path))
-    for receipt in (backup.find(state, file) for file in (path, *neighbours)):
+    for receipt in (backups.find(state, file) for file in (path, *neighbours)):
         made.update(receipt.texts(CREATED_FOLDERS) if receipt else ())
     real = os.path.realpath(path)
     return sorted((folder for folder in made if real.startswith(folder + os.sep)), key=len)
@@ -78,23 +78,23 @@ def apply_change(change: Change, state: str) -> None:
     """
     if change.receipt is None:
         _write_change(change)
-        backup.drop(state, change.path)
+        backups.drop(state, change.path)
         return
-    earlier = backup.find(state, change.path)
-    backup.keep(state, change.path, change.receipt.until_written(change.before, earlier))
+    earlier = backups.find(state, change.path)
+    backups.keep(state, change.path, change.receipt.until_written(change.before, earlier))
     try:
         _write_change(change)
     except StoreFailure:
         _restore_receipt(state, change.path, earlier)
         raise
-    backup.keep(state, change.path, change.receipt)
+    backups.keep(state, change.path, change.receipt)
 
 
 def _restore_receipt(state: str, path: str, earlier: Receipt | None) -> None:
     if earlier is None:
-        backup.drop(state, path)
+        backups.drop(state, path)
     else:
-        backup.keep(state, path, earlier)
+        backups.keep(state, path, earlier)
 
 
 def _write_change(change: Change) -> None:

@@ -13,7 +13,7 @@ from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio.strict import json_type_of
 
 from .hook_command import is_our_hook, new_handler, our_scripts
-from .splice import append_value, remove_element, replace_value
+from .json_edit import append_value, remove_element, replace_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

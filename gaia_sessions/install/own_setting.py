@@ -9,8 +9,8 @@ from gaia_sessions import config
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.store import external_file
 
-from . import backup, permission
-from .backup import LIMIT, Receipt
+from . import backups, permission
+from .backups import LIMIT, Receipt
 from .changes import CREATED_FOLDERS, Change, created_folders
 from .entries import has_rule
 from .places import USER
@@ -33,7 +33,7 @@ def plan_turning_on(places: Places, host: Host, scope: str) -> tuple[str | None,
     data = external_file.read(path, LIMIT)
     after = permission.with_report_setting(path, data)
     if after == data:
-        return (path if backup.find(places.state, path) else None), []
+        return (path if backups.find(places.state, path) else None), []
     folders = created_folders(path, places.files_of(host), places.state)
     return path, [Change(path, data, after, Receipt.of(data, data, after, {CREATED_FOLDERS: list(folders)}))]
 
@@ -43,7 +43,7 @@ def plan_turning_off(places: Places, host: Host, scope: str, path: str | None) -
     others = (other for other in host.files if other != scope)
     if path is None or any(_needs_setting(places, host, other, path) for other in others):
         return []
-    data, receipt = external_file.read(path, LIMIT), backup.find(places.state, path)
+    data, receipt = external_file.read(path, LIMIT), backups.find(places.state, path)
     if data is None or receipt is None:
         return []
     after = receipt.left if receipt.is_untouched(data) else permission.without_report_setting(path, data)
@@ -53,7 +53,7 @@ def plan_turning_off(places: Places, host: Host, scope: str, path: str | None) -
 def _needs_setting(places: Places, host: Host, scope: str, path: str) -> bool:
     """Whether the settings of ``scope`` have our rule, and rely on the setting in ``path``."""
     file = places.file_of(host, scope)
-    receipt = backup.find(places.state, file)
+    receipt = backups.find(places.state, file)
     if receipt is None or receipt.text(SETTING) != path:
         return False
     try:

@@ -14,8 +14,8 @@ from gaia_sessions.errors import InvalidInput, SettingsUnreadable, UsageError
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.session.clock import format_time
 
-from . import backup, own_setting, permission, remarks
-from .backup import Receipt
+from . import backups, notices, own_setting, permission
+from .backups import Receipt
 from .changes import CREATED_FOLDERS, Change, apply_change, created_folders, diff_lines
 from .entries import with_hooks, with_rule, without_rule
 from .exclusive import SettingsLock
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
+    from .git import Exclusion
     from .json_text import JsonText
     from .places import Places
     from .settings import Settings
-    from .versioned import Exclusion
 
     Announce = Callable[[list[str]], None]
     """Told of the files that are about to be written."""
@@ -124,7 +124,7 @@ def uninstall(places: Places, request: InstallRequest, *, dry_run: bool = False)
 
 def _plan_install(places: Places, request: InstallRequest, now: datetime) -> Plan:
     path = places.file_of(request.host, request.scope)
-    settings, receipt = load(path, request.host), backup.find(places.state, path)
+    settings, receipt = load(path, request.host), backups.find(places.state, path)
     words = command_for(request.host, tools=request.tools)
     text, rules, withdrawn = _wanted_text(settings, receipt, request, words)
     setting, setting_changes = _plan_setting(places, request, receipt)
@@ -138,7 +138,7 @@ def _plan_install(places: Places, request: InstallRequest, now: datetime) -> Pla
     change = Change(path, settings.data, after, Receipt.of(*original_contents(settings, receipt), after or b"", note))
     result = _new_result(INSTALL, places, request, words, rules)
     result["withdrawn"] = withdrawn
-    due = remarks.install_notices(places, request.host, request.scope, text, report=request.report)
+    due = notices.install_notices(places, request.host, request.scope, text, report=request.report)
     result["remarks"], result["exclude"] = due
     result["start_in"] = None if request.scope == USER else places.project
     return Plan(result, [change, *setting_changes])
@@ -173,14 +173,14 @@ def _plan_setting(places: Places, request: InstallRequest, receipt: Receipt | No
 
 def _plan_uninstall(places: Places, request: InstallRequest) -> Plan:
     path = places.file_of(request.host, request.scope)
-    settings, receipt = load(path, request.host), backup.find(places.state, path)
+    settings, receipt = load(path, request.host), backups.find(places.state, path)
     content = content_after_uninstall(settings, receipt)
     change = Change(path, settings.data, content, made=receipt.texts(CREATED_FOLDERS) if receipt else [])
     setting_changes = own_setting.plan_turning_off(
         places, request.host, request.scope, receipt.text(SETTING) if receipt else None
     )
     result = _new_result(UNINSTALL, places, request, [], receipt.texts(RULES) if receipt else [])
-    result["remarks"] = remarks.uninstall_notices(parse(content or b"", comments=request.host.comments))
+    result["remarks"] = notices.uninstall_notices(parse(content or b"", comments=request.host.comments))
     result["elsewhere"] = other_installed_scopes(places, request.host, request.scope)
     return Plan(result, [change, *setting_changes])
 
@@ -213,7 +213,7 @@ def _apply_plan(plan: Plan, state: str) -> None:
         for change in plan.changes:
             apply_change(change, state)
     if plan.effective_changes and plan.effective_changes[0].receipt is not None and plan.changes[0].before is not None:
-        plan.answer["backup"] = backup.folder_for(state, plan.answer["file"])
+        plan.answer["backup"] = backups.folder_for(state, plan.answer["file"])
 
 
 def _new_result(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, TooLarge
 from gaia_sessions.store import external_file
 
-from .backup import LIMIT
+from .backups import LIMIT
 from .json_text import parse
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.store import log_reader
 
-from . import backup, warnings
+from . import backups, warnings
 from .entries import our_entries
 from .hook_command import TRACK_TOOLS, command_for, words_of
 from .own_setting import RULES, SETTING
@@ -131,7 +131,7 @@ class _FileStatus:
         tools = TRACK_TOOLS in words
         missing = _missing_events(host, hook_entries, tools=tools) if hook_entries else []
         wired = list(dict.fromkeys(entry.event for entry in hook_entries))
-        receipt = backup.find(places.state, path) if hook_entries else None
+        receipt = backups.find(places.state, path) if hook_entries else None
         self.installed_file: InstalledFile = {
             "host": host.name,
             "scope": scope,

@@ -16,7 +16,7 @@ from .settings import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .backup import Receipt
+    from .backups import Receipt
     from .json_text import JsonText
     from .places import Host, Places
     from .settings import Settings

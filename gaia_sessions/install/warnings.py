@@ -17,7 +17,7 @@ from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.store import external_file
 
-from .backup import LIMIT
+from .backups import LIMIT
 from .entries import all_entries, is_gone
 from .executable import interpreter_of
 from .hook_command import is_mixed_entry, is_our_hook, is_our_script, our_scripts, starts_script_directly, words_of

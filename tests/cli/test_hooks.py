@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.cli.commands.hooks import command
-from gaia_sessions.cli.render import wired
+from gaia_sessions.cli.render import hooks
 from gaia_sessions.hosts import registry as heard
-from gaia_sessions.install import remarks
+from gaia_sessions.install import notices
 from gaia_sessions.install import status as states
 from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS
@@ -365,8 +365,8 @@ def test_what_was_allowed_and_is_no_longer_is_said(gaia: Gaia, settings: Path) -
 
 
 def test_every_state_and_every_remark_has_words() -> None:
-    assert set(wired._STATE_TEXTS) == set(states.STATES)
-    assert set(wired._NOTES) == set(remarks.NOTICES)
+    assert set(hooks._STATE_TEXTS) == set(states.STATES)
+    assert set(hooks._NOTES) == set(notices.NOTICES)
 
 
 def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> None:

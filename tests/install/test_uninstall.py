@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.install import backup
+from gaia_sessions.install import backups
 from gaia_sessions.store import external_file
 from tests.install.settings_files import BY_HAND, MIXED, OTHER, PROGRAM, WIRED_BY_HAND, to_json
 
@@ -30,7 +30,7 @@ def test_a_command_with_ours_in_it_survives_coming_and_leaving(setup: Setup) -> 
 
 def test_what_was_wired_by_hand_is_there_again_and_that_is_said(setup: Setup) -> None:
     setup.put(HAND_MADE).install()
-    kept = backup.find(setup.places.state, str(setup.file))
+    kept = backups.find(setup.places.state, str(setup.file))
     assert (kept and kept.before, kept and kept.left) == (HAND_MADE, HAND_MADE)
     assert BY_HAND not in [entry for group in setup.said()["hooks"]["SubagentStop"] for entry in group["hooks"]]
 
@@ -56,7 +56,7 @@ def test_it_comes_back_after_an_installation_that_was_killed(setup: Setup, monke
         killed.setattr(external_file, "write", kill)
         with pytest.raises(KeyboardInterrupt):
             setup.put(HAND_MADE).install()
-    assert backup.find(setup.places.state, str(setup.file)) is not None
+    assert backups.find(setup.places.state, str(setup.file)) is not None
     setup.install()
     setup.uninstall()
     assert setup.held() == HAND_MADE
@@ -69,7 +69,7 @@ def test_of_a_file_that_somebody_changed_since_the_copy_is_the_whole_of_it(setup
 
     copy = setup.install(tools=True)["backup"]
 
-    kept = backup.find(setup.places.state, str(setup.file))
+    kept = backups.find(setup.places.state, str(setup.file))
     assert (copy is not None, kept and kept.before, kept and kept.left) == (True, changed, to_json({"model": "sonnet"}))
     setup.uninstall()
     assert setup.held() == to_json({"model": "sonnet"})

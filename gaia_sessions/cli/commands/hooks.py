@@ -10,7 +10,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
-from gaia_sessions.cli.render import wired
+from gaia_sessions.cli.render import hooks
 from gaia_sessions.errors import OwnedByAnother, UnknownHost, UsageError, well_formed
 from gaia_sessions.hosts import registry as heard
 from gaia_sessions.install import plan, scopes
@@ -130,7 +130,7 @@ def status(call: Call) -> None:
     if call.as_json:
         output.print_json(_to_utf8(report))
     else:
-        output.print_lines(wired.status_lines(report, now))
+        output.print_lines(hooks.status_lines(report, now))
 
 
 def _places(call: Call, *, here: bool = False) -> Places:
@@ -158,7 +158,7 @@ def _print_result(call: Call, result: InstallResult) -> None:
     if call.as_json:
         output.print_json(_to_utf8(result))
     else:
-        output.print_lines(wired.change_lines(result))
+        output.print_lines(hooks.change_lines(result))
 
 
 def _to_utf8(value: Any) -> Any:  # noqa: ANN401  # whatever JSON has

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gaia_sessions.install.status import HookStatus, InstalledFile
     from gaia_sessions.install.warnings import InstallWarning
 
-    from .case import Inspection
     from .findings import Finding
+    from .inspection import Inspection
 
 _NOTICES = frozenset([warnings.NEVER_FIRED, warnings.REWRITER, warnings.MIXED_ENTRY, warnings.ROOT_ELSEWHERE])
 _FIXED_BY_REINSTALL = frozenset([warnings.MISSING_SCRIPT, warnings.MISSING_INTERPRETER])

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.install import json_text
 from gaia_sessions.install.entries import with_hooks, with_rule, without_hooks, without_rule
+from gaia_sessions.install.json_edit import append_value, remove_element, replace_value
 from gaia_sessions.install.json_text import JsonText, parse
 from gaia_sessions.install.places import HOSTS
-from gaia_sessions.install.splice import append_value, remove_element, replace_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.doctor import wired
-from gaia_sessions.doctor.case import Inspection
+from gaia_sessions.doctor import hooks
+from gaia_sessions.doctor.inspection import Inspection
 from gaia_sessions.session.clock import format_time, utc_now
 from gaia_sessions.store import hook_log
 
@@ -40,7 +40,7 @@ def shell(command: str) -> None:
 
 def look(project: Path, **environment: str) -> Finding:
     root = str(project / ".claude" / "session")
-    return wired.hooks(Inspection(root, {**os.environ, **environment}, utc_now()))
+    return hooks.hooks(Inspection(root, {**os.environ, **environment}, utc_now()))
 
 
 def test_hooks_that_are_not_installed_are_a_remark(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 
 from gaia_sessions.hosts.registry import CLAUDE_CODE
-from gaia_sessions.install import plan, remarks, status, warnings
+from gaia_sessions.install import notices, plan, status, warnings
 
 from .words import Copyable, ago, safe
 
@@ -26,22 +26,22 @@ _LONGEST_NAME = 60
 _WIDTH = 80
 
 _NOTES = {
-    remarks.TRUST_HOOKS: "Codex skips these hooks until you trust them there: type /hooks.",
-    remarks.TRUST_FOLDER: (
+    notices.TRUST_HOOKS: "Codex skips these hooks until you trust them there: type /hooks.",
+    notices.TRUST_FOLDER: (
         "Claude Code passes over a project's permissions until you trust its folder: start it there once."
     ),
-    remarks.MACHINE_PATHS: "The entries name paths of this machine; --user keeps them out of what is shared.",
-    remarks.ROOT_ELSEWHERE: (
+    notices.MACHINE_PATHS: "The entries name paths of this machine; --user keeps them out of what is shared.",
+    notices.ROOT_ELSEWHERE: (
         "Hooks keep their sessions in {root} only where the host is started with GAIA_SESSIONS_ROOT set to it."
     ),
-    remarks.START_THERE: (
+    notices.START_THERE: (
         "Start the client in {start_in} to have this file read; for one that is started here, install with --here."
     ),
-    remarks.NOT_IGNORED: "Git does not ignore this file: add the line {line} to {file}",
-    remarks.TRACKED: "Git tracks this file: the next commit will include your entries.",
-    remarks.MIXED_ENTRY: "An entry that starts our hook and does more than that was left alone: see hooks status.",
-    remarks.ENTRIES_BACK: "What was wired by hand before stands there again; uninstall again to take that out.",
-    remarks.RULE_STAYS: (
+    notices.NOT_IGNORED: "Git does not ignore this file: add the line {line} to {file}",
+    notices.TRACKED: "Git tracks this file: the next commit will include your entries.",
+    notices.MIXED_ENTRY: "An entry that starts our hook and does more than that was left alone: see hooks status.",
+    notices.ENTRIES_BACK: "What was wired by hand before stands there again; uninstall again to take that out.",
+    notices.RULE_STAYS: (
         "Our reporting command stays allowed, since nothing says that --allow-report did it: see permissions.allow."
     ),
 }

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.doctor import machine, place, tree
-from gaia_sessions.doctor.case import Inspection
+from gaia_sessions.doctor import machine, root_folder, tree
+from gaia_sessions.doctor.inspection import Inspection
 from gaia_sessions.system import mounts
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone may give files away")
@@ -36,11 +36,11 @@ def test_every_file_system_over_a_network_is_to_be_left(
     table = tmp_path / "mountinfo"
     table.write_text(f"1 0 0:1 / / rw - ext4 x rw\n2 1 0:2 / {made} rw - {kind} x rw\n", encoding="utf-8")
     monkeypatch.setattr(mounts, "_TABLE", str(table))
-    finding = place.file_system(case_of(made))
+    finding = root_folder.file_system(case_of(made))
     assert (finding["ok"], finding["found"].split(":")[0]) == (False, kind)
     assert finding["mend"] is None
     assert "GAIA_SESSIONS_ROOT" in finding["found"]
-    assert place.file_system(case_of(str(tmp_path)))["found"] == "ext4"
+    assert root_folder.file_system(case_of(str(tmp_path)))["found"] == "ext4"
 
 
 @as_root
@@ -56,13 +56,13 @@ def test_the_users_own_settings_may_have_any_mode(made: str) -> None:
     path = Path(made, ".config.toml")
     path.write_text("", encoding="utf-8")
     path.chmod(0o644)
-    assert place.modes(case_of(made))["ok"]
+    assert root_folder.modes(case_of(made))["ok"]
 
 
 def test_a_full_disk_is_found(made: str, monkeypatch: pytest.MonkeyPatch) -> None:
     full = os.statvfs_result([4096, 4096, 10**6, 100, 100, 10**6, 5, 5, 0, 255])
     monkeypatch.setattr(os, "statvfs", lambda _: full)
-    finding = place.space(case_of(made))
+    finding = root_folder.space(case_of(made))
     assert (finding["ok"], finding["mend"]) == (False, None)  # what to do without is not for us to say
     assert finding["found"] == f"0 MiB free, 5 files at {made}; make room there"
 
@@ -79,7 +79,7 @@ def test_a_root_that_is_a_link_is_looked_into_and_mended(made: str, linked: str)
     state = Path(made, "a", "state.json")
     state.chmod(0o644)
 
-    finding = place.modes(case_of(linked))
+    finding = root_folder.modes(case_of(linked))
 
     assert finding["found"] == f"1 entry not private: {linked}/a/state.json (644)"
     subprocess.run(["sh", "-euc", finding["mend"] or ""], check=True)
@@ -101,7 +101,7 @@ def test_the_users_own_settings_keep_their_mode_whatever_mends_the_rest(tmp_path
 
     for path in (ours, theirs):
         path.chmod(0o644)
-    subprocess.run(["sh", "-euc", place.modes(case_of(root))["mend"] or ""], check=True)
+    subprocess.run(["sh", "-euc", root_folder.modes(case_of(root))["mend"] or ""], check=True)
     assert modes() == (0o600, 0o644)
     ours.chmod(0o644)
     assert tree.make_private(root, os.geteuid()) == 1

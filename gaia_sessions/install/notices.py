@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions.hosts.registry import CODEX
 
-from . import permission, versioned
+from . import git, permission
 from .entries import all_entries, granted_rules, our_entries
 from .hook_command import is_mixed_entry
 from .places import LOCAL, PROJECT, USER
@@ -15,9 +15,9 @@ from .scopes import is_unread_from_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .git import Exclusion
     from .json_text import JsonText
     from .places import Host, Places
-    from .versioned import Exclusion
 
 TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS, ROOT_ELSEWHERE, START_THERE, NOT_IGNORED, TRACKED = _INSTALL_NOTICES = (
     "trust_hooks",
@@ -37,7 +37,7 @@ def install_notices(
 ) -> tuple[list[str], Exclusion | None]:
     """What is due once ``text`` is in the settings of ``scope``, and the line that would make git ignore them."""
     path = places.file_of(host, scope)
-    in_git = versioned.git_status(path, places.variables) if scope == LOCAL else versioned.UNKNOWN_STATUS
+    in_git = git.git_status(path, places.variables) if scope == LOCAL else git.UNKNOWN_STATUS
     due = {
         TRUST_HOOKS: host.name == CODEX,
         TRUST_FOLDER: report and scope != USER,
