@@ -34,39 +34,44 @@ _SAME, _OTHER, _NOTHING = "before", "other", "nothing"
 _DIGITS = 32
 
 
-class Receipt:
+class Backup:
     """before: what the file held, None if it was not there. left: what it holds once we are gone, if untouched.
 
     note: what else whoever wrote it wants to know again. over: the digest of what we are about to write over, None
     once that is done: who is killed in between leaves the one or the other.
     """
 
-    __slots__ = ("before", "left", "note", "over", "written")
+    __slots__ = ("after_uninstall", "before", "note", "overwritten", "written")
 
     def __init__(
-        self, before: bytes | None, left: bytes | None, written: str, note: dict[str, Json], over: str | None = None
+        self,
+        before: bytes | None,
+        after_uninstall: bytes | None,
+        written: str,
+        note: dict[str, Json],
+        overwritten: str | None = None,
     ) -> None:
         self.before = before
-        self.left = left
+        self.after_uninstall = after_uninstall
         self.written = written
         self.note = note
-        self.over = over
+        self.overwritten = overwritten
 
     @classmethod
-    def of(cls, before: bytes | None, left: bytes | None, now: bytes, note: dict[str, Json]) -> Self:
-        """The receipt for changing ``before`` into ``now``, from which ``left`` is to come back."""
-        return cls(before, left, digest(now), note)
+    def of(cls, before: bytes | None, after_uninstall: bytes | None, now: bytes, note: dict[str, Json]) -> Self:
+        """The backup for changing ``before`` into ``now``, from which ``left`` is to come back."""
+        return cls(before, after_uninstall, digest(now), note)
 
-    def until_written(self, old: bytes | None, earlier: Receipt | None) -> Receipt:
-        """The same as long as nobody knows whether ``old`` stands there still, of which ``earlier`` is the receipt."""
+    def while_writing(self, old: bytes | None, earlier: Backup | None) -> Backup:
+        """The same as long as nobody knows whether ``old`` stands there still, of which ``earlier`` is the backup."""
         note = (
             self.note if earlier is None else {key: _merged(earlier.note.get(key), self.note[key]) for key in self.note}
         )
-        return Receipt(self.before, self.left, self.written, note, None if old is None else digest(old))
+        return Backup(self.before, self.after_uninstall, self.written, note, None if old is None else digest(old))
 
     def is_untouched(self, data: bytes | None) -> bool:
         """Whether ``data`` is still what we wrote, or wrote over."""
-        return data is not None and digest(data) in (self.written, self.over)
+        return data is not None and digest(data) in (self.written, self.overwritten)
 
     def text(self, key: str) -> str | None:
         """The text under ``key`` in the note."""
@@ -93,12 +98,12 @@ def digest(data: bytes) -> str:
 
 
 def folder_for(state: str, path: str) -> str:
-    """Where the receipt of the file at ``path`` is kept; ``state`` is our folder in the user's state directory."""
+    """Where the backup of the file at ``path`` is kept; ``state`` is our folder in the user's state directory."""
     return os.path.join(state, _FOLDER, digest(os.fsencode(os.path.realpath(path)))[:_DIGITS])
 
 
-def find(state: str, path: str) -> Receipt | None:
-    """The receipt for ``path``; None if there is none that can be read."""
+def find(state: str, path: str) -> Backup | None:
+    """The backup for ``path``; None if there is none that can be read."""
     try:
         with Directory.at(folder_for(state, path)) as folder:
             note = _decode_note(folder.read(_NOTE, strict.DOCUMENT_LIMIT))
@@ -109,7 +114,7 @@ def find(state: str, path: str) -> Receipt | None:
     written, overwritten = note.get(_WRITTEN), note.pop(_OVERWRITTEN, None)
     if not isinstance(written, str):
         return None
-    return Receipt(before, left, written, note, overwritten if isinstance(overwritten, str) else None)
+    return Backup(before, left, written, note, overwritten if isinstance(overwritten, str) else None)
 
 
 def _encode_note(note: dict[str, Json]) -> bytes:
@@ -125,46 +130,46 @@ def _decode_note(data: bytes) -> dict[str, Json]:
 
 
 def _read_left(folder: Directory, kind: Json, before: bytes | None) -> bytes | None:
-    """A receipt that does not speak of it is an older one: what was there before comes back."""
+    """A backup that does not speak of it is an older one: what was there before comes back."""
     if kind == _OTHER:
         return folder.read(_LEFT, LIMIT)
     return None if kind == _NOTHING else before
 
 
-def keep(state: str, path: str, receipt: Receipt) -> str:
-    """Keeps ``receipt`` for ``path``, durably; returns its folder. Raises ``StoreFailure``."""
+def keep(state: str, path: str, backup: Backup) -> str:
+    """Keeps ``backup`` for ``path``, durably; returns its folder. Raises ``StoreFailure``."""
     place = folder_for(state, path)
     with translate_errors("keep a copy in", place):
         os.makedirs(place, mode=0o700, exist_ok=True)
         with Directory.at(place) as folder:
-            if receipt.before is not None:
-                atomic.replace(folder, _BEFORE, receipt.before, durable=True)
-            kind = _keep_left(folder, receipt)
-            existed = receipt.before is not None
+            if backup.before is not None:
+                atomic.replace(folder, _BEFORE, backup.before, durable=True)
+            kind = _keep_left(folder, backup)
+            existed = backup.before is not None
             note = {
-                **receipt.note,
+                **backup.note,
                 "path": path,
                 "existed": existed,
                 _LEFT: kind,
-                _WRITTEN: receipt.written,
+                _WRITTEN: backup.written,
             }
-            if receipt.over is not None:
-                note[_OVERWRITTEN] = receipt.over
+            if backup.overwritten is not None:
+                note[_OVERWRITTEN] = backup.overwritten
             atomic.replace(folder, _NOTE, _encode_note(note), durable=True)
     return place
 
 
-def _keep_left(folder: Directory, receipt: Receipt) -> str:
-    if receipt.left is None:
+def _keep_left(folder: Directory, backup: Backup) -> str:
+    if backup.after_uninstall is None:
         return _NOTHING
-    if receipt.left == receipt.before:
+    if backup.after_uninstall == backup.before:
         return _SAME
-    atomic.replace(folder, _LEFT, receipt.left, durable=True)
+    atomic.replace(folder, _LEFT, backup.after_uninstall, durable=True)
     return _OTHER
 
 
 def drop(state: str, path: str) -> None:
-    """The receipt for ``path`` is gone, and folders of ours that are empty by that, as far as the system lets go."""
+    """The backup for ``path`` is gone, and folders of ours that are empty by that, as far as the system lets go."""
     place = folder_for(state, path)
     try:
         with Directory.at(place) as folder:

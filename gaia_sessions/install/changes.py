@@ -17,33 +17,33 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .backups import Receipt
+    from .backups import Backup
 
 
 CREATED_FOLDERS = "made"
-"""What the note of a receipt calls them."""
+"""What the note of a backup calls them."""
 
 
 class Change:
     """One file's: None stands for a file that is not there.
 
-    receipt: what is kept of it, None if what was kept is to go. made: folders of our making, which go with the file.
+    backup: what is kept of it, None if what was kept is to go. made: folders of our making, which go with the file.
     """
 
-    __slots__ = ("after", "before", "made", "path", "receipt")
+    __slots__ = ("after", "backup", "before", "made", "path")
 
     def __init__(
         self,
         path: str,
         before: bytes | None,
         after: bytes | None,
-        receipt: Receipt | None = None,
+        backup: Backup | None = None,
         made: list[str] | None = None,
     ) -> None:
         self.path = path
         self.before = before
         self.after = after
-        self.receipt = receipt
+        self.backup = backup
         self.made = made or []
 
     @property
@@ -65,8 +65,8 @@ def missing_folders(path: str) -> list[str]:
 def created_folders(path: str, neighbours: list[str], state: str) -> list[str]:
     """The folders above ``path`` that are of our making, or will be: of its neighbours the last to go takes them."""
     made = set(missing_folders(path))
-    for receipt in (backups.find(state, file) for file in (path, *neighbours)):
-        made.update(receipt.texts(CREATED_FOLDERS) if receipt else ())
+    for backup in (backups.find(state, file) for file in (path, *neighbours)):
+        made.update(backup.texts(CREATED_FOLDERS) if backup else ())
     real = os.path.realpath(path)
     return sorted((folder for folder in made if real.startswith(folder + os.sep)), key=len)
 
@@ -76,21 +76,21 @@ def apply_change(change: Change, state: str) -> None:
 
     Then the file and what was kept of it are what they were.
     """
-    if change.receipt is None:
+    if change.backup is None:
         _write_change(change)
         backups.drop(state, change.path)
         return
     earlier = backups.find(state, change.path)
-    backups.keep(state, change.path, change.receipt.until_written(change.before, earlier))
+    backups.keep(state, change.path, change.backup.while_writing(change.before, earlier))
     try:
         _write_change(change)
     except StoreFailure:
-        _restore_receipt(state, change.path, earlier)
+        _restore_backup(state, change.path, earlier)
         raise
-    backups.keep(state, change.path, change.receipt)
+    backups.keep(state, change.path, change.backup)
 
 
-def _restore_receipt(state: str, path: str, earlier: Receipt | None) -> None:
+def _restore_backup(state: str, path: str, earlier: Backup | None) -> None:
     if earlier is None:
         backups.drop(state, path)
     else:

@@ -44,10 +44,10 @@ class Element:
 class JsonText:
     """A JSON text that parses; never changes. ``plain`` is the same without comments and mark."""
 
-    __slots__ = ("_known", "comments", "plain", "start", "text", "value")
+    __slots__ = ("_elements_cache", "comments", "plain", "start", "text", "value")
 
     def __init__(self, text: str, *, comments: bool) -> None:
-        self._known: dict[int, tuple[list[Element], int]] = {}
+        self._elements_cache: dict[int, tuple[list[Element], int]] = {}
         self.text = text
         self.comments = comments
         self.plain = _TEXT_OR_COMMENT.sub(_blank_comment, text) if comments else text
@@ -58,9 +58,9 @@ class JsonText:
 
     def elements(self, start: int) -> tuple[list[Element], int]:
         """What the object or array at ``start`` holds, and where it is closed."""
-        if start not in self._known:
-            self._known[start] = self._elements_from(start)
-        return self._known[start]
+        if start not in self._elements_cache:
+            self._elements_cache[start] = self._elements_from(start)
+        return self._elements_cache[start]
 
     def _elements_from(self, start: int) -> tuple[list[Element], int]:
         at = self._past_blanks(start + 1)

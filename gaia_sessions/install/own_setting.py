@@ -10,7 +10,7 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.store import external_file
 
 from . import backups, permission
-from .backups import LIMIT, Receipt
+from .backups import LIMIT, Backup
 from .changes import CREATED_FOLDERS, Change, created_folders
 from .entries import has_rule
 from .places import USER
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .places import Host, Places
 
 RULES, SETTING = "rules", "setting"
-"""What the note of a receipt has: the rules we granted, the file of the setting we turned on."""
+"""What the note of a backup has: the rules we granted, the file of the setting we turned on."""
 
 
 def plan_turning_on(places: Places, host: Host, scope: str) -> tuple[str | None, list[Change]]:
@@ -35,7 +35,7 @@ def plan_turning_on(places: Places, host: Host, scope: str) -> tuple[str | None,
     if after == data:
         return (path if backups.find(places.state, path) else None), []
     folders = created_folders(path, places.files_of(host), places.state)
-    return path, [Change(path, data, after, Receipt.of(data, data, after, {CREATED_FOLDERS: list(folders)}))]
+    return path, [Change(path, data, after, Backup.of(data, data, after, {CREATED_FOLDERS: list(folders)}))]
 
 
 def plan_turning_off(places: Places, host: Host, scope: str, path: str | None) -> list[Change]:
@@ -43,22 +43,22 @@ def plan_turning_off(places: Places, host: Host, scope: str, path: str | None) -
     others = (other for other in host.files if other != scope)
     if path is None or any(_needs_setting(places, host, other, path) for other in others):
         return []
-    data, receipt = external_file.read(path, LIMIT), backups.find(places.state, path)
-    if data is None or receipt is None:
+    data, backup = external_file.read(path, LIMIT), backups.find(places.state, path)
+    if data is None or backup is None:
         return []
-    after = receipt.left if receipt.is_untouched(data) else permission.without_report_setting(path, data)
-    return [Change(path, data, after, made=receipt.texts(CREATED_FOLDERS))]
+    after = backup.after_uninstall if backup.is_untouched(data) else permission.without_report_setting(path, data)
+    return [Change(path, data, after, made=backup.texts(CREATED_FOLDERS))]
 
 
 def _needs_setting(places: Places, host: Host, scope: str, path: str) -> bool:
     """Whether the settings of ``scope`` have our rule, and rely on the setting in ``path``."""
     file = places.file_of(host, scope)
-    receipt = backups.find(places.state, file)
-    if receipt is None or receipt.text(SETTING) != path:
+    backup = backups.find(places.state, file)
+    if backup is None or backup.text(SETTING) != path:
         return False
     try:
         text = load(file, host).text
     except SessionsError:  # it may well be in there
         return True
-    rules = receipt.texts(RULES)
+    rules = backup.texts(RULES)
     return not rules or any(has_rule(text, rule) for rule in rules)

@@ -15,7 +15,7 @@ from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.session.clock import format_time
 
 from . import backups, notices, own_setting, permission
-from .backups import Receipt
+from .backups import Backup
 from .changes import CREATED_FOLDERS, Change, apply_change, created_folders, diff_lines
 from .entries import with_hooks, with_rule, without_rule
 from .exclusive import SettingsLock
@@ -93,10 +93,10 @@ class InstallRequest:
 class Plan:
     """The changes that an answer speaks of."""
 
-    __slots__ = ("answer", "changes")
+    __slots__ = ("changes", "result")
 
-    def __init__(self, answer: InstallResult, changes: list[Change]) -> None:
-        self.answer = answer
+    def __init__(self, result: InstallResult, changes: list[Change]) -> None:
+        self.result = result
         self.changes = changes
 
     @property
@@ -124,10 +124,10 @@ def uninstall(places: Places, request: InstallRequest, *, dry_run: bool = False)
 
 def _plan_install(places: Places, request: InstallRequest, now: datetime) -> Plan:
     path = places.file_of(request.host, request.scope)
-    settings, receipt = load(path, request.host), backups.find(places.state, path)
+    settings, backup = load(path, request.host), backups.find(places.state, path)
     words = command_for(request.host, tools=request.tools)
-    text, rules, withdrawn = _wanted_text(settings, receipt, request, words)
-    setting, setting_changes = _plan_setting(places, request, receipt)
+    text, rules, withdrawn = _wanted_text(settings, backup, request, words)
+    setting, setting_changes = _plan_setting(places, request, backup)
     note: dict[str, Json] = {
         INSTALLED_AT: format_time(now),
         RULES: list(rules),
@@ -135,7 +135,7 @@ def _plan_install(places: Places, request: InstallRequest, now: datetime) -> Pla
         CREATED_FOLDERS: list(created_folders(path, places.files_of(request.host), places.state)),
     }
     after = settings.bytes_of(text)
-    change = Change(path, settings.data, after, Receipt.of(*original_contents(settings, receipt), after or b"", note))
+    change = Change(path, settings.data, after, Backup.of(*original_contents(settings, backup), after or b"", note))
     result = _new_result(INSTALL, places, request, words, rules)
     result["withdrawn"] = withdrawn
     due = notices.install_notices(places, request.host, request.scope, text, report=request.report)
@@ -145,11 +145,11 @@ def _plan_install(places: Places, request: InstallRequest, now: datetime) -> Pla
 
 
 def _wanted_text(
-    settings: Settings, receipt: Receipt | None, request: InstallRequest, words: list[str]
+    settings: Settings, backup: Backup | None, request: InstallRequest, words: list[str]
 ) -> tuple[JsonText, list[str], list[str]]:
     """What the settings are to say, which rules in there are ours, and which of ours are in there no longer."""
     rule = permission.permission_rule() if request.report else None
-    our_rules = receipt.texts(RULES) if receipt else []
+    our_rules = backup.texts(RULES) if backup else []
     withdrawn = [old for old in our_rules if old != rule]
     try:
         text = with_hooks(settings.text, request.host, words, tools=request.tools)
@@ -163,23 +163,23 @@ def _wanted_text(
     return with_permission, [rule] if with_permission is not text or rule in our_rules else [], withdrawn
 
 
-def _plan_setting(places: Places, request: InstallRequest, receipt: Receipt | None) -> tuple[str | None, list[Change]]:
+def _plan_setting(places: Places, request: InstallRequest, backup: Backup | None) -> tuple[str | None, list[Change]]:
     if request.report:
         return own_setting.plan_turning_on(places, request.host, request.scope)
     return None, own_setting.plan_turning_off(
-        places, request.host, request.scope, receipt.text(SETTING) if receipt else None
+        places, request.host, request.scope, backup.text(SETTING) if backup else None
     )
 
 
 def _plan_uninstall(places: Places, request: InstallRequest) -> Plan:
     path = places.file_of(request.host, request.scope)
-    settings, receipt = load(path, request.host), backups.find(places.state, path)
-    content = content_after_uninstall(settings, receipt)
-    change = Change(path, settings.data, content, made=receipt.texts(CREATED_FOLDERS) if receipt else [])
+    settings, backup = load(path, request.host), backups.find(places.state, path)
+    content = content_after_uninstall(settings, backup)
+    change = Change(path, settings.data, content, made=backup.texts(CREATED_FOLDERS) if backup else [])
     setting_changes = own_setting.plan_turning_off(
-        places, request.host, request.scope, receipt.text(SETTING) if receipt else None
+        places, request.host, request.scope, backup.text(SETTING) if backup else None
     )
-    result = _new_result(UNINSTALL, places, request, [], receipt.texts(RULES) if receipt else [])
+    result = _new_result(UNINSTALL, places, request, [], backup.texts(RULES) if backup else [])
     result["remarks"] = notices.uninstall_notices(parse(content or b"", comments=request.host.comments))
     result["elsewhere"] = other_installed_scopes(places, request.host, request.scope)
     return Plan(result, [change, *setting_changes])
@@ -194,7 +194,7 @@ def _carry_out_plan(
     """
     plan = make_plan()
     if dry_run:
-        plan.answer["diff"] = "\n".join(
+        plan.result["diff"] = "\n".join(
             line for change in plan.effective_changes for line in diff_lines(change, places.project)
         )
     elif plan.effective_changes or os.path.lexists(places.state):
@@ -203,17 +203,17 @@ def _carry_out_plan(
             if announce and plan.effective_changes:
                 announce([change.path for change in plan.effective_changes])
             _apply_plan(plan, places.state)
-    plan.answer["changed"] = [change.path for change in plan.effective_changes]
-    plan.answer["dry_run"] = dry_run
-    return plan.answer
+    plan.result["changed"] = [change.path for change in plan.effective_changes]
+    plan.result["dry_run"] = dry_run
+    return plan.result
 
 
 def _apply_plan(plan: Plan, state: str) -> None:
-    if plan.effective_changes or plan.answer["action"] == UNINSTALL:
+    if plan.effective_changes or plan.result["action"] == UNINSTALL:
         for change in plan.changes:
             apply_change(change, state)
-    if plan.effective_changes and plan.effective_changes[0].receipt is not None and plan.changes[0].before is not None:
-        plan.answer["backup"] = backups.folder_for(state, plan.answer["file"])
+    if plan.effective_changes and plan.effective_changes[0].backup is not None and plan.changes[0].before is not None:
+        plan.result["backup"] = backups.folder_for(state, plan.result["file"])
 
 
 def _new_result(

@@ -131,7 +131,7 @@ class _FileStatus:
         tools = TRACK_TOOLS in words
         missing = _missing_events(host, hook_entries, tools=tools) if hook_entries else []
         wired = list(dict.fromkeys(entry.event for entry in hook_entries))
-        receipt = backups.find(places.state, path) if hook_entries else None
+        backup = backups.find(places.state, path) if hook_entries else None
         self.installed_file: InstalledFile = {
             "host": host.name,
             "scope": scope,
@@ -140,11 +140,11 @@ class _FileStatus:
             "problem": problem,
             "command": words,
             "track_tools": tools,
-            "allow_report": receipt is not None and (receipt.text(SETTING) is not None or bool(receipt.texts(RULES))),
+            "allow_report": backup is not None and (backup.text(SETTING) is not None or bool(backup.texts(RULES))),
             "wired": wired,
             "missing": missing,
             "optional": [event for event in host.tools if event not in wired] if hook_entries and not tools else [],
-            "installed_at": receipt.text(INSTALLED_AT) if receipt else None,
+            "installed_at": backup.text(INSTALLED_AT) if backup else None,
         }
 
 

@@ -16,19 +16,19 @@ from .settings import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .backups import Receipt
+    from .backups import Backup
     from .json_text import JsonText
     from .places import Host, Places
     from .settings import Settings
 
 
-def original_contents(settings: Settings, receipt: Receipt | None) -> tuple[bytes | None, bytes | None]:
+def original_contents(settings: Settings, backup: Backup | None) -> tuple[bytes | None, bytes | None]:
     """What to keep a copy of, and what leaving is to give back: what people wired by hand comes back with the rest."""
-    if receipt is None:
+    if backup is None:
         return settings.data, settings.data
-    if settings.data == receipt.before or receipt.is_untouched(settings.data):  # before: killed ere it was written
-        return receipt.before, receipt.left
-    return settings.data, content_after_uninstall(settings, receipt)
+    if settings.data == backup.before or backup.is_untouched(settings.data):  # before: killed ere it was written
+        return backup.before, backup.after_uninstall
+    return settings.data, content_after_uninstall(settings, backup)
 
 
 def other_installed_scopes(places: Places, host: Host, scope: str) -> list[str]:
@@ -44,20 +44,20 @@ def has_our_hooks(path: str, host: Host) -> bool:
         return False
 
 
-def content_after_uninstall(settings: Settings, receipt: Receipt | None) -> bytes | None:
+def content_after_uninstall(settings: Settings, backup: Backup | None) -> bytes | None:
     """What the file holds once we have left it, None if it is not there then.
 
     Raises ``SettingsUnreadable`` where the shape is another one than we know.
     """
-    if receipt is not None and receipt.is_untouched(settings.data):
-        return _without_dead_entries(receipt.left, settings)
+    if backup is not None and backup.is_untouched(settings.data):
+        return _without_dead_entries(backup.after_uninstall, settings)
     try:
         text = without_hooks(settings.text)
-        for rule in receipt.texts(RULES) if receipt else []:
+        for rule in backup.texts(RULES) if backup else []:
             text = without_rule(text, rule)
     except InvalidInput as error:
         raise SettingsUnreadable(settings.path, error.problem, error.where) from None
-    had_no_file = receipt is not None and receipt.left is None and _is_empty(text)
+    had_no_file = backup is not None and backup.after_uninstall is None and _is_empty(text)
     return None if had_no_file else settings.bytes_of(text)
 
 

@@ -31,7 +31,7 @@ def test_a_command_with_ours_in_it_survives_coming_and_leaving(setup: Setup) -> 
 def test_what_was_wired_by_hand_is_there_again_and_that_is_said(setup: Setup) -> None:
     setup.put(HAND_MADE).install()
     kept = backups.find(setup.places.state, str(setup.file))
-    assert (kept and kept.before, kept and kept.left) == (HAND_MADE, HAND_MADE)
+    assert (kept and kept.before, kept and kept.after_uninstall) == (HAND_MADE, HAND_MADE)
     assert BY_HAND not in [entry for group in setup.said()["hooks"]["SubagentStop"] for entry in group["hooks"]]
 
     answer = setup.uninstall()
@@ -70,7 +70,11 @@ def test_of_a_file_that_somebody_changed_since_the_copy_is_the_whole_of_it(setup
     copy = setup.install(tools=True)["backup"]
 
     kept = backups.find(setup.places.state, str(setup.file))
-    assert (copy is not None, kept and kept.before, kept and kept.left) == (True, changed, to_json({"model": "sonnet"}))
+    assert (copy is not None, kept and kept.before, kept and kept.after_uninstall) == (
+        True,
+        changed,
+        to_json({"model": "sonnet"}),
+    )
     setup.uninstall()
     assert setup.held() == to_json({"model": "sonnet"})
 
