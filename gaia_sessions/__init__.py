@@ -1,7 +1,7 @@
 """Durable sessions for the sub-agents of coding agents.
 
-The names below are the public API; ``gaia_sessions.errors`` has what they raise. They are loaded on
-first use, so that a hook importing one module of this package pays for no other.
+The names below are the public API; ``gaia_sessions.errors`` has what they raise. They are imported on first use, and
+importing the package itself must never import anything else: a hook that needs one module pays for no other.
 """
 
 TYPE_CHECKING = False

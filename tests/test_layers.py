@@ -1,4 +1,7 @@
-"""Which room may import which, and through which doors the world comes in: read from the source itself."""
+"""Which package may import which, through which module each third party is imported, and how large a module may be.
+
+Everything is read from the source itself.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 PACKAGE = "gaia_sessions"
 SOURCE = Path(gaia_sessions.__file__).parent
 
-# From the bottom up: a package imports from itself and from lines above its own, never from beside or below it.
+# From the ground up: a package imports from itself and from those before it, never from those after it.
 FLOORS = [
     ["errors"],
     ["jsonio"],
@@ -55,11 +58,16 @@ STDLIB_ONLY = [
 PURE = ["errors", "jsonio", "session"]
 READS_THE_ENVIRONMENT = ["config", "system", "api", "hook", "doctor", "cli"]
 
+MAX_ROOT_MODULES = 6
+MAX_MODULE_LINES = 250
+MAX_FUNCTION_LINES = 30
+MAX_PACKAGE_PROSE = 8
+
 FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
 
 
 class Import(NamedTuple):
-    """One module a file imports at run time, by its whole name."""
+    """One module that a file imports, by its whole name."""
 
     line: int
     name: str
@@ -67,6 +75,11 @@ class Import(NamedTuple):
 
 def room_of(file: str) -> str:
     return file.partition("/")[0].removesuffix(".py")
+
+
+def is_host(file: str) -> bool:
+    """Whether ``file`` is a folder's that holds what is known of one host, which is no package for others."""
+    return file.startswith("hosts/") and file.count("/") > 1
 
 
 @cache
@@ -84,7 +97,10 @@ def running(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def imports_of(file: str, *, types: bool = False) -> Iterator[Import]:
-    """What ``file`` imports, for ``types`` too; a name that ``from`` takes counts as the module it may be."""
+    """What ``file`` imports, and with ``types`` also what only a type checker sees.
+
+    A name that ``from`` imports counts as the module of that name, if there is one.
+    """
     for node in ast.walk(tree_of(file)) if types else running(tree_of(file)):
         if isinstance(node, ast.Import):
             yield from (Import(node.lineno, alias.name) for alias in node.names)
@@ -111,19 +127,19 @@ def is_allowed(file: str, target: str) -> bool:
     """Whether ``file`` may import the module ``target`` of the package."""
     parts = target.split(".")
     if len(parts) == 1:
-        return FLOOR_OF[room_of(file)] >= FLOOR_OF["hook"]  # the front door: the version and the public names
+        return FLOOR_OF[room_of(file)] >= FLOOR_OF["hook"]  # the package itself: the version and the public names
     room, other = room_of(file), parts[1]
     return room == other or FLOOR_OF[other] < FLOOR_OF[room]
 
 
-def test_every_file_stands_in_a_room_of_the_list() -> None:
+def test_every_file_is_in_a_package_of_the_list() -> None:
     assert [file for file in FILES if room_of(file) not in {*FLOOR_OF, "__init__"}] == []
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file != "__init__.py"])
-def test_a_room_imports_only_rooms_above_it_in_the_list(file: str) -> None:
-    ours = [found for found in imports_of(file) if found.name.split(".")[0] == PACKAGE]
-    assert [found for found in ours if not is_allowed(file, found.name)] == []
+def test_a_package_imports_only_those_before_it_in_the_list_even_for_types_only(file: str) -> None:
+    own = [found for found in imports_of(file, types=True) if found.name.split(".")[0] == PACKAGE]
+    assert [found for found in own if not is_allowed(file, found.name)] == []
 
 
 def test_no_file_leads_back_to_itself_by_any_import_even_for_types_only() -> None:
@@ -131,22 +147,52 @@ def test_no_file_leads_back_to_itself_by_any_import_even_for_types_only() -> Non
     assert set(TopologicalSorter(order).static_order()) >= set(order)
 
 
+def test_few_modules_are_at_the_root_of_the_package() -> None:
+    at_root = [file for file in FILES if "/" not in file]
+    assert len(at_root) <= MAX_ROOT_MODULES, at_root
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.endswith("__init__.py") and not is_host(file)])
+def test_a_package_says_in_few_lines_what_is_inside_and_what_may_never_be(file: str) -> None:
+    lines = (ast.get_docstring(tree_of(file)) or "").splitlines()
+    prose = [line for line in lines if line and not line.startswith(" ")]  # an indented line is of a drawing
+    assert 1 < len(prose) <= MAX_PACKAGE_PROSE
+    assert "never" in " ".join(prose).split()
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_module_and_its_functions_can_be_taken_in_at_a_glance(file: str) -> None:
+    length = len((SOURCE / file).read_text(encoding="utf-8").splitlines())
+    assert length <= MAX_MODULE_LINES
+    long = {node.name: lines_of(node) for node in functions_in(tree_of(file)) if lines_of(node) > MAX_FUNCTION_LINES}
+    assert long == {}
+
+
+def functions_in(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def lines_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many lines the function has, with its docstring and without its decorators."""
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
 def name_of(file: str) -> str:
     return f"{PACKAGE}.{file.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"
 
 
-def test_the_front_door_opens_on_the_api_and_only_when_it_is_used() -> None:
+def test_importing_the_package_imports_nothing_and_using_it_imports_the_api_alone() -> None:
     at_once = [node for node in tree_of("__init__.py").body if isinstance(node, ast.Import | ast.ImportFrom)]
     assert at_once == []
     assert {found.name for found in imports_of("__init__.py")} == {f"{PACKAGE}.api"}
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_what_is_not_ours_comes_in_through_its_one_door(file: str) -> None:
-    foreign = [
+def test_a_third_party_is_imported_in_one_place_only(file: str) -> None:
+    third_parties = [
         found for found in imports_of(file) if found.name.split(".")[0] not in {PACKAGE, *sys.stdlib_module_names}
     ]
-    assert [found for found in foreign if not opens(file, found.name.split(".")[0])] == []
+    assert [found for found in third_parties if not opens(file, found.name.split(".")[0])] == []
 
 
 def opens(file: str, third_party: str) -> bool:
@@ -154,7 +200,7 @@ def opens(file: str, third_party: str) -> bool:
     return door is not None and (file.startswith(door) if door.endswith("/") else file == door)
 
 
-def test_the_doors_into_the_rooms_that_must_start_fast_are_shut_but_for_the_lock() -> None:
+def test_a_package_that_a_hook_loads_imports_no_third_party_but_the_store_for_locks() -> None:
     doors = {door for door in DOORS.values() if room_of(door) in STDLIB_ONLY}
     assert doors == {"store/locks.py"}
 
@@ -189,12 +235,12 @@ def reads(node: ast.Call) -> bool:
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if room_of(file) != "store"])
-def test_only_the_stores_write_files(file: str) -> None:
+def test_only_the_store_writes_files(file: str) -> None:
     offences = [ast.unparse(node) for node in running(tree_of(file)) if writes(node)]
     assert offences == []
 
 
-# What the stores do beside ``atomic``: whole folders are moved, names are synced, and a lock is a file nobody reads.
+# What the store does beside ``atomic``: it moves whole folders, syncs names, and makes lock files, which nobody reads.
 BESIDE_ATOMIC = {
     "store/session_directory.py": {"os.rename"},
     "store/directory.py": {"os.fsync"},
@@ -206,7 +252,7 @@ BESIDE_ATOMIC = {
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if room_of(file) == "store" and file != "store/atomic.py"])
-def test_in_the_stores_only_one_file_writes_files(file: str) -> None:
+def test_in_the_store_only_one_module_writes_files(file: str) -> None:
     found = {ast.unparse(node) for node in running(tree_of(file)) if writes(node)}
     assert found == BESIDE_ATOMIC.get(file, set())
 
@@ -247,7 +293,7 @@ def test_the_domain_touches_no_file_no_process_and_no_clock(file: str) -> None:
     assert calls & {"open", "print", "input", "utc_now", "datetime.now", "datetime.utcnow", "datetime.today"} == set()
 
 
-# The walk above must see an offence to be worth anything: each of these is one.
+# Each of these must be seen as writing.
 @pytest.mark.parametrize(
     "source",
     [
@@ -308,7 +354,7 @@ def test_what_only_a_type_checker_sees_is_exempt_and_what_runs_is_not() -> None:
         ("api.py", "gaia_sessions", False),
     ],
 )
-def test_the_list_is_read_as_it_is_meant(file: str, target: str, allowed: bool) -> None:  # noqa: FBT001
+def test_the_list_allows_imports_downwards_only(file: str, target: str, allowed: bool) -> None:  # noqa: FBT001
     assert is_allowed(file, target) == allowed
 
 
