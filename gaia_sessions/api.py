@@ -201,11 +201,10 @@ class Sessions:
         if_revision: int | None = None,
         denial: str | None = None,
     ) -> Record:
+        from .session.requests import Update
         from .usecases import sessions
 
-        asked = sessions.Update(
-            phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
-        )
+        asked = Update(phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial)
         self._apply_deferred()
         return sessions.update(self.store, utc_now(), agent_id, asked)
 

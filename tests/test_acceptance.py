@@ -21,6 +21,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import InvalidInput
+from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import decode
@@ -621,7 +622,7 @@ def test_g35_however_many_moves_leave_a_record_of_bounded_size(root: str, moves:
     sessions.create(store, now, os.urandom, "busy", "general", None, "agent-123")
     path, sizes = state_file("agent-123"), []
     for number in range(1, moves + 1):
-        asked = sessions.Update(RESUMABLE[number % 3])
+        asked = requests.Update(RESUMABLE[number % 3])
         sessions.update(store, now + timedelta(seconds=number), "agent-123", asked)
         sizes.append(path.stat().st_size)
     kept = store.read("agent-123")

@@ -20,6 +20,7 @@ from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, Sessio
 from gaia_sessions.ingest import dispatch
 from gaia_sessions.ingest.result import EventResult
 from gaia_sessions.jsonio import strict
+from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import check_readable, decode, encode
@@ -237,7 +238,7 @@ def test_the_random_documents_are_of_both_kinds_and_the_models_name_the_place(do
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "boom", "ünï\ncode"]))
 
 UPDATES = st.builds(
-    sessions.Update,
+    requests.Update,
     st.one_of(st.none(), st.sampled_from(PHASES)),
     st.one_of(st.none(), st.just({"k": [1, {"deep": None}]})),
     TEXTS,
@@ -330,7 +331,7 @@ def as_event(told: dict[str, Any], now: datetime) -> Event:
 def by_hand(store: MemoryStore, now: datetime, asked: Any) -> None:
     for agent_id in [agent_id for agent_id, _ in store.scan()]:
         with suppress(SessionsError):
-            if isinstance(asked, sessions.Update):
+            if isinstance(asked, requests.Update):
                 sessions.update(store, now, agent_id, asked)
             else:
                 sessions.finalize(store, now, agent_id, *asked)

@@ -226,23 +226,29 @@ def _with_key(event: Event) -> Event:
 
 
 def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
-    from gaia_sessions.session.phases import is_final
-    from gaia_sessions.usecases import sessions
-
-    finalize = sessions.finalize_unless_waiting if event.get("outcome_assumed") else sessions.finalize
-
-    def finalized(max_length: int | None) -> EventResult:
-        texts = (event.get("summary"), event.get("error"))
-        summary, error = (None if text is None or max_length == 0 else text[:max_length] for text in texts)
-        record = finalize(store, now, event["agent_id"], event["outcome"], summary, error, timeout=timeout)
-        return EventResult("finalized" if is_final(record["phase"]) else WAITS_FOR_APPROVAL, record=record)
-
+    """``finalized``, or ``waits_for_approval``. Texts that do not fit are shortened: a hook is not asked again."""
     for max_length in _TEXT_LIMITS:
         try:
-            return finalized(max_length)
-        except TooLarge:  # a hook is not asked again with less
+            return _finalize_with_texts(store, event, now, timeout, max_length)
+        except TooLarge:
             continue
-    return finalized(0)
+    return _finalize_with_texts(store, event, now, timeout, 0)
+
+
+def _finalize_with_texts(
+    store: Store, event: Event, now: datetime, timeout: float, max_length: int | None
+) -> EventResult:
+    from gaia_sessions.session import requests
+    from gaia_sessions.session.phases import is_final
+
+    texts = (event.get("summary"), event.get("error"))
+    summary, error = (None if text is None or max_length == 0 else text[:max_length] for text in texts)
+    rule = requests.finalize_rule(event["outcome"], summary, error, now)
+    if event.get("outcome_assumed"):
+        rule = requests.unless_waiting(rule)
+    reserved = requests.reserved_for_texts(summary, error)
+    record = store.change(event["agent_id"], rule, timeout=timeout, reserved=reserved)
+    return EventResult("finalized" if is_final(record["phase"]) else WAITS_FOR_APPROVAL, record=record)
 
 
 _TEXT_LIMITS = (None, MAX_MESSAGE_LENGTH, 200)

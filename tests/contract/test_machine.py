@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.jsonio import strict
+from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.policy import Limits
@@ -147,7 +148,7 @@ class Twins(RuleBasedStateMachine):
             revision += self.memory.read(agent_id)["revision"]
 
         def act(store: Store) -> object:
-            asked = sessions.Update(phase, metadata, error, resume_ready=ready, if_revision=revision)
+            asked = requests.Update(phase, metadata, error, resume_ready=ready, if_revision=revision)
             return sessions.update(store, now, agent_id, asked)
 
         self.both(act)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.session import runs
+from gaia_sessions.session import requests, runs
 from gaia_sessions.session.record import decode, new_record
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import sessions
@@ -143,7 +143,7 @@ def root_of(project: str | Path) -> str:
 def _populate(root: str) -> None:
     store, now = FileStore(root), datetime.now(UTC)
     sessions.create(store, now, os.urandom, "worker", "young", {"kept": True}, "agent-1")
-    sessions.update(store, now, "agent-1", sessions.Update("planning"))
+    sessions.update(store, now, "agent-1", requests.Update("planning"))
     sessions.create(store, now, os.urandom, "worker", "young", None, "agent-2")
     store.append("agent-1", JOURNAL, [{"by": "somebody before"}])
     old = now - timedelta(days=2)
@@ -176,7 +176,7 @@ def _populate_and_pause(root: str) -> None:
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
     sessions.create(store, now, os.urandom, "Explore", "paused", None, "paused")
-    sessions.update(store, now, "paused", sessions.Update("planning"))
+    sessions.update(store, now, "paused", requests.Update("planning"))
 
 
 def _record(condition: Callable[[Mapping[str, object]], bool]) -> Holds:

@@ -13,7 +13,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, SessionFinal, TooLarge
 from gaia_sessions.ingest import dispatch
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
-from gaia_sessions.session import retention
+from gaia_sessions.session import requests, retention
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import decode, encode
@@ -242,7 +242,7 @@ class Full:
         [(self.agent_id, record)] = self.store.scan()
         assert not isinstance(record, Exception)
         room = limit - RESERVED_BYTES - len(encode({**record, "metadata": {"fill": ""}, "revision": 100})) - free
-        self.update(sessions.Update(metadata={"f": "x" * room}))
+        self.update(requests.Update(metadata={"f": "x" * room}))
         self.metadata = self.record["metadata"]
         self.tell("start", tool_use_id="toolu_01ABCDEFGHIJKLMNOPQRSTUV", **self.process())
 
@@ -274,7 +274,7 @@ class Full:
         told = {"kind": "delegate", "at": format_time(self.now), "host": "claude-code", **keys, **self.process()}
         return self.take_in({**told, "agent_name": "Explore", "purpose": "p", "resume": [self.agent_id]})
 
-    def update(self, asked: sessions.Update) -> None:
+    def update(self, asked: requests.Update) -> None:
         self.now += timedelta(seconds=7)
         sessions.update(self.store, self.now, self.agent_id, asked)
 
@@ -293,9 +293,9 @@ class Full:
             case ("tool", number):
                 self.tell("tool", call=f"c{number}", tool_name=f"tool-{number}", writes=bool(number % 2))
             case ("phase", phase):
-                self.update(sessions.Update(phase))
+                self.update(requests.Update(phase))
             case ("metadata", size):
-                self.update(sessions.Update(metadata={"more": "x" * size}))
+                self.update(requests.Update(metadata={"more": "x" * size}))
 
 
 SMALL = 1 << 15
@@ -430,7 +430,7 @@ def test_an_end_for_which_metadata_leaves_no_room_waits_until_there_is_some() ->
 def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> None:
     full = Full(0)
 
-    for asked in (sessions.Update(metadata={"x": "x" * 3000}), sessions.Update(error="e" * 3000)):
+    for asked in (requests.Update(metadata={"x": "x" * 3000}), requests.Update(error="e" * 3000)):
         before = full.record
         with pytest.raises(TooLarge, match=str(LIMIT - RESERVED_BYTES)):
             full.update(asked)

@@ -1,0 +1,147 @@
+"""What an update or a finalization asks for, and the record it makes of the one it finds.
+
+Owns the order in which the rules of ``updates`` and ``runs`` apply within one write. Commands and hosts' events both
+use these rules. Pure: ``now`` is an argument.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.jsonio import strict
+
+from . import updates
+from .checks import check_flag, check_string, integer_from
+from .phases import ABANDONED, APPROVAL, check_outcome, check_phase, is_final
+from .retention import RESERVED_BYTES
+from .runs import with_reported_phase
+from .schema import MAX_MESSAGE_LENGTH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from gaia_sessions.jsonio.strict import Json
+
+    from .schema import Record
+
+    RecordRule = Callable[[Record], Record]
+
+
+class Update:
+    """What one update asks for; None leaves a value as it is."""
+
+    __slots__ = ("denial", "error", "if_revision", "metadata", "phase", "resume_ready")
+
+    def __init__(
+        self,
+        phase: str | None = None,
+        metadata: object = None,
+        error: str | None = None,
+        *,
+        resume_ready: bool | None = None,
+        if_revision: int | None = None,
+        denial: str | None = None,
+    ) -> None:
+        self.phase = phase if phase is None else check_phase(phase)
+        self.metadata = None if metadata is None else check_metadata(metadata)
+        self.error = _checked_text(error, "error")
+        self.denial = _checked_text(denial, "denial")
+        if resume_ready is not None:
+            check_flag(resume_ready, "resume_ready")
+        if if_revision is not None:
+            integer_from(0)(if_revision, "if_revision")
+        self.resume_ready = resume_ready
+        self.if_revision = if_revision
+
+    def only_moves_to(self, phase: str | None) -> bool:
+        """Whether the update asks for nothing but ``phase``."""
+        others = (self.metadata, self.error, self.resume_ready, self.denial)
+        return self.phase == phase and all(other is None for other in others)
+
+    def reserved_bytes(self) -> int:
+        """How many bytes the write must leave free: none if it only ends the work, which always fits."""
+        only_ends = self.phase is not None and is_final(self.phase) and self.only_moves_to(self.phase)
+        return 0 if only_ends else RESERVED_BYTES
+
+
+def check_metadata(metadata: object) -> dict[str, Json]:
+    """Returns a copy of ``metadata`` as JSON; raises ``InvalidInput`` if it is not a JSON object."""
+    copy = strict.normalize_value(metadata, "metadata")
+    if not isinstance(copy, dict):
+        raise InvalidInput(f"must be an object, not {strict.json_type_of(copy)}", "metadata")
+    return copy
+
+
+def with_update(record: Record, request: Update, now: datetime) -> Record:
+    """The record with everything that ``request`` asks for; the same record if it has ended as asked before.
+
+    Raises ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``NothingToDeny`` and ``RevisionChanged``.
+    """
+    updates.check_revision(record, request.if_revision)
+    if request.only_moves_to(record["phase"]) and is_final(record["phase"]):
+        return record
+    updates.check_open(record)
+    if request.phase is not None and is_final(request.phase):
+        return _finalized(record, request, None, now)
+    return _with_readiness(_with_changes(record, request, request.phase, now), request)
+
+
+def finalize_rule(outcome: str, summary: str | None, error: str | None, now: datetime) -> RecordRule:
+    """The rule that ends the work with ``outcome``; a record that ended with it before stays as it is.
+
+    An end that was only concluded from the end of the host is confirmed. Another outcome raises ``SessionFinal``.
+    """
+    check_outcome(outcome)
+    request = Update(outcome, error=error)
+    checked_summary = _checked_text(summary, "summary")
+
+    def rule(record: Record) -> Record:
+        if record["phase"] != outcome:
+            return _finalized(record, request, checked_summary, now)
+        if outcome != ABANDONED or "runs" not in record:
+            return record
+        from .run_ends import is_abandoned_with_host  # needed only where a host may have abandoned the work
+
+        return updates.with_confirmed_end(record, checked_summary, now) if is_abandoned_with_host(record) else record
+
+    return rule
+
+
+def unless_waiting(rule: RecordRule) -> RecordRule:
+    """``rule`` for all but sessions in ``approval``, which stay as they are."""
+    return lambda record: record if record["phase"] == APPROVAL else rule(record)
+
+
+def reserved_for_texts(*texts: str | None) -> int:
+    """How many bytes the end of the work must leave free: none with short texts, which always fit."""
+    return RESERVED_BYTES if sum(len(text or "") for text in texts) > MAX_MESSAGE_LENGTH else 0
+
+
+def _finalized(record: Record, request: Update, summary: str | None, now: datetime) -> Record:
+    updates.check_open(record)
+    outcome = check_outcome(request.phase)
+    changed = _with_changes(record, request, None, now)
+    return _with_readiness(updates.with_outcome(with_reported_phase(changed, outcome), outcome, summary, now), request)
+
+
+def _with_changes(record: Record, request: Update, phase: str | None, now: datetime) -> Record:
+    if phase is not None:
+        record = with_reported_phase(updates.with_phase(record, phase, now), phase)
+    if request.metadata is not None:
+        record = updates.with_metadata(record, request.metadata)
+    if request.error is not None:
+        record = updates.with_error(record, request.error, now)
+    if request.denial is not None:
+        record = updates.with_denial(record, request.denial, now)
+    return updates.with_activity(record, now)
+
+
+def _with_readiness(record: Record, request: Update) -> Record:
+    return record if request.resume_ready is None else updates.with_resume_ready(record, request.resume_ready)
+
+
+def _checked_text(value: str | None, where: str) -> str | None:
+    if value is not None:
+        check_string(value, where)
+    return value
