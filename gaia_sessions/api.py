@@ -302,7 +302,7 @@ class Sessions:
         return log_reader.ended_host_sessions(self.root)
 
     def _apply_deferred(self) -> None:
-        from .ingest.dispatch import apply_deferred
+        from .ingest.deferred import apply_deferred
 
         now = utc_now()
         applied = apply_deferred(self.store, now, self.config)

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from gaia_sessions import models
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, SessionsError
-from gaia_sessions.ingest import dispatch
+from gaia_sessions.ingest import deferred, dispatch
 from gaia_sessions.ingest.result import EventResult
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.events import REQUIRED_FIELDS
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import check_readable, decode, encode
 from gaia_sessions.session.schema import ENDS
@@ -284,8 +285,8 @@ KEYS_OF_HOST = {
 @st.composite
 def events(draw: st.DrawFn) -> Event:
     """News of any kind of two delegations and two agents, with the keys its kind needs and any others."""
-    kind = draw(st.sampled_from(sorted(dispatch._REQUIRED_FIELDS)))
-    needed = set(dispatch._REQUIRED_FIELDS[kind]) - set(HOST)
+    kind = draw(st.sampled_from(sorted(REQUIRED_FIELDS)))
+    needed = set(REQUIRED_FIELDS[kind]) - set(HOST)
     others = draw(st.sets(st.sampled_from(sorted(set(KEYS_OF_HOST) - needed)), max_size=6))
     told = {key: draw(KEYS_OF_HOST[key]) for key in sorted(needed | others)}
     return {**HOST, "kind": kind, **told}  # type: ignore[typeddict-item]  # as it says
@@ -315,7 +316,7 @@ def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
             with suppress(SessionFinal):  # only a finalization that comes too late is refused
                 assert isinstance(dispatch.handle_event(store, as_event(asked, now), now, Config({}), 0), EventResult)
         elif isinstance(asked, str):
-            assert all(word.isascii() for word in dispatch.apply_deferred(store, now, Config({})))
+            assert all(word.isascii() for word in deferred.apply_deferred(store, now, Config({})))
         else:
             by_hand(store, now, asked)
         for _, record in store.scan():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError, plural
-from gaia_sessions.ingest.dispatch import has_waited_too_long
+from gaia_sessions.ingest.deferred import has_waited_too_long
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import is_open
 from gaia_sessions.store import atomic, index, index_repair

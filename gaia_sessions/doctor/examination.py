@@ -13,7 +13,7 @@ from typing import TypedDict
 
 from gaia_sessions import __version__
 from gaia_sessions.errors import EXPORT_ROOT_COMMAND, plural, well_formed
-from gaia_sessions.ingest.dispatch import apply_deferred
+from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store import root as roots
 

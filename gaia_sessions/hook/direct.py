@@ -57,9 +57,9 @@ class DirectContext:
 
     def apply_inbox(self, *before: Event) -> None:
         """Whoever writes first applies what waits in the inbox, above all what concerns the news ``before``."""
-        from gaia_sessions.ingest import dispatch
+        from gaia_sessions.ingest import deferred
 
-        self.applied += dispatch.apply_deferred(self.store, self.now, self.config, new_events=[*before])
+        self.applied += deferred.apply_deferred(self.store, self.now, self.config, new_events=[*before])
 
 
 def pre_delegate(request: Request, context: DirectContext) -> Answer:

@@ -195,10 +195,10 @@ class HookCall:
         """Takes ``events`` in, each by itself: one that fails keeps no other out. What the host is to be told."""
         if not events:
             return []
-        from gaia_sessions.ingest import dispatch
+        from gaia_sessions.ingest import deferred
 
         store = self._store(config)
-        self._note_deferred(dispatch.apply_deferred(store, self.now, config, self._is_late, new_events=events))
+        self._note_deferred(deferred.apply_deferred(store, self.now, config, self._is_late, new_events=events))
         answers, failed = [], []
         for event in events:
             try:

@@ -162,17 +162,27 @@ def _change_run(store: Store, event: Event, timeout: float, rule: RunRule, agent
     return "settled"
 
 
-def _runs_of_conversation(store: Store, event: Event, now: datetime) -> Iterator[RunRef]:
-    """The open and the latest runs of this conversation; not what began after the news, which may have waited."""
-    for agent_id, record in store.scan(active_only=True, host_session_id=event["host_session_id"]):
+def records_of_conversation(store: Store, host_session_id: str) -> Iterator[Record]:
+    """The open sessions with a run in this conversation, apart from those that only a later version understands."""
+    for _, record in store.scan(active_only=True, host_session_id=host_session_id):
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
-        for run in record.get("runs", ()):
+        if any(runs.conversation_of(run) == host_session_id for run in record.get("runs", ())):
+            yield record
+
+
+def _runs_of_conversation(store: Store, event: Event, now: datetime) -> Iterator[RunRef]:
+    """The open runs and the latest run of each session of this conversation, but none that began after the event.
+
+    An event may have waited, and says nothing about what began since.
+    """
+    for record in records_of_conversation(store, event["host_session_id"]):
+        for run in record["runs"]:
             began = runs.started_or_claimed_at(run)
             is_open_or_latest = not runs.has_ended(run) or runs.is_latest(record, run)
             in_conversation = runs.conversation_of(run) == event["host_session_id"]
             if is_open_or_latest and in_conversation and (began is None or began <= now):
-                yield agent_id, run["run"]
+                yield record["agent_id"], run["run"]
 
 
 def _runs_of_live_agents(store: Store, event: Event) -> Iterator[RunRef]:

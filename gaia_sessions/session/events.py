@@ -142,3 +142,23 @@ check_event = object_with(
     | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_host_process},
 )
 """Nothing for an event; ``InvalidInput`` names the first bad key of anything else."""
+
+REQUIRED_FIELDS = {
+    DELEGATE: ("host", "host_session_id", "tool_use_id", "agent_name", "purpose"),
+    START: ("host_session_id", "host_agent_id"),
+    STOP: ("host_session_id",),
+    FAIL: ("host_session_id",),
+    RETURNED: ("host_session_id",),
+    DELEGATION_CLOSED: ("host_session_id", "tool_use_id"),
+    NOTIFICATION: ("host_session_id",),
+    MESSAGE: ("host_session_id", "host_agent_id"),
+    SESSION_START: (),
+    SESSION_END: ("host_session_id",),
+    SESSION_LEFT: ("host_session_id",),
+    MAIN_STOP: ("host_session_id",),
+    FINALIZE: ("agent_id", "outcome"),
+    TOOL_CALL: ("host_session_id", "host_agent_id"),
+    PERMISSION_REQUEST: ("host_session_id", "host_agent_id"),
+    TOOL_USED: ("host_session_id", "host_agent_id", "tool_name", "call"),
+}
+"""The fields without which an event of each kind cannot be applied, beside those that every event has."""

@@ -80,7 +80,7 @@ class Preview:
                 self._waiting = []
         if self._is_late is None or not self._waiting:
             return True
-        from gaia_sessions.ingest.dispatch import TRY_ALL_LIMIT
+        from gaia_sessions.ingest.deferred import TRY_ALL_LIMIT
 
         return len(self._waiting) <= TRY_ALL_LIMIT
 
@@ -97,7 +97,7 @@ class Preview:
         return inbox_keys.matching_events(self._waiting or (), keys)
 
     def _with_events_applied(self, inbox: list[WaitingEvent]) -> Overlay:
-        from gaia_sessions.ingest.dispatch import apply_deferred
+        from gaia_sessions.ingest.deferred import apply_deferred
         from gaia_sessions.store.overlay import Overlay
 
         sessions = Overlay(self._store, inbox)

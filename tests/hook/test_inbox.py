@@ -10,7 +10,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.config import Config
-from gaia_sessions.ingest import dispatch
+from gaia_sessions.ingest import deferred
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import resume
@@ -363,12 +363,12 @@ def test_a_call_of_a_hook_tries_a_bounded_number_and_each_of_a_hundred_has_its_t
     store, config, other = FileStore(str(host.root), durable=False), Config({}), host.event_payload("SessionStart")
 
     assert host.hear(other) is None
-    assert len(host.log("hook")[-1]["inbox"]) == dispatch.OTHERS_PER_CALL
+    assert len(host.log("hook")[-1]["inbox"]) == deferred.OTHERS_PER_CALL
 
     tried: set[str] = set()
     for _ in range(2_000):
-        lines = dispatch.apply_deferred(store, datetime.now(UTC), config, new_events=[])
-        assert len(lines) <= dispatch.OTHERS_PER_CALL
+        lines = deferred.apply_deferred(store, datetime.now(UTC), config, new_events=[])
+        assert len(lines) <= deferred.OTHERS_PER_CALL
         tried |= {line.partition(" ")[0] for line in lines}
         if len(host.waiting()) == 50 and {file.name for file in host.waiting()} <= tried:
             break
@@ -423,7 +423,7 @@ def test_what_is_applied_while_somebody_looks_is_in_the_record_that_the_answer_i
 
     class Overtaken(FileStore):
         def deferred(self, names: Any = None) -> Any:
-            dispatch.apply_deferred(FileStore(self.root), datetime.now(UTC), Config({}))
+            deferred.apply_deferred(FileStore(self.root), datetime.now(UTC), Config({}))
             return super().deferred(names)
 
     now, config = datetime.now(UTC), Config({})

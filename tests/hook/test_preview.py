@@ -14,7 +14,7 @@ import gaia_sessions
 from gaia_sessions.api import Sessions
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
-from gaia_sessions.ingest.dispatch import apply_deferred
+from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore

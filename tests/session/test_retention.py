@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, SessionFinal, TooLarge
-from gaia_sessions.ingest import dispatch
+from gaia_sessions.ingest import deferred, dispatch
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session import requests, retention
 from gaia_sessions.session.clock import format_time
@@ -420,10 +420,10 @@ def test_an_end_for_which_metadata_leaves_no_room_waits_until_there_is_some() ->
 
     full.tell("stop", spoke=True, last_message="done")
     assert (full.record, len(full.store.waiting())) == (before, 1)
-    assert "waits: too_large" in dispatch.apply_deferred(full.store, full.now, Config({}))[0]
+    assert "waits: too_large" in deferred.apply_deferred(full.store, full.now, Config({}))[0]
 
     full.store.change(full.agent_id, lambda record: {**record, "metadata": {}})
-    dispatch.apply_deferred(full.store, full.now, Config({}))
+    deferred.apply_deferred(full.store, full.now, Config({}))
     assert (full.record["phase"], full.record["runs"][-1]["end"], full.store.waiting()) == ("completed", "stopped", [])
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, StoreFailure
-from gaia_sessions.ingest.dispatch import apply_deferred
+from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
@@ -29,7 +29,7 @@ APPLIES_ON_A_FULL_DISK = """
 import resource, sys
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.config import Config
-from gaia_sessions.ingest.dispatch import apply_deferred
+from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.store.file_store import FileStore
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 apply_deferred(FileStore(sys.argv[1]), parse_time(sys.argv[2]), Config({}))

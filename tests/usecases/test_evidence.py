@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.config import Config
-from gaia_sessions.ingest import dispatch
+from gaia_sessions.ingest import deferred, dispatch
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.events import KINDS
 from gaia_sessions.store.memory import MemoryStore
@@ -125,5 +125,5 @@ def test_every_kind_of_event_that_passes_the_check_can_wait_in_the_inbox(kind: s
     store = MemoryStore()
     store.defer({"kind": kind, "at": format_time(BEGAN)}, BEGAN)
     store.defer({**HOST, "kind": kind, "at": format_time(BEGAN)}, BEGAN)  # type: ignore[typeddict-item]
-    assert len(dispatch.apply_deferred(store, BEGAN + timedelta(days=2), Config({}))) == 2
+    assert len(deferred.apply_deferred(store, BEGAN + timedelta(days=2), Config({}))) == 2
     assert list(store.deferred()) == []

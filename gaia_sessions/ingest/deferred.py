@@ -1,0 +1,167 @@
+"""The events that wait in the inbox: which of them a call tries to apply, and which are dropped.
+
+Owns how long an event waits, how many a hook tries, and which sessions an event concerns where it does not name them.
+An event is dismissed only after it is safely in its record, because applying it twice changes nothing. How an event is
+applied is in ``dispatch``.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure, TooLarge
+from gaia_sessions.session.clock import parse_time, timedelta
+from gaia_sessions.session.events import REQUIRED_FIELDS, check_event
+from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.record import has_newer_schema
+
+from .dispatch import EARLY_KINDS, apply_event, may_join_later, with_key
+from .result import BUSY, NO_KEY, EventResult
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from datetime import datetime
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import Store
+
+MAX_WAIT = timedelta(hours=24)
+"""How long an event waits for its session before it is dropped."""
+
+MAX_WAIT_FOR_KEY = timedelta(minutes=10)
+"""How long an event waits for its host to write its key to a file, which was measured to take a fifth of a second."""
+
+TRY_ALL_LIMIT = 8
+"""Up to this many waiting events are all tried by each call of a hook."""
+
+OTHERS_PER_CALL = 3
+"""If more wait, a call tries those that concern its own events, and at most this many others."""
+
+
+def apply_deferred(
+    store: Store,
+    now: datetime,
+    config: Config,
+    should_stop: Callable[[], bool] = lambda: False,
+    *,
+    new_events: list[Event] | None = None,
+) -> list[str]:
+    """Applies the events of the inbox that can be applied without waiting for a lock; a line on each that was tried.
+
+    With ``new_events``, those of a hook's call, only events that concern the same sessions and a few others are tried;
+    the rest is left to other calls. An event that can never be applied is dropped, as is one that has waited too long.
+    An inbox that cannot be read raises nothing. Once ``should_stop`` returns true, the rest waits for the next call.
+    """
+    outcomes = []
+    try:
+        for name, event in store.deferred(None if new_events is None else _names_to_try(store, new_events)):
+            if should_stop():
+                break
+            outcomes.append(f"{name} {_apply_one(store, name, event, now, config)}")  # kept if the next one fails
+    except SessionsError as error:
+        outcomes.append(f"unread: {error}")
+    return outcomes
+
+
+def _names_to_try(store: Store, new_events: list[Event]) -> list[str]:
+    """The names of the waiting events that a call with ``new_events`` tries."""
+    waiting = store.waiting()
+    if len(waiting) <= TRY_ALL_LIMIT:
+        return [name for name, _ in waiting]
+    from gaia_sessions.store import inbox_keys
+
+    keys = {key for event in new_events for key in inbox_keys.keys_named_in(event)}
+    if any(inbox_keys.may_concern_others(event) for event in new_events):
+        keys |= _keys_in_records(store, new_events)
+    return inbox_keys.events_to_try(waiting, keys, OTHERS_PER_CALL, int.from_bytes(os.urandom(4)))
+
+
+def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, now: datetime, config: Config) -> str:
+    if isinstance(event, StoreFailure):
+        return f"waits: {event.code}"
+    try:
+        checked = _check_fields(event)
+    except SessionsError as error:
+        store.dismiss(name)
+        return f"dropped: {error}"
+    try:
+        applied, word = _try_to_apply(store, checked, config)
+    except SessionsError as error:
+        store.dismiss(name)
+        return f"dropped: {error}"
+    except Exception as error:  # noqa: BLE001  # one event that fails unexpectedly must not hold up all others
+        applied, word = False, f"{type(error).__name__}: {error}"
+    if not applied and not has_waited_too_long(checked, now, word):
+        return f"waits: {word}"
+    store.dismiss(name)
+    max_wait = "ten minutes" if word == NO_KEY else "a day"
+    return word if applied else f"dropped after {max_wait}: {word}"
+
+
+def has_waited_too_long(event: Mapping[str, object], now: datetime, word: str | None = None) -> bool:
+    """Whether a waiting ``event`` is dropped if it still cannot be applied.
+
+    word: why it could not be applied; None if it was not tried. Raises ``ValueError`` if the event has no valid time.
+    """
+    return now - parse_time(event.get("at")) >= (MAX_WAIT_FOR_KEY if word == NO_KEY else MAX_WAIT)
+
+
+def _try_to_apply(store: Store, event: Event, config: Config) -> tuple[bool, str]:
+    """Whether ``event`` was applied, and the word for what was done or for what prevented it."""
+    try:
+        result = _join_failure(store, event) or apply_event(store, event, parse_time(event["at"]), config, 0)
+    except (LockTimeout, StoreFailure, DurabilityUnknown, TooLarge) as error:
+        return False, error.code
+    return result.word != BUSY and not may_join_later(event, result), result.word
+
+
+def _join_failure(store: Store, event: Event) -> EventResult | None:
+    """The result that says why ``event`` still has no run, found without a lock; None if it may have one."""
+    if event["kind"] not in EARLY_KINDS:
+        return None
+    from .join import find_run
+
+    found = find_run(store, with_key(event))
+    return found if isinstance(found, EventResult) and may_join_later(event, found) else None
+
+
+def _check_fields(event: dict[str, Json] | SessionsError) -> Event:
+    if isinstance(event, SessionsError):
+        raise event
+    check_event(event, "")
+    missing = next((key for key in REQUIRED_FIELDS[str(event["kind"])] if key not in event), None)
+    if missing:
+        raise InvalidInput("missing", missing)
+    return event  # type: ignore[return-value]  # just checked
+
+
+def _keys_in_records(store: Store, events: list[Event]) -> set[str]:
+    """The inbox keys of the sessions that ``events`` are about, looked up in their records."""
+    from gaia_sessions.store import inbox_keys
+
+    return {
+        key
+        for event in events
+        for record in _records_of_event(store, event)
+        for key in inbox_keys.keys_of_record(record)
+    }
+
+
+def _records_of_event(store: Store, event: Event) -> Iterator[Record]:
+    from gaia_sessions.store import inbox_keys
+
+    from .turn import records_of_conversation
+
+    if event["kind"] in inbox_keys.CONVERSATION_KINDS:
+        yield from records_of_conversation(store, event["host_session_id"])
+    for agent_id in dict.fromkeys(inbox_keys.sessions_named_in(event)):
+        try:
+            record = store.read(agent_id) if is_agent_id(agent_id) else None
+        except SessionsError:  # a session that cannot be read cannot be changed
+            continue
+        if record is not None and not has_newer_schema(record):
+            yield record
