@@ -1,9 +1,8 @@
-"""What a file was before we wrote to it, kept until we leave it again.
+"""Backups of files that belong to others, kept from our first change until an uninstall.
 
-Owns the receipts in the user's state directory: one folder per file, named after the digest of its real path, with
-the bytes before, those that leaving gives back where they are others, and a note of what we wrote. They are a
-convenience: without one, leaving takes out what is ours and nothing else. Settings
-can hold secrets, so nobody but the user reads them.
+Owns their folders in the user's state directory: one per file, named after the digest of its real path, with the
+content before, the content after an uninstall where that differs, and a note about what we wrote. Without a backup, an
+uninstall removes only what is ours. Settings may contain secrets, so only the user may read the folders.
 """
 
 from __future__ import annotations
@@ -23,22 +22,24 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
 LIMIT = 1 << 20
-"""Bytes of a settings file: far more than any has; at that, a plan takes seconds."""
+"""The largest settings file, in bytes: far larger than real ones; a plan for that size takes seconds."""
 
 _FOLDER = "settings"
 _NOTE = "receipt.json"
 _BEFORE = "before"
-_LEFT = "left"
+_AFTER_UNINSTALL = "left"
 _WRITTEN, _OVERWRITTEN = "written", "over"
 _SAME, _OTHER, _NOTHING = "before", "other", "nothing"
 _DIGITS = 32
 
 
 class Backup:
-    """before: what the file held, None if it was not there. left: what it holds once we are gone, if untouched.
+    """The backup of one file, before and while it has content of ours.
 
-    note: what else whoever wrote it wants to know again. over: the digest of what we are about to write over, None
-    once that is done: who is killed in between leaves the one or the other.
+    before: the original content; None if there was no file. after_uninstall: the content that an uninstall restores
+    if nobody changed the file since. written: the digest of what we wrote. note: further facts about the
+    installation. overwritten: the digest of the content that we are about to overwrite; None once it is overwritten.
+    A process that is killed in between leaves a file with one of the two digests.
     """
 
     __slots__ = ("after_uninstall", "before", "note", "overwritten", "written")
@@ -59,18 +60,18 @@ class Backup:
 
     @classmethod
     def of(cls, before: bytes | None, after_uninstall: bytes | None, now: bytes, note: dict[str, Json]) -> Self:
-        """The backup for changing ``before`` into ``now``, from which ``left`` is to come back."""
+        """The backup for writing ``now`` to a file that held ``before``."""
         return cls(before, after_uninstall, digest(now), note)
 
     def while_writing(self, old: bytes | None, earlier: Backup | None) -> Backup:
-        """The same as long as nobody knows whether ``old`` stands there still, of which ``earlier`` is the backup."""
+        """The backup until the new content is written: ``old`` may still be there, with its backup ``earlier``."""
         note = (
             self.note if earlier is None else {key: _merged(earlier.note.get(key), self.note[key]) for key in self.note}
         )
         return Backup(self.before, self.after_uninstall, self.written, note, None if old is None else digest(old))
 
     def is_untouched(self, data: bytes | None) -> bool:
-        """Whether ``data`` is still what we wrote, or wrote over."""
+        """Whether ``data`` is what we wrote, or what we were about to overwrite."""
         return data is not None and digest(data) in (self.written, self.overwritten)
 
     def text(self, key: str) -> str | None:
@@ -91,34 +92,34 @@ def _merged(earlier: Json, now: Json) -> Json:
 
 
 def digest(data: bytes) -> str:
-    """What tells one content from another."""
+    """The digest by which two contents are compared."""
     from hashlib import sha256
 
     return sha256(data).hexdigest()
 
 
 def folder_for(state: str, path: str) -> str:
-    """Where the backup of the file at ``path`` is kept; ``state`` is our folder in the user's state directory."""
+    """The folder of the backup of the file ``path``; ``state`` is our folder in the user's state directory."""
     return os.path.join(state, _FOLDER, digest(os.fsencode(os.path.realpath(path)))[:_DIGITS])
 
 
 def find(state: str, path: str) -> Backup | None:
-    """The backup for ``path``; None if there is none that can be read."""
+    """The backup of the file ``path``; None if it does not exist or cannot be read."""
     try:
         with Directory.at(folder_for(state, path)) as folder:
             note = _decode_note(folder.read(_NOTE, strict.DOCUMENT_LIMIT))
             before = folder.read(_BEFORE, LIMIT) if note.get("existed") is True else None
-            left = _read_left(folder, note.get(_LEFT), before)
+            after_uninstall = _read_after_uninstall(folder, note.get(_AFTER_UNINSTALL), before)
     except (OSError, TooBig, InvalidInput, ValueError, RecursionError):
         return None
     written, overwritten = note.get(_WRITTEN), note.pop(_OVERWRITTEN, None)
     if not isinstance(written, str):
         return None
-    return Backup(before, left, written, note, overwritten if isinstance(overwritten, str) else None)
+    return Backup(before, after_uninstall, written, note, overwritten if isinstance(overwritten, str) else None)
 
 
 def _encode_note(note: dict[str, Json]) -> bytes:
-    """In plain ASCII, since a path need be no UTF-8, and must come back as it was."""
+    """``note`` in ASCII: a path that is not UTF-8 must be read back unchanged."""
     return (json.dumps(note, indent=2) + "\n").encode("ascii")
 
 
@@ -129,28 +130,28 @@ def _decode_note(data: bytes) -> dict[str, Json]:
     return note
 
 
-def _read_left(folder: Directory, kind: Json, before: bytes | None) -> bytes | None:
-    """A backup that does not speak of it is an older one: what was there before comes back."""
+def _read_after_uninstall(folder: Directory, kind: Json, before: bytes | None) -> bytes | None:
+    """The content after an uninstall; a backup of an earlier version has no ``kind``, and restores ``before``."""
     if kind == _OTHER:
-        return folder.read(_LEFT, LIMIT)
+        return folder.read(_AFTER_UNINSTALL, LIMIT)
     return None if kind == _NOTHING else before
 
 
 def keep(state: str, path: str, backup: Backup) -> str:
-    """Keeps ``backup`` for ``path``, durably; returns its folder. Raises ``StoreFailure``."""
+    """Writes ``backup`` of the file ``path`` durably; returns its folder. Raises ``StoreFailure``."""
     place = folder_for(state, path)
     with translate_errors("keep a copy in", place):
         os.makedirs(place, mode=0o700, exist_ok=True)
         with Directory.at(place) as folder:
             if backup.before is not None:
                 atomic.replace(folder, _BEFORE, backup.before, durable=True)
-            kind = _keep_left(folder, backup)
+            kind = _keep_after_uninstall(folder, backup)
             existed = backup.before is not None
             note = {
                 **backup.note,
                 "path": path,
                 "existed": existed,
-                _LEFT: kind,
+                _AFTER_UNINSTALL: kind,
                 _WRITTEN: backup.written,
             }
             if backup.overwritten is not None:
@@ -159,23 +160,23 @@ def keep(state: str, path: str, backup: Backup) -> str:
     return place
 
 
-def _keep_left(folder: Directory, backup: Backup) -> str:
+def _keep_after_uninstall(folder: Directory, backup: Backup) -> str:
     if backup.after_uninstall is None:
         return _NOTHING
     if backup.after_uninstall == backup.before:
         return _SAME
-    atomic.replace(folder, _LEFT, backup.after_uninstall, durable=True)
+    atomic.replace(folder, _AFTER_UNINSTALL, backup.after_uninstall, durable=True)
     return _OTHER
 
 
 def drop(state: str, path: str) -> None:
-    """The backup for ``path`` is gone, and folders of ours that are empty by that, as far as the system lets go."""
+    """Removes the backup of the file ``path``, and the folders that are then empty, as far as the system allows."""
     place = folder_for(state, path)
     try:
         with Directory.at(place) as folder:
-            for name in (_NOTE, _BEFORE, _LEFT):
+            for name in (_NOTE, _BEFORE, _AFTER_UNINSTALL):
                 atomic.discard(folder, name)
         for empty in (place, os.path.dirname(place)):
             os.rmdir(empty)
-    except OSError:  # something else is in there
+    except OSError:  # other files are in there
         return

@@ -1,6 +1,7 @@
-"""What is to become of which file, worked out before anything is written.
+"""Changes to files, which are planned as values before anything is written.
 
-Owns a change as a value: the bytes before and after, what is to be remembered of it, and its difference for people.
+Owns how a change is applied together with its backup, and how it is shown as a difference. Must never know what the
+files contain.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ if TYPE_CHECKING:
 
 
 CREATED_FOLDERS = "made"
-"""What the note of a backup calls them."""
+"""Key in the note of a backup: the folders that we created for the file."""
 
 
 class Change:
-    """One file's: None stands for a file that is not there.
+    """The change of one file from ``before`` to ``after``; None where there is no file.
 
-    backup: what is kept of it, None if what was kept is to go. made: folders of our making, which go with the file.
+    backup: the backup to keep; None if the existing one is to be dropped. created: folders that we created, to be
+    removed with the file.
     """
 
-    __slots__ = ("after", "backup", "before", "made", "path")
+    __slots__ = ("after", "backup", "before", "created", "path")
 
     def __init__(
         self,
@@ -38,22 +40,22 @@ class Change:
         before: bytes | None,
         after: bytes | None,
         backup: Backup | None = None,
-        made: list[str] | None = None,
+        created: list[str] | None = None,
     ) -> None:
         self.path = path
         self.before = before
         self.after = after
         self.backup = backup
-        self.made = made or []
+        self.created = created or []
 
     @property
     def has_effect(self) -> bool:
-        """Whether anything becomes different."""
+        """Whether the content changes."""
         return self.before != self.after
 
 
 def missing_folders(path: str) -> list[str]:
-    """The folders above ``path`` that are not there, the outermost first."""
+    """The folders above ``path`` that do not exist, the outermost first."""
     missing: list[str] = []
     folder = os.path.dirname(os.path.realpath(path))
     while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
@@ -63,18 +65,21 @@ def missing_folders(path: str) -> list[str]:
 
 
 def created_folders(path: str, neighbours: list[str], state: str) -> list[str]:
-    """The folders above ``path`` that are of our making, or will be: of its neighbours the last to go takes them."""
-    made = set(missing_folders(path))
+    """The folders above ``path`` that we created, or will create, for it or for ``neighbours``.
+
+    Whichever of these files is removed last removes the folders.
+    """
+    created = set(missing_folders(path))
     for backup in (backups.find(state, file) for file in (path, *neighbours)):
-        made.update(backup.texts(CREATED_FOLDERS) if backup else ())
+        created.update(backup.texts(CREATED_FOLDERS) if backup else ())
     real = os.path.realpath(path)
-    return sorted((folder for folder in made if real.startswith(folder + os.sep)), key=len)
+    return sorted((folder for folder in created if real.startswith(folder + os.sep)), key=len)
 
 
 def apply_change(change: Change, state: str) -> None:
-    """``change`` is done and durable, a copy of what was there before it; or ``StoreFailure`` says why not.
+    """Makes ``change`` durably, after its backup is durable.
 
-    Then the file and what was kept of it are what they were.
+    Raises ``StoreFailure``; the file and the earlier backup are then unchanged.
     """
     if change.backup is None:
         _write_change(change)
@@ -112,15 +117,15 @@ def _remove(change: Change) -> None:
     if change.before is None:
         return
     external_file.remove(change.path, change.before)
-    for folder in reversed(change.made):
+    for folder in reversed(change.created):
         try:
             os.rmdir(folder)
-        except OSError:  # something else is in there by now
+        except OSError:  # the folder has other content by now
             return
 
 
 def diff_lines(change: Change, base: str) -> Iterator[str]:
-    """The lines of a unified diff with paths from ``base`` on, as ``patch -p1`` takes it there."""
+    """The lines of a unified diff with paths relative to ``base``, for ``patch -p1`` in that folder."""
     from difflib import unified_diff
 
     name = _name_from(base, change.path)
@@ -139,6 +144,6 @@ def _name_from(base: str, path: str) -> str:
 
 
 def _lines(data: bytes | None) -> list[str]:
-    """As ``patch`` sees lines: nothing but a newline ends one."""
+    """The lines as ``patch`` splits them: only a newline ends a line."""
     whole = (data or b"").decode(errors="surrogateescape").split("\n")
     return [line + "\n" for line in whole[:-1]] + ([whole[-1]] if whole[-1] else [])

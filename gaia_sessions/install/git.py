@@ -1,7 +1,7 @@
-"""What git makes of a settings file that is meant for one person: whether a commit could take it in.
+"""Whether git would commit a settings file that is meant for one person.
 
-Owns asking git, which alone knows all its ignore files, and the line that would make it ignore the file. Where there is
-no git, no repository, or one that git refuses to read, nothing is known, and nothing said.
+Owns asking git, which alone knows all its ignore files, and the line that makes it ignore the file. Without git, or
+outside a repository that git can read, the status is unknown.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _SPECIAL = re.compile(r"([\\*?\[])")
 
 
 class Exclusion(TypedDict):
-    """file: the ignore file of this repository that is never shared; line: what it lacks."""
+    """The line to add to the ignore file of this repository that is never shared, and that file."""
 
     file: str
     line: str
 
 
 class GitStatus(NamedTuple):
-    """exclusion: what it takes to have the file ignored, None if it is already, or nothing is known."""
+    """exclusion: the line that makes git ignore the file; None if git ignores it, tracks it, or is unknown."""
 
     is_tracked: bool
     exclusion: Exclusion | None
@@ -38,9 +38,9 @@ UNKNOWN_STATUS = GitStatus(is_tracked=False, exclusion=None)
 
 
 def git_status(path: str, variables: Mapping[str, str]) -> GitStatus:
-    """How git sees the file ``path``, be it there or not.
+    """The status of the file ``path``, which need not exist.
 
-    What ``variables`` say of a repository is not passed on: it is of the one that a hook of git runs in.
+    Variables of git are not passed on: where a hook of git runs this, they name that hook's repository.
     """
     folder = _nearest_folder(os.path.dirname(path))
     inside = os.path.relpath(path, folder)
@@ -60,7 +60,7 @@ def git_status(path: str, variables: Mapping[str, str]) -> GitStatus:
 
 
 def _pattern(path: str) -> str:
-    """``path`` from the top of the repository on, as an ignore file names it and nothing else."""
+    """The pattern in an ignore file for exactly ``path``, which is relative to the top of the repository."""
     return "/" + _SPECIAL.sub(r"\\\1", path)
 
 
@@ -71,13 +71,13 @@ def _nearest_folder(folder: str) -> str:
 
 
 def _ask_git(folder: str, environment: dict[str, str], *words: str) -> tuple[int, str]:
-    """The exit code and answer of git; 128, git's own for what cannot be done, where it cannot be asked.
+    """The exit code and output of git; if git cannot be run, 128, its own code for a fatal error.
 
-    A file system monitor is a program that the repository names, and is not started for a question.
+    The file system monitor is disabled, because it is a program that the repository chooses.
     """
     command = ["git", "-c", "core.fsmonitor=false", "-C", folder, *words]
     try:
-        completed = subprocess.run(  # noqa: S603  # a question, with the words above
+        completed = subprocess.run(  # noqa: S603  # reads only, with the words above
             command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -1,6 +1,6 @@
-"""What to know about an installation or its removal, as codes that stay the same.
+"""Notices about an installation or an uninstall, as codes that never change.
 
-Owns when each of them is due. The words for people are those of ``views``.
+Owns when each is due. Must never contain their text, which belongs to ``cli.render.hooks``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOTICES = (*_INSTALL_NOTICES, *_UNINSTALL_NOTICES)
 def install_notices(
     places: Places, host: Host, scope: str, text: JsonText, *, report: bool
 ) -> tuple[list[str], Exclusion | None]:
-    """What is due once ``text`` is in the settings of ``scope``, and the line that would make git ignore them."""
+    """The notices once ``text`` is in the settings of ``scope``, and the line that would make git ignore them."""
     path = places.file_of(host, scope)
     in_git = git.git_status(path, places.variables) if scope == LOCAL else git.UNKNOWN_STATUS
     due = {
@@ -52,7 +52,7 @@ def install_notices(
 
 
 def uninstall_notices(text: JsonText) -> list[str]:
-    """What is due once ``text`` is what is left."""
+    """The notices once ``text`` is what an uninstall leaves."""
     due = {
         ENTRIES_BACK: bool(our_entries(text)),
         MIXED_ENTRY: _has_mixed_entry(text),

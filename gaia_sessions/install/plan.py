@@ -1,34 +1,34 @@
-"""Putting our hooks into a host's settings, and taking them out again.
+"""Installing our hooks in a host's settings, and uninstalling them.
 
-Owns what both amount to: a plan of changes from what the files say now. The plan is shown or carried out; asking
-for what already holds plans nothing. Leaving gives the file back as it was if nobody changed it since, and takes
-out what is ours and nothing else if somebody did.
+Owns what each of the two changes, as a plan that is made from the files as they are now and then shown or applied. A
+plan for what already holds changes nothing. An uninstall restores a file that nobody changed since the installation,
+and otherwise removes only what is ours.
 """
 
 from __future__ import annotations
 
 import os
-from functools import partial
+from contextlib import contextmanager
 
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, UsageError
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.session.clock import format_time
 
-from . import backups, notices, own_setting, permission
+from . import backups, notices, permission
 from .backups import Backup
 from .changes import CREATED_FOLDERS, Change, apply_change, created_folders, diff_lines
 from .entries import with_hooks, with_rule, without_rule
-from .exclusive import SettingsLock
 from .hook_command import command_for
 from .json_text import parse
-from .own_setting import RULES, SETTING
+from .permission import RULES, SETTING
 from .places import HOSTS, USER
-from .settings import load
-from .uninstall import content_after_uninstall, original_contents, other_installed_scopes
+from .scopes import other_installed_scopes
+from .settings import SettingsLock, load
+from .uninstall import content_after_uninstall, original_contents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
     from datetime import datetime
     from typing import TypedDict
 
@@ -39,15 +39,12 @@ if TYPE_CHECKING:
     from .places import Places
     from .settings import Settings
 
-    Announce = Callable[[list[str]], None]
-    """Told of the files that are about to be written."""
-
     class InstallResult(TypedDict):
-        """What was done, or would be. rules: permissions that are granted by us now, or were until an uninstall.
+        """What was done, or would be. rules: the permissions that we add, or that an uninstall removes.
 
-        withdrawn: those that an installation took back. remarks: what to know, as codes. elsewhere: the other scopes
-        in which the host has hooks of ours. start_in: the folder that a client must be started in to read the file,
-        none for a user's own. exclude: the line that git lacks to ignore the file, and where it belongs.
+        withdrawn: the permissions that an installation removes. remarks: codes of ``notices``. elsewhere: the other
+        scopes in which the host has our hooks. start_in: the folder in which a client must be started to read the
+        file; None for a user's own settings. exclude: the line that makes git ignore the file, and where to add it.
         """
 
         action: str
@@ -75,51 +72,75 @@ INSTALLED_AT = "installed_at"
 
 
 class InstallRequest:
-    """What was asked for. Raises ``UsageError`` for what the host has not."""
+    """What the user asked for. Raises ``UsageError`` for a scope or an option that the host does not have."""
 
-    __slots__ = ("host", "report", "scope", "tools")
+    __slots__ = ("action", "host", "report", "scope", "tools")
 
-    def __init__(self, host: str, scope: str, *, tools: bool = False, report: bool = False) -> None:
+    def __init__(self, action: str, host: str, scope: str, *, tools: bool = False, report: bool = False) -> None:
+        self.action = action
         self.host = HOSTS[host]
         self.scope = scope
         self.tools = tools
         self.report = report
         if scope not in self.host.files:
-            raise UsageError(f"{host} has no {scope} settings", "name --user or --project")
+            raise UsageError(f"{host} has no {scope} settings", "use --user or --project")
         if report and host != CLAUDE_CODE:
-            raise UsageError(f"only {CLAUDE_CODE} has a permission rule for one command", "leave out --allow-report")
+            raise UsageError(f"only {CLAUDE_CODE} has a permission rule for one command", "omit --allow-report")
 
 
 class Plan:
-    """The changes that an answer speaks of."""
+    """The changes for one request, the first of them to the settings file, and the result that describes them."""
 
-    __slots__ = ("changes", "result")
+    __slots__ = ("_effective", "_places", "_result", "changes")
 
-    def __init__(self, result: InstallResult, changes: list[Change]) -> None:
-        self.result = result
+    def __init__(self, places: Places, result: InstallResult, changes: list[Change]) -> None:
         self.changes = changes
+        self._effective = [change for change in changes if change.has_effect]
+        self._places = places
+        self._result: InstallResult = {**result, "changed": [change.path for change in self._effective]}
 
     @property
-    def effective_changes(self) -> list[Change]:
-        """Those of them that change something."""
-        return [change for change in self.changes if change.has_effect]
+    def changed_files(self) -> list[str]:
+        """The files that the plan changes."""
+        return self._result["changed"]
+
+    def preview(self) -> InstallResult:
+        """The result of a dry run, with the difference; writes nothing."""
+        lines = (line for change in self._effective for line in diff_lines(change, self._places.project))
+        return {**self._result, "dry_run": True, "diff": "\n".join(lines)}
+
+    def apply(self) -> InstallResult:
+        """Writes the changes; the result. Raises ``StoreFailure``. An uninstall drops backups in any case."""
+        if self._effective or self._result["action"] == UNINSTALL:
+            for change in self.changes:
+                apply_change(change, self._places.state)
+        if self._effective and self._effective[0].backup is not None and self.changes[0].before is not None:
+            self._result["backup"] = backups.folder_for(self._places.state, self._result["file"])
+        return self._result
 
 
-def install(
-    places: Places, request: InstallRequest, now: datetime, *, dry_run: bool = False, announce: Announce | None = None
-) -> InstallResult:
-    """Our hooks are in the settings, once, for every event, and nothing else there is different.
+def make_plan(places: Places, request: InstallRequest, now: datetime) -> Plan:
+    """The changes after which ``request`` holds, and nothing else in the settings is different; writes nothing.
 
-    ``announce`` is told of what will be written just before it is.
-    Raises ``SettingsUnreadable`` and ``BadSetting`` for a file that does not parse, which is left untouched, and
-    ``StoreFailure`` for what the system refuses.
+    Raises ``SettingsUnreadable`` and ``BadSetting`` for a file that does not parse, and ``StoreFailure`` for what the
+    system refuses.
     """
-    return _carry_out_plan(partial(_plan_install, places, request, now), places, announce, dry_run=dry_run)
+    return _plan_install(places, request, now) if request.action == INSTALL else _plan_uninstall(places, request)
 
 
-def uninstall(places: Places, request: InstallRequest, *, dry_run: bool = False) -> InstallResult:
-    """Nothing of ours is in the settings, and nothing else there is different. Raises what ``install`` raises."""
-    return _carry_out_plan(partial(_plan_uninstall, places, request), places, None, dry_run=dry_run)
+@contextmanager
+def locked_plan(places: Places, request: InstallRequest, now: datetime) -> Iterator[Plan]:
+    """The plan for ``request``, to be applied in the ``with`` block: until its end no other process changes settings.
+
+    Everything that the plan depends on is checked before the first file is written. Where there is nothing to write
+    and no backup to drop, no folder is created for a lock. Raises what ``make_plan`` raises, and ``LockTimeout``.
+    """
+    plan = make_plan(places, request, now)
+    if not plan.changed_files and not os.path.lexists(places.state):
+        yield plan
+        return
+    with SettingsLock(places.state):
+        yield make_plan(places, request, now)
 
 
 def _plan_install(places: Places, request: InstallRequest, now: datetime) -> Plan:
@@ -136,18 +157,18 @@ def _plan_install(places: Places, request: InstallRequest, now: datetime) -> Pla
     }
     after = settings.bytes_of(text)
     change = Change(path, settings.data, after, Backup.of(*original_contents(settings, backup), after or b"", note))
-    result = _new_result(INSTALL, places, request, words, rules)
+    result = _new_result(places, request, words, rules)
     result["withdrawn"] = withdrawn
     due = notices.install_notices(places, request.host, request.scope, text, report=request.report)
     result["remarks"], result["exclude"] = due
     result["start_in"] = None if request.scope == USER else places.project
-    return Plan(result, [change, *setting_changes])
+    return Plan(places, result, [change, *setting_changes])
 
 
 def _wanted_text(
     settings: Settings, backup: Backup | None, request: InstallRequest, words: list[str]
 ) -> tuple[JsonText, list[str], list[str]]:
-    """What the settings are to say, which rules in there are ours, and which of ours are in there no longer."""
+    """The new text of the settings, the rules in it that we added, and the earlier ones that it no longer has."""
     rule = permission.permission_rule() if request.report else None
     our_rules = backup.texts(RULES) if backup else []
     withdrawn = [old for old in our_rules if old != rule]
@@ -164,63 +185,28 @@ def _wanted_text(
 
 
 def _plan_setting(places: Places, request: InstallRequest, backup: Backup | None) -> tuple[str | None, list[Change]]:
+    """The file in which the setting is on by us after the request, and the changes to that file."""
     if request.report:
-        return own_setting.plan_turning_on(places, request.host, request.scope)
-    return None, own_setting.plan_turning_off(
-        places, request.host, request.scope, backup.text(SETTING) if backup else None
-    )
+        return permission.plan_turning_on(places, request.host, request.scope)
+    path = backup.text(SETTING) if backup else None
+    return None, permission.plan_turning_off(places, request.host, request.scope, path)
 
 
 def _plan_uninstall(places: Places, request: InstallRequest) -> Plan:
     path = places.file_of(request.host, request.scope)
     settings, backup = load(path, request.host), backups.find(places.state, path)
     content = content_after_uninstall(settings, backup)
-    change = Change(path, settings.data, content, made=backup.texts(CREATED_FOLDERS) if backup else [])
-    setting_changes = own_setting.plan_turning_off(
-        places, request.host, request.scope, backup.text(SETTING) if backup else None
-    )
-    result = _new_result(UNINSTALL, places, request, [], backup.texts(RULES) if backup else [])
+    change = Change(path, settings.data, content, created=backup.texts(CREATED_FOLDERS) if backup else [])
+    _, setting_changes = _plan_setting(places, request, backup)
+    result = _new_result(places, request, [], backup.texts(RULES) if backup else [])
     result["remarks"] = notices.uninstall_notices(parse(content or b"", comments=request.host.comments))
     result["elsewhere"] = other_installed_scopes(places, request.host, request.scope)
-    return Plan(result, [change, *setting_changes])
+    return Plan(places, result, [change, *setting_changes])
 
 
-def _carry_out_plan(
-    make_plan: Callable[[], Plan], places: Places, announce: Announce | None, *, dry_run: bool
-) -> InstallResult:
-    """What the whole plan is made of was checked before the first file is written, with nobody else of us at it.
-
-    Where nothing is to be written and nothing of ours is kept, no folder is made for a lock either.
-    """
-    plan = make_plan()
-    if dry_run:
-        plan.result["diff"] = "\n".join(
-            line for change in plan.effective_changes for line in diff_lines(change, places.project)
-        )
-    elif plan.effective_changes or os.path.lexists(places.state):
-        with SettingsLock(places.state):
-            plan = make_plan()
-            if announce and plan.effective_changes:
-                announce([change.path for change in plan.effective_changes])
-            _apply_plan(plan, places.state)
-    plan.result["changed"] = [change.path for change in plan.effective_changes]
-    plan.result["dry_run"] = dry_run
-    return plan.result
-
-
-def _apply_plan(plan: Plan, state: str) -> None:
-    if plan.effective_changes or plan.result["action"] == UNINSTALL:
-        for change in plan.changes:
-            apply_change(change, state)
-    if plan.effective_changes and plan.effective_changes[0].backup is not None and plan.changes[0].before is not None:
-        plan.result["backup"] = backups.folder_for(state, plan.result["file"])
-
-
-def _new_result(
-    action: str, places: Places, request: InstallRequest, words: list[str], rules: list[str]
-) -> InstallResult:
+def _new_result(places: Places, request: InstallRequest, words: list[str], rules: list[str]) -> InstallResult:
     return {
-        "action": action,
+        "action": request.action,
         "host": request.host.name,
         "scope": request.scope,
         "root": places.root,

@@ -13,7 +13,7 @@ from gaia_sessions.store import log_reader
 from . import backups, warnings
 from .entries import our_entries
 from .hook_command import TRACK_TOOLS, command_for, words_of
-from .own_setting import RULES, SETTING
+from .permission import RULES, SETTING
 from .places import HOSTS, Places
 from .plan import INSTALLED_AT
 from .settings import load

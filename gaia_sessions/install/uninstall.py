@@ -1,53 +1,39 @@
-"""What a settings file holds once we have left it.
+"""The content of a settings file after an uninstall.
 
-Owns the choice: a file that nobody changed since is what it was to the last byte, entries that somebody had wired by
-hand included; of one that somebody did change, what is ours is taken out. An entry whose script is gone by then never
-comes back: it could only fail.
+Owns the choice between two contents. A file that nobody changed since the installation is restored to the last byte,
+including entries of ours that a person had added before. From a file that was changed, only our entries and rules are
+removed. An entry whose script no longer exists is never restored, because it could only fail.
 """
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidInput, SessionsError, SettingsUnreadable
+from gaia_sessions.errors import InvalidInput, SettingsUnreadable
 
-from .entries import has_dead_entry, our_entries, without_hooks, without_rule
+from .entries import has_dead_entry, without_hooks, without_rule
 from .json_text import parse
-from .own_setting import RULES
-from .settings import load
+from .permission import RULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .backups import Backup
     from .json_text import JsonText
-    from .places import Host, Places
     from .settings import Settings
 
 
 def original_contents(settings: Settings, backup: Backup | None) -> tuple[bytes | None, bytes | None]:
-    """What to keep a copy of, and what leaving is to give back: what people wired by hand comes back with the rest."""
+    """What the backup keeps of the file before an installation, and what an uninstall restores."""
     if backup is None:
         return settings.data, settings.data
-    if settings.data == backup.before or backup.is_untouched(settings.data):  # before: killed ere it was written
+    was_never_written = settings.data == backup.before  # the process was killed after it kept the backup
+    if was_never_written or backup.is_untouched(settings.data):
         return backup.before, backup.after_uninstall
     return settings.data, content_after_uninstall(settings, backup)
 
 
-def other_installed_scopes(places: Places, host: Host, scope: str) -> list[str]:
-    """The other scopes of ``host`` that have hooks of ours, as far as their files can be read."""
-    return [other for other in host.files if other != scope and has_our_hooks(places.file_of(host, other), host)]
-
-
-def has_our_hooks(path: str, host: Host) -> bool:
-    """Whether the settings file ``path`` has hooks of ours, as far as it can be read."""
-    try:
-        return bool(our_entries(load(path, host).text))
-    except SessionsError:
-        return False
-
-
 def content_after_uninstall(settings: Settings, backup: Backup | None) -> bytes | None:
-    """What the file holds once we have left it, None if it is not there then.
+    """The content of the file after an uninstall; None if the file is to be removed.
 
-    Raises ``SettingsUnreadable`` where the shape is another one than we know.
+    Raises ``SettingsUnreadable`` if the hooks or permissions do not have the expected structure.
     """
     if backup is not None and backup.is_untouched(settings.data):
         return _without_dead_entries(backup.after_uninstall, settings)
@@ -62,7 +48,7 @@ def content_after_uninstall(settings: Settings, backup: Backup | None) -> bytes 
 
 
 def _without_dead_entries(data: bytes | None, settings: Settings) -> bytes | None:
-    """``data`` as it was, but for entries that could only fail by now."""
+    """``data`` without our entries if one of them names a script that no longer exists."""
     if data is None:
         return None
     text = parse(data, comments=settings.text.comments)
@@ -70,4 +56,4 @@ def _without_dead_entries(data: bytes | None, settings: Settings) -> bytes | Non
 
 
 def _is_empty(text: JsonText) -> bool:
-    return text.value == {} and text.text == text.plain  # no comment either
+    return text.value == {} and text.text == text.plain  # and without a comment

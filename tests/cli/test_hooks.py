@@ -53,7 +53,7 @@ def test_installing_says_what_it_wrote_where(gaia: Gaia, settings: Path) -> None
     assert events == f"  events: {', '.join(HOSTS['claude-code'].events)}"
     assert gaia("hooks", "install").all == (
         0,
-        f"claude-code: installed already, nothing changed: {settings}\n",
+        f"claude-code: already installed, nothing changed: {settings}\n",
         "",
     )
 
@@ -260,15 +260,17 @@ def test_status_tells_what_stands_and_what_was_heard(gaia: Gaia, project: Path, 
     gaia("hooks", "install")
     told = gaia("hooks", "status").out.decode().splitlines()
     assert told[0] == f"claude-code, local: installed: {settings}"
-    assert told[-1] == "  no event yet: the next conversation there sends the first"
+    assert told[-1] == "  no events received yet; expected with the next conversation"
     subprocess.run(
         shlex.split(told[1].removeprefix("  starts: ")),
         input=json.dumps({"hook_event_name": "SessionEnd", "session_id": "s", "cwd": str(project)}).encode(),
         check=True,
     )
     told = gaia("hooks", "status").out.decode().splitlines()
-    heard = [line.split(":")[0].strip() for line in told if "wired" not in line and not line.startswith("    ")]
-    assert heard[2:] == ["last heard from claude-code", "SessionEnd"]
+    heard = [
+        line.split(":")[0].strip() for line in told if not line.startswith("  events") and not line.startswith("    ")
+    ]
+    assert heard[2:] == ["last events from claude-code", "SessionEnd"]
 
 
 @pytest.mark.parametrize("words", [[], ["--user"], ["--host", "codex"], ["--json"], ["--dry-run"]])
@@ -295,7 +297,7 @@ def test_uninstalling_what_was_wired_by_hand_leaves_no_folder(gaia: Gaia, settin
     [
         (["--host", "codex", "--local"], "codex has no local settings"),
         (["--host", "codex", "--allow-report"], "only claude-code has a permission rule for one command"),
-        (["--user", "--project"], "--user and --project at once"),
+        (["--user", "--project"], "--user and --project cannot be combined"),
     ],
 )
 def test_what_can_never_be_done_is_said_in_plain_words(gaia: Gaia, project: Path, words: list[str], told: str) -> None:
@@ -334,7 +336,7 @@ def test_from_a_linked_worktree_its_own_settings_are_written(
 @pytest.mark.parametrize("host", sorted({*heard.HOSTS} - {*HOSTS}))
 def test_a_host_that_is_wired_by_hand_is_told_so(gaia: Gaia, project: Path, host: str) -> None:
     ended = gaia("hooks", "install", "--host", host, "--json")
-    assert (ended.code, ended.error["message"]) == (2, f"{host} is wired by hand")
+    assert (ended.code, ended.error["message"]) == (2, f"{host} must be configured manually")
     assert "docs/hosts.md" in ended.error["hint"]
     assert list(project.rglob("*")) == [project / ".claude"]
 
@@ -541,4 +543,7 @@ def test_here_writes_beside_the_subfolder_for_the_sessions_of_clients_started_th
     assert {"start_there", "root_elsewhere"} & {*answer["remarks"]} == set()
     assert gaia("hooks", "uninstall", "--here", "--json").json["changed"] == [answer["file"]]
     assert not (deep / ".claude").exists()
-    assert gaia("hooks", "install", "--user", "--here", "--json").error["message"] == "--user and --here at once"
+    assert (
+        gaia("hooks", "install", "--user", "--here", "--json").error["message"]
+        == "--user and --here cannot be combined"
+    )

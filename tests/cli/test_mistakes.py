@@ -274,7 +274,11 @@ WRONG = [
         "unexpected argument: nonsense",
         "the hosts are claude-code, codex, qwen-code, gemini-cli",
     ),
-    ("hooks install cursor", "cursor is wired by hand", "docs/hosts.md says how, under Experimental hosts"),
+    (
+        "hooks install cursor",
+        "cursor must be configured manually",
+        "docs/hosts.md explains how, under Experimental hosts",
+    ),
     ("hooks install /path", "unexpected argument: /path", "type cd /path && gaia-sessions hooks install"),
     (
         "hooks install sub/project --host codex",

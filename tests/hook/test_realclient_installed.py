@@ -38,8 +38,9 @@ def installed(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
     def install() -> None:
         client.errors.write_bytes(b"")
-        wish = plan.InstallRequest("claude-code", "project", report=True, tools=True)
-        plan.install(places, wish, datetime.now(UTC))
+        request = plan.InstallRequest("install", "claude-code", "project", report=True, tools=True)
+        with plan.locked_plan(places, request, datetime.now(UTC)) as planned:
+            planned.apply()
 
     monkeypatch.setattr(client, "configure", install)
     return client

@@ -60,14 +60,18 @@ class Setup:
         plain = COMMENT.sub(lambda found: found[1] or "", text) if HOSTS[self.host].comments else text
         return json.loads(plain, parse_int=lambda digits: int(digits) if len(digits) < 20 else digits)
 
-    def install_request(self, *, tools: bool = False, report: bool = False) -> plan.InstallRequest:
-        return plan.InstallRequest(self.host, self.scope, tools=tools, report=report)
-
     def install(self, *, tools: bool = False, report: bool = False, dry_run: bool = False) -> InstallResult:
-        return plan.install(self.places, self.install_request(tools=tools, report=report), NOW, dry_run=dry_run)
+        request = plan.InstallRequest(plan.INSTALL, self.host, self.scope, tools=tools, report=report)
+        return self._carry_out(request, dry_run=dry_run)
 
     def uninstall(self, *, dry_run: bool = False) -> InstallResult:
-        return plan.uninstall(self.places, self.install_request(), dry_run=dry_run)
+        return self._carry_out(plan.InstallRequest(plan.UNINSTALL, self.host, self.scope), dry_run=dry_run)
+
+    def _carry_out(self, request: plan.InstallRequest, *, dry_run: bool) -> InstallResult:
+        if dry_run:
+            return plan.make_plan(self.places, request, NOW).preview()
+        with plan.locked_plan(self.places, request, NOW) as planned:
+            return planned.apply()
 
 
 @pytest.fixture

@@ -100,15 +100,15 @@ def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) ->
     found = row(setup)
     assert ("Stop" in found["wired"], found["missing"], found["optional"]) == (False, ["Stop"], ["PermissionRequest"])
     told = [*status_lines(look(setup), utc_now())]
-    assert [line for line in told if line.lstrip().startswith(("wired", "not wired")) or line[:4] == "    "] == [
-        "  wired: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse,",
+    assert [line for line in told if line.lstrip().startswith(("events", "missing events")) or line[:4] == "    "] == [
+        "  events: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse,",
         "    PostToolUseFailure, PostToolBatch, SubagentStart, SubagentStop, StopFailure,",
         "    SessionEnd",
-        "  not wired: Stop",
-        "  wired only with --track-tools: PermissionRequest",
+        "  missing events: Stop",
+        "  events only with --track-tools: PermissionRequest",
     ]
     setup.install(tools=True)
-    assert "wired only with" not in "\n".join(status_lines(look(setup), utc_now()))
+    assert "events only with" not in "\n".join(status_lines(look(setup), utc_now()))
 
 
 def test_what_was_just_installed_is_given_a_day_to_be_heard(setup: Setup) -> None:
@@ -117,7 +117,7 @@ def test_what_was_just_installed_is_given_a_day_to_be_heard(setup: Setup) -> Non
     for hours, warned in ((1, []), (23, []), (25, [warnings.NEVER_FIRED])):
         found = hook_status(setup.root, os.environ, installed + timedelta(hours=hours))
         assert [warned["code"] for warned in found["warnings"]] == warned
-        assert any("no event yet" in line for line in status_lines(found, utc_now())) == (not warned)
+        assert any("no events received yet" in line for line in status_lines(found, utc_now())) == (not warned)
     hear(setup, LATER, host="codex")
     assert codes_at(setup, installed + timedelta(hours=1)) == [warnings.NEVER_FIRED], "codex was started since"
     hear(setup, LATER)
@@ -133,7 +133,7 @@ def test_a_call_that_names_no_event_is_not_told_as_one(setup: Setup, event: str)
     setup.install()
     hear(setup, LATER, event)
     assert look(setup)["heard_from"] == {}
-    assert "last heard" not in "\n".join(status_lines(look(setup), utc_now()))
+    assert "last events" not in "\n".join(status_lines(look(setup), utc_now()))
 
 
 def test_a_call_without_an_event_leaves_none_in_the_log() -> None:

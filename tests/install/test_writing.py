@@ -182,8 +182,9 @@ import os, sys
 from datetime import UTC, datetime
 from gaia_sessions.install import plan
 from gaia_sessions.install.places import Places
-wish = plan.InstallRequest("claude-code", "project", tools="tools" in sys.argv)
-plan.install(Places(sys.argv[1], os.environ), wish, datetime.now(UTC))
+request = plan.InstallRequest("install", "claude-code", "project", tools="tools" in sys.argv)
+with plan.locked_plan(Places(sys.argv[1], os.environ), request, datetime.now(UTC)) as planned:
+    planned.apply()
 """
 
 

@@ -1,18 +1,18 @@
-"""``hooks``: put our hooks into a host's settings, take them out again, say how they stand."""
+"""``hooks``: install our hooks in a host's settings, uninstall them, and show their status."""
 
 from __future__ import annotations
 
 import os
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
-from gaia_sessions.cli.render import hooks
+from gaia_sessions.cli.render.hooks import result_lines, status_lines
 from gaia_sessions.errors import OwnedByAnother, UnknownHost, UsageError, well_formed
-from gaia_sessions.hosts import registry as heard
+from gaia_sessions.hosts import registry
 from gaia_sessions.install import plan, scopes
 from gaia_sessions.install.places import HOSTS, LOCAL, PROJECT, SCOPES, USER, Places
 from gaia_sessions.session.clock import utc_now
@@ -22,39 +22,41 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.install.plan import InstallResult
+    from gaia_sessions.install.plan import InstallRequest, InstallResult
 
 _SCOPE_HELP = {
     USER: "Your own settings, for all projects.",
     PROJECT: "The project's settings, shared with the team.",
-    LOCAL: "The project's settings that are yours alone.  [default where the host has them]",
+    LOCAL: "The project's settings that only you use.  [default where the host has them]",
 }
 
 
 class _Host(click.Choice[str]):
-    """A host whose settings we write; of one that is wired by hand it is said that there is a way."""
+    """A host whose settings we write; a host that must be configured manually has an error of its own."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
-        if value in heard.HOSTS and value not in HOSTS:
-            raise UsageError(f"{value} is wired by hand", "docs/hosts.md says how, under Experimental hosts")
+        if value in registry.HOSTS and value not in HOSTS:
+            raise UsageError(
+                f"{value} must be configured manually", "docs/hosts.md explains how, under Experimental hosts"
+            )
         if value not in HOSTS:
             raise UnknownHost(value, HOSTS)
         return super().convert(value, param, ctx)
 
 
 def _settings_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options by which a settings file is named: ``function`` gets one ``scope``, and the ``places`` it is in."""
+    """The options that select a settings file: ``function`` gets its ``scope`` and the ``places`` of this call."""
 
     @wraps(function)
     def run_with_scope(call: Call, **options: Any) -> object:  # noqa: ANN401  # as click gives them
         given_scopes = [scope for scope in SCOPES if options.pop(scope)]
         if len(given_scopes) > 1:
             raise UsageError(
-                "--" + " and --".join(given_scopes) + " at once", "name one; install in the other after it"
+                f"--{' and --'.join(given_scopes)} cannot be combined", "choose one; install in the other afterwards"
             )
         if (here := options.pop("here")) and given_scopes == [USER]:
             raise UsageError(
-                "--user and --here at once", "your own settings are read in every folder; leave out --here"
+                "--user and --here cannot be combined", "your own settings are read in every folder; omit --here"
             )
         places = _places(call, here=here)
         if given_scopes != [USER]:
@@ -71,7 +73,7 @@ def _settings_options(function: Callable[..., Any]) -> Callable[..., Any]:
     decorated = click.option("--here", is_flag=True, help=help_text)(decorated)
     help_text = "Host whose settings to use.  [default: claude-code]"
     return click.option(
-        "--host", type=_Host(list(HOSTS)), default=heard.CLAUDE_CODE, metavar="|".join(HOSTS), help=help_text
+        "--host", type=_Host(list(HOSTS)), default=registry.CLAUDE_CODE, metavar="|".join(HOSTS), help=help_text
     )(decorated)
 
 
@@ -87,7 +89,9 @@ def command(call: Call) -> None:
 @_settings_options
 @click.option("--track-tools", is_flag=True, help="Also track the tools that sub-agents use.")
 @click.option(
-    "--allow-report", is_flag=True, help="Allow sub-agents to report with gaia-sessions update, and tell them so."
+    "--allow-report",
+    is_flag=True,
+    help="Allow sub-agents to report with gaia-sessions update, and tell them how.",
 )
 @_DRY_RUN
 def install(
@@ -96,12 +100,11 @@ def install(
     """Add the hooks to a host's settings.
 
     Nothing else in the settings changes. Installing again replaces the entries of gaia-sessions in the file that has
-    them, and undoes options that are not given again.
+    them, and drops options that are not given again.
     """
-    request = plan.InstallRequest(host, scope, tools=track_tools, report=allow_report)
+    request = plan.InstallRequest(plan.INSTALL, host, scope, tools=track_tools, report=allow_report)
     scopes.refuse_second(places, request.host, scope)
-    announce = None if call.as_json else partial(_print_files, host)
-    _print_result(call, plan.install(places, request, utc_now(), dry_run=dry_run, announce=announce))
+    _print_result(call, _carry_out(call, places, request, dry_run=dry_run))
 
 
 @declare("hooks uninstall", "hooks uninstall --host codex --user --dry-run")
@@ -110,16 +113,16 @@ def install(
 def uninstall(call: Call, places: Places, scope: str, host: str, *, dry_run: bool) -> None:
     """Remove the hooks from a host's settings.
 
-    A file that nobody changed since the installation is restored to the byte.
+    A file that nobody changed since the installation is restored byte for byte.
     """
-    _print_result(call, plan.uninstall(places, plan.InstallRequest(host, scope), dry_run=dry_run))
+    _print_result(call, _carry_out(call, places, plan.InstallRequest(plan.UNINSTALL, host, scope), dry_run=dry_run))
 
 
 @declare("hooks status", "hooks status --json")
 def status(call: Call) -> None:
     """Show where the hooks are installed.
 
-    Also which events are wired, when each was last heard, and what may be wrong.
+    Also which events start them, when each event was last received, and what may be wrong.
     """
     from gaia_sessions.install.status import hook_status
 
@@ -130,11 +133,11 @@ def status(call: Call) -> None:
     if call.as_json:
         output.print_json(_to_utf8(report))
     else:
-        output.print_lines(hooks.status_lines(report, now))
+        output.print_lines(status_lines(report, now))
 
 
 def _places(call: Call, *, here: bool = False) -> Places:
-    """Where everything is; with ``here``, for clients that are started in the working directory."""
+    """The places of this call; with ``here``, those for clients that are started in the working directory."""
     if not here:
         return Places(call.folder(), os.environ)
     folder = working_directory()
@@ -142,27 +145,34 @@ def _places(call: Call, *, here: bool = False) -> Places:
 
 
 def _check_project_owner(project: str) -> None:
-    """Raises ``OwnedByAnother``, with what can be done about hooks, for a project of another user."""
+    """Raises ``OwnedByAnother``, with a hint about hooks, for a project of another user."""
     try:
         check_owner(os.path.join(project, SESSIONS_PATH))
     except OwnedByAnother as error:
-        error.hint = "use your own settings, which count in every project: gaia-sessions hooks install --user"
+        error.hint = "use your own settings, which apply to every project: gaia-sessions hooks install --user"
         raise
 
 
-def _print_files(host: str, paths: list[str]) -> None:
-    output.print_to_stderr(f"{host}: writing {', '.join(well_formed(path) for path in paths)}")
+def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: bool) -> InstallResult:
+    """The result of ``request``; an installation names the files before it writes them."""
+    if dry_run:
+        return plan.make_plan(places, request, utc_now()).preview()
+    with plan.locked_plan(places, request, utc_now()) as changes:
+        if changes.changed_files and request.action == plan.INSTALL and not call.as_json:
+            files = ", ".join(map(well_formed, changes.changed_files))
+            output.print_to_stderr(f"{request.host.name}: writing {files}")
+        return changes.apply()
 
 
 def _print_result(call: Call, result: InstallResult) -> None:
     if call.as_json:
         output.print_json(_to_utf8(result))
     else:
-        output.print_lines(hooks.change_lines(result))
+        output.print_lines(result_lines(result))
 
 
 def _to_utf8(value: Any) -> Any:  # noqa: ANN401  # whatever JSON has
-    """``value`` as UTF-8 can have it: paths, and what others wrote into their settings, may hold anything."""
+    """``value`` with every text valid in UTF-8: paths and the settings of others may contain any bytes."""
     if isinstance(value, dict):
         return {_to_utf8(key): _to_utf8(inner) for key, inner in value.items()}
     if isinstance(value, list):

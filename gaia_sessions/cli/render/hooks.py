@@ -1,7 +1,6 @@
-"""Plain text about the hooks in hosts' settings: what was written, what stands there, what is doubtful.
+"""Plain text of ``hooks install``, ``hooks uninstall`` and ``hooks status``.
 
-Owns the wording of ``hooks install``, ``uninstall`` and ``status``, and of the remarks and states that the room
-``wiring`` knows by code.
+Owns the wording, also of the notices and states that ``install`` knows by code. Must never decide what is due.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _WIDTH = 80
 _NOTES = {
     notices.TRUST_HOOKS: "Codex skips these hooks until you trust them there: type /hooks.",
     notices.TRUST_FOLDER: (
-        "Claude Code passes over a project's permissions until you trust its folder: start it there once."
+        "Claude Code ignores a project's permissions until you trust its folder: start it there once."
     ),
-    notices.MACHINE_PATHS: "The entries name paths of this machine; --user keeps them out of what is shared.",
+    notices.MACHINE_PATHS: "The entries contain paths of this machine; --user keeps them out of the shared settings.",
     notices.ROOT_ELSEWHERE: (
         "Hooks keep their sessions in {root} only where the host is started with GAIA_SESSIONS_ROOT set to it."
     ),
@@ -39,10 +38,10 @@ _NOTES = {
     ),
     notices.NOT_IGNORED: "Git does not ignore this file: add the line {line} to {file}",
     notices.TRACKED: "Git tracks this file: the next commit will include your entries.",
-    notices.MIXED_ENTRY: "An entry that starts our hook and does more than that was left alone: see hooks status.",
-    notices.ENTRIES_BACK: "What was wired by hand before stands there again; uninstall again to take that out.",
+    notices.MIXED_ENTRY: "An entry that starts our hook and something else was not changed: see hooks status.",
+    notices.ENTRIES_BACK: "Entries that were added manually before were restored; uninstall again to remove them.",
     notices.RULE_STAYS: (
-        "Our reporting command stays allowed, since nothing says that --allow-report did it: see permissions.allow."
+        "Our reporting command remains allowed: it is not known whether --allow-report added it. See permissions.allow."
     ),
 }
 
@@ -55,13 +54,13 @@ _STATE_TEXTS = {
 }
 
 
-def change_lines(result: InstallResult) -> Iterator[str]:
-    """What ``install`` or ``uninstall`` did; of a dry run, the difference and nothing else."""
+def result_lines(result: InstallResult) -> Iterator[str]:
+    """What an installation or an uninstall did; for a dry run, only the difference."""
     if result["dry_run"]:
         yield from map(Copyable, result["diff"].split("\n")) if result["diff"] else ["nothing would change"]
         return
     if not result["changed"]:
-        state = "installed already" if result["action"] == plan.INSTALL else "not installed"
+        state = "already installed" if result["action"] == plan.INSTALL else "not installed"
         yield f"{result['host']}: {state}, nothing changed: {_path(result['file'])}"
         yield from _note_lines(result)
         return
@@ -79,7 +78,7 @@ def _detail_lines(result: InstallResult) -> Iterator[str]:
     yield from (Copyable(safe(rule, _LONGEST), before=f"  {word}: ") for rule in result["rules"])
     yield from (Copyable(safe(rule, _LONGEST), before="  no longer allows: ") for rule in result["withdrawn"])
     if result["backup"]:
-        yield f"  a copy of what was there before: {_path(result['backup'])}"
+        yield f"  backup of the previous content: {_path(result['backup'])}"
     yield from _note_lines(result)
 
 
@@ -97,7 +96,7 @@ def _note_lines(result: InstallResult) -> Iterator[str]:
 
 
 def status_lines(hook_status: HookStatus, now: datetime) -> Iterator[str]:
-    """Where we are installed, what was heard when, and every warning."""
+    """Where the hooks are installed, when each event was last received, and every warning."""
     installed = [found for found in hook_status["installed"] if found["state"] != status.ABSENT]
     files_with_warning = {warning["file"] for warning in hook_status["warnings"]}
     for found in installed:
@@ -107,13 +106,13 @@ def status_lines(hook_status: HookStatus, now: datetime) -> Iterator[str]:
             and not warnings.has_fired(found, hook_status["heard_from"])
             and found["file"] not in files_with_warning
         ):
-            yield "  no event yet: the next conversation there sends the first"
+            yield "  no events received yet; expected with the next conversation"
     if hook_status["plugin"]:
         yield "claude-code: the plugin is enabled"
     if not installed and not hook_status["plugin"]:
         yield "not installed: gaia-sessions hooks install"
     for host, events in hook_status["heard_from"].items():
-        yield f"last heard from {safe(host, _LONGEST_NAME)}"
+        yield f"last events from {safe(host, _LONGEST_NAME)}"
         yield from (f"  {safe(event, _LONGEST_NAME)}: {ago(at, now)}" for event, at in events.items())
     yield from (
         f"warning: {warning['code']}: {_warning_text(warning['file'], warning['message'])}"
@@ -125,13 +124,13 @@ def _installation_lines(found: InstalledFile) -> Iterator[str]:
     yield f"{found['host']}, {found['scope']}: {_STATE_TEXTS[found['state']]}: {_path(found['file'])}"
     if found["command"]:
         yield Copyable(safe(shlex.join(found["command"]), _LONGEST), before="  starts: ")
-    yield from _event_lines("wired", found["wired"])
-    yield from _event_lines("not wired", found["missing"])
-    yield from _event_lines("wired only with --track-tools", found["optional"])
+    yield from _event_lines("events", found["wired"])
+    yield from _event_lines("missing events", found["missing"])
+    yield from _event_lines("events only with --track-tools", found["optional"])
 
 
 def _event_lines(name: str, events: list[str]) -> Iterator[str]:
-    """``events`` in lines of one terminal, none for none."""
+    """``events`` in lines that fit a terminal; nothing if there are none."""
     line = f"  {name}:"
     for place, event in enumerate(events):
         word = safe(event, _LONGEST_NAME) + ("," if place < len(events) - 1 else "")
