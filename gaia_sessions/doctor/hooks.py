@@ -12,8 +12,9 @@ import os
 from gaia_sessions.config import PREFIX, origin_of, project_file
 from gaia_sessions.hosts.registry import CODEX
 from gaia_sessions.install import warnings
+from gaia_sessions.install.installed_file import ABSENT
 from gaia_sessions.install.places import USER
-from gaia_sessions.install.status import ABSENT, hook_status
+from gaia_sessions.install.status import hook_status
 
 from .findings import edit_command, ok, problem, shell_command
 
@@ -21,7 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.install.status import HookStatus, InstalledFile
+    from gaia_sessions.install.installed_file import InstalledFile
+    from gaia_sessions.install.status import HookStatus
     from gaia_sessions.install.warnings import InstallWarning
 
     from .findings import Finding

@@ -8,6 +8,7 @@ Raises ``InvalidInput`` where the shape is another one.
 from __future__ import annotations
 
 import os
+import re
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio.strict import json_type_of
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from .places import Host
 
 HOOKS = "hooks"
+
+_MATCHERS_OF_ALL = (None, "", "*")
+_NAME_LIST = re.compile(r"[A-Za-z0-9_\-,| ]+")
+_LONGEST_MATCHER = 500
 
 
 class HookEntry:
@@ -112,6 +117,20 @@ def without_rule(text: JsonText, rule: str) -> JsonText:
     if len(rules.value) > 1 or text.has_comments(rules.value_start):
         return remove_element(text, rules.value_start, rules.value.index(rule))
     return _without_member(text, ["permissions", "allow"])
+
+
+def matches(matcher: Json, tool: str) -> bool:
+    """Whether ``matcher`` of a host selects ``tool``: it is empty, a list of names, or a regular expression."""
+    if matcher in _MATCHERS_OF_ALL:
+        return True
+    if not isinstance(matcher, str) or len(matcher) > _LONGEST_MATCHER:
+        return False
+    if _NAME_LIST.fullmatch(matcher):
+        return tool in [name.strip() for name in re.split("[,|]", matcher)]
+    try:
+        return re.search(matcher, tool) is not None
+    except re.error:
+        return False
 
 
 def _with_hook(text: JsonText, event: str, matcher: str | None, wanted: dict[str, Json]) -> JsonText:

@@ -123,6 +123,11 @@ def parse(data: bytes, *, comments: bool) -> JsonText:
     return JsonText(text, comments=comments)
 
 
+def as_object(value: Json) -> dict[str, Json]:
+    """``value`` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 def _blank_comment(found: re.Match[str]) -> str:
     return found[0] if found[0].startswith('"') else re.sub(r"[^\n\r]", " ", found[0])
 

@@ -1,22 +1,23 @@
-"""How things stand: where we are installed, what was heard from which event when, and what is doubtful about it.
+"""Where the hooks are installed, when each event was last received, and what to warn of.
 
-Owns the look; changes nothing and judges nothing but by name. ``doctor`` and ``hooks status`` both read it here.
+Owns what ``hooks status`` and ``doctor`` both show. Must never write anything.
 """
 
 from __future__ import annotations
 
-from gaia_sessions import config
-from gaia_sessions.errors import SessionsError
-from gaia_sessions.hosts.registry import CLAUDE_CODE
-from gaia_sessions.store import log_reader
+import json
+import os
 
-from . import backups, warnings
-from .entries import our_entries
-from .hook_command import TRACK_TOOLS, command_for, words_of
-from .permission import RULES, SETTING
-from .places import HOSTS, Places
-from .plan import INSTALLED_AT
-from .settings import load
+from gaia_sessions import config
+from gaia_sessions.errors import InvalidInput, StoreFailure
+from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.store import external_file, log_reader
+
+from . import warnings
+from .backups import LIMIT
+from .installed_file import read_installed_file
+from .json_text import as_object
+from .places import HOSTS, USER, Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,36 +25,16 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
-    from .entries import HookEntry
-    from .places import Host
+    from gaia_sessions.jsonio.strict import Json
+
+    from .installed_file import InstalledFile
     from .settings import Settings
     from .warnings import InstallWarning, LastEvents
 
-    class InstalledFile(TypedDict):
-        """One settings file. wired: the events that start our hook. missing: those that do not and should, or that do
-        so for something else. optional: those that would with --track-tools only.
-
-        state: ``complete``, ``incomplete``, ``elsewhere`` (it starts another version or path), ``absent`` or
-        ``unreadable``, which ``problem`` explains.
-        """
-
-        host: str
-        scope: str
-        file: str
-        state: str
-        problem: str | None
-        command: list[str]
-        track_tools: bool
-        allow_report: bool
-        wired: list[str]
-        missing: list[str]
-        optional: list[str]
-        installed_at: str | None
-
     class HookStatus(TypedDict):
-        """All there is to say. enabled: our own switch. plugin: whether it is on in Claude Code.
+        """The status of the hooks of one project. enabled: the setting. plugin: whether Claude Code enables it.
 
-        heard: events by name, each with when it last came, as the log tells; heard_from: the same of each host.
+        heard: when each event was last received, according to the log; heard_from: the same for each host.
         """
 
         root: str
@@ -65,40 +46,32 @@ if TYPE_CHECKING:
         warnings: list[InstallWarning]
 
 
-COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = STATES = (
-    "complete",
-    "incomplete",
-    "elsewhere",
-    "absent",
-    "unreadable",
-)
+_PLUGIN_PREFIX = "gaia-sessions@"
 
 _NOT_EVENTS = ("direct", "None", "")
-"""What the log calls a call that no host made, and what earlier versions called one that names no event."""
+"""What the log has in the place of an event for a direct call, and what earlier versions logged without one."""
 
 
 def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookStatus:
-    """How things stand at ``now`` for the project whose sessions are at ``root``; writes nothing.
+    """The status at ``now`` for the project whose sessions are at ``root``.
 
-    A setting of ours that means nothing is a warning like any other; ``BadSetting`` is for a user without a home.
+    A faulty setting of ours is a warning. Raises ``BadSetting`` only for a user without a home.
     """
     places = Places(root, variables)
-    files = [_FileStatus(places, host, scope) for host in HOSTS.values() for scope in host.files]
-    installed = [file.installed_file for file in files]
+    files = [(host, *read_installed_file(places, host, scope)) for host in HOSTS.values() for scope in host.files]
+    installed = [file for _, file, _ in files]
+    read_settings = [(host, settings) for host, _, settings in files if settings]
     last_events = _last_events(root)
     settings_in_force, faults = config.load_with_faults(root, variables)
-    settings = [(file.host, file.scope, file.settings) for file in files if file.settings]
-    plugin = warnings.has_plugin(
-        places, [(scope, of_scope) for host, scope, of_scope in settings if host.name == CLAUDE_CODE]
-    )
+    plugin = _has_plugin(places, [settings for host, settings in read_settings if host.name == CLAUDE_CODE])
     found_warnings = [
         *warnings.own_setting_warnings(faults),
         *warnings.file_warnings(installed),
-        *warnings.entry_warnings(settings),
+        *warnings.entry_warnings(read_settings),
         *warnings.root_warnings(installed, places),
         *warnings.visibility_warnings(installed, places, plugin=plugin),
         *warnings.usage_warnings(installed, last_events, now, enabled=settings_in_force.hooks),
-        *warnings.settings_warnings(settings, installed, plugin=plugin),
+        *warnings.settings_warnings(read_settings, installed, plugin=plugin),
     ]
     return {
         "root": root,
@@ -111,65 +84,29 @@ def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookS
     }
 
 
-class _FileStatus:
-    """One settings file, read."""
-
-    __slots__ = ("host", "installed_file", "scope", "settings")
-
-    def __init__(self, places: Places, host: Host, scope: str) -> None:
-        path = places.file_of(host, scope)
-        self.host = host
-        self.scope = scope
-        self.settings: Settings | None = None
-        problem = None
-        try:
-            self.settings = load(path, host)
-        except SessionsError as error:
-            problem = str(error)
-        hook_entries = our_entries(self.settings.text) if self.settings else []
-        words = words_of(hook_entries[0].handler) if hook_entries else []
-        tools = TRACK_TOOLS in words
-        missing = _missing_events(host, hook_entries, tools=tools) if hook_entries else []
-        wired = list(dict.fromkeys(entry.event for entry in hook_entries))
-        backup = backups.find(places.state, path) if hook_entries else None
-        self.installed_file: InstalledFile = {
-            "host": host.name,
-            "scope": scope,
-            "file": path,
-            "state": UNREADABLE if problem else _state(host, hook_entries, missing, tools=tools),
-            "problem": problem,
-            "command": words,
-            "track_tools": tools,
-            "allow_report": backup is not None and (backup.text(SETTING) is not None or bool(backup.texts(RULES))),
-            "wired": wired,
-            "missing": missing,
-            "optional": [event for event in host.tools if event not in wired] if hook_entries and not tools else [],
-            "installed_at": backup.text(INSTALLED_AT) if backup else None,
-        }
+def _has_plugin(places: Places, read_settings: list[Settings]) -> bool:
+    """Whether Claude Code enables our plugin: the narrowest scope that says so decides, else its installation."""
+    configured: dict[str, Json] = {}
+    for settings in read_settings:  # from the user's to the narrowest scope
+        configured.update(as_object(as_object(settings.text.value).get("enabledPlugins")))
+    plugins = dict.fromkeys(_installed_plugins(places), True) | configured
+    return any(name.startswith(_PLUGIN_PREFIX) and value is not False for name, value in plugins.items())
 
 
-def _state(host: Host, hook_entries: list[HookEntry], missing: list[str], *, tools: bool) -> str:
-    if not hook_entries:
-        return ABSENT
-    if any(words_of(entry.handler) != _wanted_command(host, tools=tools) for entry in hook_entries):
-        return ELSEWHERE
-    return INCOMPLETE if missing else COMPLETE
-
-
-def _wanted_command(host: Host, *, tools: bool) -> list[str]:
+def _installed_plugins(places: Places) -> list[str]:
+    path = os.path.join(places.folder_of(HOSTS[CLAUDE_CODE], USER), "plugins", "installed_plugins.json")
     try:
-        return command_for(host, tools=tools)
-    except SessionsError:  # nothing of ours to start: whatever stands there is another's
+        document = json.loads(external_file.read(path, LIMIT) or b"{}")
+    except (ValueError, RecursionError, InvalidInput, StoreFailure):
         return []
-
-
-def _missing_events(host: Host, hook_entries: list[HookEntry], *, tools: bool) -> list[str]:
-    present = {(entry.event, entry.matcher) for entry in hook_entries}
-    return [event for event, matcher in host.event_matchers(tools=tools).items() if (event, matcher) not in present]
+    return list(as_object(as_object(document).get("plugins")))
 
 
 def _last_events(root: str) -> LastEvents:
-    """Times as the log writes them are ordered like the texts they are; lines without a host are of Claude Code."""
+    """The latest time of each event by host. Lines of the log without a host are of Claude Code.
+
+    The texts of times as the log writes them have the order of the times.
+    """
     last: LastEvents = {}
     for line in log_reader.read_lines(root):
         event, at, host = line.get("event"), log_reader.line_time(line), line.get("host", CLAUDE_CODE)

@@ -7,20 +7,16 @@ or somebody else rewrites delegations too. Reads what was read; decides no exit.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from datetime import timedelta
 
-from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 from gaia_sessions.session.clock import parse_time
-from gaia_sessions.store import external_file
 
-from .backups import LIMIT
-from .entries import all_entries, is_gone
+from .entries import all_entries, is_gone, matches
 from .executable import interpreter_of
 from .hook_command import is_mixed_entry, is_our_hook, is_our_script, our_scripts, starts_script_directly, words_of
+from .json_text import as_object
 from .places import HOSTS, USER, Places
 from .scopes import is_unread_from_here, scopes_with_our_hooks
 
@@ -33,9 +29,9 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.jsonio.strict import Json
 
+    from .installed_file import InstalledFile
     from .places import Host
     from .settings import Settings
-    from .status import InstalledFile
 
     class InstallWarning(TypedDict):
         """``code`` for programs, ``message`` for people, ``file`` it is about, if one."""
@@ -44,7 +40,7 @@ if TYPE_CHECKING:
         message: str
         file: str | None
 
-    ReadSettings = tuple[Host, str, Settings]
+    ReadSettings = tuple[Host, Settings]
 
     LastEvents = dict[str, dict[str, str]]
     """By the name of a host: its events, each with when it last came."""
@@ -71,11 +67,6 @@ _DUPLICATE_NOTE = "nothing counts twice, but each event takes twice as long"
 
 _EVENT_DUE_AFTER = timedelta(days=1)
 
-_PLUGIN_PREFIX = "gaia-sessions@"
-_MATCHERS_OF_ALL = (None, "", "*")
-_NAME_LIST = re.compile(r"[A-Za-z0-9_\-,| ]+")
-_LONGEST_MATCHER = 500
-
 
 def file_warnings(installed: list[InstalledFile]) -> Iterator[InstallWarning]:
     """What each file by itself gives to think of."""
@@ -91,7 +82,7 @@ def file_warnings(installed: list[InstalledFile]) -> Iterator[InstallWarning]:
 
 def entry_warnings(read_settings: list[ReadSettings]) -> Iterator[InstallWarning]:
     """What each entry by itself gives to think of."""
-    for _, _, settings in read_settings:
+    for _, settings in read_settings:
         all_of_file = all_entries(settings.text)
         our_handlers = [entry.handler for entry in all_of_file if is_our_hook(entry.handler)]
         mixed_handlers = [entry.handler for entry in all_of_file if is_mixed_entry(entry.handler)]
@@ -179,7 +170,7 @@ def settings_warnings(
     present = {found["host"]: None for found in installed if found["command"]}
     with_plugin = {CLAUDE_CODE: None} if plugin else {}
     for host in (HOSTS[name] for name in present | with_plugin):
-        of_host = [settings for other, _, settings in read_settings if other is host]
+        of_host = [settings for other, settings in read_settings if other is host]
         yield from _duplicate_warnings(host, of_host, installed, plugin=plugin)
         yield from _disabled_warnings(of_host)
         yield from _rewriter_warnings(host, of_host)
@@ -204,7 +195,7 @@ def _duplicate_warnings(
 
 def _disabled_warnings(read_settings: list[Settings]) -> Iterator[InstallWarning]:
     for settings in read_settings:
-        if _as_object(settings.text.value).get("disableAllHooks") is True:
+        if as_object(settings.text.value).get("disableAllHooks") is True:
             yield _warning(ALL_HOOKS_DISABLED, "disableAllHooks is true: no hook runs, ours or another", settings.path)
 
 
@@ -225,42 +216,6 @@ def _rewriter_warnings(host: Host, read_settings: list[Settings]) -> Iterator[In
                     "if it does not, all is well; if it does, let its matcher leave out " + ", ".join(host.delegation)
                 )
                 yield _warning(REWRITER, f"{' '.join(words)} {message}", settings.path)
-
-
-def matches(matcher: Json, tool: str) -> bool:
-    """Whether a host hears of ``tool`` by ``matcher``: everything, a list of names, or an expression."""
-    if matcher in _MATCHERS_OF_ALL:
-        return True
-    if not isinstance(matcher, str) or len(matcher) > _LONGEST_MATCHER:
-        return False
-    if _NAME_LIST.fullmatch(matcher):
-        return tool in [name.strip() for name in re.split("[,|]", matcher)]
-    try:
-        return re.search(matcher, tool) is not None
-    except re.error:
-        return False
-
-
-def has_plugin(places: Places, read_settings: list[tuple[str, Settings]]) -> bool:
-    """Whether our plugin is on in Claude Code: by the settings, the nearest deciding, else by having been installed."""
-    configured: dict[str, Json] = {}
-    for _, settings in read_settings:  # from the user's to the nearest
-        configured.update(_as_object(_as_object(settings.text.value).get("enabledPlugins")))
-    plugins = dict.fromkeys(_installed_plugins(places), True) | configured
-    return any(name.startswith(_PLUGIN_PREFIX) and value is not False for name, value in plugins.items())
-
-
-def _installed_plugins(places: Places) -> list[str]:
-    path = os.path.join(places.folder_of(HOSTS[CLAUDE_CODE], USER), "plugins", "installed_plugins.json")
-    try:
-        document = json.loads(external_file.read(path, LIMIT) or b"{}")
-    except (ValueError, RecursionError, InvalidInput, StoreFailure):
-        return []
-    return list(_as_object(_as_object(document).get("plugins")))
-
-
-def _as_object(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
 
 
 def _warning(code: str, message: str, path: str | None) -> InstallWarning:

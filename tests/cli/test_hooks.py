@@ -15,8 +15,8 @@ import pytest
 from gaia_sessions.cli.commands.hooks import command
 from gaia_sessions.cli.render import hooks
 from gaia_sessions.hosts import registry as heard
+from gaia_sessions.install import installed_file as states
 from gaia_sessions.install import notices
-from gaia_sessions.install import status as states
 from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS
 

@@ -17,8 +17,8 @@ from gaia_sessions.hosts import registry as heard
 from gaia_sessions.hosts.claude_code import tools
 from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.install import hook_command
+from gaia_sessions.install.entries import matches
 from gaia_sessions.install.places import HOSTS, Places
-from gaia_sessions.install.warnings import matches
 from gaia_sessions.session.events import DELEGATE
 from tests.install.conftest import NOW, Setup
 from tests.install.settings_files import PROGRAM, SCRIPT

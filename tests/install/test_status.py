@@ -22,7 +22,8 @@ from tests.install.conftest import Setup
 from tests.install.settings_files import PROGRAM, SCRIPT
 
 if TYPE_CHECKING:
-    from gaia_sessions.install.status import HookStatus, InstalledFile
+    from gaia_sessions.install.installed_file import InstalledFile
+    from gaia_sessions.install.status import HookStatus
 
 LATER, EARLIER = "2026-01-08T18:05:31.000000Z", "2026-01-08T18:05:30.000000Z"
 REWRITES = {"type": "command", "command": "rewrite.sh"}

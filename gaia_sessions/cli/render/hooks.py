@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 
 from gaia_sessions.hosts.registry import CLAUDE_CODE
-from gaia_sessions.install import notices, plan, status, warnings
+from gaia_sessions.install import installed_file, notices, plan, warnings
 
 from .words import Copyable, ago, safe
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from gaia_sessions.install.installed_file import InstalledFile
     from gaia_sessions.install.plan import InstallResult
-    from gaia_sessions.install.status import HookStatus, InstalledFile
+    from gaia_sessions.install.status import HookStatus
 
 _LONGEST = 1000
 _LONGEST_NAME = 60
@@ -46,11 +47,11 @@ _NOTES = {
 }
 
 _STATE_TEXTS = {
-    status.COMPLETE: "installed",
-    status.INCOMPLETE: "installed, but not for every event",
-    status.ELSEWHERE: "installed, but another version or from another path",
-    status.ABSENT: "not installed",
-    status.UNREADABLE: "cannot be read",
+    installed_file.COMPLETE: "installed",
+    installed_file.INCOMPLETE: "installed, but not for every event",
+    installed_file.ELSEWHERE: "installed, but another version or from another path",
+    installed_file.ABSENT: "not installed",
+    installed_file.UNREADABLE: "cannot be read",
 }
 
 
@@ -97,7 +98,7 @@ def _note_lines(result: InstallResult) -> Iterator[str]:
 
 def status_lines(hook_status: HookStatus, now: datetime) -> Iterator[str]:
     """Where the hooks are installed, when each event was last received, and every warning."""
-    installed = [found for found in hook_status["installed"] if found["state"] != status.ABSENT]
+    installed = [found for found in hook_status["installed"] if found["state"] != installed_file.ABSENT]
     files_with_warning = {warning["file"] for warning in hook_status["warnings"]}
     for found in installed:
         yield from _installation_lines(found)
