@@ -14,7 +14,7 @@ if os.path.isdir(os.path.join(_checkout, "gaia_sessions")):
 if __name__ == "__main__":
     try:
         from gaia_sessions.hook.run import main
-        from gaia_sessions.hosts.protocol import PRE_DELEGATE
+        from gaia_sessions.hosts import PRE_DELEGATE
     except Exception as error:  # noqa: BLE001  # a package that is gone or broken must not stop the host
         os.write(2, f"{sys.argv[0]}: {error}; run it with the Python that has gaia-sessions installed\n".encode())
         os._exit(1 if "--test" in sys.argv else 0)

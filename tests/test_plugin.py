@@ -9,8 +9,8 @@ from typing import Any
 
 import gaia_sessions
 from gaia_sessions.cli.group import COMMANDS
+from gaia_sessions.hosts import HOOK
 from gaia_sessions.hosts.claude_code import EVENTS_BY_HOOK
-from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.session.phases import PHASES
 
 CHECKOUT = Path(__file__).parents[1]

@@ -28,7 +28,7 @@ def main() -> None:
     arguments = _hook_arguments(sys.argv[1:])
     if arguments is not None and _HELP_OPTIONS.isdisjoint(arguments):
         from gaia_sessions.hook.run import main as hear
-        from gaia_sessions.hosts.protocol import HOOK
+        from gaia_sessions.hosts import HOOK
 
         os._exit(hear(HOOK, arguments))
     from .main import main as run

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import InvalidInput, SessionNotFound, UnknownOutcome
-from gaia_sessions.hosts.protocol import PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts import PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.checks import check_flag, check_string, is_integer
 from gaia_sessions.session.clock import format_time

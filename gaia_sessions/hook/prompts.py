@@ -14,21 +14,19 @@ from .messages import briefing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
+    from gaia_sessions.hosts.protocol import HostModule
 
     from .replies import Reply, ReplyContext
 
 
-def rewritten_delegation(context: ReplyContext, host: ModuleType) -> Reply | None:
+def rewritten_delegation(context: ReplyContext, host: HostModule) -> Reply | None:
     """The whole delegation again with our words at the end of its prompt, as ``host`` is told that."""
     resumed, tool_input = context.result.resumed, context.payload.get("tool_input")
-    if resumed is None or not isinstance(tool_input, dict):
+    if resumed is None or not isinstance(tool_input, dict) or host.rewrite_prompt is None:
         return None
-    parts = [tool_input.get(host.PROMPT), briefing(resumed, context.result.reason)]
-    parts += [NOTE] if _includes_note(context, host) else []
-    parts += report_instructions(context)
-    reply: Reply = host.rewrite_prompt(tool_input, "\n\n".join(part for part in parts if isinstance(part, str)))
-    return reply
+    note = [NOTE] if _includes_note(context, host) else []
+    parts = [briefing(resumed, context.result.reason), *note, *report_instructions(context)]
+    return host.rewrite_prompt(tool_input, "\n\n".join(parts))
 
 
 def report_instructions(context: ReplyContext) -> list[str]:
@@ -44,7 +42,7 @@ def report_instructions(context: ReplyContext) -> list[str]:
     )
 
 
-def _includes_note(context: ReplyContext, host: ModuleType) -> bool:
+def _includes_note(context: ReplyContext, host: HostModule) -> bool:
     """At the start it cannot be told yet which agent goes on with something, and some hosts have no other way."""
     return context.config.note == "resume" or (
         context.config.note == "all" and events.START not in host.SUPPORTED_REPLIES

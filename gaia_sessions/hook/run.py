@@ -16,7 +16,7 @@ import time
 
 from gaia_sessions import config as configs
 from gaia_sessions.errors import InvalidInput, SessionsError, well_formed
-from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.hosts import HOOK
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import format_time, utc_now
 from gaia_sessions.system import streams
@@ -172,13 +172,15 @@ class HookCall:
         if self.is_disabled:
             return
         from gaia_sessions.hosts import registry
+        from gaia_sessions.hosts.payload import HookPayload
         from gaia_sessions.store import hook_log  # for the line in any case
 
         if self.wired and self.wired.host not in (None, *registry.HOSTS):
             self.line["unknown_host"] = hook_log.shorten_id(self.wired.host)
         name = registry.host_of(self.wired.host if self.wired else None, payload, os.environ)
         host = registry.module_of(name)
-        found = host.events_of(self.hook, payload, config, self.now, tools=self.tools)
+        message = HookPayload(name, payload, config, self.now, os.environ)
+        found = host.events_of(self.hook, message, tools=self.tools)
         tracked = [event for event in found if _is_tracked(event, config, host.GENERAL)]
         if found and not tracked:
             self.is_disabled = True

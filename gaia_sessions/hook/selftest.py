@@ -14,8 +14,8 @@ import tempfile
 
 from gaia_sessions.api import create_session, get_session, list_sessions, update_state
 from gaia_sessions.errors import well_formed
+from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.hosts.payload import one_line
-from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 
 from .arguments import TEST, parse_arguments
 

@@ -1,5 +1,10 @@
-"""What is known of each host: how its payloads are read, what it can be answered, where its settings lie.
+"""What is known of each host: how its payloads are read, which replies it obeys, where its settings are.
 
-One module or folder for each host; ``registry`` is the only list of them, ``protocol`` what each must have. Must never
-touch a record: what a host sends becomes events.
+A module or folder per host; ``registry`` lists them and ``protocol`` says what each must have. A payload becomes events
+here; no module of this package may read or write a record, or read the environment: it is handed in.
 """
+
+PRE_DELEGATE = "pre_delegate"
+SUBAGENT_STOP = "subagent_stop"
+HOOK = "hook"
+"""The names of the hooks. The third one takes every event of a host."""

@@ -1,60 +1,49 @@
-"""VS Code's agents and Copilot CLI: their hook JSON as normal events.
+"""VS Code's agents and Copilot CLI: their hook JSON as events. Experimental: written from documents.
 
-Owns what these two call things, by their documents; no run of them was seen. They share their settings and most of
-their words, and read Claude Code's settings too. The tool that starts a sub-agent is ``Agent``, ``task`` or
-``runSubagent``; VS Code gives its use an id, Copilot CLI none, and then a delegation is known by what was asked
-of whom. The news of an agent itself has no key of its delegation. Copilot's camelCase dialect does not name its
-events and cannot be read: it must be wired by the PascalCase names. Everything in a payload is untrusted.
+These two share their settings and most of their vocabulary. The tool that starts a sub-agent is ``Agent``, ``task`` or
+``runSubagent``; VS Code gives its use an id, Copilot CLI does not. The events of an agent itself have no key of its
+delegation. Copilot's camelCase dialect does not name its events and cannot be read: the settings must use the
+PascalCase names. Everything in a payload is untrusted.
+
+This module stays because both hosts read Claude Code's settings too and run our hooks from there: read as Claude
+Code's, their payloads would be wrong records.
 """
 
 from __future__ import annotations
 
 from gaia_sessions.session import events
 
-from .payload import bare_event, key_in, read_events
-from .protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from .tool_only import delegation_events, delegation_keys, failure_events, report_events, return_events
+from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from .payload import bare_event, events_reader, key_in, with_addition
+from .tool_only import delegation_keys, delegation_reader, failure_events, report_events, return_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from gaia_sessions.config import Config
-    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
 
-    from .payload import EventReaders, HookPayload
-
-    Payload = dict[str, Json]
-
-HOST = "copilot"
-PROGRAMS = ("copilot", "code")
+    from .payload import EventReaders, HookPayload, Payload
 
 GENERAL = "general-purpose"
 SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.START, events.RETURNED, events.SESSION_START])
-PROMPT = "prompt"
 
+_PROGRAMS = ("copilot", "code")
 _TOOLS = ("Agent", "Task", "task", "runSubagent")
 _NAMES = ("agent_type", "subagent_type", "agentName")
 _FAILED = ("failure", "error")
 
 
-def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
-    """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
-    return read_events(HOST, _READERS, EVENTS_BY_HOOK[hook], payload, config, now)
+def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
+    """The reply that adds ``addition`` to the prompt of a delegation."""
+    return {"updatedInput": with_addition(tool_input, "prompt", addition)}
 
 
-def rewrite_prompt(tool_input: Payload, prompt: str) -> dict[str, object]:
-    """How this host is told to delegate with ``prompt``."""
-    return {"updatedInput": {**tool_input, PROMPT: prompt}}
-
-
-def _pre_tool_use(message: HookPayload) -> list[Event]:
-    return delegation_events(message, _keys(message), PROGRAMS)
+def _keys(message: HookPayload) -> dict[str, object]:
+    name = next((found for key in _NAMES if (found := key_in(message.tool_input, key))), GENERAL)
+    return delegation_keys(message, _TOOLS, name)
 
 
 def _post_tool_use(message: HookPayload) -> list[Event]:
-    """VS Code tells a text, and only of what succeeded; Copilot CLI tells how it went."""
+    """VS Code reports a text, and only what succeeded; Copilot CLI also reports how the agent ended."""
     keys, text, result = _keys(message), message.payload.get("tool_response"), message.payload.get("tool_result")
     if not keys:
         return []
@@ -73,13 +62,13 @@ def _post_tool_use_failure(message: HookPayload) -> list[Event]:
 
 
 def _subagent_start(message: HookPayload) -> list[Event]:
-    """Never joined; told so that the agent can be told how to pause."""
+    """A start is never joined; it is read so that a reply can tell the agent how to pause."""
     agent, name = message.key("agent_id"), message.key("agent_type")
     return [message.event(events.START, host_agent_id=agent, agent_name=name)] if agent and name else []
 
 
 _READERS: EventReaders = {
-    "PreToolUse": _pre_tool_use,
+    "PreToolUse": delegation_reader(_keys, _PROGRAMS),
     "PostToolUse": _post_tool_use,
     "PostToolUseFailure": _post_tool_use_failure,
     "SubagentStart": _subagent_start,
@@ -89,13 +78,4 @@ _READERS: EventReaders = {
 }
 
 EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse",), HOOK: tuple(_READERS)}
-"""Which events each hook is there for; of a stop these hosts tell by what the delegation returned."""
-
-
-def _keys(message: HookPayload) -> dict[str, object]:
-    """Which delegation is meant, by its id or by what was asked of whom; empty for any other tool."""
-    prompt = message.asked.get("prompt")
-    if message.payload.get("tool_name") not in _TOOLS or not isinstance(prompt, str):
-        return {}
-    name = next((found for key in _NAMES if (found := key_in(message.asked, key))), GENERAL)
-    return delegation_keys(message, name, prompt)
+events_of = events_reader(_READERS, EVENTS_BY_HOOK)

@@ -1,50 +1,51 @@
-"""Cursor: its hook JSON as normal events.
+"""Cursor: its hook JSON as events. Experimental: written from documents and other people's logs.
 
-Owns what this host calls things, by its documents and by what others logged of it; no run of it was seen. It tells
-of a sub-agent twice, when it starts and when it stops, by one id (which may hold a line end) and in the parent's
-conversation; of its own tools the agent tells under another conversation, which nothing joins to it. Cursor runs
-Claude Code's hooks as well, under Claude's names for the events. Everything in a payload is untrusted.
+Cursor reports a sub-agent when it starts and when it stops, both times by one id (which may hold a line feed) and in
+the parent's conversation. The agent's own tools are reported under another conversation that nothing joins to it.
+Cursor also runs Claude Code's hooks, under Claude Code's names of the events. Everything in a payload is untrusted.
+
+This module stays because Cursor runs the hooks of Claude Code's settings: read as Claude Code's, its payloads would be
+wrong records. It is loaded by no other host, and none of the captured payloads is Cursor's.
 """
 
 from __future__ import annotations
 
 from gaia_sessions.session import events
 
-from .payload import bare_event, host_process, read_events
-from .protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from . import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from .payload import HookPayload, bare_event, host_process, read_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from gaia_sessions.config import Config
-    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
 
-    from .payload import EventReaders, HookPayload
-
-    Payload = dict[str, Json]
-
-HOST = "cursor"
-PROGRAMS = ("cursor", "Cursor", "cursor-agent")
+    from .payload import EventReaders
 
 GENERAL = "generalPurpose"
+
 SUPPORTED_REPLIES: frozenset[str] = frozenset()
-"""Its answers have another shape, and none of them was tried."""
+"""Its replies have another shape, and none of them was tried."""
+
+rewrite_prompt = None
+
+_PROGRAMS = ("cursor", "Cursor", "cursor-agent")
 
 
-def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
-    """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
-    conversation = payload.get("parent_conversation_id") or payload.get("conversation_id") or payload.get("session_id")
-    return read_events(HOST, _READERS, EVENTS_BY_HOOK[hook], {**payload, "session_id": conversation}, config, now)
+def events_of(hook: str, message: HookPayload, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
+    """The events that ``message`` reports, as far as ``hook`` reads them."""
+    said = message.payload
+    conversation = said.get("parent_conversation_id") or said.get("conversation_id") or said.get("session_id")
+    payload = {**said, "session_id": conversation}
+    in_conversation = HookPayload(message.host, payload, message.config, message.now, message.variables)
+    return read_events(in_conversation, _READERS, EVENTS_BY_HOOK[hook])
 
 
 def _start(message: HookPayload) -> list[Event]:
-    """The start is the first that is told of it: it begins the session too."""
+    """The start is the first event about an agent, so it is its delegation too."""
     agent, name = _agent(message), message.key("subagent_type")
     if not agent or not name:
         return []
-    keys = {"tool_use_id": agent, "agent_name": name, "host_process": host_process(PROGRAMS)}
+    keys = {"tool_use_id": agent, "agent_name": name, "host_process": host_process(_PROGRAMS)}
     task, description = message.payload.get("task"), message.payload.get("description")
     delegation = message.delegation(task, description, **keys)
     return [delegation, message.event(events.START, host_agent_id=agent, launch=True, **keys)]
@@ -84,7 +85,6 @@ EVENTS_BY_HOOK = {
     SUBAGENT_STOP: ("subagentStop", "SubagentStop"),
     HOOK: tuple(_READERS),
 }
-"""Which events each hook is there for."""
 
 
 def _agent(message: HookPayload) -> str | None:

@@ -1,7 +1,7 @@
 """One payload of a host, read with suspicion.
 
-Owns how it finds what reads it, and how a value is taken from JSON that can be anybody's: an id is a short
-text, everything else is as if it were not there. Knows no event by name, and no host's own words.
+Owns how a payload finds the function that reads its event, and how a value is taken from JSON that anybody may have
+written: an id is a short text, and a value of another type counts as absent. Knows no host and no event by name.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
+    from typing import Protocol
 
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
     Payload = dict[str, Json]
     EventReader = Callable[["HookPayload"], list[Event]]
     EventReaders = Mapping[str, EventReader]
+    """What reads each of a host's events, by the name of the event."""
+
+    EventsByHook = Mapping[str, tuple[str, ...]]
+    """The names of the events that each hook reads."""
+
+    class EventsOf(Protocol):
+        """How a host's payload becomes events; see ``protocol``."""
+
+        def __call__(self, hook: str, message: HookPayload, *, tools: bool = False) -> list[Event]: ...
+
 
 LONGEST_PURPOSE = 200
 
@@ -34,60 +45,67 @@ _CONTROL_CHARACTERS = (*range(9), *range(0xB, 0x20), *range(0x7F, 0xA0), *range(
 _REMOVED_CHARACTERS = dict.fromkeys(_CONTROL_CHARACTERS)
 
 
-def read_events(
-    host: str, readers: EventReaders, event_names: tuple[str, ...], payload: Payload, config: Config, now: datetime
-) -> list[Event]:
-    """What ``payload`` tells by its event, if that is one of those ``event_matchers``; nothing for everything else."""
-    name = payload.get("hook_event_name")
-    if not isinstance(name, str) or name not in event_names:
+def events_reader(readers: EventReaders, events_by_hook: EventsByHook) -> EventsOf:
+    """The ``events_of`` of a host that reports nothing about its sub-agents' tools."""
+
+    def events_of(hook: str, message: HookPayload, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
+        return read_events(message, readers, events_by_hook[hook])
+
+    return events_of
+
+
+def read_events(message: HookPayload, readers: EventReaders, event_names: tuple[str, ...]) -> list[Event]:
+    """The events that ``message`` reports, if the host's event is one of ``event_names``."""
+    name = message.payload.get("hook_event_name")
+    if not isinstance(name, str) or name not in event_names or not message.host_session_id:
         return []
-    message = HookPayload(host, payload, config, now)
-    return readers[name](message) if message.host_session_id else []
+    return readers[name](message)
 
 
 def bare_event(kind: str) -> EventReader:
-    """That it happened is all there is to tell."""
+    """A reader for an event of which nothing but its kind is known."""
     return lambda message: [message.event(kind)]
 
 
 def host_process(programs: tuple[str, ...], pid: str = "") -> HostProcess | None:
-    """The process whose pid the host ``told``, else the nearest ancestor that is one of ``programs``; None for none."""
+    """The process with the ``pid`` that the host reports, else the nearest ancestor that runs one of ``programs``."""
     from gaia_sessions.system import processes
 
     return processes.host_process(programs, pid)
 
 
 class HookPayload:
-    """What the host ``host`` told in one payload, and how events are made from it."""
+    """One payload of ``host``, and how events are made from it. variables: the environment of the hook."""
 
-    def __init__(self, host: str, payload: Payload, config: Config, now: datetime) -> None:
+    def __init__(
+        self, host: str, payload: Payload, config: Config, now: datetime, variables: Mapping[str, str]
+    ) -> None:
         self.host = host
         self.payload = payload
         self.config = config
         self.now = now
+        self.variables = variables
         self.host_session_id = self.key("session_id")
-        tool_input = payload.get("tool_input")
-        self.asked = tool_input if isinstance(tool_input, dict) else {}
+        self.tool_input = object_in(payload, "tool_input")
 
     def key(self, name: str) -> str | None:
-        """An id of the host: any short text; None if there is none."""
+        """The id under ``name``; None if there is none."""
         return key_in(self.payload, name)
 
     def text(self, name: str) -> str:
-        """Any text; empty if there is none."""
-        value = self.payload.get(name)
-        return value if isinstance(value, str) else ""
+        """The text under ``name``; empty if there is none."""
+        return text_in(self.payload, name)
 
     def event(self, kind: str, **keys: object) -> Event:
-        """An event of this host session with those of ``keys`` that are known."""
+        """An event of this host session, with those of ``keys`` that are not None."""
         present = {name: value for name, value in keys.items() if value is not None}
         base = {"kind": kind, "at": format_time(self.now), "host": self.host, "host_session_id": self.host_session_id}
         return {**base, **present}  # type: ignore[typeddict-item]
 
     def delegation(self, prompt: Json, description: Json, **keys: object) -> Event:
-        """A delegation begins; ``keys`` are what else the host told of it.
+        """A delegation begins; ``keys`` are what else the host reports about it.
 
-        What asks for a resume is read from ``prompt`` and from ``description``; the prompt itself is not kept.
+        Resume requests are read from ``prompt`` and from ``description``. The prompt itself is not kept.
         """
         from .marker import read_mentions, read_requests
 
@@ -99,11 +117,11 @@ class HookPayload:
         return self.event(events.DELEGATE, purpose=self.purpose(description), **sessions, **keys)
 
     def failure(self, error: str, **keys: object) -> Event:
-        """News of a failure; ``error`` on one line, if there is anything to say."""
+        """An agent failed; ``error`` is kept on one line, unless it is empty."""
         return self.event(events.FAIL, **keys, error=one_line(error, MAX_MESSAGE_LENGTH) or None)
 
     def last_message_keys(self, message: str) -> dict[str, object]:
-        """What an event keeps of what an agent said last: its marker, and the end of it if the settings want that."""
+        """What an event keeps of an agent's last message: its marker, and its end if the settings allow that."""
         if not message.strip():
             return {"spoke": False}
         from .marker import read_marker
@@ -113,16 +131,28 @@ class HookPayload:
         return {"spoke": True, "marked": marked, "marked_id": marked_id, "last_message": last_message}
 
     def purpose(self, description: Json) -> str:
-        """What a delegation says of itself, if the settings let it be kept."""
+        """The description of a delegation on one line, if the settings allow that it is kept."""
         if not self.config.store_description or not isinstance(description, str):
             return "general"
         return one_line(description, LONGEST_PURPOSE) or "general"
 
 
 def key_in(payload: Payload, name: str) -> str | None:
-    """The same in any object."""
+    """The id that ``payload`` holds under ``name``; None if there is none."""
     value = payload.get(name)
     return value if isinstance(value, str) and is_key(value) else None
+
+
+def text_in(payload: Payload, name: str) -> str:
+    """The text that ``payload`` holds under ``name``; empty if there is none."""
+    value = payload.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def object_in(payload: Payload, name: str) -> Payload:
+    """The object that ``payload`` holds under ``name``; empty if there is none."""
+    value = payload.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def is_key(value: str) -> bool:
@@ -131,18 +161,24 @@ def is_key(value: str) -> bool:
 
 
 def element_in(text: str, name: str) -> str | None:
-    """What the element ``name`` holds; None if it is not there, is empty or too long."""
+    """The content of the first XML element ``name``; None if there is none, or it is empty or too long."""
     _, opened, rest = text.partition(f"<{name}>")
     inside, closed, _ = rest.partition(f"</{name}>")
     found = inside.strip()
     return found if opened and closed and 0 < len(found) <= _LONGEST_KEY else None
 
 
+def with_addition(tool_input: Payload, key: str, addition: str) -> Payload:
+    """``tool_input`` with ``addition`` as the last paragraph of the prompt under ``key``."""
+    prompt = tool_input.get(key)
+    return {**tool_input, key: f"{prompt}\n\n{addition}" if isinstance(prompt, str) else addition}
+
+
 def clean(text: str) -> str:
-    """``text`` without what steers a terminal or a reader; tabs and line ends stay."""
+    """``text`` without control characters; tabs and line feeds stay."""
     return text.translate(_REMOVED_CHARACTERS)
 
 
 def one_line(text: str, longest: int = _LONGEST_LINE) -> str:
-    """The same on one line, cut."""
+    """``text`` on one line, without control characters, cut to ``longest`` characters."""
     return " ".join(clean(text).split())[:longest]

@@ -1,8 +1,8 @@
-"""Which host told: the one whose own keys are in the payload, else the one that the hook was wired for.
+"""The table of hosts, and how the host that sent a payload is recognised.
 
-Owns the table of hosts and how they are told apart. Some read the settings of another and run our hook as
-that one would, so what only one host sends beats the wiring. Each has a module of its own that knows what
-it calls things; only that of the host that told is imported.
+Some hosts read the settings of another one and run our hook as if they were that one. Therefore a key that only one
+host sends beats the host that the hook was installed for, and that one beats the environment. Only the module of the
+host that sent the payload is imported.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
-    from gaia_sessions.jsonio.strict import Json
-
-    Payload = dict[str, Json]
+    from .payload import Payload
+    from .protocol import HostModule
 
 CLAUDE_CODE = "claude-code"
 CODEX = "codex"
@@ -24,26 +22,44 @@ CURSOR = "cursor"
 COPILOT = "copilot"
 FACTORY = "factory"
 
-HOSTS = (CLAUDE_CODE, CODEX, QWEN_CODE, GEMINI_CLI, CURSOR, COPILOT, FACTORY)
-"""By the name that records have for them; the module of each has the same one."""
+SUPPORTED = "supported"
+"""Real clients were run with our hooks; ``hooks install`` writes the settings."""
+
+EXPERIMENTAL = "experimental"
+"""Written from documents and other people's logs; no client was ever run. The settings are written by hand."""
+
+STATUS_BY_HOST = {
+    CLAUDE_CODE: SUPPORTED,
+    CODEX: SUPPORTED,
+    QWEN_CODE: SUPPORTED,
+    GEMINI_CLI: SUPPORTED,
+    CURSOR: EXPERIMENTAL,
+    COPILOT: EXPERIMENTAL,
+    FACTORY: EXPERIMENTAL,
+}
+"""Each host by its name in records. The name of its module is the same, with underscores."""
+
+HOSTS = tuple(STATUS_BY_HOST)
 
 _GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 
 
-def host_of(wired_for: str | None, payload: Payload, environ: Mapping[str, str]) -> str:
-    """The name of the host that sent ``payload``; ``host`` is the one the hook was wired for, if that was said."""
-    configured = wired_for if wired_for in HOSTS else CLAUDE_CODE
-    detected = _host_by_keys(payload)
-    if detected is None and configured == CLAUDE_CODE:
-        detected = _host_by_environment(payload, environ)
-    return detected or configured
-
-
-def module_of(host: str) -> ModuleType:
-    """What knows the words of ``host``."""
+def module_of(host: str) -> HostModule:
+    """The module that reads the payloads of ``host``."""
     name = host.replace("-", "_")
-    found: ModuleType = __import__(f"gaia_sessions.hosts.{name}", fromlist=[""])  # importlib costs as much
-    return found
+    return __import__(f"gaia_sessions.hosts.{name}", fromlist=[""])  # costs less than importlib
+
+
+def host_of(configured: str | None, payload: Payload, variables: Mapping[str, str]) -> str:
+    """The name of the host that sent ``payload``.
+
+    configured: the host that the hook was installed for, if its command names one. variables: the environment.
+    """
+    installed_for = configured if configured in HOSTS else CLAUDE_CODE
+    detected = _host_by_keys(payload)
+    if detected is None and installed_for == CLAUDE_CODE:
+        detected = _host_by_environment(payload, variables)
+    return detected or installed_for
 
 
 def _host_by_keys(payload: Payload) -> str | None:
@@ -56,15 +72,15 @@ def _host_by_keys(payload: Payload) -> str | None:
     return GEMINI_CLI if payload.get("hook_event_name") in _GEMINI_EVENTS else None
 
 
-def _host_by_environment(payload: Payload, environ: Mapping[str, str]) -> str | None:
-    """Who put what only it knows into the environment. A client started inside another inherits that one's."""
-    session = environ.get("GEMINI_SESSION_ID")
+def _host_by_environment(payload: Payload, variables: Mapping[str, str]) -> str | None:
+    """The host by the variables that only it sets. A client that was started inside another inherits that one's."""
+    session = variables.get("GEMINI_SESSION_ID")
     if session and session == payload.get("session_id"):
         return GEMINI_CLI
-    if "timestamp" in payload and "QWEN_PROJECT_DIR" in environ:
+    if "timestamp" in payload and "QWEN_PROJECT_DIR" in variables:
         return QWEN_CODE
-    if "CLAUDE_PROJECT_DIR" in environ:
+    if "CLAUDE_PROJECT_DIR" in variables:
         return None
-    if "FACTORY_PROJECT_DIR" in environ:
+    if "FACTORY_PROJECT_DIR" in variables:
         return FACTORY
     return COPILOT if "timestamp" in payload else None

@@ -1,8 +1,8 @@
-"""Delegations of hosts that tell of them by their tool alone: where one begins, and where it returns.
+"""Delegations of hosts that report a sub-agent by its tool alone: one event before the tool runs, one after.
 
-Owns what Qwen Code, Gemini CLI, Factory and Copilot have in common: no news of the agent itself can be
-joined to its delegation, so what the delegation returned stands for the stop, and the agent counts as
-begun when it was delegated, unless that is refused. Knows no host's own words.
+Qwen Code, Gemini CLI, Factory and Copilot have this in common: no event of the agent itself can be joined to its
+delegation. So the agent counts as started when it is delegated, unless the delegation is refused, and what the tool
+returned stands for the agent's stop. Must never know what one of these hosts calls things.
 """
 
 from __future__ import annotations
@@ -14,60 +14,74 @@ from .payload import host_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_sessions.session.events import Event
 
-    from .payload import HookPayload
+    from .payload import EventReader, HookPayload
+
+    Keys = dict[str, object]
 
 _DIGITS = 32
 _CONTENT_PREFIX = "content-"
 
 
-def delegation_events(message: HookPayload, keys: dict[str, object], programs: tuple[str, ...]) -> list[Event]:
-    """A delegation of whose start nothing more is told; ``keys`` say which, and are empty for any other tool.
+def delegation_reader(keys_of: Callable[[HookPayload], Keys], programs: tuple[str, ...]) -> EventReader:
+    """Reads the event before a tool runs as a delegation, after which the host reports no start.
 
-    programs: what runs the host's agents. The id comes again: made of what was asked it is the same for the same
-    words, and the model that made it up may count from 0 in every turn.
+    keys_of: which delegation a payload is about, empty if it is about another tool. programs: what runs the host's
+    agents. The key of a delegation may come again: one that was made of a prompt is equal for an equal prompt, and a
+    model that invents ids may count from 0 in every turn.
     """
-    if not keys:
-        return []
-    all_keys = {**keys, "recurring": True, "unannounced": True, "host_process": host_process(programs)}
-    return [message.delegation(message.asked.get("prompt"), message.asked.get("description"), **all_keys)]
+
+    def read(message: HookPayload) -> list[Event]:
+        keys = keys_of(message)
+        if not keys:
+            return []
+        flags = {"recurring": True, "unannounced": True, "host_process": host_process(programs)}
+        prompt, description = message.tool_input.get("prompt"), message.tool_input.get("description")
+        return [message.delegation(prompt, description, **keys, **flags)]
+
+    return read
 
 
 def report_events(message: HookPayload, report: str, **keys: object) -> list[Event]:
-    """It returned with ``report``, the last that its agent said."""
+    """The delegation returned with ``report``, the agent's last message."""
     stop = message.event(events.STOP, **keys, worked=True, **message.last_message_keys(report))
     return [stop, *return_events(message, **keys)]
 
 
 def return_events(message: HookPayload, **keys: object) -> list[Event]:
-    """It returned, and that is all that is known: its agent may have been stopped by a limit."""
+    """The delegation returned, and nothing else is known: a limit may have stopped the agent."""
     return [message.event(events.RETURNED, **keys, worked=True)]
 
 
-def failure_events(
-    message: HookPayload, error: str, keys: dict[str, object], *, interrupted: bool = False
-) -> list[Event]:
-    """Its agent was at work and failed, or somebody stopped it."""
+def failure_events(message: HookPayload, error: str, keys: Keys, *, interrupted: bool = False) -> list[Event]:
+    """The agent was at work when it failed or was interrupted."""
     return [message.failure(error, **keys, worked=True, interrupted=interrupted or None)]
 
 
-def delegation_keys(message: HookPayload, agent_name: str, prompt: str) -> dict[str, object]:
-    """Which delegation is meant: by the id of the host if it told one, else by what was asked of whom."""
+def delegation_keys(message: HookPayload, tools: tuple[str, ...], agent_name: str | None) -> Keys:
+    """The keys of the delegation that ``message`` is about; empty if it is not about one of ``tools``.
+
+    The delegation is known by the host's id, or where there is none, by the agent's name and the prompt.
+    """
+    prompt = message.tool_input.get("prompt")
+    if message.payload.get("tool_name") not in tools or not agent_name or not isinstance(prompt, str):
+        return {}
     return {"tool_use_id": _host_tool_use_id(message) or content_key(agent_name, prompt), "agent_name": agent_name}
 
 
 def _host_tool_use_id(message: HookPayload) -> str | None:
-    """The id it gave; none if that could be taken for one of ours."""
+    """The host's id, unless it has the form of a ``content_key``."""
     tool_use_id = message.key("tool_use_id")
     return None if tool_use_id and tool_use_id.startswith(_CONTENT_PREFIX) else tool_use_id
 
 
 def content_key(agent_name: str, prompt: str) -> str:
-    """What stands for the id of a delegation where the host gives none: the same for the same words.
+    """What stands for the id of a delegation where the host gives none: equal for equal words.
 
-    What we, or another run of ours, put at the end of a prompt does not count: a host may tell of the
-    return with the prompt as it was rewritten.
+    What our hooks add to the end of a prompt does not count: a host may report the return with the rewritten prompt.
     """
     from hashlib import sha256  # loads OpenSSL: only for hosts without ids
 
@@ -82,8 +96,8 @@ def _without_additions(prompt: str) -> str:
 
 
 def _without_last_addition(prompt: str) -> str:
-    """Only what ends the prompt, and is whole, was put there by us: the same words elsewhere are somebody's own."""
-    from gaia_sessions.hosts.marker import END_OF_DATA, NOTE
+    """An addition ends the prompt and is complete; the same words elsewhere are part of the prompt."""
+    from .marker import END_OF_DATA, NOTE
 
     if prompt.endswith(f"\n\n{NOTE}"):
         return prompt.removesuffix(f"\n\n{NOTE}")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.hosts import claude_code
-from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.hosts import HOOK, claude_code, registry
+from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.session.events import check_event
 
 if TYPE_CHECKING:
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 AT = "2026-01-08T18:05:30.123456Z"
 DEFAULTS = Config({})
-
-
-@pytest.fixture(autouse=True)
-def no_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLAUDE_PID", "0")
+NO_HOST = {"CLAUDE_PID": "0"}
 
 
 def only(payload: Any, config: Config = DEFAULTS) -> Any:
     """The one event that ``payload`` is."""
-    [event] = claude_code.events_of(HOOK, payload, config, NOW)
+    [event] = read(payload, config)
     return event
+
+
+def read(payload: Any, config: Config = DEFAULTS) -> Any:
+    return claude_code.events_of(HOOK, HookPayload(registry.CLAUDE_CODE, payload, config, NOW, NO_HOST))
 
 
 def test_a_delegation_is_an_event_without_its_prompt(host: Host) -> None:

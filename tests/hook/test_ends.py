@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import gaia_sessions
 from gaia_sessions.hook.run import HookCall
-from gaia_sessions.hosts import claude_code
-from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.hosts import HOOK, claude_code
 from gaia_sessions.system import streams
 from tests.examples import examples
 from tests.hook.conftest import SILENT

@@ -17,7 +17,7 @@ import pytest
 
 from gaia_sessions.config import Config
 from gaia_sessions.hook.run import HookCall
-from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.hosts import HOOK
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store.file_store import FileStore

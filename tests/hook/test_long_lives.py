@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.hook.run import HookCall
-from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.hosts import HOOK
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import streams

@@ -13,9 +13,9 @@ import pytest
 
 from gaia_sessions.config import load, user_file
 from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
+from gaia_sessions.hosts import HOOK
 from gaia_sessions.hosts import registry as heard
 from gaia_sessions.hosts.claude_code import tools
-from gaia_sessions.hosts.protocol import HOOK
 from gaia_sessions.install import hook_command
 from gaia_sessions.install.entries import matches
 from gaia_sessions.install.places import HOSTS, Places

@@ -14,7 +14,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.doctor.examination import examine
-from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import encode
 from gaia_sessions.store import hook_log

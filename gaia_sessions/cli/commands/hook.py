@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gaia_sessions.cli.call import declare
-from gaia_sessions.hosts.protocol import HOOK
+from gaia_sessions.hosts import HOOK
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

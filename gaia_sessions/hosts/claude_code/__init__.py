@@ -1,58 +1,53 @@
-"""Claude Code: its hook JSON as normal events.
+"""Claude Code: its hook JSON as events, as seen in runs of 2.1.197 and 2.1.330.
 
-Owns what this host calls things, as seen in runs of 2.1.197 and 2.1.330. The tool that starts a sub-agent
-is ``Agent`` (``Task`` in older versions); what it tells of an agent names the agent but not its
-delegation, and what it tells of a delegation does not name the agent: that both belong together is told
-when the delegation returns, and by the ``meta.json`` beside the agent's transcript. Everything in a
-payload is untrusted: what does not look as expected is not ours.
+The tool that starts a sub-agent is ``Agent`` (``Task`` in older versions). Events about an agent do not name its
+delegation, and events about a delegation do not name its agent. Two facts join them: what the delegation returned, and
+the ``meta.json`` beside the agent's transcript. Everything in a payload is untrusted: one that does not look as
+expected is passed over.
 """
 
 from __future__ import annotations
 
-import os
-
-from gaia_sessions.hosts.payload import HookPayload, element_in, host_process, key_in, one_line, read_events
-from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts.payload import (
+    element_in,
+    host_process,
+    key_in,
+    object_in,
+    one_line,
+    read_events,
+    with_addition,
+)
 from gaia_sessions.session import events
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED
 from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from gaia_sessions.config import Config
-    from gaia_sessions.hosts.payload import EventReaders
-    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.session.events import Event
-
-    Payload = dict[str, Json]
-
-HOST = "claude-code"
-PROGRAMS = ("claude",)
-PID_VARIABLE = "CLAUDE_PID"
 
 GENERAL = "general-purpose"
 SUPPORTED_REPLIES = frozenset(
     [events.DELEGATE, events.START, events.RETURNED, events.NOTIFICATION, events.SESSION_START]
 )
-PROMPT = "prompt"
 
+_PROGRAMS = ("claude",)
+_PID_VARIABLE = "CLAUDE_PID"
 _AGENT_TOOLS = ("Agent", "Task")
 _NOTIFICATION = "<task-notification>"
 _CONTINUING_REASONS = ("clear", "resume")
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
-def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:
-    """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else.
+def events_of(hook: str, message: HookPayload, *, tools: bool = False) -> list[Event]:
+    """The events that ``message`` reports, as far as ``hook`` reads them.
 
-    tools: also of what a sub-agent does with its tools.
+    tools: also the events about the tools that a sub-agent uses.
     """
-    known_events = read_events(HOST, _READERS, EVENTS_BY_HOOK[hook], payload, config, now)
-    if known_events or not tools:
-        return known_events
-    message = HookPayload(HOST, payload, config, now)
+    found = read_events(message, _READERS, EVENTS_BY_HOOK[hook])
+    if found or not tools:
+        return found
     if not message.host_session_id or not message.key("agent_id") or _is_of_agent_tool(message):
         return []
     from .tools import events_of as events_of_tools
@@ -60,27 +55,27 @@ def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, too
     return events_of_tools(message)
 
 
-def rewrite_prompt(tool_input: Payload, prompt: str) -> dict[str, object]:
-    """How this host is told to delegate with ``prompt``: its whole input, since that is replaced whole."""
-    return {"updatedInput": {**tool_input, PROMPT: prompt}}
+def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
+    """The reply that adds ``addition`` to the prompt of a delegation. The host replaces the whole input by it."""
+    return {"updatedInput": with_addition(tool_input, "prompt", addition)}
 
 
 def _pre_tool_use(message: HookPayload) -> list[Event]:
     if message.payload.get("tool_name") == "SendMessage":
-        to = key_in(message.asked, "to")
+        to = key_in(message.tool_input, "to")
         return [message.event(events.MESSAGE, host_agent_id=to, call=message.key("tool_use_id"))] if to else []
     tool_use_id = message.key("tool_use_id")
     if not _is_of_agent_tool(message) or not tool_use_id or not isinstance(message.payload.get("tool_input"), dict):
         return []
-    background = message.asked.get("run_in_background")
+    background = message.tool_input.get("run_in_background")
     event = message.delegation(
-        message.asked.get("prompt"),
-        message.asked.get("description"),
+        message.tool_input.get("prompt"),
+        message.tool_input.get("description"),
         tool_use_id=tool_use_id,
         agent_name=_agent_name(message),
         parent_host_agent_id=message.key("agent_id"),
         background=background if isinstance(background, bool) else None,
-        host_process=_host_process(),
+        host_process=_host_process(message),
     )
     return [event]
 
@@ -92,11 +87,11 @@ def _subagent_start(message: HookPayload) -> list[Event]:
     from gaia_sessions.hosts.agent_files import transcript_of
 
     transcript = transcript_of(message.payload.get("transcript_path"), str(keys["host_agent_id"]))
-    return [message.event(events.START, **keys, host_process=_host_process(), transcript_path=transcript)]
+    return [message.event(events.START, **keys, host_process=_host_process(message), transcript_path=transcript)]
 
 
 def _subagent_stop(message: HookPayload) -> list[Event]:
-    """Compaction sends a stop of what no delegation started, with an empty ``agent_type``."""
+    """Compaction sends one for an agent that no delegation started, with an empty ``agent_type``: it is passed over."""
     keys = _agent_keys(message)
     if not keys:
         return []
@@ -116,7 +111,7 @@ def _subagent_stop(message: HookPayload) -> list[Event]:
 
 
 def _stop_failure(message: HookPayload) -> list[Event]:
-    """Without an agent it is the main agent's own turn that failed; who else is running is not told then."""
+    """Without an agent it is the main agent's turn that failed; the payload does not say which agents are running."""
     agent = message.key("agent_id")
     if not agent:
         return [message.event(events.MAIN_STOP)]
@@ -129,18 +124,17 @@ def _stop_failure(message: HookPayload) -> list[Event]:
 
 
 def _post_tool_use(message: HookPayload) -> list[Event]:
-    response = message.payload.get("tool_response")
-    found = response if isinstance(response, dict) else {}
+    response = object_in(message.payload, "tool_response")
     if message.payload.get("tool_name") == "TaskStop":
-        agent = key_in(found, "task_id")
+        agent = key_in(response, "task_id")
         return [message.failure("stopped by the main agent", host_agent_id=agent, interrupted=True)] if agent else []
-    tool_use_id, agent = message.key("tool_use_id"), key_in(found, "agentId")
+    tool_use_id, agent = message.key("tool_use_id"), key_in(response, "agentId")
     if not _is_of_agent_tool(message) or not tool_use_id:
         return []
     keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _agent_name(message)}
-    if found.get("status") == "async_launched":
+    if response.get("status") == "async_launched":
         return [message.event(events.START, **keys, launch=True, background=True)] if agent else []
-    return [message.event(events.RETURNED, **keys)] if found.get("status") == "completed" else []
+    return [message.event(events.RETURNED, **keys)] if response.get("status") == "completed" else []
 
 
 def _post_tool_use_failure(message: HookPayload) -> list[Event]:
@@ -156,7 +150,7 @@ def _post_tool_use_failure(message: HookPayload) -> list[Event]:
 
 
 def _post_tool_batch(message: HookPayload) -> list[Event]:
-    """The host tells of refused delegations nowhere else; their response is a bare text."""
+    """The only event that reports a refused delegation; its response is a bare text."""
     calls = message.payload.get("tool_calls")
     objects = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     return [event for call in objects for event in _refusal_events(message, call)]
@@ -174,11 +168,11 @@ def _refusal_events(message: HookPayload, call: Payload) -> list[Event]:
 
 
 def _user_prompt_submit(message: HookPayload) -> list[Event]:
-    """The end of an agent in the background comes as a prompt; nobody typed it."""
+    """A background agent's end arrives as a prompt that nobody typed."""
     prompt = message.text("prompt").strip()
     if not prompt.startswith(_NOTIFICATION):
         return []
-    head, _, rest = prompt.partition("<summary>")  # what the agent itself said comes later, and can be anything
+    head, _, rest = prompt.partition("<summary>")  # the agent's own words come after it, and may look like a tag
     agent, tool_use_id = element_in(head, "task-id"), element_in(head, "tool-use-id")
     outcome = _OUTCOMES.get(element_in(head, "status") or "")
     if not outcome or not (agent or tool_use_id):
@@ -202,7 +196,7 @@ def _session_start(message: HookPayload) -> list[Event]:
 
 
 def _session_end(message: HookPayload) -> list[Event]:
-    """The process goes on after ``/clear`` and ``/resume``, and with it every agent in the background."""
+    """After ``/clear`` and ``/resume`` the process continues, and so does every agent in the background."""
     process_continues = message.payload.get("reason") in _CONTINUING_REASONS
     return [message.event(events.SESSION_LEFT if process_continues else events.SESSION_END)]
 
@@ -220,10 +214,7 @@ _READERS: EventReaders = {
     "SessionStart": _session_start,
     "SessionEnd": _session_end,
 }
-"""What reads which event."""
-
 EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",), HOOK: tuple(_READERS)}
-"""Which events each hook is there for."""
 
 
 def _is_of_agent_tool(message: HookPayload) -> bool:
@@ -231,11 +222,11 @@ def _is_of_agent_tool(message: HookPayload) -> bool:
 
 
 def _agent_name(message: HookPayload) -> str:
-    return key_in(message.asked, "subagent_type") or GENERAL
+    return key_in(message.tool_input, "subagent_type") or GENERAL
 
 
 def _agent_keys(message: HookPayload) -> dict[str, object]:
-    """Which agent the host tells of, and its delegation or where that will be noted; empty for none of a type."""
+    """The agent, and its delegation or the file where that will be noted; empty for an agent without a type."""
     agent, name = message.key("agent_id"), message.key("agent_type")
     if not agent or not name:
         return {}
@@ -248,5 +239,5 @@ def _agent_keys(message: HookPayload) -> dict[str, object]:
     return {"host_agent_id": agent, "agent_name": name, "tool_use_id": tool_use_id, **key_file}
 
 
-def _host_process() -> object:
-    return host_process(PROGRAMS, os.environ.get(PID_VARIABLE, ""))
+def _host_process(message: HookPayload) -> object:
+    return host_process(_PROGRAMS, message.variables.get(_PID_VARIABLE, ""))

@@ -46,7 +46,7 @@ def _writes(message: HookPayload, name: str) -> bool:
     """Whether it edited something, or ran a command that does not only read. An edit that failed left all as it was."""
     if name in _EDITING:
         return message.payload["hook_event_name"] == "PostToolUse"
-    return name == _OTHER_SHELL or (name == _SHELL and not _only_reads(message.asked.get("command")))
+    return name == _OTHER_SHELL or (name == _SHELL and not _only_reads(message.tool_input.get("command")))
 
 
 def _only_reads(command: object) -> bool:

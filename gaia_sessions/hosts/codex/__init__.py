@@ -1,16 +1,25 @@
-"""Codex: its hook JSON as normal events.
+"""Codex: its hook JSON as events, as seen in runs of 0.169.0.
 
-Owns what this host calls things, as seen in runs of 0.169.0. The tool that starts a sub-agent is ``spawn_agent``,
-bare or with its namespace glued on; it returns at once with the agent's id, and that joins both. Every agent works
-in the background: how one failed only ``wait_agent`` says, and that one woke only the prompt it got. With the
-feature ``multi_agent_v2`` the tool returns a path, which stands in the agent's own transcript, and its waiting
-tells of nobody. Everything in a payload is untrusted.
+The tool that starts a sub-agent is ``spawn_agent``, bare or with its namespace in front. It returns at once with the
+agent's id, which joins the agent to its delegation. Every agent works in the background: only ``wait_agent`` reports
+how one failed, and only the prompt that an agent gets reports that it works again. With the feature ``multi_agent_v2``
+the tool returns a path, which is also in the agent's own transcript, and ``wait_agent`` reports about no agent.
+Everything in a payload is untrusted.
 """
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.payload import bare_event, host_process, is_key, key_in, one_line, read_events
-from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts.payload import (
+    bare_event,
+    events_reader,
+    host_process,
+    is_key,
+    key_in,
+    object_in,
+    one_line,
+    with_addition,
+)
 from gaia_sessions.session import events
 from gaia_sessions.session.phases import COMPLETED
 from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
@@ -18,23 +27,15 @@ from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
-    from gaia_sessions.config import Config
-    from gaia_sessions.hosts.payload import EventReaders, HookPayload
+    from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
 
-    Payload = dict[str, Json]
-
-HOST = "codex"
-PROGRAMS = ("codex",)
-
 GENERAL = "default"
-
 SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.START, events.NOTIFICATION, events.SESSION_START])
-PROMPT = "message"
 
+_PROGRAMS = ("codex",)
 _NAMESPACES = ("", "multi_agent_v1", "collaboration")
 _SPAWN, _WAIT, _CLOSE, _WRITE = (
     frozenset(f"{namespace}{tool}" for namespace in _NAMESPACES)
@@ -44,32 +45,25 @@ _MOST_AGENTS = 64
 _LONGEST_RESPONSE = 1 << 20
 
 
-def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
-    """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
-    return read_events(HOST, _READERS, EVENTS_BY_HOOK[hook], payload, config, now)
-
-
-def rewrite_prompt(tool_input: Payload, prompt: str) -> dict[str, object]:
-    """How this host is told to delegate with ``prompt``; seen to have no effect without the decision."""
-    return {"permissionDecision": "allow", "updatedInput": {**tool_input, PROMPT: prompt}}
+def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
+    """The reply that adds ``addition`` to the prompt of a delegation; seen to have no effect without the decision."""
+    return {"permissionDecision": "allow", "updatedInput": with_addition(tool_input, "message", addition)}
 
 
 def _pre_tool_use(message: HookPayload) -> list[Event]:
     tool, tool_use_id = message.text("tool_name"), message.key("tool_use_id")
     if tool in _WRITE:
-        to = key_in(message.asked, "target")
+        to = key_in(message.tool_input, "target")
         return [message.event(events.MESSAGE, host_agent_id=to)] if to else []
-    if tool not in _SPAWN or not tool_use_id or not message.asked:
+    if tool not in _SPAWN or not tool_use_id or not message.tool_input:
         return []
     keys = {
         "tool_use_id": tool_use_id,
         "agent_name": _agent_name(message),
         "parent_host_agent_id": message.key("agent_id"),
     }
-    process = host_process(PROGRAMS)
-    return [
-        message.delegation(message.asked.get("message"), message.asked.get("task_name"), **keys, host_process=process)
-    ]
+    prompt, description = message.tool_input.get("message"), message.tool_input.get("task_name")
+    return [message.delegation(prompt, description, **keys, host_process=host_process(_PROGRAMS))]
 
 
 def _post_tool_use(message: HookPayload) -> list[Event]:
@@ -91,9 +85,8 @@ def _spawn_returned(message: HookPayload, response: Payload) -> list[Event]:
 
 
 def _wait_returned(message: HookPayload, response: Payload) -> list[Event]:
-    status = response.get("status")
-    found = list(status.items())[:_MOST_AGENTS] if isinstance(status, dict) else []
-    return [event for agent, state in found if is_key(agent) for event in _agent_outcome(message, agent, state)]
+    states = list(object_in(response, "status").items())[:_MOST_AGENTS]
+    return [event for agent, state in states if is_key(agent) for event in _agent_outcome(message, agent, state)]
 
 
 def _agent_outcome(message: HookPayload, agent: str, state: Json) -> list[Event]:
@@ -107,7 +100,7 @@ def _agent_outcome(message: HookPayload, agent: str, state: Json) -> list[Event]
 
 
 def _close_returned(message: HookPayload, response: Payload) -> list[Event]:
-    agent = key_in(message.asked, "target")
+    agent = key_in(message.tool_input, "target")
     if not agent or response.get("previous_status") != "running":
         return []
     return [message.failure("closed by the main agent", host_agent_id=agent, interrupted=True)]
@@ -121,11 +114,11 @@ _RETURN_READERS: tuple[tuple[frozenset[str], Callable[[HookPayload, Payload], li
 
 
 def _start(message: HookPayload) -> list[Event]:
-    """That an agent wakes is told by the prompt it got, so its new run knows nothing but what is said here."""
+    """Also an agent that works again: only its prompt reports that, so its new run gets every key from here."""
     agent = _agent(message, "transcript_path")
     if not agent:
         return []
-    keys = {"host_agent_id": agent, "agent_name": message.key("agent_type"), "host_process": host_process(PROGRAMS)}
+    keys = {"host_agent_id": agent, "agent_name": message.key("agent_type"), "host_process": host_process(_PROGRAMS)}
     return [message.event(events.START, **keys, transcript_path=message.text("transcript_path") or None)]
 
 
@@ -158,15 +151,15 @@ _READERS: EventReaders = {
 }
 
 EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",), HOOK: tuple(_READERS)}
-"""Which events each hook is there for."""
+events_of = events_reader(_READERS, EVENTS_BY_HOOK)
 
 
 def _agent_name(message: HookPayload) -> str:
-    return key_in(message.asked, "agent_type") or GENERAL
+    return key_in(message.tool_input, "agent_type") or GENERAL
 
 
 def _agent(message: HookPayload, transcript: str) -> str | None:
-    """The agent by its id, or by its path where it has one: that is all the host tells of it when it is spawned."""
+    """The agent's path, where it has one (then ``spawn_agent`` returned nothing else), or else its id."""
     agent = message.key("agent_id")
     if not agent:
         return None
@@ -177,7 +170,7 @@ def _agent(message: HookPayload, transcript: str) -> str | None:
 
 
 def _response(message: HookPayload) -> Payload:
-    """What a tool returned, which this host tells as text; empty if it is no object."""
+    """The object that a tool returned, which this host reports as text; empty if it is not an object."""
     from gaia_sessions.errors import InvalidInput
     from gaia_sessions.jsonio import strict
 

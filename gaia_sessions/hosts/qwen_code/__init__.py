@@ -1,59 +1,51 @@
-"""Qwen Code: its hook JSON as normal events.
+"""Qwen Code: its hook JSON as events, as seen in runs of 0.15.10.
 
-Owns what this host calls things, as seen in runs of 0.15.10. The tool that starts a sub-agent is ``agent``.
-Before and after it the same ``tool_use_id`` is told, and after it how the agent ended and what it said. The news
-of the agent itself has an id of its own that nothing else has, so none of it can be joined and all of it is left
-out. A refused delegation is told of nowhere. Everything in a payload is untrusted.
+The tool that starts a sub-agent is ``agent``. The events before and after it carry the same ``tool_use_id``, and the
+one after it also says how the agent ended and what it said last. The events of the agent itself carry an id that
+appears nowhere else, so they cannot be joined and are not read. A refused delegation is not reported at all.
+Everything in a payload is untrusted.
 """
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.payload import bare_event, key_in, read_events
-from gaia_sessions.hosts.protocol import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from gaia_sessions.hosts.tool_only import delegation_events, failure_events, report_events, return_events
+from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts.payload import bare_event, events_reader, key_in, object_in, text_in
+from gaia_sessions.hosts.tool_only import delegation_reader, failure_events, report_events, return_events
 from gaia_sessions.session import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from gaia_sessions.config import Config
     from gaia_sessions.hosts.payload import EventReaders, HookPayload
-    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
-
-    Payload = dict[str, Json]
-
-HOST = "qwen-code"
-PROGRAMS = ("node",)
 
 GENERAL = "general-purpose"
 
 SUPPORTED_REPLIES = frozenset([events.RETURNED, events.SESSION_START])
-"""A rewritten prompt and words to a starting agent had no effect in any run."""
+"""A rewritten prompt and a note to a starting agent had no effect in any run."""
 
+rewrite_prompt = None
+
+_PROGRAMS = ("node",)
 _TOOL = "agent"
 _LIMITS = ("MAX_TURNS", "TIMEOUT")
 
 
-def events_of(hook: str, payload: Payload, config: Config, now: datetime, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
-    """What ``payload`` tells, as far as ``hook`` is there for it; nothing for everything else."""
-    return read_events(HOST, _READERS, EVENTS_BY_HOOK[hook], payload, config, now)
-
-
-def _pre_tool_use(message: HookPayload) -> list[Event]:
-    return delegation_events(message, _keys(message), PROGRAMS)
+def _keys(message: HookPayload) -> dict[str, object]:
+    """The keys of the delegation that ``message`` is about; empty if it is about another tool."""
+    tool_use_id = message.key("tool_use_id")
+    if message.payload.get("tool_name") != _TOOL or not tool_use_id or not message.tool_input:
+        return {}
+    return {"tool_use_id": tool_use_id, "agent_name": key_in(message.tool_input, "subagent_type") or GENERAL}
 
 
 def _post_tool_use(message: HookPayload) -> list[Event]:
-    keys, display = _keys(message), _return_display(message)
-    status = display.get("status")
-    reason = key_in(display, "terminateReason") or ""
+    keys = _keys(message)
+    display = object_in(object_in(message.payload, "tool_response"), "returnDisplay")
+    status, reason = display.get("status"), key_in(display, "terminateReason") or ""
     if not keys or status not in ("completed", "failed", "cancelled"):
         return []
     if status == "completed":
-        report = display.get("result")
-        return report_events(message, report if isinstance(report, str) else "", **keys)
+        return report_events(message, text_in(display, "result"), **keys)
     if reason in _LIMITS:
         return return_events(message, **keys)
     return failure_events(message, reason, keys, interrupted="cancelled" in (status, reason.casefold()))
@@ -65,7 +57,7 @@ def _post_tool_use_failure(message: HookPayload) -> list[Event]:
 
 
 _READERS: EventReaders = {
-    "PreToolUse": _pre_tool_use,
+    "PreToolUse": delegation_reader(_keys, _PROGRAMS),
     "PostToolUse": _post_tool_use,
     "PostToolUseFailure": _post_tool_use_failure,
     "Stop": bare_event(events.MAIN_STOP),
@@ -75,18 +67,4 @@ _READERS: EventReaders = {
 }
 
 EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse",), HOOK: tuple(_READERS)}
-"""Which events each hook is there for; of a stop this host tells by what the delegation returned."""
-
-
-def _keys(message: HookPayload) -> dict[str, object]:
-    """Which delegation is meant; empty for any other tool."""
-    tool_use_id = message.key("tool_use_id")
-    if message.payload.get("tool_name") != _TOOL or not tool_use_id or not message.asked:
-        return {}
-    return {"tool_use_id": tool_use_id, "agent_name": key_in(message.asked, "subagent_type") or GENERAL}
-
-
-def _return_display(message: HookPayload) -> Payload:
-    response = message.payload.get("tool_response")
-    display = response.get("returnDisplay") if isinstance(response, dict) else None
-    return display if isinstance(display, dict) else {}
+events_of = events_reader(_READERS, EVENTS_BY_HOOK)

@@ -1,0 +1,32 @@
+"""The table of hosts: each has a module of the promised type, and settings where it is supported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.hosts import claude_code, codex, copilot, cursor, factory, gemini_cli, qwen_code, registry
+
+if TYPE_CHECKING:
+    from gaia_sessions.hosts.protocol import HostModule
+
+# mypy compares each module with the protocol here: the registry imports by name, which no type checker can follow.
+MODULES: dict[str, HostModule] = {
+    registry.CLAUDE_CODE: claude_code,
+    registry.CODEX: codex,
+    registry.QWEN_CODE: qwen_code,
+    registry.GEMINI_CLI: gemini_cli,
+    registry.CURSOR: cursor,
+    registry.COPILOT: copilot,
+    registry.FACTORY: factory,
+}
+
+
+def test_each_host_of_the_table_is_compared_with_the_protocol() -> None:
+    assert list(MODULES) == list(registry.HOSTS)
+
+
+@pytest.mark.parametrize("name", registry.HOSTS)
+def test_the_module_of_a_host_is_the_one_of_its_name(name: str) -> None:
+    assert registry.module_of(name) is MODULES[name]
