@@ -11,9 +11,9 @@ import os
 
 from gaia_sessions.config import PREFIX, origin_of, project_file
 from gaia_sessions.hosts.registry import CODEX
+from gaia_sessions.hosts.settings import USER
 from gaia_sessions.install import warnings
 from gaia_sessions.install.installed_file import ABSENT
-from gaia_sessions.install.places import USER
 from gaia_sessions.install.status import hook_status
 
 from .findings import edit_command, ok, problem, shell_command

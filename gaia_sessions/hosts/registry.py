@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from .payload import Payload
     from .protocol import HostModule
+    from .settings import HostSettings
 
 CLAUDE_CODE = "claude-code"
 CODEX = "codex"
@@ -46,8 +47,13 @@ _GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 
 def module_of(host: str) -> HostModule:
     """The module that reads the payloads of ``host``."""
-    name = host.replace("-", "_")
-    return __import__(f"gaia_sessions.hosts.{name}", fromlist=[""])  # costs less than importlib
+    return __import__(_module_name(host), fromlist=[""])  # costs less than importlib
+
+
+def settings_of(host: str) -> HostSettings:
+    """Where ``host``, a supported one, keeps the settings that start our hooks. Only ``install`` needs them."""
+    settings: HostSettings = __import__(f"{_module_name(host)}.settings", fromlist=[""]).SETTINGS
+    return settings
 
 
 def host_of(configured: str | None, payload: Payload, variables: Mapping[str, str]) -> str:
@@ -60,6 +66,10 @@ def host_of(configured: str | None, payload: Payload, variables: Mapping[str, st
     if detected is None and installed_for == CLAUDE_CODE:
         detected = _host_by_environment(payload, variables)
     return detected or installed_for
+
+
+def _module_name(host: str) -> str:
+    return f"gaia_sessions.hosts.{host.replace('-', '_')}"
 
 
 def _host_by_keys(payload: Payload) -> str | None:

@@ -18,10 +18,10 @@ from .json_edit import append_value, remove_element, replace_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gaia_sessions.hosts.settings import HostSettings
     from gaia_sessions.jsonio.strict import Json
 
     from .json_text import Element, JsonText
-    from .places import Host
 
 HOOKS = "hooks"
 
@@ -71,7 +71,7 @@ def is_gone(path: str) -> bool:
     return os.path.isabs(path) and not os.path.isfile(path)
 
 
-def with_hooks(text: JsonText, host: Host, words: list[str], *, tools: bool) -> JsonText:
+def with_hooks(text: JsonText, host: HostSettings, words: list[str], *, tools: bool) -> JsonText:
     """``text`` with one group of ours for each event of ``host`` and no other entry of ours."""
     wanted = host.event_matchers(tools=tools)
     for event in {entry.event: None for entry in our_entries(text) if entry.event not in wanted}:

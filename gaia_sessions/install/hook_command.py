@@ -18,15 +18,16 @@ from gaia_sessions.errors import StoreFailure, well_formed
 from gaia_sessions.hosts.registry import CLAUDE_CODE
 
 from .executable import HOOK_PROGRAM_NAME, hook_program
-from .places import HOOK_TIMEOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gaia_sessions.hosts.settings import HostSettings
     from gaia_sessions.jsonio.strict import Json
 
-    from .places import Host
-
 TRACK_TOOLS = "--track-tools"
+
+HOOK_TIMEOUT = 5
+"""Seconds after which a host may end a hook, which ends by itself after three."""
 
 _SCRIPT = "every_event.py"
 _SCRIPTS = (_SCRIPT, "pre_delegate.py", "subagent_stop.py")
@@ -45,7 +46,7 @@ _OPTIONS_WITH_VALUE = ("--host", "--root")
 _SUBSTITUTES = ("`", "$(", "\n")
 
 
-def command_for(host: Host, *, tools: bool) -> list[str]:
+def command_for(host: HostSettings, *, tools: bool) -> list[str]:
     """The words that ``host`` is to start us with. They do nothing once our program is gone."""
     host_option = [] if host.name == CLAUDE_CODE else ["--host", host.name]
     words = [*hook_program(), *host_option, *([TRACK_TOOLS] if tools else [])]
@@ -55,7 +56,7 @@ def command_for(host: Host, *, tools: bool) -> list[str]:
     return words
 
 
-def new_handler(host: Host, words: list[str]) -> dict[str, Json]:
+def new_handler(host: HostSettings, words: list[str]) -> dict[str, Json]:
     """The entry in the settings that makes ``host`` start ``words``."""
     timeout = HOOK_TIMEOUT * host.per_second
     if host.exec_form:

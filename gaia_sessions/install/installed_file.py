@@ -18,8 +18,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
+    from gaia_sessions.hosts.settings import HostSettings
+
     from .entries import HookEntry
-    from .places import Host, Places
+    from .places import Places
     from .settings import Settings
 
     class InstalledFile(TypedDict):
@@ -53,7 +55,7 @@ COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = STATES = (
 )
 
 
-def read_installed_file(places: Places, host: Host, scope: str) -> tuple[InstalledFile, Settings | None]:
+def read_installed_file(places: Places, host: HostSettings, scope: str) -> tuple[InstalledFile, Settings | None]:
     """The state of the settings of ``host`` in ``scope``, and the settings; None for them if they do not parse."""
     path = places.file_of(host, scope)
     try:
@@ -64,7 +66,7 @@ def read_installed_file(places: Places, host: Host, scope: str) -> tuple[Install
 
 
 def _installed_file(
-    places: Places, host: Host, scope: str, hook_entries: list[HookEntry], problem: str | None
+    places: Places, host: HostSettings, scope: str, hook_entries: list[HookEntry], problem: str | None
 ) -> InstalledFile:
     path = places.file_of(host, scope)
     words = words_of(hook_entries[0].handler) if hook_entries else []
@@ -88,7 +90,7 @@ def _installed_file(
     }
 
 
-def _state(host: Host, hook_entries: list[HookEntry], missing: list[str], *, tools: bool) -> str:
+def _state(host: HostSettings, hook_entries: list[HookEntry], missing: list[str], *, tools: bool) -> str:
     if not hook_entries:
         return ABSENT
     if any(words_of(entry.handler) != _wanted_command(host, tools=tools) for entry in hook_entries):
@@ -96,13 +98,13 @@ def _state(host: Host, hook_entries: list[HookEntry], missing: list[str], *, too
     return INCOMPLETE if missing else COMPLETE
 
 
-def _wanted_command(host: Host, *, tools: bool) -> list[str]:
+def _wanted_command(host: HostSettings, *, tools: bool) -> list[str]:
     try:
         return command_for(host, tools=tools)
     except SessionsError:  # this installation has no working hook, so every entry is of another one
         return []
 
 
-def _missing_events(host: Host, hook_entries: list[HookEntry], *, tools: bool) -> list[str]:
+def _missing_events(host: HostSettings, hook_entries: list[HookEntry], *, tools: bool) -> list[str]:
     present = {(entry.event, entry.matcher) for entry in hook_entries}
     return [event for event, matcher in host.event_matchers(tools=tools).items() if (event, matcher) not in present]

@@ -6,18 +6,20 @@ Owns when each is due. Must never contain their text, which belongs to ``cli.ren
 from __future__ import annotations
 
 from gaia_sessions.hosts.registry import CODEX
+from gaia_sessions.hosts.settings import LOCAL, PROJECT, USER
 
 from . import git, permission
 from .entries import all_entries, granted_rules, our_entries
 from .hook_command import is_mixed_entry
-from .places import LOCAL, PROJECT, USER
 from .scopes import is_unread_from_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gaia_sessions.hosts.settings import HostSettings
+
     from .git import Exclusion
     from .json_text import JsonText
-    from .places import Host, Places
+    from .places import Places
 
 TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS, ROOT_ELSEWHERE, START_THERE, NOT_IGNORED, TRACKED = _INSTALL_NOTICES = (
     "trust_hooks",
@@ -33,7 +35,7 @@ NOTICES = (*_INSTALL_NOTICES, *_UNINSTALL_NOTICES)
 
 
 def install_notices(
-    places: Places, host: Host, scope: str, text: JsonText, *, report: bool
+    places: Places, host: HostSettings, scope: str, text: JsonText, *, report: bool
 ) -> tuple[list[str], Exclusion | None]:
     """The notices once ``text`` is in the settings of ``scope``, and the line that would make git ignore them."""
     path = places.file_of(host, scope)

@@ -13,18 +13,20 @@ import re
 from gaia_sessions import config
 from gaia_sessions.errors import BadSetting, SessionsError, StoreFailure
 from gaia_sessions.hook.reporting import UPDATE, find_program, update_command
+from gaia_sessions.hosts.settings import USER
 from gaia_sessions.store import external_file
 
 from . import backups
 from .backups import LIMIT, Backup
 from .changes import CREATED_FOLDERS, Change, created_folders
 from .entries import has_rule
-from .places import USER
 from .settings import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .places import Host, Places
+    from gaia_sessions.hosts.settings import HostSettings
+
+    from .places import Places
 
 RULES, SETTING = "rules", "setting"
 """Keys in the note of a backup: the rules that we added, and the file whose setting we turned on."""
@@ -56,7 +58,7 @@ def is_report_rule(rule: object) -> bool:
     return isinstance(rule, str) and _REPORT_RULE.fullmatch(rule) is not None
 
 
-def plan_turning_on(places: Places, host: Host, scope: str) -> tuple[str | None, list[Change]]:
+def plan_turning_on(places: Places, host: HostSettings, scope: str) -> tuple[str | None, list[Change]]:
     """The changes that turn the setting on, and the file it is in; None for the file if the user turned it on.
 
     Raises ``BadSetting`` if the file turns the setting off, or has no place for the line.
@@ -70,7 +72,7 @@ def plan_turning_on(places: Places, host: Host, scope: str) -> tuple[str | None,
     return path, [Change(path, data, after, Backup.of(data, data, after, {CREATED_FOLDERS: list(folders)}))]
 
 
-def plan_turning_off(places: Places, host: Host, scope: str, path: str | None) -> list[Change]:
+def plan_turning_off(places: Places, host: HostSettings, scope: str, path: str | None) -> list[Change]:
     """The changes that turn off the setting in ``path`` for ``scope``; none if another scope relies on it."""
     others = (other for other in host.files if other != scope)
     if path is None or any(_needs_setting(places, host, other, path) for other in others):
@@ -82,7 +84,7 @@ def plan_turning_off(places: Places, host: Host, scope: str, path: str | None) -
     return [Change(path, data, after, created=backup.texts(CREATED_FOLDERS))]
 
 
-def _needs_setting(places: Places, host: Host, scope: str, path: str) -> bool:
+def _needs_setting(places: Places, host: HostSettings, scope: str, path: str) -> bool:
     """Whether the settings of ``scope`` contain our rule and rely on the setting in ``path``."""
     file = places.file_of(host, scope)
     backup = backups.find(places.state, file)

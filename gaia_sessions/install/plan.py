@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, UsageError
 from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import format_time
 
 from . import backups, notices, permission
@@ -21,7 +22,7 @@ from .entries import with_hooks, with_rule, without_rule
 from .hook_command import command_for
 from .json_text import parse
 from .permission import RULES, SETTING
-from .places import HOSTS, USER
+from .places import HOSTS
 from .scopes import other_installed_scopes
 from .settings import SettingsLock, load
 from .uninstall import content_after_uninstall, original_contents

@@ -15,37 +15,39 @@ import os
 
 from gaia_sessions.errors import HooksElsewhere, SessionsError
 from gaia_sessions.hosts.registry import CODEX
+from gaia_sessions.hosts.settings import LOCAL, PROJECT
 
 from .entries import our_entries
-from .places import LOCAL, PROJECT
 from .settings import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .places import Host, Places
+    from gaia_sessions.hosts.settings import HostSettings
+
+    from .places import Places
 
 _PROJECT_SCOPES = (LOCAL, PROJECT)
 _HOSTS_READING_ABOVE = frozenset([CODEX])
 
 
-def default_scope(host: Host) -> str:
+def default_scope(host: HostSettings) -> str:
     """The personal settings of a project, where ``host`` has them; else the shared ones."""
     return LOCAL if LOCAL in host.files else PROJECT
 
 
-def installed_scope(places: Places, host: Host) -> str:
+def installed_scope(places: Places, host: HostSettings) -> str:
     """The scope of this project that has our hooks, else the default."""
     return next(iter(scopes_with_our_hooks(places, host)), default_scope(host))
 
 
-def refuse_second(places: Places, host: Host, scope: str) -> None:
+def refuse_second(places: Places, host: HostSettings, scope: str) -> None:
     """Raises ``HooksElsewhere`` if another scope of this project has our hooks, and ``scope`` does not."""
     present = scopes_with_our_hooks(places, host)
     if scope in _PROJECT_SCOPES and present and scope not in present:
         raise HooksElsewhere(host.name, places.file_of(host, present[0]), present[0])
 
 
-def is_unread_from_here(places: Places, host: Host) -> bool:
+def is_unread_from_here(places: Places, host: HostSettings) -> bool:
     """Whether a client started here is below the folder of the project's settings and does not read those above."""
     if host.name in _HOSTS_READING_ABOVE:
         return False
@@ -53,18 +55,18 @@ def is_unread_from_here(places: Places, host: Host) -> bool:
     return bool(places.here) and here.startswith(project.rstrip(os.sep) + os.sep)
 
 
-def scopes_with_our_hooks(places: Places, host: Host) -> list[str]:
+def scopes_with_our_hooks(places: Places, host: HostSettings) -> list[str]:
     """The scopes of this project that have our hooks, the default one first."""
     project_scopes = [scope for scope in _PROJECT_SCOPES if scope in host.files]
     return [scope for scope in project_scopes if _has_our_hooks(places.file_of(host, scope), host)]
 
 
-def other_installed_scopes(places: Places, host: Host, scope: str) -> list[str]:
+def other_installed_scopes(places: Places, host: HostSettings, scope: str) -> list[str]:
     """The scopes of ``host`` other than ``scope`` that have our hooks; unreadable files are left out."""
     return [other for other in host.files if other != scope and _has_our_hooks(places.file_of(host, other), host)]
 
 
-def _has_our_hooks(path: str, host: Host) -> bool:
+def _has_our_hooks(path: str, host: HostSettings) -> bool:
     try:
         return bool(our_entries(load(path, host).text))
     except SessionsError:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
 
+    from gaia_sessions.hosts.settings import HostSettings
+
     from .json_text import Element, JsonText
-    from .places import Host
 
 _LOCK_NAME = "settings" + locks.SUFFIX
 _TIMEOUT = 10.0
@@ -43,7 +44,7 @@ class Settings:
         return self.data if text.text == self.text.text else text.text.encode()
 
 
-def load(path: str, host: Host) -> Settings:
+def load(path: str, host: HostSettings) -> Settings:
     """The settings of ``host`` at ``path``; raises ``SettingsUnreadable``, ``StoreFailure``."""
     try:
         data = external_file.read(path, LIMIT)
@@ -54,7 +55,7 @@ def load(path: str, host: Host) -> Settings:
         raise SettingsUnreadable(path, error.problem, error.where) from None
 
 
-def _parse_object(data: bytes, host: Host) -> JsonText:
+def _parse_object(data: bytes, host: HostSettings) -> JsonText:
     text = parse(data, comments=host.comments)
     if not isinstance(text.value, dict):
         raise InvalidInput("must be a JSON object")

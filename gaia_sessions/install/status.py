@@ -11,13 +11,14 @@ import os
 from gaia_sessions import config
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.hosts.settings import USER
 from gaia_sessions.store import external_file, log_reader
 
 from . import warnings
 from .backups import LIMIT
 from .installed_file import read_installed_file
 from .json_text import as_object
-from .places import HOSTS, USER, Places
+from .places import HOSTS, Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

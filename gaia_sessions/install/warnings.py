@@ -11,13 +11,14 @@ import os
 from datetime import timedelta
 
 from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time
 
 from .entries import all_entries, is_gone, matches
 from .executable import interpreter_of
 from .hook_command import is_mixed_entry, is_our_hook, is_our_script, our_scripts, starts_script_directly, words_of
 from .json_text import as_object
-from .places import HOSTS, USER, Places
+from .places import HOSTS, Places
 from .scopes import is_unread_from_here, scopes_with_our_hooks
 
 TYPE_CHECKING = False
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from gaia_sessions.errors import BadSetting
+    from gaia_sessions.hosts.settings import HostSettings
     from gaia_sessions.jsonio.strict import Json
 
     from .installed_file import InstalledFile
-    from .places import Host
     from .settings import Settings
 
     class InstallWarning(TypedDict):
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
         message: str
         file: str | None
 
-    ReadSettings = tuple[Host, Settings]
+    ReadSettings = tuple[HostSettings, Settings]
 
     LastEvents = dict[str, dict[str, str]]
     """By the name of a host: its events, each with when it last came."""
@@ -177,7 +178,7 @@ def settings_warnings(
 
 
 def _duplicate_warnings(
-    host: Host, read_settings: list[Settings], installed: list[InstalledFile], *, plugin: bool
+    host: HostSettings, read_settings: list[Settings], installed: list[InstalledFile], *, plugin: bool
 ) -> Iterator[InstallWarning]:
     files = [found["file"] for found in installed if found["host"] == host.name and found["command"]]
     if len({os.path.realpath(path) for path in files}) > 1:
@@ -199,7 +200,7 @@ def _disabled_warnings(read_settings: list[Settings]) -> Iterator[InstallWarning
             yield _warning(ALL_HOOKS_DISABLED, "disableAllHooks is true: no hook runs, ours or another", settings.path)
 
 
-def _rewriter_warnings(host: Host, read_settings: list[Settings]) -> Iterator[InstallWarning]:
+def _rewriter_warnings(host: HostSettings, read_settings: list[Settings]) -> Iterator[InstallWarning]:
     for settings in read_settings:
         for entry in all_entries(settings.text):
             words = words_of(entry.handler)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_sessions import hosts
 from gaia_sessions.hosts import claude_code, codex, copilot, cursor, factory, gemini_cli, qwen_code, registry
 
 if TYPE_CHECKING:
@@ -30,3 +32,10 @@ def test_each_host_of_the_table_is_compared_with_the_protocol() -> None:
 @pytest.mark.parametrize("name", registry.HOSTS)
 def test_the_module_of_a_host_is_the_one_of_its_name(name: str) -> None:
     assert registry.module_of(name) is MODULES[name]
+
+
+@pytest.mark.parametrize("name", registry.HOSTS)
+def test_exactly_the_supported_hosts_have_settings_that_install_writes(name: str) -> None:
+    folder = Path(hosts.__file__).parent / name.replace("-", "_")
+
+    assert (folder / "settings.py").is_file() == (registry.STATUS_BY_HOST[name] == registry.SUPPORTED)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.hosts.settings import PROJECT
 from gaia_sessions.install import plan
-from gaia_sessions.install.places import HOSTS, PROJECT, Places
+from gaia_sessions.install.places import HOSTS, Places
 
 if TYPE_CHECKING:
     from gaia_sessions.install.plan import InstallResult

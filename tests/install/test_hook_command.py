@@ -16,6 +16,7 @@ from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.hosts import registry as heard
 from gaia_sessions.hosts.claude_code import tools
+from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.install import hook_command
 from gaia_sessions.install.entries import matches
 from gaia_sessions.install.places import HOSTS, Places
@@ -162,16 +163,14 @@ ALIASES = {"codex": {"Agent"}}
 @pytest.mark.parametrize("name", HOSTS)
 def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, name: str) -> None:
     host, module = HOSTS[name], heard.module_of(name)
-    asked = {"prompt": "do", "message": "do", "subagent_type": "a", "agent_name": "a", "description": "d"}
+    asked: Json = {"prompt": "do", "message": "do", "subagent_type": "a", "agent_name": "a", "description": "d"}
     call: dict[str, Json] = {"hook_event_name": host.delegates, "session_id": "s", "tool_use_id": "t", "cwd": "/"}
     config = load(setup.root, {})
-    kinds = {
-        tool: [
-            event["kind"]
-            for event in module.events_of(HOOK, {**call, "tool_name": tool, "tool_input": asked}, config, NOW)
-        ]
+    messages = {
+        tool: HookPayload(name, {**call, "tool_name": tool, "tool_input": asked}, config, NOW, {})
         for tool in {*host.delegation, "Bash"}
     }
+    kinds = {tool: [event["kind"] for event in module.events_of(HOOK, message)] for tool, message in messages.items()}
     taken = {tool for tool, told in kinds.items() if told == [DELEGATE]}
     assert taken | ALIASES.get(name, set()) == set(host.delegation)
     matcher = host.event_matchers(tools=False)[host.delegates]

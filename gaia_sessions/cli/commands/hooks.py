@@ -13,8 +13,9 @@ from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.cli.render.hooks import result_lines, status_lines
 from gaia_sessions.errors import OwnedByAnother, UnknownHost, UsageError, well_formed
 from gaia_sessions.hosts import registry
+from gaia_sessions.hosts.settings import LOCAL, PROJECT, SCOPES, USER
 from gaia_sessions.install import plan, scopes
-from gaia_sessions.install.places import HOSTS, LOCAL, PROJECT, SCOPES, USER, Places
+from gaia_sessions.install.places import HOSTS, Places
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.system.project_root import SESSIONS_PATH, check_owner, find_root, working_directory
 

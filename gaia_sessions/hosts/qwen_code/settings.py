@@ -1,0 +1,27 @@
+"""Qwen Code's settings, as seen in runs of 0.15.10. Only ``install`` imports this module.
+
+It removes comments before it parses. The events of the agents themselves are left out: nothing joins them.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.hosts.registry import QWEN_CODE
+from gaia_sessions.hosts.settings import SHARED_FILES, HostSettings
+
+SETTINGS = HostSettings(
+    QWEN_CODE,
+    ".qwen",
+    SHARED_FILES,
+    {
+        "SessionStart": None,
+        "PreToolUse": "agent",
+        "PostToolUse": "agent",
+        "PostToolUseFailure": "agent",
+        "StopFailure": None,
+        "Stop": None,
+        "SessionEnd": None,
+    },
+    delegation=("agent",),
+    per_second=1000,
+    comments=True,
+)
