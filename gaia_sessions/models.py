@@ -1,14 +1,13 @@
-"""The record as typed models: full validation at the edges, and the JSON Schema of ``state.json``.
+"""The record as pydantic models, made of ``session.record_types``, and the JSON Schema of ``state.json``.
 
-The one door to pydantic. States the shape of ``shape`` a second time, for people, editors and other
-programs; unknown keys are allowed, as they are on disk. Nothing a hook or an ordinary command does
-imports this.
+Owns how the type of a key becomes a field, for programs that validate whole records and for ``gaia-sessions schema``.
+Unknown keys are allowed, as they are on disk. The one module that imports pydantic; hooks and ordinary commands must
+never import it.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, get_args, get_origin, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -17,28 +16,28 @@ from pydantic import (
     Field,
     JsonValue,
     ValidationError,
+    create_model,
     model_validator,
 )
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import WithDefaultSchema
 
 from .errors import InvalidInput
+from .session import record_types
 from .session.clock import parse_time
-from .session.record import has_newer_schema, normalize_document
+from .session.phases import PHASES
+from .session.record import SCHEMA, has_newer_schema, normalize_document
+from .session.schema import ENDS, check_run_end, check_run_numbers
 
-Phase = Literal[
-    "initializing",
-    "investigating",
-    "planning",
-    "approval",
-    "executing",
-    "validating",
-    "completed",
-    "failed",
-    "abandoned",
-]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self, TypeAlias
 
-End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"]
+_DEFAULTS = {"schema": SCHEMA, "revision": 0}
+"""The values of the keys that a record of the users' own program does not have."""
+
+_ALWAYS_WRITTEN = frozenset(["run"])
+"""What every run in a record has; its type has no required key, since code also passes parts of a run."""
 
 
 def _check_time(text: str) -> str:
@@ -46,13 +45,17 @@ def _check_time(text: str) -> str:
     return text
 
 
-Time = Annotated[str, AfterValidator(_check_time), Field(json_schema_extra={"format": "date-time"})]
-Count = Annotated[int, Field(ge=0)]
-Number = Annotated[int, Field(ge=1)]
+_TEXTS: dict[record_types.Text, Any] = {
+    record_types.Text.TIME: Annotated[
+        str, AfterValidator(_check_time), Field(json_schema_extra={"format": "date-time"})
+    ],
+    record_types.Text.PHASE: Literal[PHASES],
+    record_types.Text.END: Literal[ENDS],
+}
 
 
 class _StrictModel(BaseModel):
-    """None stands for an absent key, so a null on disk is no value for it."""
+    """An object whose optional keys may be absent, not null: None stands for an absent key."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
@@ -65,51 +68,17 @@ class _StrictModel(BaseModel):
                 raise ValueError(f"{key} may be absent, not null")
         return document
 
-
-class _FileSchemaGenerator(GenerateJsonSchema):
-    """On disk what is not known is absent: None as a default makes no null in the schema."""
-
-    def default_schema(self, schema: WithDefaultSchema) -> dict[str, Any]:
-        inner = schema["schema"]
-        if schema.get("default", ...) is None and inner["type"] == "nullable":
-            return self.generate_inner(inner["schema"])
-        return super().default_schema(schema)
+    def _check(self, check: Callable[[Any, str], None]) -> Self:
+        """Returns itself if it passes a ``check`` of the domain; raises the ``ValueError`` that pydantic expects."""
+        try:
+            check(self.model_dump(by_alias=True, exclude_unset=True), "")
+        except InvalidInput as error:
+            raise ValueError(str(error)) from None
+        return self
 
 
-class Move(_StrictModel):
-    """One step of the work from phase to phase."""
-
-    from_phase: Phase
-    to_phase: Phase
-    timestamp: Time
-
-
-class LastError(_StrictModel):
-    """The latest error."""
-
-    message: str
-    timestamp: Time
-
-
-class Denial(_StrictModel):
-    """Whoever was asked for approval said no, and why; gone with the next move, or the next time it is asked for."""
-
-    message: str
-    timestamp: Time
-
-
-class HostProcess(_StrictModel):
-    """The process of the host that ran the sub-agent, so that it can be seen to be gone."""
-
-    pid: Number | None = None
-    started: str | None = None
-    boot_id: str | None = None
-    pid_ns: str | None = None
-    machine: str | None = None
-
-
-class Run(_StrictModel):
-    """One stretch in which a host really ran the sub-agent; what is not known is absent."""
+class _RunModel(_StrictModel):
+    """A run that has ended says how and when."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -118,86 +87,94 @@ class Run(_StrictModel):
         }
     )
 
-    run: Number
-    host: str | None = None
-    host_session_id: str | None = None
-    current_host_session_id: str | None = Field(
-        default=None, description="The conversation in which news of its agent comes, if no longer host_session_id."
-    )
-    host_agent_id: str | None = None
-    tool_use_id: str | None = None
-    parent_host_agent_id: str | None = None
-    host_process: HostProcess | None = None
-    background: bool | None = None
-    unannounced: bool | None = Field(default=None, description="Its host tells of no starts.")
-    mentioned: list[str] | None = Field(
-        default=None, description="The sessions that its delegation named without resuming one of them."
-    )
-    claimed_at: Time | None = None
-    started_at: Time | None = None
-    ended_at: Time | None = None
-    end: End | None = Field(default=None, description="Without ended_at: it stopped without a word, and may go on.")
-    detail: str | None = None
-    reported: Phase | None = None
-    inferred: Phase | None = None
-    last_message: str | None = None
-    transcript_path: str | None = None
-
     @model_validator(mode="after")
     def _check_end(self) -> Self:
-        if self.ended_at is not None and self.end is None:
-            raise ValueError("a run that has ended says how: end is missing")
-        if self.ended_at is None and self.end not in (None, "stopped"):
-            raise ValueError("a run that has ended says when: ended_at is missing")
-        return self
+        return self._check(check_run_end)
 
 
-class Tools(_StrictModel):
-    """How often the agent used each tool; kept where the host was asked to tell of tools."""
-
-    counts: dict[str, Number]
-    recent: list[str] = Field(description="The host's keys of the latest calls that were counted.")
-
-
-class Session(_StrictModel):
-    """The record of one sub-agent's piece of work: ``state.json``."""
-
-    agent_id: str = Field(description="The id of the session, and the name of its directory.")
-    agent_name: str = Field(description="The kind of agent, what hosts call its type.")
-    purpose: str
-    created_at: Time
-    last_updated: Time = Field(description="The last activity of the work.")
-    phase: Phase
-    metadata: dict[str, JsonValue]
-    resume_ready: bool
-    history: list[Move] = Field(description="The newest 200 moves.")
-    error_count: Count
-    last_error: LastError | None
-    schema_: Number = Field(alias="schema", default=1)
-    revision: Count = Field(default=0, description="One more with every write: what orders writes.")
-    history_dropped: Count | None = None
-    continues: str | None = Field(default=None, description="The finished session whose work this one goes on with.")
-    denial: Denial | None = None
-    runs: list[Run] | None = Field(default=None, description="The newest 50, and earlier ones that have no end.")
-    runs_dropped: Count | None = None
-    tools: Tools | None = None
-    finalized_at: Time | None = None
-    duration_seconds: Annotated[float, Field(ge=0)] | None = None
-    summary: str | None = None
+class _SessionModel(_StrictModel):
+    """A record whose runs are numbered in their order."""
 
     @model_validator(mode="after")
-    def _check_run_numbers(self) -> Session:
-        numbers = [run.run for run in self.runs or ()]
-        is_rising = all(one < other for one, other in pairwise(numbers))
-        if numbers and not (is_rising and numbers[-1] == len(numbers) + (self.runs_dropped or 0)):
-            raise ValueError("runs are numbered from 1 in their order, those that were dropped included")
-        return self
+    def _check_run_numbers(self) -> Self:
+        return self._check(check_run_numbers)
+
+
+def _model_of(keys: type, name: str, base: type[_StrictModel] = _StrictModel) -> type[_StrictModel]:
+    """The model called ``name`` with the fields of the ``TypedDict`` ``keys`` and the rules of ``base``."""
+    hints = get_type_hints(keys, localns={**_MODELS, "Json": JsonValue}, include_extras=True)
+    fields: dict[str, Any] = {}
+    for key, hint in hints.items():
+        attribute, alias = (f"{key}_", key) if hasattr(BaseModel, key) else (key, None)
+        fields[attribute] = _field(key, hint, alias, is_required=_is_required(keys, key, hint))
+    model = create_model(name, __base__=base, __module__=__name__, __doc__=keys.__doc__, **fields)
+    _MODELS[keys.__name__] = model
+    return model
+
+
+_MODELS: dict[str, type[_StrictModel]] = {}
+"""The models by the names of the types that they are made of."""
+
+
+def _is_required(keys: type, key: str, hint: object) -> bool:
+    is_total = getattr(keys, "__total__", True)
+    return get_origin(hint) is not NotRequired if is_total else key in _ALWAYS_WRITTEN
+
+
+def _field(key: str, hint: object, alias: str | None, *, is_required: bool) -> tuple[object, object]:
+    """The annotation and the field of ``key`` for ``create_model``."""
+    plain = get_args(hint)[0] if get_origin(hint) is NotRequired else hint
+    _, *marks = get_args(plain) if get_origin(plain) is Annotated else (plain,)
+    description = next((mark for mark in marks if isinstance(mark, str)), None)
+    annotation = _annotation(plain)
+    if is_required:
+        default = _DEFAULTS.get(key, ...)
+        return annotation, Field(default, alias=alias, description=description)
+    return annotation | None, Field(None, alias=alias, description=description)
+
+
+def _annotation(hint: Any) -> Any:  # noqa: ANN401  # types are values here
+    """``hint`` with the marks of ``record_types`` as pydantic has them, at any depth."""
+    if get_origin(hint) is Annotated:
+        plain, *marks = get_args(hint)
+        return _marked(_annotation(plain), marks)
+    if get_origin(hint) in (list, dict):
+        return get_origin(hint)[tuple(map(_annotation, get_args(hint)))]
+    return hint
+
+
+def _marked(annotation: Any, marks: list[object]) -> Any:  # noqa: ANN401
+    for mark in marks:
+        match mark:
+            case record_types.AtLeast(least):
+                annotation = Annotated[annotation, Field(ge=least)]
+            case record_types.Text():
+                annotation = _TEXTS[mark]
+    return annotation
+
+
+if TYPE_CHECKING:  # a type checker cannot see what is made at run time
+    Move: TypeAlias = Any
+    LastError: TypeAlias = Any
+    Denial: TypeAlias = Any
+    HostProcess: TypeAlias = Any
+    Run: TypeAlias = Any
+    Tools: TypeAlias = Any
+    Session: TypeAlias = Any
+else:
+    Move = _model_of(record_types.Move, "Move")
+    LastError = _model_of(record_types.LastError, "LastError")
+    Denial = _model_of(record_types.Denial, "Denial")
+    HostProcess = _model_of(record_types.HostProcess, "HostProcess")
+    Run = _model_of(record_types.Run, "Run", _RunModel)
+    Tools = _model_of(record_types.Tools, "Tools")
+    Session = _model_of(record_types.Record, "Session", _SessionModel)
 
 
 def validate(document: object) -> Session:
-    """The typed session of a decoded ``state.json``; ``InvalidInput`` names the first place that is wrong.
+    """The model of a decoded ``state.json``; ``InvalidInput`` names the first place that is wrong.
 
-    What the users' own program wrote reads as it does everywhere: see ``normalize_document``.
+    What the users' own program wrote is accepted as it is everywhere: see ``normalize_document``.
     """
     if isinstance(document, dict) and not has_newer_schema({"schema": None, **document}):
         document = normalize_document(document)
@@ -206,6 +183,16 @@ def validate(document: object) -> Session:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise InvalidInput(first["msg"], ".".join(str(part) for part in first["loc"])) from None
+
+
+class _FileSchemaGenerator(GenerateJsonSchema):
+    """Leaves null out of the schema where None is the default, because such a key is absent on disk."""
+
+    def default_schema(self, schema: WithDefaultSchema) -> dict[str, Any]:
+        inner = schema["schema"]
+        if schema.get("default", ...) is None and inner["type"] == "nullable":
+            return self.generate_inner(inner["schema"])
+        return super().default_schema(schema)
 
 
 def json_schema() -> dict[str, Any]:

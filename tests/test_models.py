@@ -1,4 +1,4 @@
-"""The two statements of the record's shape agree, and whatever the lifecycle writes is of that shape."""
+"""The models and the checks of a record agree, and every record that operations write is accepted by both."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return document  # type: ignore[no-any-return]  # deepcopy of a dict
 
 
-def verdict_of_shape(document: dict[str, Any]) -> bool:
+def passes_checks(document: dict[str, Any]) -> bool:
     """Whether the package would read ``document`` as a record."""
     try:
         check_readable(decode(strict.dumps(document), document.get("agent_id", "agent-1")))
@@ -180,7 +180,7 @@ def verdict_of_shape(document: dict[str, Any]) -> bool:
     return True
 
 
-def verdict_of_models(document: dict[str, Any]) -> bool:
+def passes_models(document: dict[str, Any]) -> bool:
     try:
         models.validate(document)
     except InvalidInput:
@@ -190,7 +190,7 @@ def verdict_of_models(document: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("document", [ORDINARY, FULL, LONG, USERS], ids=["ordinary", "full", "long", "the users' own"])
 def test_a_sound_record_is_sound_to_both(document: dict[str, Any]) -> None:
-    assert (verdict_of_shape(document), verdict_of_models(document)) == (True, True)
+    assert (passes_checks(document), passes_models(document)) == (True, True)
 
 
 @settings(max_examples=examples(500))
@@ -222,7 +222,7 @@ def test_a_sound_record_is_sound_to_both(document: dict[str, Any]) -> None:
 @example({**ORDINARY, "schema": None})
 @example({**ORDINARY, "schema_": "x"})
 def test_both_statements_of_the_shape_judge_every_document_alike(document: dict[str, Any]) -> None:
-    assert verdict_of_models(document) == verdict_of_shape(document)
+    assert passes_models(document) == passes_checks(document)
 
 
 @given(documents())
@@ -322,7 +322,7 @@ def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
         for _, record in store.scan():
             assert not isinstance(record, SessionsError)
             document = json.loads(encode(record))
-            assert (verdict_of_shape(document), verdict_of_models(document)) == (True, True)
+            assert (passes_checks(document), passes_models(document)) == (True, True)
 
 
 def as_event(told: dict[str, Any], now: datetime) -> Event:
@@ -416,4 +416,4 @@ def test_the_schema_is_the_same_text_whenever_it_is_asked_for() -> None:
 
 def test_a_moment_of_ours_is_a_time_to_both() -> None:
     document = {**ORDINARY, "last_updated": format_time(START)}
-    assert (verdict_of_shape(document), verdict_of_models(document)) == (True, True)
+    assert (passes_checks(document), passes_models(document)) == (True, True)

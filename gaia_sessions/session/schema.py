@@ -1,8 +1,8 @@
-"""The shape of ``state.json``: every key we know, said once for the type checker and once as checks.
+"""The checks of a record: every known key of ``state.json``, with as few instructions as a hook may spend.
 
-Owns nothing but the shape. The eleven keys of the users' documents come first, in their order; keys
-we do not know are kept and never looked at. ``models`` states the same shape for people and schemas,
-and a property test holds the two together.
+Owns how a run can end, and which documents hooks and commands accept as a record. The eleven keys of the users'
+documents come first, in their order; unknown keys are kept and must never be looked at. ``record_types`` has the same
+keys as types, and a property test compares the two.
 """
 
 from __future__ import annotations
@@ -28,86 +28,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NotRequired, TypedDict, final
 
-    from gaia_sessions.jsonio.strict import Json
+    from . import record_types
 
-    class Move(TypedDict):
-        from_phase: str
-        to_phase: str
-        timestamp: str
-
-    class LastError(TypedDict):
-        message: str
-        timestamp: str
-
-    class Denial(TypedDict):
-        message: str
-        timestamp: str
-
-    class HostProcess(TypedDict, total=False):
-        pid: int
-        started: str
-        boot_id: str
-        pid_ns: str
-        machine: str
-
-    class Run(TypedDict, total=False):
-        """One stretch in which a host really runs the sub-agent; a key that is not known is absent.
-
-        unannounced: its host tells of no starts, so that none was heard of says nothing. mentioned: the sessions
-        that its delegation named without resuming one of them.
-        current_host_session_id: the conversation in which news of its agent comes, if no longer ``host_session_id``.
-        """
-
-        run: int
-        host: str
-        host_session_id: str
-        current_host_session_id: str
-        host_agent_id: str
-        tool_use_id: str
-        parent_host_agent_id: str
-        host_process: HostProcess
-        background: bool
-        unannounced: bool
-        mentioned: list[str]
-        claimed_at: str
-        started_at: str
-        ended_at: str
-        end: str
-        detail: str
-        reported: str
-        inferred: str
-        last_message: str
-        transcript_path: str
-
-    class Tools(TypedDict):
-        """How often the agent used each tool, and digests of the latest calls that were counted."""
-
-        counts: dict[str, int]
-        recent: list[str]
-
-    class Record(TypedDict):
-        agent_id: str
-        agent_name: str
-        purpose: str
-        created_at: str
-        last_updated: str
-        phase: str
-        metadata: dict[str, Json]
-        resume_ready: bool
-        history: list[Move]
-        error_count: int
-        last_error: LastError | None
-        schema: int
-        revision: int
-        history_dropped: NotRequired[int]
-        continues: NotRequired[str]
-        denial: NotRequired[Denial]
-        runs: NotRequired[list[Run]]
-        runs_dropped: NotRequired[int]
-        tools: NotRequired[Tools]
-        finalized_at: NotRequired[str]
-        duration_seconds: NotRequired[float]
-        summary: NotRequired[str]
+    Denial = record_types.Denial
+    HostProcess = record_types.HostProcess
+    LastError = record_types.LastError
+    Move = record_types.Move
+    Record = record_types.Record
+    Run = record_types.Run
+    Tools = record_types.Tools
 
     class ResumeSummary(TypedDict):
         """The policy's answer. until: when the session can no longer be resumed; None if it cannot be resumed now."""
@@ -194,12 +123,16 @@ _check_run_keys = object_with(
 
 def _check_run(value: object, where: str) -> None:
     _check_run_keys(value, where)
-    run: Run = value  # type: ignore[assignment]  # just checked
+    check_run_end(value, f"{where}.")  # type: ignore[arg-type]  # just checked
+
+
+def check_run_end(run: Run, prefix: str) -> None:
+    """Raises ``InvalidInput`` unless a run that has ended says how and when."""
     end, has_ended = run.get("end"), "ended_at" in run
     if has_ended and end is None:
-        raise InvalidInput("missing, though the run has ended", f"{where}.end")
-    if not has_ended and end not in (None, STOPPED):  # who stopped without a word may still be heard of
-        raise InvalidInput(f"missing, though the run ended: {end}", f"{where}.ended_at")
+        raise InvalidInput("missing, though the run has ended", f"{prefix}end")
+    if not has_ended and end not in (None, STOPPED):  # an agent that stopped without a message may go on
+        raise InvalidInput(f"missing, though the run ended: {end}", f"{prefix}ended_at")
 
 
 _check_count = integer_from(1)

@@ -1,0 +1,130 @@
+"""The keys of ``state.json`` with their types: one definition for the type checker, the models and the JSON Schema.
+
+A key that is not required is absent when it is not known, never null. ``Annotated`` adds what a type checker does not
+see: a bound, the kind of a text, a description. ``schema`` has the checks of the same keys for hooks and commands.
+Nothing but ``models`` may ever import this module at run time, because a hook would pay for ``typing``.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, NamedTuple, NotRequired, TypedDict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.jsonio.strict import Json
+
+
+class AtLeast(NamedTuple):
+    """The bound of a number."""
+
+    least: int
+
+
+class Text(Enum):
+    """What a string must be: a time, a phase, or how a run can end."""
+
+    TIME = "time"
+    PHASE = "phase"
+    END = "end"
+
+
+Time = Annotated[str, Text.TIME]
+Phase = Annotated[str, Text.PHASE]
+End = Annotated[str, Text.END]
+Count = Annotated[int, AtLeast(0)]
+Number = Annotated[int, AtLeast(1)]
+Seconds = Annotated[float, AtLeast(0)]
+
+
+class Move(TypedDict):
+    """One change of the phase."""
+
+    from_phase: Phase
+    to_phase: Phase
+    timestamp: Time
+
+
+class LastError(TypedDict):
+    """The latest error."""
+
+    message: str
+    timestamp: Time
+
+
+class Denial(TypedDict):
+    """The approval was denied, and why; removed with the next change of the phase, or when it is requested again."""
+
+    message: str
+    timestamp: Time
+
+
+class HostProcess(TypedDict, total=False):
+    """The process of the host that ran the sub-agent, by which it can be proved to be gone."""
+
+    pid: Number
+    started: str
+    boot_id: str
+    pid_ns: str
+    machine: str
+
+
+class Run(TypedDict, total=False):
+    """One stretch in which a host really ran the sub-agent; a key that is not known is absent."""
+
+    run: Number
+    host: str
+    host_session_id: str
+    current_host_session_id: Annotated[
+        str, "The conversation in which the events of its agent come, if no longer host_session_id."
+    ]
+    host_agent_id: str
+    tool_use_id: str
+    parent_host_agent_id: str
+    host_process: HostProcess
+    background: bool
+    unannounced: Annotated[bool, "Its host sends no event when an agent starts."]
+    mentioned: Annotated[list[str], "The sessions that its delegation named without resuming one of them."]
+    claimed_at: Time
+    started_at: Time
+    ended_at: Time
+    end: Annotated[End, "Without ended_at: it stopped without a message, and may go on."]
+    detail: str
+    reported: Phase
+    inferred: Phase
+    last_message: str
+    transcript_path: str
+
+
+class Tools(TypedDict):
+    """How often the agent used each tool; kept where the hooks track tools."""
+
+    counts: dict[str, Number]
+    recent: Annotated[list[str], "Digests of the host's keys of the latest calls that were counted."]
+
+
+class Record(TypedDict):
+    """The record of one sub-agent's piece of work: ``state.json``."""
+
+    agent_id: Annotated[str, "The id of the session, and the name of its directory."]
+    agent_name: Annotated[str, "The kind of agent, what hosts call its type."]
+    purpose: str
+    created_at: Time
+    last_updated: Annotated[Time, "The last activity of the work."]
+    phase: Phase
+    metadata: dict[str, Json]
+    resume_ready: bool
+    history: Annotated[list[Move], "The newest 200 changes of the phase."]
+    error_count: Count
+    last_error: LastError | None
+    schema: Number
+    revision: Annotated[Count, "One more with every write: this is what orders writes."]
+    history_dropped: NotRequired[Count]
+    continues: NotRequired[Annotated[str, "The finished session whose work this one continues."]]
+    denial: NotRequired[Denial]
+    runs: NotRequired[Annotated[list[Run], "The newest 50, and earlier ones that have no end."]]
+    runs_dropped: NotRequired[Count]
+    tools: NotRequired[Tools]
+    finalized_at: NotRequired[Time]
+    duration_seconds: NotRequired[Seconds]
+    summary: NotRequired[str]
