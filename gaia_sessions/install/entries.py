@@ -1,8 +1,8 @@
-"""Our entries in the text of a host's settings: found, put in, taken out.
+"""Our entries in the text of a host's settings: how they are found, added and removed.
 
-Owns the shape that all these hosts share (``hooks``: event: groups with a matcher and handlers), and that there is
-one group of ours per event and no more. Groups, lists and objects that are empty only because we left go too.
-Raises ``InvalidInput`` where the shape is another one.
+Owns the structure that all these hosts share (``hooks``: event: groups with a matcher and handlers), and that each
+event has exactly one group of ours. Groups, arrays and objects that a removal leaves empty are removed too. Raises
+``InvalidInput`` where the settings have another structure.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _LONGEST_MATCHER = 500
 
 
 class HookEntry:
-    """One handler: the event, the number of its group there and its own number in it, both from 0."""
+    """One handler: its event, the number of its group within the event, and its number within the group, from 0."""
 
-    __slots__ = ("event", "group", "handler", "matcher", "number", "of_group")
+    __slots__ = ("event", "group", "group_number", "handler", "matcher", "number")
 
-    def __init__(self, event: str, group: int, number: int, *, of_group: dict[str, Json], handler: Json) -> None:
+    def __init__(self, event: str, group_number: int, number: int, *, group: dict[str, Json], handler: Json) -> None:
         self.event = event
-        self.group = group
+        self.group_number = group_number
         self.number = number
-        self.of_group = of_group
-        self.matcher = of_group.get("matcher")
+        self.group = group
+        self.matcher = group.get("matcher")
         self.handler = handler
 
 
 def all_entries(text: JsonText) -> list[HookEntry]:
-    """Every handler of every event, whosever it is, in the order of the file; what has another shape is left out."""
+    """Every handler of every event, ours or not, in the order of the file; values of another type are left out."""
     hooks = text.value.get(HOOKS) if isinstance(text.value, dict) else None
     return [
-        HookEntry(event, group_number, number, of_group=group, handler=found)
+        HookEntry(event, group_number, number, group=group, handler=found)
         for event, groups in (hooks.items() if isinstance(hooks, dict) else ())
         for group_number, group in enumerate(groups if isinstance(groups, list) else ())
         if isinstance(group, dict)
@@ -57,22 +57,22 @@ def all_entries(text: JsonText) -> list[HookEntry]:
 
 
 def our_entries(text: JsonText) -> list[HookEntry]:
-    """Those of them that start us."""
+    """The handlers that start our hook."""
     return [entry for entry in all_entries(text) if is_our_hook(entry.handler)]
 
 
 def has_dead_entry(text: JsonText) -> bool:
-    """Whether an entry of ours names a script that is gone: at best it does nothing."""
-    return any(is_gone(path) for entry in our_entries(text) for path in our_scripts(entry.handler))
+    """Whether an entry of ours names a script that does not exist."""
+    return any(is_missing(path) for entry in our_entries(text) for path in our_scripts(entry.handler))
 
 
-def is_gone(path: str) -> bool:
-    """Whether nothing is at ``path``, as far as it can be told: one with a variable in it only a shell knows."""
+def is_missing(path: str) -> bool:
+    """Whether the file ``path`` does not exist; False for a path with a variable, which only a shell can expand."""
     return os.path.isabs(path) and not os.path.isfile(path)
 
 
 def with_hooks(text: JsonText, host: HostSettings, words: list[str], *, tools: bool) -> JsonText:
-    """``text`` with one group of ours for each event of ``host`` and no other entry of ours."""
+    """``text`` with one group of ours for each event of ``host``, and no other entry of ours."""
     wanted = host.event_matchers(tools=tools)
     for event in {entry.event: None for entry in our_entries(text) if entry.event not in wanted}:
         text = _without_event(text, event)
@@ -89,7 +89,7 @@ def without_hooks(text: JsonText) -> JsonText:
 
 
 def with_rule(text: JsonText, rule: str) -> JsonText:
-    """``text`` with ``rule`` among the permissions that are granted."""
+    """``text`` with ``rule`` among the allowed permissions."""
     text, permissions = _with_member(text, text.start, "permissions", {})
     text, rules = _with_member(text, permissions, "allow", [])
     elements, _ = text.elements(rules)
@@ -97,19 +97,19 @@ def with_rule(text: JsonText, rule: str) -> JsonText:
 
 
 def has_rule(text: JsonText, rule: str) -> bool:
-    """Whether ``rule`` is among the permissions that are granted."""
-    return rule in granted_rules(text)
+    """Whether ``rule`` is among the allowed permissions."""
+    return rule in allowed_rules(text)
 
 
-def granted_rules(text: JsonText) -> list[Json]:
-    """The permissions that are granted."""
+def allowed_rules(text: JsonText) -> list[Json]:
+    """The allowed permissions."""
     permissions = text.value.get("permissions") if isinstance(text.value, dict) else None
     rules = permissions.get("allow") if isinstance(permissions, dict) else None
     return rules if isinstance(rules, list) else []
 
 
 def without_rule(text: JsonText, rule: str) -> JsonText:
-    """``text`` without ``rule`` among the permissions that are granted."""
+    """``text`` without ``rule`` among the allowed permissions."""
     permissions = _member(text, text.start, "permissions", {})
     rules = _member(text, permissions.value_start, "allow", []) if permissions else None
     if permissions is None or rules is None or not isinstance(rules.value, list) or rule not in rules.value:
@@ -138,9 +138,9 @@ def _with_hook(text: JsonText, event: str, matcher: str | None, wanted: dict[str
     if len(existing) == 1 and (existing[0].matcher, existing[0].handler) == (matcher, wanted):
         return text
     group: dict[str, Json] = {"hooks": [wanted]} if matcher is None else {"matcher": matcher, "hooks": [wanted]}
-    if len(existing) == 1 and len(_handlers(existing[0].of_group)) == 1:
-        old = text.elements(_groups(text, event))[0][existing[0].group]
-        if text.text[old.start : old.end] == text.plain[old.start : old.end]:  # else it has a comment of somebody's
+    if len(existing) == 1 and len(_handlers(existing[0].group)) == 1:
+        old = text.elements(_groups(text, event))[0][existing[0].group_number]
+        if text.text[old.start : old.end] == text.plain[old.start : old.end]:  # else it contains a comment
             return replace_value(text, old, group)
     text, hooks = _with_member(_without_event(text, event), text.start, HOOKS, {})
     text, groups = _with_member(text, hooks, event, [])
@@ -148,7 +148,7 @@ def _with_hook(text: JsonText, event: str, matcher: str | None, wanted: dict[str
 
 
 def _without_event(text: JsonText, event: str) -> JsonText:
-    """``text`` without our handlers of ``event``, from the last to the first: their numbers stay right that way."""
+    """``text`` without our handlers of ``event``, removed from last to first, so that the other numbers stay valid."""
     for entry in reversed([entry for entry in our_entries(text) if entry.event == event]):
         text = _without_entry(text, entry)
     return text
@@ -157,19 +157,19 @@ def _without_event(text: JsonText, event: str) -> JsonText:
 def _without_entry(text: JsonText, entry: HookEntry) -> JsonText:
     groups = _groups(text, entry.event)
     group_elements, _ = text.elements(groups)
-    group = group_elements[entry.group].value_start
+    group = group_elements[entry.group_number].value_start
     handlers = text.member(group, "hooks")
     if handlers is None:
         return text
-    if len(_handlers(entry.of_group)) > 1 or text.has_comments(group) or text.has_comments(handlers.value_start):
+    if len(_handlers(entry.group)) > 1 or text.has_comments(group) or text.has_comments(handlers.value_start):
         return remove_element(text, handlers.value_start, entry.number)
     if len(group_elements) > 1 or text.has_comments(groups):
-        return remove_element(text, groups, entry.group)
+        return remove_element(text, groups, entry.group_number)
     return _without_member(text, [HOOKS, entry.event])
 
 
 def _without_member(text: JsonText, path: list[str]) -> JsonText:
-    """``text`` without the member at ``path``, nor what that leaves empty above it, comments and all."""
+    """``text`` without the member at ``path``, and without the objects above it that are then empty."""
     holder = text.start
     holders = [holder]
     for key in path[:-1]:
@@ -187,7 +187,7 @@ def _without_member(text: JsonText, path: list[str]) -> JsonText:
 
 
 def _groups(text: JsonText, event: str) -> int:
-    """Where the groups of an event that has some begin."""
+    """The position of the array of groups of ``event``, which must exist."""
     hooks = text.member(text.start, HOOKS)
     groups = text.member(hooks.value_start, event) if hooks else None
     if groups is None:
@@ -196,7 +196,7 @@ def _groups(text: JsonText, event: str) -> int:
 
 
 def _with_member(text: JsonText, start: int, key: str, empty: Json) -> tuple[JsonText, int]:
-    """``text`` with a member ``key`` like ``empty`` in the object at ``start``, and where its value begins."""
+    """``text`` with a member ``key`` in the object at ``start``, ``empty`` if it is new; the position of its value."""
     found = _member(text, start, key, empty)
     if found is None:
         text = append_value(text, start, empty, key)

@@ -9,7 +9,7 @@ from gaia_sessions.hosts.registry import CODEX
 from gaia_sessions.hosts.settings import LOCAL, PROJECT, USER
 
 from . import git, permission
-from .entries import all_entries, granted_rules, our_entries
+from .entries import all_entries, allowed_rules, our_entries
 from .hook_command import is_mixed_entry
 from .scopes import is_unread_from_here
 
@@ -58,7 +58,7 @@ def uninstall_notices(text: JsonText) -> list[str]:
     due = {
         ENTRIES_BACK: bool(our_entries(text)),
         MIXED_ENTRY: _has_mixed_entry(text),
-        RULE_STAYS: any(permission.is_report_rule(rule) for rule in granted_rules(text)),
+        RULE_STAYS: any(permission.is_report_rule(rule) for rule in allowed_rules(text)),
     }
     return [code for code, is_due in due.items() if is_due]
 

@@ -73,7 +73,7 @@ def test_hooks_installed_twice_are_taken_out_once(project: Path) -> None:
     shell(f"gaia-sessions --root {project}/.claude/session hooks install --user")
     finding = look(project)
     assert not finding["ok"]
-    assert "nothing counts twice, but each event takes twice as long" in finding["found"]
+    assert "nothing is counted twice, but each event takes twice as long" in finding["found"]
     shell(finding["mend"] or "")
     assert look(project)["ok"]
 
@@ -125,7 +125,7 @@ def test_a_checkout_that_moved_away_is_found_whatever_it_was_called_and_replaced
     put(project, "SubagentStop", "/usr/bin/python3 /gone/away/hooks/every_event.py")
     finding = look(project)
     assert not finding["ok"]
-    assert "/gone/away/hooks/every_event.py is named there and is gone; Python then ends with 2" in finding["found"]
+    assert "names /gone/away/hooks/every_event.py, which does not exist; Python then exits with 2" in finding["found"]
     shell(finding["mend"] or "")
     assert look(project)["ok"]
     assert b"/gone/away" not in settings(project).read_bytes()
@@ -139,7 +139,7 @@ def test_a_command_of_somebodys_own_is_a_remark_until_its_script_is_gone(project
     document["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": f"beep; python3 {script}"}]})
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     assert look(project)["ok"]
-    assert f"beep ; python3 {script} starts our hook and does something else" in look(project)["found"]
+    assert f"beep ; python3 {script} starts our hook and something else" in look(project)["found"]
     script.unlink()
     finding = look(project)
     assert (finding["ok"], finding["mend"]) == (False, f'"${{EDITOR:-vi}}" {settings(project)}')
@@ -234,7 +234,7 @@ def test_settings_that_a_client_started_here_would_not_read_are_a_finding(
     monkeypatch.chdir(deep)
     finding = look(project)
     assert not finding["ok"]
-    assert f"a claude-code started in {deep} may not read this file; start it in {project}" in finding["found"]
+    assert f"claude-code started in {deep} may not read this file; start it in {project}" in finding["found"]
     assert finding["mend"] == "gaia-sessions hooks install --here --host claude-code --local"
     assert look(project, CLAUDE_PROJECT_DIR=str(project))["ok"], "the client was started there"
     shell(finding["mend"] or "")

@@ -267,7 +267,7 @@ def test_every_script_that_is_gone_is_named_once_whatever_its_checkout_was_calle
     hear(setup)
     [warned] = look(setup)["warnings"]
     assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
-    assert warned["message"].endswith("is gone; Python then ends with 2, which hosts take for a refusal")
+    assert warned["message"].endswith("which does not exist; Python then exits with 2, which hosts treat as a refusal")
 
 
 def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_told(setup: Setup) -> None:
@@ -276,7 +276,7 @@ def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_told(setu
     setup.put((setup.held() or b"").replace(PROGRAM.encode(), b"/gone/bin/gaia-sessions-hook"))
     [warned] = look(setup)["warnings"]
     assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
-    assert "the hooks do nothing then" in warned["message"]
+    assert "the hooks then do nothing" in warned["message"]
     setup.uninstall()
     assert codes(setup) == []
 
