@@ -1,14 +1,15 @@
-"""The program that hosts start for every event: where it is, and that it starts.
+"""The program that hosts start for every event: where it is, and whether it starts.
 
-Owns the order in which it is looked for. An installer puts ``gaia-sessions-hook`` beside the environment's other
-programs and writes the interpreter into its first line; a checkout that was never installed has the same script as
-``hooks/every_event.py``. Each of them is started once, with ``--help``, before it is named anywhere: pip writes a first
-line that no system can start where the path of the environment has a blank in it. ``python -m`` works there too, at
-1.2 times the instructions.
+Owns the order of the search. An installer puts ``gaia-sessions-hook`` beside the other programs of the environment and
+writes the interpreter into its first line; a checkout without an installation has the same script as
+``hooks/every_event.py``. Each candidate is started once, with ``--help``, before it is used: if the path of the
+environment contains a blank, pip writes a first line that no system can start. ``python -m`` works there too, at 1.2
+times the instructions.
 
-A program that is gone does no harm. Claude Code 2.1.197 and 2.1.330 (tried with every event that we hear) tell the user
-and go on, as they do where its interpreter is gone; a shell ends with 127, which no host takes for a refusal. Python
-itself would end with 2 for a script that is gone, which hosts take for one: so no script is given to an interpreter.
+A program that no longer exists does no harm. Claude Code 2.1.197 and 2.1.330 (tried with every event that we install)
+show an error and continue, also if its interpreter does not exist; a shell exits with 127, which no host treats as a
+refusal. Python itself exits with 2 for a script that does not exist, which hosts do treat as a refusal: therefore no
+script is passed to an interpreter.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _TIMEOUT = 10
 
 
 def hook_program() -> list[str]:
-    """The words that start our hook. Raises ``StoreFailure`` if none of them does."""
+    """The command that starts our hook. Raises ``StoreFailure`` if no candidate starts."""
     for words in _candidates():
         if _starts_hook(words):
             return list(words)
@@ -42,7 +43,7 @@ def hook_program() -> list[str]:
 
 
 def interpreter_of(program: str) -> str | None:
-    """The interpreter in the first line of the script ``program``; None if it has none, or cannot be read."""
+    """The interpreter in the first line of the script ``program``; None if there is none, or it cannot be read."""
     try:
         with open(program, "rb") as file:
             first = file.readline(4096)
@@ -65,7 +66,7 @@ def _candidates() -> Iterator[tuple[str, ...]]:
 
 @lru_cache
 def _starts_hook(words: tuple[str, ...]) -> bool:
-    """Whether ``words`` start our hook: its help is printed by nobody else, and by it only if it found the package."""
+    """Whether ``words`` start our hook, which prints its help only if it can import the package."""
     if not os.access(words[0], os.X_OK):
         return False
     try:

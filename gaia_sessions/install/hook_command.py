@@ -1,9 +1,9 @@
-"""Our command in a host's settings: how it is written, and how it is known again.
+"""Our command in a host's settings: how it is written, and how it is recognised.
 
-Owns both sides of one thing. A command is ours only as a whole: our program, or an interpreter and our script, and
-our options. One that does something else as well is its owner's, who alone knows what is to become of the rest. People
-have scripts called ``subagent_stop.py`` of their own, so that name says nothing by itself; ``gaia-sessions-hook`` and
-``hooks/every_event.py`` are ours wherever they are, or were: a checkout that moved away is still to be found.
+Owns both. A command is ours only as a whole: our program, or an interpreter and our script, and our options. A command
+that also does something else belongs to the user, who alone knows what should become of the rest. Users have scripts
+called ``subagent_stop.py`` of their own, so that name alone is not enough; ``gaia-sessions-hook`` and
+``hooks/every_event.py`` are ours at any path, so that the entries of a checkout that was moved are found too.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ _EARLIER_LAUNCHER = (
     "import os,sys;sys.argv.pop(0);f=__file__=sys.argv[0];sys.path.insert(0,os.path.dirname(f));"
     'os.path.isfile(f)and exec(open(f,encoding="utf-8").read())'
 )
-"""What stood before our script in the settings that an earlier version wrote."""
+"""What an earlier version put before our script."""
 
 _OPTIONS_WITH_VALUE = ("--host", "--root")
 _SUBSTITUTES = ("`", "$(", "\n")
 
 
 def command_for(host: HostSettings, *, tools: bool) -> list[str]:
-    """The words that ``host`` is to start us with. They do nothing once our program is gone."""
+    """The command for ``host``. It does nothing once our program no longer exists."""
     host_option = [] if host.name == CLAUDE_CODE else ["--host", host.name]
     words = [*hook_program(), *host_option, *([TRACK_TOOLS] if tools else [])]
     for word in words:
         if well_formed(word) != word:
-            raise StoreFailure("name", well_formed(word), "its path is no UTF-8, which settings are", "move it")
+            raise StoreFailure("name", well_formed(word), "its path is not UTF-8, as settings must be", "move it")
     return words
 
 
 def new_handler(host: HostSettings, words: list[str]) -> dict[str, Json]:
-    """The entry in the settings that makes ``host`` start ``words``."""
+    """The entry in the settings that makes ``host`` run the command ``words``."""
     timeout = HOOK_TIMEOUT * host.per_second
     if host.exec_form:
         return {"type": "command", "command": words[0], "args": list(words[1:]), "timeout": timeout}
@@ -65,9 +65,9 @@ def new_handler(host: HostSettings, words: list[str]) -> dict[str, Json]:
 
 
 def words_of(entry: Json) -> list[str]:
-    """What an entry of the settings starts, operators of a shell as words of their own; empty for what is no command.
+    """The words of the command of an entry, with operators of a shell as separate words; empty without a command.
 
-    A command that no shell could read is one word.
+    A command that a shell could not parse is one word.
     """
     command = entry.get("command") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(command, str):
@@ -78,7 +78,7 @@ def words_of(entry: Json) -> list[str]:
     return list(_split(command))
 
 
-@lru_cache(maxsize=1 << 14)  # a plan asks many times, and this is what it spends its time on
+@lru_cache(maxsize=1 << 14)  # a plan splits each command many times, which would take most of its time
 def _split(command: str) -> tuple[str, ...]:
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
@@ -90,13 +90,13 @@ def _split(command: str) -> tuple[str, ...]:
 
 
 def is_our_hook(entry: Json) -> bool:
-    """Whether an entry of the settings starts one of our hooks and does nothing else."""
+    """Whether an entry starts one of our hooks and nothing else."""
     words = words_of(entry)
     return _are_hook_options(_words_after_hook(words)) and not _has_substitution(entry, words)
 
 
 def is_mixed_entry(entry: Json) -> bool:
-    """Whether an entry starts one of our hooks among other things, or in a way that only its owner understands."""
+    """Whether an entry starts one of our hooks and something else, or in a way that is not recognised."""
     words = words_of(entry)
     is_named = any(_SCRIPT_PATH in word or _PROGRAM.search(word) for word in words)
     return not is_our_hook(entry) and (
@@ -105,17 +105,17 @@ def is_mixed_entry(entry: Json) -> bool:
 
 
 def our_scripts(entry: Json) -> list[str]:
-    """The scripts of ours that an entry names, the program among them."""
+    """The paths of our scripts, or of our program, in the command of an entry."""
     return [word for word in words_of(entry) if is_our_script(word)]
 
 
 def starts_script_directly(entry: Json) -> bool:
-    """Whether an entry names a script of ours as the program, which does no harm once it is gone."""
+    """Whether an entry starts our script as the program, which does no harm once the script no longer exists."""
     return any(is_our_script(word) for word in words_of(entry)[:1])
 
 
 def is_our_script(word: str) -> bool:
-    """Whether ``word`` is the path of one of our scripts, be it there or gone."""
+    """Whether ``word`` is the path of one of our scripts, which need not exist."""
     folder, name = os.path.split(word)
     if name == HOOK_PROGRAM_NAME:
         return True
@@ -127,7 +127,7 @@ def is_our_script(word: str) -> bool:
 
 
 def _words_after_hook(words: list[str]) -> list[str] | None:
-    """What follows the words that start one of our hooks, if ``words`` begin with them."""
+    """The words after those that start one of our hooks; None if ``words`` do not begin with such."""
     rest = _words_after_interpreter(words)
     if rest and is_our_script(rest[0]):
         return rest[1:]
@@ -155,7 +155,7 @@ def _is_interpreter(word: str) -> bool:
 
 
 def _are_hook_options(words: list[str] | None) -> bool:
-    """Whether ``words`` are options that our hooks take, and nothing but them."""
+    """Whether ``words`` are only options of our hooks."""
     if words is None:
         return False
     remaining = iter(words)
@@ -171,7 +171,7 @@ def _is_plain_word(word: str) -> bool:
 
 
 def _has_substitution(entry: Json, words: list[str]) -> bool:
-    """Whether a shell would put something else in the place of a part of the command; quoted, these signs are text."""
+    """Whether a shell would substitute a part of the command; a command that is fully quoted has no substitution."""
     command = entry.get("command") if isinstance(entry, dict) and "args" not in entry else None
     if not isinstance(command, str) or command == shlex.join(words):
         return False

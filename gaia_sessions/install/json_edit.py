@@ -1,7 +1,7 @@
-"""Changes to a JSON text that leave every other byte as it is.
+"""Changes to a JSON text that keep every other byte.
 
-Owns how a value is put in, taken out and exchanged: in the style of its neighbours, and so that taking out is the
-exact inverse of putting in wherever there were neighbours. Comments stay where they stood. Knows no host.
+Owns how a value is added, removed and replaced: in the style of its neighbours, and so that removing is the exact
+inverse of adding wherever there were neighbours. Comments stay in place. Must never know a host.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ _UNIT = "  "
 
 
 def append_value(text: JsonText, start: int, value: Json, key: str | None = None) -> JsonText:
-    """``text`` with ``value`` as the last one in the object or array at ``start``, under ``key`` in an object."""
+    """``text`` with ``value`` as the last element of the array at ``start``, or member ``key`` of the object there."""
     elements, close = text.elements(start)
     if not elements:
         return _fill_empty(text, start, close, value, key)
     last = elements[-1]
-    spot = last.end + len(text.text[last.end : close].rstrip(BLANKS))  # past the comments that belong to the last
+    spot = last.end + len(
+        text.text[last.end : close].rstrip(BLANKS)
+    )  # after the comments that belong to the last element
     gap = _gap(text, start, elements, apart=spot > last.end)
     indent = _indent(text, last.start) if _has_newline(gap) else None
     rendered = _render(text, value, indent, key, spaced=_is_spaced(text, last))
@@ -42,7 +44,7 @@ def remove_element(text: JsonText, start: int, number: int) -> JsonText:
         return _changed_text(text, whole[: start + 1] + (inner if inner.strip(BLANKS) else "") + whole[close:])
     if number < len(elements) - 1:
         after = text.plain.index(",", element.end) + 1
-        comments = whole[element.end : after - 1].strip(BLANKS)  # a comment of somebody's between value and comma
+        comments = whole[element.end : after - 1].strip(BLANKS)  # comments between the value and its comma
         return _changed_text(text, whole[: element.start] + _join(text, comments, whole[after:].lstrip(BLANKS)))
     comma = text.plain.rindex(",", 0, element.start)
     comments = whole[comma + 1 : element.start].rstrip(BLANKS)
@@ -50,7 +52,7 @@ def remove_element(text: JsonText, start: int, number: int) -> JsonText:
 
 
 def replace_value(text: JsonText, element: Element, value: Json) -> JsonText:
-    """``text`` with ``value`` where ``element`` has its own."""
+    """``text`` with ``value`` in the place of the value of ``element``."""
     old = text.text[element.value_start : element.end]
     indent = _indent(text, element.start) if _has_newline(old) else None
     rendered = _render(text, value, indent, None, spaced=": " in old or ", " in old)
@@ -62,7 +64,7 @@ def _changed_text(text: JsonText, changed: str) -> JsonText:
 
 
 def _fill_empty(text: JsonText, start: int, close: int, value: Json, key: str | None) -> JsonText:
-    """The first value of an empty object or array; on a line of its own unless the whole text is on one."""
+    """``text`` with the first value in an empty object or array, on a line of its own unless the text is one line."""
     inner = text.text[start + 1 : close].rstrip(BLANKS)
     spot = start + 1 + len(inner)
     if not inner and start != text.start and not _has_newline(text.text[text.start :].rstrip(BLANKS)):
@@ -75,7 +77,7 @@ def _fill_empty(text: JsonText, start: int, close: int, value: Json, key: str | 
 
 
 def _gap(text: JsonText, start: int, elements: list[Element], *, apart: bool) -> str:
-    """What stands between an element and the next: as it is before the last one."""
+    """The blanks between two elements, as they are before the last one."""
     last = elements[-1]
     begins = start + 1 if len(elements) == 1 else text.plain.rindex(",", 0, last.start) + 1
     before = text.text[begins : last.start]
@@ -87,7 +89,7 @@ def _gap(text: JsonText, start: int, elements: list[Element], *, apart: bool) ->
 
 
 def _render(text: JsonText, value: Json, indent: str | None, key: str | None, *, spaced: bool) -> str:
-    """``value``, and ``key`` before it, on lines indented by ``indent``; on one line if that is None."""
+    """The JSON of ``value``, after its ``key`` if it has one; on one line if ``indent`` is None."""
     separators = (", ", ": ") if spaced else (",", ":")
     if indent is None:
         rendered = json.dumps(value, ensure_ascii=False, separators=separators)
@@ -98,15 +100,15 @@ def _render(text: JsonText, value: Json, indent: str | None, key: str | None, *,
 
 
 def newline_of(text: str) -> str:
-    """How lines end in ``text``, by the first of them."""
+    """The line ending of ``text``, as its first line has it."""
     first = text.find("\n")
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
 
 
 def _join(text: JsonText, comments: str, rest: str) -> str:
-    """``rest`` after ``comments``, on a new line if the last of them would swallow it."""
-    swallows = "//" in comments.rpartition("\n")[2] and not rest.lstrip(" \t\r").startswith("\n")
-    return comments + (newline_of(text.text) if swallows else "") + rest
+    """``rest`` after ``comments``, on a new line if the last comment would extend over it."""
+    needs_newline = "//" in comments.rpartition("\n")[2] and not rest.lstrip(" \t\r").startswith("\n")
+    return comments + (newline_of(text.text) if needs_newline else "") + rest
 
 
 def _has_newline(text: str) -> bool:
@@ -114,7 +116,7 @@ def _has_newline(text: str) -> bool:
 
 
 def _unit(text: JsonText) -> str:
-    """One step of indentation: how far the first member stands from the margin."""
+    """One step of indentation: that of the first member."""
     if text.plain[text.start] != "{":
         return _UNIT
     elements, _ = text.elements(text.start)
@@ -123,14 +125,14 @@ def _unit(text: JsonText) -> str:
 
 
 def _indent(text: JsonText, at: int) -> str:
-    """The blanks with which the line of ``at`` begins."""
+    """The indentation of the line at the position ``at``."""
     line = text.text[text.text.rfind("\n", 0, at) + 1 : at]
     line = line.lstrip("\ufeff")
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _is_spaced(text: JsonText, element: Element) -> bool:
-    """Whether a blank follows the colons (in an array: those of the whole text)."""
+    """Whether a blank follows the colon of ``element``; in an array, the colons of the whole text."""
     if element.key is None:
         return _is_text_spaced(text)
     return text.text[element.value_start - 1] in BLANKS

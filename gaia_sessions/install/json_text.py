@@ -1,8 +1,8 @@
-"""A JSON text and where its values stand in it, so that it can be changed without being written anew.
+"""A JSON text with the positions of its values, so that a part of it can be changed without rewriting the rest.
 
-Owns reading by place: what a value is, and from where to where it goes. Comments are let through for hosts that
-strip them; they are blanked in a copy of the same length, so that every place is the same in both. Whatever else
-is no JSON is an ``InvalidInput`` that names what and where. Knows nothing of hosts, and changes nothing.
+Owns parsing with positions. Comments are accepted for hosts that strip them: they are replaced by blanks in a copy of
+the same length, so that positions are equal in both. Anything else that is not JSON raises ``InvalidInput``, which
+names the problem and the position. Must never change a text or know a host.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _MOST_DIGITS = 300
 
 
 class Element:
-    """An element of an array, or a member of an object: then ``key`` is its key and ``start`` where that begins.
+    """An element of an array, or a member of an object, which begins with its ``key`` at ``start``.
 
-    value_start, end: from where to where ``value`` goes.
+    value_start, end: the positions where ``value`` begins and ends.
     """
 
     __slots__ = ("end", "key", "start", "value", "value_start")
@@ -42,7 +42,7 @@ class Element:
 
 
 class JsonText:
-    """A JSON text that parses; never changes. ``plain`` is the same without comments and mark."""
+    """A JSON text that parses; immutable. ``plain`` is the text with blanks in the place of comments."""
 
     __slots__ = ("_elements_cache", "comments", "plain", "start", "text", "value")
 
@@ -57,7 +57,7 @@ class JsonText:
             raise InvalidInput("not JSON: more than one value", _place(text, self._past_blanks(end)))
 
     def elements(self, start: int) -> tuple[list[Element], int]:
-        """What the object or array at ``start`` holds, and where it is closed."""
+        """The elements of the object or array at ``start``, and the position of its closing bracket."""
         if start not in self._elements_cache:
             self._elements_cache[start] = self._elements_from(start)
         return self._elements_cache[start]
@@ -76,7 +76,7 @@ class JsonText:
     def member(self, start: int, key: str) -> Element | None:
         """The member ``key`` of the object at ``start``.
 
-        Raises ``InvalidInput`` if there are two of them: which one counts is told nowhere.
+        Raises ``InvalidInput`` if there are two, because it is undefined which one a host reads.
         """
         found = [element for element in self.elements(start)[0] if element.key == key]
         if len(found) > 1:
@@ -84,7 +84,7 @@ class JsonText:
         return found[0] if found else None
 
     def has_comments(self, start: int) -> bool:
-        """Whether somebody commented on anything in the object or array at ``start``, its elements' insides aside."""
+        """Whether the object or array at ``start`` contains a comment outside its elements."""
         elements, close = self.elements(start)
         begins = [start, *(element.end for element in elements)]
         ends = [*(element.start for element in elements), close]
@@ -113,7 +113,7 @@ class JsonText:
 
 
 def parse(data: bytes, *, comments: bool) -> JsonText:
-    """``data`` as a text; one of blanks only counts as an empty object. Raises ``InvalidInput``."""
+    """``data`` as a text; blanks alone count as an empty object. Raises ``InvalidInput``."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -27,11 +27,11 @@ HOSTS = {
 
 
 class Places:
-    """The folders of one user and one project.
+    """The folders and files for one user and one project.
 
-    root: where the sessions are. project: the folder with the settings, ``beside`` if given. here: the folder in which
-    a client would be started now. state: where our backups are. Raises ``BadSetting`` where no home folder is known: a
-    relative path would depend on the working directory.
+    root: the root of the sessions. project: the folder with the project's settings, ``beside`` if given. here: the
+    folder in which a client would be started now. state: our folder in the user's state directory. Raises
+    ``BadSetting`` for a user without a home.
     """
 
     __slots__ = ("here", "home", "project", "root", "state", "variables")
@@ -43,11 +43,13 @@ class Places:
         self.project = beside or _project_of(root, variables, self.here)
         self.home = home_folder(variables)
         if not self.home:
-            raise BadSetting("HOME", "is not set, and the system knows no home of yours", "set it to your folder")
+            raise BadSetting(
+                "HOME", "is not set, and the system knows no home folder for you", "set it to your home folder"
+            )
         self.state = state_folder(variables)
 
     def folder_of(self, host: HostSettings, scope: str) -> str:
-        """The folder of ``host`` in ``scope``, which may not exist."""
+        """The folder of ``host`` in ``scope``, which need not exist."""
         if scope != USER:
             return os.path.join(self.project, host.folder)
         configured = self.variables.get(host.home, "") if host.home else ""
@@ -55,28 +57,28 @@ class Places:
 
     @property
     def hooks_root(self) -> str:
-        """Where hooks in the project's settings keep their sessions, if their host has the environment that we have."""
+        """The root that hooks in the project's settings use, if the host has the environment of this process."""
         fixed = self.variables.get("GAIA_SESSIONS_ROOT", "")
         return os.path.normpath(fixed) if os.path.isabs(fixed) else _sessions_of(self.project)
 
     @property
     def is_hooks_root(self) -> bool:
-        """Whether ``root`` is that folder."""
+        """Whether that is ``root``."""
         return os.path.realpath(self.root) == os.path.realpath(self.hooks_root)
 
     def file_of(self, host: HostSettings, scope: str) -> str:
-        """The settings file of ``host`` in ``scope``, which may not exist."""
+        """The settings file of ``host`` in ``scope``, which need not exist."""
         return os.path.join(self.folder_of(host, scope), host.files[scope])
 
     def files_of(self, host: HostSettings) -> list[str]:
+        """The settings files of ``host``, one for each scope."""
         return [self.file_of(host, scope) for scope in host.files]
 
 
 def _project_of(root: str, variables: Mapping[str, str], here: str) -> str:
-    """The project whose sessions are at ``root``; of a root elsewhere, the one around the working directory.
+    """The project whose sessions are at ``root``; for a root elsewhere, the project around the working directory.
 
-    In a project with linked worktrees it is the worktree around the working directory: a client that was started there
-    reads the settings there.
+    In a linked worktree of the project, that worktree: a client started there reads the settings there.
     """
     folder = claude_folder(root)
     if folder is None:
@@ -86,7 +88,7 @@ def _project_of(root: str, variables: Mapping[str, str], here: str) -> str:
 
 
 def _worktree_of(project: str, here: str) -> str | None:
-    """The linked worktree of ``project`` around ``here``, if there is one."""
+    """The linked worktree of ``project`` that contains ``here``; None if there is none."""
     sessions = os.path.realpath(os.path.join(project, SESSIONS_PATH))
     while here not in (project, os.path.dirname(here)):
         if os.path.isfile(os.path.join(here, ".git")):
@@ -101,5 +103,5 @@ def _start_folder(variables: Mapping[str, str]) -> str:
 
 
 def _sessions_of(project: str) -> str:
-    """Where hooks keep the sessions of a client that was started in ``project``."""
+    """The root that hooks use for a client that was started in ``project``."""
     return find_root(None, {"CLAUDE_PROJECT_DIR": project}, "")

@@ -145,7 +145,7 @@ def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, too
 
 def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
     monkeypatch.setattr(hook_command, "hook_program", lambda: [os.fsdecode(b"/opt/\xff/gaia-sessions-hook")])
-    with pytest.raises(StoreFailure, match="no UTF-8"):
+    with pytest.raises(StoreFailure, match="not UTF-8"):
         setup.install()
     assert not setup.file.exists()
 
