@@ -379,12 +379,26 @@ def test_an_import_is_resolved_to_the_module_it_means(file: str, source: str, na
     assert (whole if is_module(whole) else base) == name
 
 
-def asks_the_policy(node: ast.AST) -> bool:
-    if isinstance(node, ast.ImportFrom):
-        return (node.module or "").endswith("policy") and any(alias.name == "decide" for alias in node.names)
-    return isinstance(node, ast.Attribute) and ast.unparse(node) == "policy.decide"
+def test_everybody_who_asks_the_policy_about_a_record_says_which_hosts_are_gone() -> None:
+    asked: dict[str, set[str]] = {}
+    for file in FILES:
+        for node in ast.walk(tree_of(file)):
+            if isinstance(node, ast.Call) and called(node) == "policy.decide":
+                said = {word.arg: ast.unparse(word.value) for word in node.keywords}
+                asked.setdefault(file, set()).add(said["dead_runs"])
+    no_record = "frozenset()"
+    assert asked == {
+        "ingest/delegate.py": {"runs_of_gone_hosts(record)"},
+        "usecases/resume.py": {"runs_of_gone_hosts(found)", no_record},
+    }
 
 
-def test_the_policy_is_asked_in_one_place_that_knows_which_hosts_are_gone() -> None:
-    asking = {file for file in FILES for node in ast.walk(tree_of(file)) if asks_the_policy(node)}
-    assert asking == {"usecases/resume.py"}
+def test_the_policy_is_asked_by_its_whole_name_so_that_the_walk_above_sees_it() -> None:
+    named = {
+        file
+        for file in FILES
+        for node in ast.walk(tree_of(file))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("policy")
+        if any(alias.name == "decide" for alias in node.names)
+    }
+    assert named == set()

@@ -14,7 +14,7 @@ from gaia_sessions.session.ids import is_agent_id, new_agent_id
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import check_room_for_run
-from gaia_sessions.session.schema import DENIED, LOST
+from gaia_sessions.session.schema import DENIED
 from gaia_sessions.store.writes import change_with_result, create_under_new_id
 
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.events import Event
-    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Entry, Store
     from gaia_sessions.store.writes import RandomBytes
@@ -91,10 +91,14 @@ def _repeated_result(store: Store, record: Record, key: tuple[str, str], now: da
     earlier = read_or_none(store, record["continues"]) if "continues" in record else None
     if earlier is None:
         return EventResult(KNOWN, record=record)
-    from gaia_sessions.usecases.resume import decide
+    return EventResult(KNOWN, record=record, resumed=earlier, reason=_decide(earlier, now, limits)["reason"])
 
-    decision = decide(earlier["agent_id"], earlier, now, limits)
-    return EventResult(KNOWN, record=record, resumed=earlier, reason=decision["reason"])
+
+def _decide(record: Record, now: datetime, limits: Limits) -> Decision:
+    from gaia_sessions.session import policy  # only a resume needs the policy
+    from gaia_sessions.system.processes import runs_of_gone_hosts
+
+    return policy.decide(record["agent_id"], record, now, limits, dead_runs=runs_of_gone_hosts(record))
 
 
 def _resume(
@@ -122,10 +126,8 @@ def _resume(
 
 def _with_claim(record: Record, event: Event, now: datetime, limits: Limits) -> tuple[Record, Entry | None, str | None]:
     """With the run of a resume and its journal entry if the policy allows it; else ``record`` and the reason."""
-    from gaia_sessions.usecases.resume import decide  # only a resume asks for it
-
     freed_record = _with_stale_runs_ended(record, event, now)
-    decision = decide(record["agent_id"], freed_record, now, limits)
+    decision = _decide(freed_record, now, limits)
     if not decision["should_resume"]:
         return record, None, decision["reason"]
     claimed = check_room_for_run(runs.with_claimed_run(freed_record, run_fields_of(event), now))
@@ -134,12 +136,12 @@ def _with_claim(record: Record, event: Event, now: datetime, limits: Limits) -> 
 
 def _with_stale_runs_ended(record: Record, event: Event, now: datetime) -> Record:
     """Without what no longer stands in the way: runs of a host that is gone, and this main session's old claims."""
-    from gaia_sessions.session.run_ends import with_end
+    from gaia_sessions.session.run_ends import with_end, with_end_of_gone_host
     from gaia_sessions.system.processes import runs_of_gone_hosts
 
     gone = runs_of_gone_hosts(record)
     for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
-        record = with_end(record, run, LOST, {"detail": "its host was gone"}, now)
+        record = with_end_of_gone_host(record, run, now)
     for run in [run for run in record.get("runs", ()) if _is_old_claim(run, event, now)]:
         record = with_end(record, run, DENIED, {"detail": "gave way to a new request"}, now)
     return record

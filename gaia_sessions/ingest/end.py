@@ -76,23 +76,21 @@ def notify(store: Store, event: Event, now: datetime, timeout: float) -> EventRe
     nowhere either, and that is over.
     """
     by_delegation, by_agent = _without_key(event, "host_agent_id"), _without_key(event, "tool_use_id")
+    rule = _EndRules(event, now).notification
     found = find_run(store, by_delegation)
-    if isinstance(found, EventResult):
-        exact_run = find_run_by_both_keys(store, event)
-        if exact_run:
-            return change_run(store, event, exact_run, timeout, _EndRules(event, now).notification, _word_for)
-        if _is_of_dropped_run(store, event, by_agent):
-            return EventResult(KNOWN)
-        return change_joined_run(store, by_agent, timeout, _EndRules(event, now).notification, _word_for)
-    run = runs.run_by_number(store.read(found[0]), found[1])
-    if run and not may_be_of_agent(run, event):
-        return EventResult(KEYS_DISAGREE)
-    return change_joined_run(store, by_delegation, timeout, _EndRules(event, now).notification, _word_for)
-
-
-def _is_of_dropped_run(store: Store, event: Event, by_agent: Event) -> bool:
+    if not isinstance(found, EventResult):
+        if not may_be_of_agent(found[1], event):
+            return EventResult(KEYS_DISAGREE)
+        return change_run(store, by_delegation, found, timeout, rule, _word_for)
+    exact_run = find_run_by_both_keys(store, event)
+    if exact_run:
+        return change_run(store, event, exact_run, timeout, rule, _word_for)
     found = find_run(store, by_agent)
-    return not isinstance(found, EventResult) and is_of_dropped_run(store, store.read(found[0]), event, "tool_use_id")
+    if isinstance(found, EventResult):
+        return found
+    if is_of_dropped_run(store, found[0], event, "tool_use_id"):
+        return EventResult(KNOWN)
+    return change_run(store, by_agent, found, timeout, rule, _word_for)
 
 
 def message(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:  # noqa: ARG001  # all take it
@@ -100,7 +98,7 @@ def message(store: Store, event: Event, now: datetime, timeout: float) -> EventR
     found = find_run(store, event)
     if isinstance(found, EventResult):
         return found
-    agent_id, number = found
+    agent_id, number = found[0]["agent_id"], found[1]["run"]
     with store.lock_key(("message", event["host_agent_id"]), timeout):
         record = store.read(agent_id)
         run = runs.run_by_number(record, number)
@@ -132,7 +130,7 @@ class _EndRules:
         self.now = now
 
     def stop(self, record: Record, run: Run) -> Record:
-        message_fields: Run = {**self._message_fields(), **marker_fields(self.event.get("marked"))}
+        message_fields = self._message_fields()
         if self._is_after_block(run) and may_be_rejudged(record, run):
             return (
                 record if _is_repeated(run, message_fields) else with_later_stop(record, run, message_fields, self.now)
@@ -197,7 +195,8 @@ class _EndRules:
         return {"started_at": run.get("claimed_at") or format_time(self.now)}
 
     def _message_fields(self) -> Run:
-        return {key: self.event[key] for key in _MESSAGE_FIELDS if key in self.event}  # type: ignore[literal-required, return-value]
+        fields: Run = {key: self.event[key] for key in _MESSAGE_FIELDS if key in self.event}  # type: ignore[literal-required, assignment]
+        return {**fields, **marker_fields(self.event.get("marked"))}
 
     def _detail(self, default: str) -> Run:
         return {"detail": (self.event.get("error") or default)[:MAX_MESSAGE_LENGTH]}

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Entry, Store
 
     RunRule = Callable[[Record, Run], Record]
+    JoinedRun = tuple[Record, Run]
+    """The record of a session, and that of its runs to which an event belongs."""
 
 _RUN_KEYS = ("host_agent_id", "tool_use_id")
 _EVIDENCE_FIELDS = (
@@ -50,10 +52,10 @@ def change_joined_run(
 
 
 def change_run(
-    store: Store, event: Event, found: tuple[str, int], timeout: float, rule: RunRule, word_for: Callable[[Record], str]
+    store: Store, event: Event, joined: JoinedRun, timeout: float, rule: RunRule, word_for: Callable[[Record], str]
 ) -> EventResult:
-    """The same for the run that was ``installed_file``: its session, and its number."""
-    agent_id, number = found
+    """Applies ``rule`` like ``change_joined_run`` to a run that was found before, as it is under the lock."""
+    number = joined[1]["run"]
 
     def change(record: Record) -> tuple[Record, Entry | None, str]:
         run = runs.run_by_number(record, number)
@@ -66,7 +68,7 @@ def change_run(
             return record, None, KNOWN
         return changed, changed_run_entry(event, changed, run), word_for(changed)
 
-    record, word = change_with_result(store, agent_id, change, timeout=timeout)
+    record, word = change_with_result(store, joined[0]["agent_id"], change, timeout=timeout)
     return EventResult(word, record=record)
 
 
@@ -98,20 +100,23 @@ def alive_in_conversation(record: Record, run: Run, host_session_id: str, now: d
     return runs.with_run(changed, changed_run), changed_run
 
 
-def find_run(store: Store, event: Event) -> tuple[str, int] | EventResult:
-    """The session and the number of its run, or why there is none."""
-    found = list(dict.fromkeys(_runs_by_key(store, event)))
+def find_run(store: Store, event: Event) -> JoinedRun | EventResult:
+    """The record and the run that ``event`` belongs to, read without a lock, or the result that says why none is found.
+
+    A message wakes an agent for a new session while its delegation still leads to the first one: that is no
+    contradiction, because both runs are of the same agent, and the session found by the agent's own id comes first.
+    """
+    found = list(_runs_by_key(store, event))
     if not found:
         return not_joined_result(event)
-    is_one_agent = len(found) == 1 or all(of_agent for _, _, of_agent, _ in found)
-    if not is_one_agent or any(contradicts for *_, contradicts in found):
+    of_other_agents = [run for _, run in found if not _is_of_agent(run, event)]
+    if (len(found) > 1 and of_other_agents) or any(_is_of_other_delegation(run, event) for run in of_other_agents):
         return EventResult(KEYS_DISAGREE)
-    agent_id, number, *_ = found[0]
-    return agent_id, number
+    return found[0]
 
 
 def not_joined_result(event: Event) -> EventResult:
-    """The answer to news of a run that does not exist, or no longer."""
+    """The result for an event whose run does not exist, or does not exist any more."""
     return EventResult(NOT_JOINED if "tool_use_id" in event else NO_KEY)
 
 
@@ -120,17 +125,17 @@ def session_id_of_agent(store: Store, host: str | None, host_session_id: str, ho
     return store.find(runs.agent_alias(host_session_id, host_agent_id, host))
 
 
-def find_run_by_both_keys(store: Store, event: Event) -> tuple[str, int] | None:
+def find_run_by_both_keys(store: Store, event: Event) -> JoinedRun | None:
     """The run of exactly this agent for exactly this delegation, in whichever conversation it was delegated."""
     if "host_agent_id" not in event or "tool_use_id" not in event:
         return None
     agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
     record = read_or_none(store, agent_id) if agent_id else None
-    if not agent_id or not record:
+    if not record:
         return None
     keys = {"host_agent_id": event["host_agent_id"], "tool_use_id": event["tool_use_id"]}
-    found = [run["run"] for run in record.get("runs", ()) if keys.items() <= run.items()]
-    return (agent_id, found[-1]) if found else None
+    found = [run for run in record.get("runs", ()) if keys.items() <= run.items()]
+    return (record, found[-1]) if found else None
 
 
 def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> Record:
@@ -166,17 +171,13 @@ def changed_run_entry(event: Event, changed: Record, run: Run) -> Entry:
     return entry_of_event(event, changed, runs.updated_run(changed, run), changed["revision"] + 1)
 
 
-def _runs_by_key(store: Store, event: Event) -> Iterator[tuple[str, int, bool, bool]]:
-    """The session and run that each key leads to, whether it is known to be this agent's, and whether another's.
-
-    A message wakes an agent for a new session while its delegation still leads to the first one: that
-    is no contradiction, since both are of the same agent, and the agent's own id comes first.
-    """
-    for agent_id, record in _candidate_sessions(store, event):
-        run = _run_of_event(store, record, event)
-        if run and may_be_of_host(run, event):
-            of_agent = "host_agent_id" in event and run.get("host_agent_id") == event["host_agent_id"]
-            yield agent_id, run["run"], of_agent, not of_agent and _is_of_other_delegation(run, event)
+def _runs_by_key(store: Store, event: Event) -> Iterator[JoinedRun]:
+    """The record and the run that each key of ``event`` leads to, each record once."""
+    for agent_id in dict.fromkeys(_candidate_ids(store, event)):
+        record = read_or_none(store, agent_id) if agent_id else None
+        run = _run_of_event(store, record, event) if record else None
+        if record and run and may_be_of_host(run, event):
+            yield record, run
 
 
 def _run_of_event(store: Store, record: Record, event: Event) -> Run | None:
@@ -208,17 +209,15 @@ def is_of_dropped_run(store: Store, record: Record, event: Event, *keys: str) ->
     return False
 
 
+def _is_of_agent(run: Run, event: Event) -> bool:
+    """Whether ``run`` is known to be of the agent that ``event`` names."""
+    return "host_agent_id" in event and run.get("host_agent_id") == event["host_agent_id"]
+
+
 def _is_of_other_delegation(run: Run, event: Event) -> bool:
     """Whether ``run``, found by another key, is known to be of another delegation."""
     tool_use_id = run.get("tool_use_id")
     return tool_use_id is not None and event.get("tool_use_id", tool_use_id) != tool_use_id
-
-
-def _candidate_sessions(store: Store, event: Event) -> Iterator[tuple[str, Record]]:
-    for agent_id in dict.fromkeys(_candidate_ids(store, event)):
-        record = read_or_none(store, agent_id) if agent_id else None
-        if agent_id and record:
-            yield agent_id, record
 
 
 def _candidate_ids(store: Store, event: Event) -> Iterator[str | None]:

@@ -11,12 +11,12 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.run_ends import with_agent_in_conversation, with_end, without_denied_end
-from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, LOST
+from gaia_sessions.session.run_ends import with_agent_in_conversation, with_end_of_gone_host, without_denied_end
+from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 from gaia_sessions.store.writes import create_under_new_id
 from gaia_sessions.system import processes
 
-from .join import change_joined_run, entry_of_event, find_run
+from .join import change_run, entry_of_event, find_run
 from .result import EventResult
 
 TYPE_CHECKING = False
@@ -35,19 +35,19 @@ _AGENT_FIELDS = (
 
 
 def start(store: Store, event: Event, now: datetime, random_bytes: RandomBytes, timeout: float) -> EventResult:
-    """``started``; ``woken`` for a new run, ``continued`` for a new session; else as ``change_joined_run`` says."""
+    """``started``; ``woken`` for a new run, ``continued`` for a new session; else as ``change_run`` says."""
     key = ("agent", event["host_agent_id"])
     with store.lock_key(key, timeout):
         found = find_run(store, event)
         if isinstance(found, EventResult):
             return found
-        start_rule = _StartRule(event, now)
-        record = store.read(found[0])
-        if start_rule.wakes_for_final_work(record, found[1]):
+        record, run = found
+        if is_final(record["phase"]) and _is_wake(run, event, now):
             return _continue_in_new_session(store, event, record, now, random_bytes)
-        result = change_joined_run(store, event, timeout, start_rule.rule, lambda _: "started")
-        if result.record and start_rule.wakes_for_final_work(result.record, found[1]):  # gone with its host
-            return _continue_in_new_session(store, event, result.record, now, random_bytes)
+        result = change_run(store, event, found, timeout, _StartRule(event, now).rule, lambda _: "started")
+        changed_run = runs.run_by_number(result.record, run["run"]) if result.record else None
+        if result.record and changed_run and is_final(result.record["phase"]) and _is_wake(changed_run, event, now):
+            return _continue_in_new_session(store, event, result.record, now, random_bytes)  # its host was gone
         return result
 
 
@@ -58,18 +58,13 @@ class _StartRule:
         self.event = event
         self.now = now
 
-    def wakes_for_final_work(self, record: Record, number: int) -> bool:
-        """Whether the agent wakes for work that is final."""
-        run = runs.run_by_number(record, number)
-        return run is not None and is_final(record["phase"]) and _is_wake(run, self.event, self.now)
-
     def rule(self, record: Record, run: Run) -> Record:
         if (
             self._is_in_own_conversation(run)
             and runs.has_started(run)
             and run["run"] in processes.runs_of_gone_hosts(record)
         ):
-            record = with_end(record, run, LOST, {"detail": "its host was gone"}, self.now)
+            record = with_end_of_gone_host(record, run, self.now)
             run = runs.updated_run(record, run)
         if _is_wake(run, self.event, self.now):
             return record if is_final(record["phase"]) or _has_live_run(record) else self._with_new_run(record)

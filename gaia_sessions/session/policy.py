@@ -72,8 +72,8 @@ def decide(
     now: datetime,
     limits: Limits,
     *,
+    dead_runs: frozenset[int],
     problem: str | None = None,
-    dead_runs: frozenset[int] = frozenset(),
 ) -> Decision:
     """The decision on ``record``; None stands for a missing one, or for one unreadable because of ``problem``.
 

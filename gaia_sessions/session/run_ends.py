@@ -72,6 +72,11 @@ def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> 
     return _EFFECTS[end](record, ended_run, now) if is_latest(record, ended_run) else record
 
 
+def with_end_of_gone_host(record: Record, run: Run, now: datetime) -> Record:
+    """``run`` is lost, because the process of its host has ended."""
+    return with_end(record, run, LOST, {"detail": "its host was gone"}, now)
+
+
 def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
     """The agent's own words for its failure, in the place of what others said of it; counted once all the same."""
     previous_detail = run.get("detail")
@@ -94,7 +99,7 @@ def with_silent_stop(record: Record, run: Run, now: datetime) -> Record:
 
 
 def marker_fields(marked_phase: str | None) -> Run:
-    """What the marker of a stop, if there was one, tells of the run."""
+    """The fields of a run that the marker of its stop sets; none without a marker."""
     return {} if marked_phase is None else {"reported": marked_phase, "detail": MARKED_DETAIL}
 
 

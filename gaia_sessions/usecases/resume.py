@@ -1,7 +1,7 @@
-"""May a session be resumed? The policy, asked about what is really there.
+"""Whether a session may be resumed: the policy applied to what a store returns for its id.
 
-Owns how missing and corrupt sessions are put before the policy, and that it always knows which hosts are proved to be
-gone: nobody else asks it. Takes no lock and writes nothing.
+Owns how missing and corrupt sessions, and those of a newer schema, are presented to the policy. Takes no lock and
+writes nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limits) -> tuple[Decision, Record | None]:
-    """The decision with its reasons, and the record it was made on, as ``sessions`` has it.
+    """Reads the session and returns the decision with the record it was made on.
 
-    Missing and corrupt sessions are answered, without one; impossible ids raise ``InvalidId``.
+    The record is None for missing and corrupt sessions. Raises ``InvalidId`` for an impossible id.
     """
     check_agent_id(agent_id)
     found: RecordOrError
@@ -36,13 +36,13 @@ def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limi
 
 
 def decide(agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -> Decision:
-    """The policy's answer on what was ``installed_file`` of the session: its record, or why there is none to be read.
+    """The policy's decision on ``found``, the session's record or the error that reading it raised.
 
-    A record of a later version is as one that cannot be read: nobody here could go on with it.
+    A record of a newer schema counts as unreadable, because this version could not continue its work.
     """
     if not isinstance(found, SessionsError) and has_newer_schema(found):
         found = NewerSchema(agent_id, found["schema"], SCHEMA)
     if not isinstance(found, SessionsError):
         return policy.decide(agent_id, found, now, limits, dead_runs=runs_of_gone_hosts(found))
     problem = None if isinstance(found, SessionNotFound) else str(found)
-    return policy.decide(agent_id, None, now, limits, problem=problem)
+    return policy.decide(agent_id, None, now, limits, dead_runs=frozenset(), problem=problem)

@@ -49,7 +49,7 @@ def record(**changed: Any) -> Any:
 
 
 def decided(of: Any, now: datetime) -> Any:
-    return decide("agent-1", of, now, Limits())
+    return decide("agent-1", of, now, Limits(), dead_runs=frozenset())
 
 
 def summarized(of: Any, now: datetime) -> Any:
@@ -355,13 +355,13 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
     }
     found = record(**(RESTING | FAILING[reason])) if reason in FAILING else None
     problem = "line 1\x1b: not JSON" if reason == "corrupt" else None
-    decision = decide("agent-1", found, NOW, Limits(), problem=problem)
+    decision = decide("agent-1", found, NOW, Limits(), dead_runs=frozenset(), problem=problem)
 
     assert list(decisions.decision_lines(decision)) == [f"{said[reason]} ({reason})", f"  {decision['advice']}"]
 
 
 def test_of_work_that_has_ended_it_says_how() -> None:
-    ended = decide("agent-1", record(phase="failed"), NOW, Limits())
+    ended = decide("agent-1", record(phase="failed"), NOW, Limits(), dead_runs=frozenset())
     assert list(decisions.decision_lines(ended)) == [
         "no: agent-1 has ended: it is failed (phase_not_resumable)",
         "  start new work: this session has ended",

@@ -2,21 +2,24 @@ from __future__ import annotations
 
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_sessions.session import policy
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES
-from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide
+from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits
 from gaia_sessions.session.record import decode, encode, new_record
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
 NOW = datetime(2026, 1, 8, 18, 30, tzinfo=UTC)
+decide = partial(policy.decide, dead_runs=frozenset())
 PHASES_TO_RESUME = ["investigating", "planning", "approval"]
 LIVE = {"run": 1, "started_at": "2026-01-08T18:00:00Z"}
 CLAIMED = {"run": 2, "claimed_at": "2026-01-08T18:29:00Z"}
