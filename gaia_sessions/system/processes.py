@@ -12,13 +12,14 @@ import os
 
 from gaia_sessions.session.schema import ENDED_WITH_HOST
 
+from .boots import boot_id
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.session.schema import HostProcess, Record, Run
 
-_BOOT = "/proc/sys/kernel/random/boot_id"
 _SELF = "/proc/self"
 _PID_NS = "/proc/self/ns/pid"
 _MACHINE = "/etc/machine-id"
@@ -130,12 +131,12 @@ def host_outlives_conversation(run: Run) -> bool:
 
 def _local_keys() -> HostProcess | None:
     try:
-        local: HostProcess = {"boot_id": _read_text(_BOOT), "pid_ns": os.readlink(_PID_NS)}
+        local: HostProcess = {"boot_id": boot_id().decode(errors="replace"), "pid_ns": os.readlink(_PID_NS)}
         if os.readlink(_SELF) != str(os.getpid()):  # the table is that of another pid namespace
             return None
     except OSError:
         return None
-    if _time_is_shifted():  # and with it the start of every process
+    if not local["boot_id"] or _time_is_shifted():  # and with the time the start of every process
         return None
     machine = _machine_id()
     return {**local, "machine": machine} if machine else local

@@ -5,12 +5,21 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_sessions.system import boots
 
-NAME = "from gaia_sessions.system import boots; print(boots.boot_signature().decode())"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = "from gaia_sessions.system import boots; boots._BOOT_ID = ''; print(boots.boot_signature().decode())"
+
+
+@pytest.fixture(autouse=True)
+def without_boot_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boots, "_BOOT_ID", "")
 
 
 def began(name: bytes) -> float:
@@ -46,3 +55,16 @@ def test_a_clock_that_was_never_set_tells_no_boot_from_another(monkeypatch: pyte
     assert not boots.is_this_boot(b"since 0.000")
     assert not boots.is_this_boot(b"")
     assert not boots.is_this_boot(before)
+
+
+def test_a_boot_with_an_id_is_known_by_that_and_by_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    moment = boots.boot_signature()
+    monkeypatch.setattr(boots, "_BOOT_ID", str(tmp_path / "boot_id"))
+    (tmp_path / "boot_id").write_bytes(b"an-id\n")
+
+    assert boots.boot_id() == boots.boot_signature() == b"an-id"
+    assert boots.is_this_boot(b"an-id")
+    assert not boots.is_this_boot(moment)
+    assert not boots.is_this_boot(b"")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.session.record import decode, encode, new_record
-from gaia_sessions.system import processes
+from gaia_sessions.system import boots, processes
 from gaia_sessions.system.processes import describe, is_gone, nearest_ancestor, runs_of_gone_hosts
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def rebooted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], No
     def reboot() -> None:
         path = tmp_path / "boot-id"
         path.write_text("the next boot\n", encoding="utf-8")
-        monkeypatch.setattr(processes, "_BOOT", str(path))
+        monkeypatch.setattr(boots, "_BOOT_ID", str(path))
 
     return reboot
 
@@ -117,7 +117,7 @@ def test_a_process_that_is_not_there_has_no_description() -> None:
 
 
 def test_where_the_system_tells_nothing_a_process_has_no_description(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_BOOT", "/nowhere")
+    monkeypatch.setattr(boots, "_BOOT_ID", "/nowhere")
     assert describe(os.getpid()) is None
 
 
