@@ -297,9 +297,9 @@ class Sessions:
         return report
 
     def _ended_host_sessions(self) -> Mapping[tuple[str, str], datetime]:
-        from .store import log_reader
+        from .store import hook_log
 
-        return log_reader.ended_host_sessions(self.root)
+        return hook_log.ended_host_sessions(self.root)
 
     def _apply_deferred(self) -> None:
         from .ingest.deferred import apply_deferred

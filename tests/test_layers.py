@@ -242,12 +242,11 @@ def test_only_the_store_writes_files(file: str) -> None:
 
 # What the store does beside ``atomic``: it moves whole folders, syncs names, and makes lock files, which nobody reads.
 BESIDE_ATOMIC = {
-    "store/session_directory.py": {"os.rename"},
-    "store/directory.py": {"os.fsync"},
-    "store/locks.py": {"os.O_CREAT"},
-    "store/file_ownership.py": {"os.O_CREAT"},
-    "store/delete.py": {"os.rename"},
-    "store/root.py": {"os.rename"},
+    "store/session_directory.py": {"os.rename", "os.fsync"},
+    "store/directory.py": {"os.O_CREAT"},
+    "store/superuser.py": {"os.O_CREAT"},
+    "store/root_ownership.py": {"os.fsync"},
+    "store/hook_log.py": {"os.rename"},
 }
 
 

@@ -91,7 +91,7 @@ def hints(inspection: Inspection) -> Finding:
     if root is None:
         return ok("hints", "none yet")
     with root:
-        if _is_in(os.path.join(inspection.root, index.FOLDER), {entry.path for entry in inspection.entries_of_others}):
+        if _is_in(os.path.join(inspection.root, roots.INDEX), {entry.path for entry in inspection.entries_of_others}):
             return ok("hints", "not checked: see the finding `owner`")
         if inspection.records.total and not index.is_complete(root):
             message = "not vouched for since the system started: every look-up reads all sessions"

@@ -15,7 +15,7 @@ from gaia_sessions import __version__
 from gaia_sessions.errors import EXPORT_ROOT_COMMAND, plural, well_formed
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import utc_now
-from gaia_sessions.store import root as roots
+from gaia_sessions.store.root_ownership import make_root
 
 from . import activity, contents, hooks, machine, root_folder, tree
 from .findings import ok, problem
@@ -146,7 +146,7 @@ def _make_root_accessible(inspection: Inspection) -> str:
 
 
 def _ignore(inspection: Inspection) -> str:
-    with roots.make(inspection.root, durable=inspection.store.durable):
+    with make_root(inspection.root, durable=inspection.store.durable):
         return "kept out of version control"
 
 

@@ -14,8 +14,9 @@ from gaia_sessions.errors import CorruptSession, SessionsError
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.store import root as roots
+from gaia_sessions.store import root_ownership
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.log_reader import ended_host_sessions, read_lines
+from gaia_sessions.store.hook_log import ended_host_sessions, read_lines
 from gaia_sessions.usecases.preview import Preview
 from gaia_sessions.usecases.reconcile import reconcile
 
@@ -89,7 +90,7 @@ class Inspection:
         if root is None:
             return True
         with root:
-            return roots.is_owned(root) or roots.may_own(root)
+            return roots.is_owned(root) or root_ownership.may_own(root)
 
     @cached_property
     def entries(self) -> list[tree.TreeEntry]:

@@ -10,7 +10,7 @@ import os
 
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store import external_file
-from gaia_sessions.store.directory import make_folders, translate_errors
+from gaia_sessions.store.directory import translate_errors
 
 from . import backups
 
@@ -109,7 +109,7 @@ def _write_change(change: Change) -> None:
         _remove(change)
         return
     with translate_errors("make the folder of", change.path):
-        make_folders(os.path.dirname(os.path.realpath(change.path)))
+        external_file.make_folders(os.path.dirname(os.path.realpath(change.path)))
     external_file.write(change.path, change.before, change.after)
 
 

@@ -1,18 +1,19 @@
 """The only code that writes a file.
 
-Owns the protocol by which acknowledged means durable: a private temporary file in the same directory,
-written whole, synced, renamed over the old one, the directory synced. Whoever reads sees the old state
-or the new. A failed sync is never tried again on the same file: the kernel may have dropped the pages
-and call the second try a success (Rebello et al., USENIX ATC 2020).
+Owns the protocol by which acknowledged means durable: a private temporary file in the same directory, written whole,
+synced, renamed over the old one, the directory synced. A reader sees the old content or the new. A failed sync is never
+tried again on the same file: the kernel may have dropped the pages and report success the second time (Rebello et al.,
+USENIX ATC 2020). Owns the names of temporary files too. Knows neither what is written nor what locks are held.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 
 from gaia_sessions.errors import DurabilityUnknown
 
-from .directory import make_private, open_or_create, owner_to_keep, translate_errors
+from .directory import PRIVATE_FILE, open_or_create, open_private, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,18 +24,7 @@ if TYPE_CHECKING:
 _TEMPORARY_SUFFIX = ".tmp"
 _RANDOM_BYTES = 8
 
-_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_APPEND_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_PRIVATE_MODE = 0o600
 HEX_DIGITS = frozenset("0123456789abcdef")
-
-
-def _no_check() -> None:
-    return
-
-
-def _set_private_mode(fd: int) -> None:
-    os.fchmod(fd, _PRIVATE_MODE)
 
 
 def replace(
@@ -43,20 +33,21 @@ def replace(
     data: bytes,
     *,
     durable: bool,
-    mode: int = _PRIVATE_MODE,
-    apply_mode: Callable[[int], None] = _set_private_mode,
-    check: Callable[[], None] = _no_check,
+    mode: int = PRIVATE_FILE,
+    apply_mode: Callable[[int], None] | None = None,
+    check: Callable[[], None] | None = None,
 ) -> None:
     """``name`` in ``folder`` holds ``data``, or exactly what it held before and ``StoreFailure`` says why.
 
-    ``DurabilityUnknown``: it does hold it, but the directory could not be synced. The file is private, unless ``mode``
-    and ``dress``, which gets its descriptor, say otherwise; ``check`` is asked last, and may raise to stop it all.
+    ``DurabilityUnknown``: it holds it, but the directory could not be synced. The file is private, unless ``mode``
+    and ``apply_mode``, which gets its descriptor, say otherwise. ``check`` is called last and may raise to stop it all.
     """
     temporary = f".{with_random_suffix(name)}{_TEMPORARY_SUFFIX}"
     with translate_errors("write", f"{folder.path}/{name}"):
         try:
             write_new(folder, temporary, data, durable=durable, mode=mode, apply_mode=apply_mode)
-            check()
+            if check:
+                check()
             os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
         except BaseException:
             discard(folder, temporary)
@@ -71,17 +62,16 @@ def write_new(
     data: bytes,
     *,
     durable: bool,
-    mode: int = _PRIVATE_MODE,
-    apply_mode: Callable[[int], None] = _set_private_mode,
+    mode: int = PRIVATE_FILE,
+    apply_mode: Callable[[int], None] | None = None,
 ) -> None:
-    """A file that was not there, private whatever the umask, its content synced; raises ``OSError``."""
-    fd = os.open(name, _NEW_FLAGS, mode, dir_fd=folder.fd)
+    """A file that was not there, private whatever the umask unless ``apply_mode`` is given; raises ``OSError``."""
+    fd = open_or_create(folder.fd, name, os.O_WRONLY | os.O_EXCL, mode)
     try:
-        if owner_to_keep(folder.fd):
-            from . import file_ownership
-
-            file_ownership.give_to_folder_owner(folder.fd, fd)
-        apply_mode(fd)
+        if apply_mode:
+            apply_mode(fd)
+        else:
+            os.fchmod(fd, PRIVATE_FILE)
         _write_all(fd, data)
         if durable:
             os.fsync(fd)
@@ -92,13 +82,13 @@ def write_new(
 def sync_folder(folder: Directory) -> None:
     """Syncs ``folder`` after a change of its names that is visible already: ``DurabilityUnknown`` if that fails."""
     try:
-        folder.sync()
+        os.fsync(folder.fd)
     except OSError as error:
         raise DurabilityUnknown(folder.path, error.strerror or str(error)) from error
 
 
 def touch(folder: Directory, name: str) -> None:
-    """An empty mark, unsynced: whoever follows it knows that it may be wrong. One that is there stays as it is."""
+    """An empty file, unsynced; one that is there stays as it is."""
     try:
         write_new(folder, name, b"", durable=False)
     except FileExistsError:
@@ -112,7 +102,7 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None
     spoil no line but its own.
     """
     with translate_errors("append to", f"{folder.path}/{name}"):
-        fd = open_or_create(folder.fd, name, _APPEND_FLAGS)
+        fd = open_private(folder.fd, name, os.O_RDWR | os.O_APPEND)
         try:
             _append_lines(fd, lines, durable=durable)
         except BaseException:
@@ -127,7 +117,7 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None
 
 
 def _append_lines(fd: int, lines: bytes, *, durable: bool) -> None:
-    size = make_private(fd)
+    size = os.fstat(fd).st_size
     has_torn_line = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
     try:
         _write_all(fd, b"\n" + lines if has_torn_line else lines)
@@ -144,7 +134,7 @@ def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> No
     No line is lost to another writer that does the same. Raises ``OSError``.
     """
     while True:
-        fd = _open_log(folder, name)
+        fd = open_private(folder.fd, name, os.O_WRONLY | os.O_APPEND)
         try:
             if os.fstat(fd).st_size < limit or not _rotate_log(folder, name, fd):
                 os.write(fd, line)
@@ -154,7 +144,7 @@ def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> No
 
 
 def _rotate_log(folder: Directory, name: str, fd: int) -> bool:
-    """Whether the full log open as ``fd`` is the old file by now, renamed here or by somebody else.
+    """Whether the full log open as ``fd`` has become the old file, renamed here or by somebody else.
 
     Under a lock on the log itself, since of two writers that rename one after the other the second would replace the
     old file with the new log. While somebody else holds that lock, a line still belongs into the full log.
@@ -163,28 +153,18 @@ def _rotate_log(folder: Directory, name: str, fd: int) -> bool:
 
     if not locks.lock_open_file(fd):
         return False
-    if folder.inode(name) == locks.inode_of(fd):
+    if folder.is_at(name, fd):
         os.rename(name, name + ".old", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
     return True
 
 
-def _open_log(folder: Directory, name: str) -> int:
-    fd = open_or_create(folder.fd, name, _APPEND_FLAGS)
-    try:
-        make_private(fd)
-    except OSError:
-        os.close(fd)
-        raise
-    return fd
-
-
 def with_random_suffix(name: str) -> str:
-    """A name that nobody else gives to anything: ``name``, a dot and 16 hexadecimal digits."""
+    """A name that nobody else uses: ``name``, a dot and 16 random hexadecimal digits."""
     return f"{name}.{os.urandom(_RANDOM_BYTES).hex()}"
 
 
 def without_random_suffix(name: str) -> str:
-    """What ``with_random_suffix`` was given to make ``name``; empty for a name that it did not make."""
+    """The name from which ``with_random_suffix`` made ``name``; empty for a name that it did not make."""
     plain, _, suffix = name.rpartition(".")
     return plain if len(suffix) == 2 * _RANDOM_BYTES and HEX_DIGITS.issuperset(suffix) else ""
 
@@ -195,12 +175,12 @@ def temporaries(folder: Directory) -> list[str]:
 
 
 def temporaries_of(folder: Directory, name: str) -> list[str]:
-    """Those of them that were to become ``name``."""
+    """The names in ``folder`` of temporary files that were to become ``name``."""
     return [found for found in temporaries(folder) if without_random_suffix(found[1 : -len(_TEMPORARY_SUFFIX)]) == name]
 
 
 def is_temporary(name: str) -> bool:
-    """Whether ``replace`` gives such a name to a file it has not finished."""
+    """Whether ``replace`` gives such a name to a file that it has not finished."""
     return (
         name[:1] == "."
         and name.endswith(_TEMPORARY_SUFFIX)
@@ -213,6 +193,31 @@ def discard(folder: Directory, name: str) -> None:
     try:
         os.unlink(name, dir_fd=folder.fd)
     except OSError:
+        return
+
+
+def discard_folder(folder: Directory, name: str) -> None:
+    """Removes whatever stands under ``name``, following no link; somebody else may be removing it too."""
+    try:
+        with folder.below(name) as directory:  # nearly always a plain folder of plain files
+            for leaf in directory.names():
+                os.unlink(leaf, dir_fd=directory.fd)
+        os.rmdir(name, dir_fd=folder.fd)
+    except FileNotFoundError:
+        return
+    except OSError:
+        _discard_tree(folder, name)
+
+
+def _discard_tree(folder: Directory, name: str) -> None:
+    import shutil  # only those who clean up pay for it
+
+    try:
+        if stat.S_ISDIR(os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode):
+            shutil.rmtree(name, dir_fd=folder.fd)  # it opens whatever it is given: a pipe would never answer
+        else:
+            os.unlink(name, dir_fd=folder.fd)
+    except OSError:  # somebody else removed it; or it was refused, and the next cleanup tries again
         return
 
 

@@ -1,8 +1,8 @@
 """A directory held open: everything below it is reached by name from its descriptor, never through a link.
 
-Owns looking, reading, and whose the files and folders are that we make: those of root in somebody's folder are theirs.
-What writes a file is in ``atomic``; what the names mean is known above.
-Errors of the system pass through as ``OSError``; ``translate_errors`` turns them into ours, with the path.
+Owns looking, reading, making folders, and opening files: with which flags and modes, and whose they are afterwards
+(what root makes in a user's folder belongs to that user). Knows nothing of what names mean or files hold. Errors of the
+system pass through as ``OSError``; ``translate_errors`` turns them into a ``StoreFailure`` that names the path.
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
+
+    from .superuser import Owner
+
+FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""With which every file is opened: a FIFO planted under its name must not make anybody wait."""
+
+PRIVATE_FILE = 0o600
+"""The mode of every file of the store, whatever the umask says."""
+
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# A FIFO planted under the name must not make a reader wait, so files open without blocking.
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_PRIVATE_FOLDER_MODE = 0o700
-_PRIVATE_FILE_MODE = 0o600
-_DEFAULT_FOLDER_MODE = 0o777
+_PRIVATE_FOLDER = 0o700
 
 
 class NotAFile(OSError):
@@ -34,7 +39,7 @@ class TooBig(OSError):
 
 
 class Directory:
-    """An open directory; closes with its ``with`` block. ``path`` is for messages only."""
+    """An open directory, closed at the end of its ``with`` block. ``path`` is for messages only."""
 
     __slots__ = ("fd", "path")
 
@@ -50,24 +55,21 @@ class Directory:
 
     @classmethod
     def at(cls, path: str) -> Directory:
-        """The directory at ``path``; a link there is followed: which root to use is the user's choice.
-
-        Root goes through no link of a user to what is not that user's: ``PermissionError``.
-        """
+        """The directory at ``path``, through links, but for root through none to what is not the link owner's."""
         fd = os.open(path, _FOLDER_FLAGS)
         if os.geteuid() or _was_opened_directly(fd, path):
             return cls(fd, path)
         os.close(fd)
-        from . import symlinks
+        from . import superuser
 
-        return cls(symlinks.open_folder(path) if symlinks.SUPPORTED else os.open(path, _FOLDER_FLAGS), path)
+        return cls(superuser.open_folder(path) if superuser.CAN_CHECK_LINKS else os.open(path, _FOLDER_FLAGS), path)
 
     def below(self, *names: str) -> Directory:
         """The directory at ``names`` in this one, none of them a link."""
         return self._walk(names, _open)
 
     def make(self, *names: str) -> Directory:
-        """The same, each of ``names`` created if it was not there."""
+        """The directory at ``names`` in this one, each of them made if it was not there."""
         return self._walk(names, _open_or_make)
 
     def _walk(self, names: tuple[str, ...], step: Callable[[Directory, str], Directory]) -> Directory:
@@ -79,9 +81,9 @@ class Directory:
 
     def add(self, name: str) -> None:
         """Makes ``name``, private whatever the umask; nothing if somebody else just did."""
-        if not _make_folder(self.fd, name, _PRIVATE_FOLDER_MODE):
+        if not make_folder(self.fd, name, _PRIVATE_FOLDER):
             return
-        if stat.S_IMODE(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode) != _PRIVATE_FOLDER_MODE:
+        if stat.S_IMODE(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode) != _PRIVATE_FOLDER:
             _make_folder_private(self.fd, name)
 
     def read(self, name: str, limit: int) -> bytes:
@@ -102,24 +104,25 @@ class Directory:
         return self.inode(name) is not None
 
     def inode(self, name: str) -> tuple[int, int] | None:
-        """Which file ``name`` is now, as device and inode; None for none."""
+        """Which file stands under ``name`` now, as device and inode; None if there is none."""
         try:
             found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
             return None
         return found.st_dev, found.st_ino
 
+    def is_at(self, name: str, fd: int) -> bool:
+        """Whether ``name`` still leads to the file or directory open as ``fd``."""
+        found = os.fstat(fd)
+        return self.inode(name) == (found.st_dev, found.st_ino)
+
     def names(self) -> list[str]:
         """What is in here, in no order."""
         return os.listdir(self.fd)
 
-    def sync(self) -> None:
-        """The names in here are on the disk when this returns."""
-        os.fsync(self.fd)
-
 
 def _was_opened_directly(fd: int, path: str) -> bool:
-    """Whether ``fd`` is sure to have been opened through no link, since the system calls it ``path`` itself."""
+    """Whether ``fd`` was surely opened through no link, since the system knows it by ``path`` itself."""
     try:
         return os.readlink(f"/proc/self/fd/{fd}") == path
     except OSError:
@@ -132,7 +135,7 @@ def _open(folder: Directory, name: str) -> Directory:
 
 def _open_file(folder: int, name: str) -> int:
     try:
-        return os.open(name, _FILE_FLAGS, dir_fd=folder)
+        return os.open(name, os.O_RDONLY | FILE_FLAGS, dir_fd=folder)
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket, or a device that is not there
             raise NotAFile(f"{name} is not a regular file") from None
@@ -147,86 +150,90 @@ def _open_or_make(folder: Directory, name: str) -> Directory:
         return _open(folder, name)
 
 
-def make_folders(path: str) -> None:
-    """``path`` and what is missing above it, with the mode that the umask says; raises ``OSError``."""
-    if os.path.isdir(path):
-        return
-    if os.geteuid():
-        os.makedirs(path, exist_ok=True)
-        return
-    parent_path, name = os.path.split(path)
-    make_folders(parent_path or os.curdir)
-    with Directory.at(parent_path or os.curdir) as parent:
-        _make_folder(parent.fd, name, _DEFAULT_FOLDER_MODE)
-
-
-def _make_folder(folder: int, name: str, mode: int) -> bool:
-    """Whether the folder ``name`` is of our making: False if somebody else just made it."""
+def make_folder(folder: int, name: str, mode: int) -> bool:
+    """Whether this call made the folder ``name``: False if somebody else just did."""
     try:
         os.mkdir(name, mode, dir_fd=folder)
     except FileExistsError:
         return False
-    if owner_to_keep(folder):
-        from . import file_ownership
-
-        file_ownership.give_new_to_folder_owner(folder, name)
+    give_to_folder_owner(folder, name)
     return True
 
 
-def owner_to_keep(folder: int) -> tuple[int, int] | None:
-    """User and group that get what we make in the open ``folder``: its owner, where root works in somebody else's."""
+def _owner_to_keep(folder: int) -> Owner | None:
+    """To whom belongs what this process makes in the open ``folder``, if it is root in the folder of somebody else."""
     if os.geteuid():
         return None
     found = os.fstat(folder)
     return (found.st_uid, found.st_gid) if found.st_uid else None
 
 
-def open_or_create(folder: int, name: str, flags: int) -> int:
-    """The file ``name`` in the open ``folder``, by ``flags`` that create a private one if it was not there."""
-    if owner_to_keep(folder) is None:
-        return os.open(name, flags, _PRIVATE_FILE_MODE, dir_fd=folder)
-    from . import file_ownership
+def give_to_folder_owner(folder: int, name: str) -> None:
+    """What this process just made under ``name`` belongs to the owner of the open ``folder``, if it is root."""
+    owner = _owner_to_keep(folder)
+    if owner is not None:
+        from . import superuser
 
-    return file_ownership.open_or_create(folder, name, flags, _PRIVATE_FILE_MODE)
-
-
-def _make_folder_private(folder: int, name: str) -> None:
-    """For an umask so strict that the folder could not even be opened; follows no link."""
-    if os.chmod in os.supports_follow_symlinks:
-        os.chmod(name, _PRIVATE_FOLDER_MODE, dir_fd=folder, follow_symlinks=False)
-        return
-    handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        os.chmod(f"/proc/self/fd/{handle}", _PRIVATE_FOLDER_MODE)
-    finally:
-        os.close(handle)
+        superuser.give_if_new(folder, name, FILE_FLAGS, owner)
 
 
-def make_private(fd: int) -> int:
-    """The size of the open file ``fd``, which is nobody else's from now on whatever the umask was.
+def open_or_create(folder: int, name: str, flags: int, mode: int = PRIVATE_FILE) -> int:
+    """The file ``name`` in the open ``folder``, by ``flags`` that create it; its owner is that of the folder."""
+    flags |= os.O_CREAT | FILE_FLAGS
+    owner = _owner_to_keep(folder)
+    if owner is None:
+        return os.open(name, flags, mode, dir_fd=folder)
+    from . import superuser
 
-    Raises ``OSError`` for what is no regular file, and for one that has a second name: it may be anybody's.
+    return superuser.open_or_create(folder, name, flags, mode, owner)
+
+
+def open_private(folder: int, name: str, flags: int) -> int:
+    """The same for a file that nobody else may use from now on, whatever the umask was when it was made.
+
+    Raises ``OSError`` for what is no regular file, and for a file that has a second name: it may be anybody's.
     """
+    fd = open_or_create(folder, name, flags)
+    try:
+        _make_private(fd)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _make_private(fd: int) -> None:
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
     if found.st_nlink > 1:
         raise OSError(errno.EMLINK, "the file has a second name")
-    if stat.S_IMODE(found.st_mode) != _PRIVATE_FILE_MODE:
-        os.fchmod(fd, _PRIVATE_FILE_MODE)
-    return found.st_size
+    if stat.S_IMODE(found.st_mode) != PRIVATE_FILE:
+        os.fchmod(fd, PRIVATE_FILE)
+
+
+def _make_folder_private(folder: int, name: str) -> None:
+    """For an umask so strict that the folder could not be opened; follows no link."""
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, _PRIVATE_FOLDER, dir_fd=folder, follow_symlinks=False)
+        return
+    handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        os.chmod(f"/proc/self/fd/{handle}", _PRIVATE_FOLDER)
+    finally:
+        os.close(handle)
 
 
 def _read_all(fd: int, size: int) -> bytes:
-    """As much as there was when its size was asked: what is appended meanwhile is for the next reader."""
+    """The first ``size`` bytes, as many as there were when the file was looked at; less if it was cut meanwhile."""
     data = os.read(fd, size)
     while len(data) < size and (chunk := os.read(fd, size - len(data))):
         data += chunk
     return data
 
 
-class translate_errors:  # noqa: N801  # reads as the verb it is: with translating("create", path)
-    """A block in which an error of the system becomes ours: what was being done, to which file, why it was refused."""
+class translate_errors:  # noqa: N801  # reads as the verb it is: with translate_errors("create", path)
+    """A block in which an ``OSError`` becomes a ``StoreFailure``: what was done, to which file, why it was refused."""
 
     __slots__ = ("action", "path")
 

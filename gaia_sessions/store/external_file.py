@@ -1,11 +1,11 @@
-"""Files that belong to somebody else, changed as carefully as our own.
+"""Files and folders that belong to somebody else, changed as carefully as those of the store.
 
-Owns how: a link is followed and stays one (root follows that of a user only to what is that user's), mode, owner and
-attributes stay as they were, whoever reads sees the old content or the new, and it is changed only if it still is what
-the caller had read. What cannot be done so is refused with ``StoreFailure``, and the file is what it was.
+Owns how: a link is followed and stays a link (root follows that of a user only to what is that user's); mode, owner and
+attributes stay as they were; whoever reads sees the old content or the new; and a file is changed only if it still
+holds what the caller had read. What cannot be done so is refused with ``StoreFailure``, and the file stays as it is.
 
-The system has no renaming that asks what it replaces: what somebody who takes no lock of ours writes between that
-last look and the rename, a matter of microseconds, is lost.
+The system has no renaming that compares what it replaces. If a program that does not take our locks writes between the
+last comparison and the rename, a matter of microseconds, what it wrote is lost.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from __future__ import annotations
 import os
 import stat
 import time
-from functools import partial
 
 from gaia_sessions.errors import StoreFailure, TooLarge
 
 from . import atomic
-from .directory import Directory, TooBig, translate_errors
+from .directory import FILE_FLAGS, PRIVATE_FILE, Directory, TooBig, make_folder, translate_errors
 
-_PRIVATE_MODE, _DEFAULT_MODE = 0o600, 0o666
+_DEFAULT_FILE, _DEFAULT_FOLDER = 0o666, 0o777
 _LEFTOVER_SECONDS = 3600.0
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
@@ -47,13 +46,15 @@ def write(path: str, old: bytes | None, new: bytes) -> None:
         folder, name = _open_parent(path)
     with translate_errors("write", path), folder:
         found = _stat_writable(folder, name, path)
-        apply_mode, mode = (
-            (partial(_copy_metadata, folder, name, found), _PRIVATE_MODE)
-            if found
-            else (_keep_umask_mode, _DEFAULT_MODE)
+        atomic.replace(
+            folder,
+            name,
+            new,
+            durable=True,
+            mode=PRIVATE_FILE if found else _DEFAULT_FILE,
+            apply_mode=(lambda fd: _copy_metadata(folder, name, found, fd)) if found else _keep_umask_mode,
+            check=lambda: _check_unchanged(folder, name, path, old),
         )
-        check = partial(_check_unchanged, folder, name, path, old)
-        atomic.replace(folder, name, new, durable=True, mode=mode, apply_mode=apply_mode, check=check)
         _remove_leftovers(folder, name)
 
 
@@ -68,20 +69,33 @@ def remove(path: str, old: bytes) -> None:
         atomic.sync_folder(folder)
 
 
-def _open_parent(path: str) -> tuple[Directory, str]:
-    """The folder of the file that ``path`` leads to, and its name; root follows no link to what is not the linker's."""
-    if os.geteuid() == 0:
-        from . import symlinks
+def make_folders(path: str) -> None:
+    """``path`` and what is missing above it, with the mode that the umask says; raises ``OSError``."""
+    if os.path.isdir(path):
+        return
+    if os.geteuid():
+        os.makedirs(path, exist_ok=True)
+        return
+    parent_path, name = os.path.split(path)
+    make_folders(parent_path or os.curdir)
+    with Directory.at(parent_path or os.curdir) as parent:
+        make_folder(parent.fd, name, _DEFAULT_FOLDER)
 
-        if symlinks.SUPPORTED:
-            fd, name = symlinks.open_parent(path)
+
+def _open_parent(path: str) -> tuple[Directory, str]:
+    """The folder of the file that ``path`` leads to, and its name in there."""
+    if os.geteuid() == 0:
+        from . import superuser
+
+        if superuser.CAN_CHECK_LINKS:
+            fd, name = superuser.open_parent(path)
             return Directory(fd, os.path.dirname(path)), name
     real = os.path.realpath(path)
     return Directory.at(os.path.dirname(real)), os.path.basename(real)
 
 
 def _stat_writable(folder: Directory, name: str, path: str) -> os.stat_result | None:
-    """What stands under ``name``, if it may be written at all: to root the system would not refuse anything."""
+    """What stands under ``name``, if it may be written at all: the system would refuse root nothing."""
     try:
         found = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
     except FileNotFoundError:
@@ -99,14 +113,14 @@ def _copy_metadata(folder: Directory, name: str, found: os.stat_result, fd: int)
     created = os.fstat(fd)
     if (created.st_uid, created.st_gid) != (found.st_uid, found.st_gid):
         os.fchown(fd, found.st_uid, found.st_gid)
-    if hasattr(os, "listxattr"):  # Linux; elsewhere Python knows none
+    if hasattr(os, "listxattr"):  # only on Linux does Python know attributes
         _copy_attributes(folder, name, fd)
     os.fchmod(fd, stat.S_IMODE(found.st_mode))
 
 
 def _copy_attributes(folder: Directory, name: str, fd: int) -> None:
-    """Those of the file ``name`` that the system lets go over: some are its own to give."""
-    old = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder.fd)
+    """The extended attributes of the file ``name``, but for those that only the system may set."""
+    old = os.open(name, os.O_RDONLY | FILE_FLAGS, dir_fd=folder.fd)
     try:
         for attribute in _attributes(old):
             try:
@@ -129,7 +143,7 @@ def _keep_umask_mode(_: int) -> None:
 
 
 def _remove_leftovers(folder: Directory, name: str) -> None:
-    """What killed writers of the same file left behind is gone; a writer is done long before it is that old."""
+    """Removes what killed writers of the same file left behind; no living writer takes that long."""
     for leftover in atomic.temporaries_of(folder, name):
         try:
             written_at = os.stat(leftover, dir_fd=folder.fd, follow_symlinks=False).st_mtime

@@ -1,9 +1,9 @@
 """The file store: one directory per session below one root, on a local POSIX file system.
 
-Owns the order of steps by which the port's promises hold: lock, read, rule, write whole, sync, rename,
-sync, answer. The single steps are next door: ``atomic`` writes, ``locks`` locks, ``reading`` reads,
-``index`` marks, ``renewal`` replaces, ``inbox`` defers, ``sweep`` tidies. Knows records only by the functions
-of the domain.
+Owns the order of steps by which the promises of the port hold: lock, read, apply the rule, write whole, sync, rename,
+sync, answer. Each step has its module: ``atomic`` writes, ``locks`` locks, ``reading`` reads, ``index`` looks up,
+``session_directory`` creates, replaces and deletes, ``inbox`` defers, ``sweep`` tidies. Knows records only by the
+functions of the domain.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ import os
 
 from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.ids import check_agent_id, fold_id
+from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.runs import aliases_of, newest_session_with
 from gaia_sessions.session.updates import check_writable, with_next_revision
 
-from . import atomic, inbox, index, locks, reading, replace
+from . import atomic, inbox, index, locks, reading, session_directory
 from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
-from .exclusive import KeyLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 _SECONDS_TO_DEFER = 0.4
 _SECONDS_AFTER_REBUILD = 1.2
-"""Seconds that a hook keeps of its call: to put its news into the inbox, and to answer after the index was rebuilt."""
+"""Seconds that a hook keeps of its call: to put its event into the inbox, and to answer after a rebuilt index."""
 
 _REBUILD_ADVICE = "run 'gaia-sessions cleanup': it rebuilds the index"
 
@@ -49,8 +48,8 @@ _REBUILD_ADVICE = "run 'gaia-sessions cleanup': it rebuilds the index"
 class FileStore:
     """The port over files below ``root``.
 
-    durable: False leaves syncing to the system. wait: the manner in which a held lock is waited for.
-    seconds_left: of the one call for which a hook makes this store; None where nobody must be quick.
+    durable: False leaves syncing to the system. wait: how a held lock is waited for.
+    seconds_left: of the one call for which a hook makes this store; None where time does not matter.
     """
 
     def __init__(
@@ -129,21 +128,19 @@ class FileStore:
                     yield name, found
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
-        from . import session_directory
-
         agent_id = check_agent_id(record["agent_id"])
         line = journals.entry_line(entry)
         files = {reading.STATE: fit_record(record, reserved)[1]} | ({journals.EVENTS: line} if line else {})
         path = f"{self.root}/{agent_id}"
-        with translate_errors("create", path), roots.make(self.root, durable=self.durable) as root:
-            session_directory.mark_empty_complete(root, self.wait)
+        with translate_errors("create", path), self._make_root() as root:
+            if not index.is_complete(root):
+                from .index_repair import mark_empty_complete
+
+                mark_empty_complete(root)
             with roots.ensure_folder(root, roots.LOCKS) as folder, self._lock(folder, agent_id):
                 if root.has(agent_id):
                     raise SessionExists(agent_id)
-                index.add(root, agent_id, index.keys_of(record))
-                session_directory.create_directory(root, agent_id, files, durable=self.durable)
-                if self.durable:
-                    atomic.sync_folder(root)
+                session_directory.create(root, record, files, durable=self.durable)
 
     def change(self, agent_id: str, rule: RecordRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
         check_agent_id(agent_id)
@@ -162,7 +159,7 @@ class FileStore:
             line = journals.entry_line(entry)
             changed = with_next_revision(changed)
             with translate_errors("change", session.path):
-                kept = replace.replace_record(root, session, record, changed, reserved, durable=self.durable)
+                kept = session_directory.replace(root, session, record, changed, reserved, durable=self.durable)
             if line:
                 journals.append_event(session, line, durable=self.durable)
             return kept
@@ -204,19 +201,17 @@ class FileStore:
         root = roots.open_if_exists(self.root)
         if root is None:
             return
-        with root, translate_errors("mend", self.root):
+        with root, translate_errors("index", self.root):
             if not index.is_complete(root):
-                from .sweep import rebuild_index
+                from .index_repair import rebuild
 
-                rebuild_index(
+                rebuild(
                     root,
                     lambda agent_id: self._read_or_error(root, agent_id),
                     lambda: self._has_less_time_than(_SECONDS_AFTER_REBUILD),
                 )
 
     def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
-        from . import delete
-
         check_agent_id(agent_id)
         with (
             self._open_root_with(agent_id) as root,
@@ -231,21 +226,18 @@ class FileStore:
                 raise found
             if not should_delete(found):
                 return False
-            delete.check_deletable(root, agent_id, found)
+            session_directory.check_deletable(root, agent_id, found)
             with translate_errors("delete", f"{self.root}/{agent_id}"):
-                delete.move_to_trash(root, agent_id, durable=self.durable)
-                delete.remove_from_index(root, agent_id, found)
+                session_directory.delete(root, agent_id, found, durable=self.durable)
                 lock.remove()
             return True
 
     def purge_trash(self) -> None:
-        from . import delete
-
         root = roots.open_if_exists(self.root)
         if root is None:
             return
         with root, translate_errors("empty the trash of", self.root):
-            delete.empty_trash(root, durable=self.durable)
+            session_directory.purge_trash(root, durable=self.durable)
 
     def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:
         from .sweep import sweep
@@ -256,8 +248,17 @@ class FileStore:
         with root, translate_errors("sweep", self.root):
             return sweep(root, now, set(active), lambda agent_id: self._read_or_error(root, agent_id))
 
-    def lock_key(self, key: tuple[str, ...], timeout: float) -> KeyLock:
-        return KeyLock(lambda: roots.make(self.root, durable=self.durable), key, timeout, self.wait)
+    def lock_key(self, key: tuple[str, ...], timeout: float) -> locks.KeyLock:
+        return locks.KeyLock(self._make_lock_folder, key, timeout, self.wait)
+
+    def _make_lock_folder(self) -> Directory:
+        with self._make_root() as root:
+            return roots.ensure_folder(root, roots.LOCKS)
+
+    def _make_root(self) -> Directory:
+        from .root_ownership import make_root
+
+        return make_root(self.root, durable=self.durable)
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         check_agent_id(agent_id)
@@ -280,7 +281,7 @@ class FileStore:
             yield from journals.entries(session, journal)
 
     def defer(self, event: Event, now: datetime) -> None:
-        with translate_errors("defer", self.root), roots.make(self.root, durable=self.durable) as root:
+        with translate_errors("defer", self.root), self._make_root() as root:
             inbox.put(root, event, now, durable=self.durable)
 
     def waiting(self) -> list[WaitingEvent]:
@@ -326,4 +327,4 @@ class FileStore:
 
     def _lock(self, folder: Directory, agent_id: str, timeout: float | None = None) -> locks.Lock:
         seconds = self.lock_timeout if timeout is None else timeout
-        return locks.acquire(folder, fold_id(agent_id) + locks.SUFFIX, seconds, self.wait)
+        return locks.acquire(folder, locks.name_for(agent_id), seconds, self.wait)

@@ -1,20 +1,20 @@
-"""Marks that make cost follow the sessions that are looked for, not the total.
+"""An index that makes cost follow the sessions that are looked for, not their total.
 
-Owns ``.index``: a folder for each thing that sessions are looked for by, and in it an empty file for each session that
-has it, named by the session's id.
+Owns ``.index``: a folder for each key that sessions are looked for by, and in it an empty file, the entry, for each
+session that has the key, named by the session's id.
 
     active/{agent_id}                       not final
     name/{encoded}/{agent_id}               not final, with this agent name
     conversation/{encoded}/{agent_id}       not final, with a run that the end of this conversation of a host concerns
     host_key/{kind}/{encoded}/{agent_id}    with this exact key of a host, final or not
 
-A mark is never the truth: whoever follows one reads the record. Writers mark before their first write and unmark after
-their last, both under the session's lock, so a crash leaves a mark too many, never one too few. Only writers remove
-marks. Nobody replaces another session's mark, so a rebuild may run beside every writer.
+An entry is never the truth: whoever follows one reads the record. Writers add entries before their first write and
+remove them after their last, both under the session's lock, so a crash leaves an entry too many, never one too few.
+Only writers remove entries. Nobody replaces the entry of another session, so a rebuild may run beside every writer.
 
-``complete`` says that no mark is missing: by which version of this layout, and in which boot it was written. Marks are
-not synced, so after a power cut nobody may rely on them. Without it readers scan. A rebuild that had no more time notes
-there instead up to which id it came.
+The file ``complete`` says that no entry is missing: for which version of this layout, and since which boot. Entries are
+not synced, so after a power cut nobody may rely on them. Without that file readers scan. A rebuild that ran out of time
+notes there instead up to which id it came.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import os
 from gaia_sessions.session.ids import encode_key, is_agent_id
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.runs import aliases_of, open_conversations
+from gaia_sessions.system import boots
 
 from . import atomic
 from . import root as roots
@@ -38,13 +39,13 @@ if TYPE_CHECKING:
     from .directory import Directory
 
     IndexKey = tuple[str, ...]
-    """A group, and the exact strings that sessions of one folder in it share."""
+    """A group, and the exact strings that the sessions of one folder in it share."""
 
     FolderPath = tuple[str, ...]
-    """The names of folders below ``.index``, one in the other."""
+    """The names of folders below ``.index``, each in the one before."""
 
-FOLDER = ".index"
 LOCK = ".index.lock"
+"""The lock file of whoever makes the index complete."""
 
 _VERSION = b"2"
 _PARTIAL_VERSION = b"2-partly"
@@ -57,61 +58,63 @@ VERSION_1_FOLDER = "alias"
 """The folder in which version 1 kept one id for each key."""
 
 FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, NAME, CONVERSATION, HOST_KEY, VERSION_1_FOLDER])
-"""All that stands in ``.index`` itself."""
+"""Every name in ``.index`` itself."""
 
 ACTIVE_KEY: IndexKey = (_ACTIVE,)
-"""What every session has that is not final, and every one that cannot be read: it may be active."""
+"""The key of every session that is not final, and of every one that cannot be read: it may be active."""
 
 UNBOUNDED_GROUPS = frozenset([CONVERSATION, HOST_KEY])
-"""Groups whose folders are removed with their last mark: their number is unbounded."""
+"""Groups with any number of folders: a folder is removed with its last entry."""
 
 _MAX_BYTES = 1 << 10
 _ATTEMPTS = 100
 
 
 def is_complete(root: Directory) -> bool:
-    """Whether every session of this root is sure to have its marks."""
+    """Whether every session of this root surely has its entries."""
     try:
-        with root.below(FOLDER) as index:
+        with root.below(roots.INDEX) as index:
             version, _, boot = index.read(_COMPLETE, _MAX_BYTES).partition(b" ")
     except OSError:
         return False
-    return version == _VERSION and _is_current_boot(boot)
+    return version == _VERSION and boots.is_this_boot(boot)
 
 
 def ensure_owned(root: Directory) -> bool:
-    """Whether marks may be relied on here: not in a folder of that name which somebody else keeps. Makes ours."""
-    with roots.ensure_folder(root, FOLDER):
-        return roots.owns_folder(root, FOLDER)
+    """Whether there is an index that the store owns; makes one unless somebody else keeps a folder of that name."""
+    with roots.ensure_folder(root, roots.INDEX):
+        return roots.owns_folder(root, roots.INDEX)
 
 
 def mark_complete(root: Directory) -> None:
-    """Every session has its marks from here on; under the lock ``LOCK``, after the last of them."""
-    with root.make(FOLDER) as index:
+    """Every session has its entries from here on; under the lock ``LOCK``, after the last of them."""
+    with root.make(roots.INDEX) as index:
         index.add(_ACTIVE)
-        atomic.replace(index, _COMPLETE, _VERSION + b" " + _current_boot(), durable=False)
+        atomic.replace(index, _COMPLETE, _VERSION + b" " + boots.boot_signature(), durable=False)
 
 
 def last_indexed_id(root: Directory) -> str:
-    """The last id of a rebuild that stopped half-way: all up to it have their marks. Empty if there is none."""
+    """The last id of a rebuild that stopped half-way: all up to it have their entries. Empty if there is none."""
     try:
-        with root.below(FOLDER) as index:
+        with root.below(roots.INDEX) as index:
             version, _, rest = index.read(_COMPLETE, _MAX_BYTES).partition(b" ")
     except OSError:
         return ""
     last, _, boot = rest.partition(b" ")
-    is_partial = version == _PARTIAL_VERSION and _is_current_boot(boot)
+    is_partial = version == _PARTIAL_VERSION and boots.is_this_boot(boot)
     return last.decode("ascii", "replace") if is_partial else ""
 
 
 def save_progress(root: Directory, last: str) -> None:
-    """Every session up to the id ``last`` has its marks; under the lock ``LOCK``. The index is not complete by that."""
-    with root.make(FOLDER) as index:
-        atomic.replace(index, _COMPLETE, b" ".join([_PARTIAL_VERSION, last.encode(), _current_boot()]), durable=False)
+    """Every session up to the id ``last`` has its entries, but the index is not complete; under the lock ``LOCK``."""
+    with root.make(roots.INDEX) as index:
+        atomic.replace(
+            index, _COMPLETE, b" ".join([_PARTIAL_VERSION, last.encode(), boots.boot_signature()]), durable=False
+        )
 
 
 def keys_of(record: Record) -> list[IndexKey]:
-    """Every mark that a session with ``record`` must have, each once. ``ACTIVE_KEY`` is added first, removed last."""
+    """The key of every entry that a session with ``record`` must have. ``ACTIVE_KEY`` is added first, removed last."""
     keys = []
     if is_open(record):
         name: object = record.get("agent_name")  # a later version's record may have none, or no text
@@ -122,7 +125,7 @@ def keys_of(record: Record) -> list[IndexKey]:
 
 
 def narrowest_key(agent_name: str | None, host_session_id: str | None) -> IndexKey:
-    """The narrowest mark that every matching open session has."""
+    """The narrowest key that every matching open session has."""
     if host_session_id is not None:
         return conversation_key(host_session_id)
     return ACTIVE_KEY if agent_name is None else name_key(agent_name)
@@ -142,53 +145,53 @@ def alias_key(alias: Alias) -> IndexKey:
 
 
 def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
-    """The session is about to have, or has, each of ``marks``."""
+    """Adds the entries of a session that has each of ``keys``, or is about to have them."""
     for attempt in range(_ATTEMPTS if keys else 0):
         try:
             return _add_entries(root, agent_id, keys)
-        except FileNotFoundError:  # somebody removed a folder with its last mark at the same moment
+        except FileNotFoundError:  # somebody removed a folder with its last entry at the same moment
             if attempt == _ATTEMPTS - 1:
                 raise
     return None
 
 
 def remove(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
-    """The session has none of ``marks`` any more, in the order of ``keys_of``."""
+    """Removes the entries of a session that has none of ``keys`` any more; they are in the order of ``keys_of``."""
     for key in reversed([*keys]):
         remove_entry(root, folders_of(key), agent_id)
 
 
 def remove_entry(root: Directory, folders: FolderPath, agent_id: str) -> None:
-    """Removes the session's mark; of a group with an unbounded number of folders, also a folder with its last mark."""
+    """Removes the entry of a session from a folder, and of an unbounded group the folder with its last entry."""
     *parents, name = folders
     try:
-        with root.below(FOLDER, *parents) as parent:
+        with root.below(roots.INDEX, *parents) as parent:
             with parent.below(name) as folder:
                 os.unlink(agent_id, dir_fd=folder.fd)
             if folders[0] in UNBOUNDED_GROUPS:
                 os.rmdir(name, dir_fd=parent.fd)
-    except OSError:  # a mark too many costs a reader one look, a folder nothing, and the next cleanup tries again
+    except OSError:  # an entry too many costs a reader one look, a folder nothing; the next cleanup tries again
         return
 
 
 def ids_under(root: Directory, key: IndexKey) -> list[str]:
-    """The ids that have ``mark``, and maybe some that had it; some may be missing if the index is not complete."""
+    """The ids that have ``key``, and maybe some that had it; some may be missing if the index is not complete."""
     return [name for name in names_in(root, *folders_of(key)) if is_agent_id(name)]
 
 
 def all_ids_under(root: Directory, key: IndexKey) -> list[str] | None:
-    """The ids of all sessions that have ``mark``, and maybe some that had it; None if that is not known."""
+    """The ids of all sessions that have ``key``, and maybe some that had it; None if that is not known."""
     if not is_complete(root):
         return None
     try:
         names = names_in(root, *folders_of(key))
-    except OSError:  # what stands there is none of ours
+    except OSError:  # somebody else made what stands there
         return None
     return names if all(map(is_agent_id, names)) else None
 
 
 def folders_of(key: IndexKey) -> FolderPath:
-    """Where the sessions that have ``mark`` are marked."""
+    """The folder of the entries of ``key``."""
     group, *strings = key
     if group == HOST_KEY:
         kind, *strings = strings
@@ -198,40 +201,14 @@ def folders_of(key: IndexKey) -> FolderPath:
 
 def names_in(root: Directory, *folders: str) -> list[str]:
     try:
-        with root.below(FOLDER, *folders) as folder:
+        with root.below(roots.INDEX, *folders) as folder:
             return folder.names()
     except FileNotFoundError:
         return []
 
 
 def _add_entries(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
-    with root.make(FOLDER) as index:
+    with root.make(roots.INDEX) as index:
         for key in keys:
             with index.make(*folders_of(key)) as folder:
                 atomic.touch(folder, agent_id)
-
-
-def _current_boot() -> bytes:
-    boot_id = _boot_id()
-    if boot_id:
-        return boot_id
-    from gaia_sessions.system import boots  # only systems without such an id pay for it
-
-    return boots.boot_signature()
-
-
-def _is_current_boot(saved_boot: bytes) -> bool:
-    boot_id = _boot_id()
-    if boot_id:
-        return saved_boot == boot_id
-    from gaia_sessions.system import boots
-
-    return boots.is_this_boot(saved_boot)
-
-
-def _boot_id() -> bytes:
-    try:
-        with open("/proc/sys/kernel/random/boot_id", "rb") as file:  # as text it would load a codec first
-            return file.read().strip()
-    except OSError:
-        return b""

@@ -1,72 +1,152 @@
-"""The marks of the index looked through, all of them: which sessions they lead to, and how they are set right.
+"""How the index becomes complete, and how its entries are corrected.
 
-Owns what only deletions of unreadable sessions, cleanup and ``doctor`` need. What a mark means is in ``index``.
+Owns what a writer does only where the index is not complete, and what cleanup, ``doctor`` and the deletion of
+unreadable sessions need: looking through every entry. What an entry means is in ``index``.
 """
 
 from __future__ import annotations
 
 import os
 
-from . import index
+from gaia_sessions.errors import SessionNotFound, SessionsError
+from gaia_sessions.session.ids import is_agent_id
+
+from . import atomic, index, locks, reading
+from . import root as roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from .directory import Directory
     from .index import FolderPath, IndexKey
+    from .port import RecordOrError
+
+    ReadSession = Callable[[str], RecordOrError]
+
+
+def mark_empty_complete(root: Directory) -> None:
+    """A root without sessions has a complete index: every later session gets its entries before it is there."""
+    with roots.ensure_folder(root, roots.LOCKS) as folder:
+        locks.run_if_free(folder, index.LOCK, lambda: _mark_complete_if_empty(root))
+
+
+def _mark_complete_if_empty(root: Directory) -> None:
+    if index.ensure_owned(root) and not roots.session_names(root):
+        index.mark_complete(root)
+
+
+def rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool] = lambda: False) -> None:
+    """The index is complete afterwards, unless somebody else rebuilds it, or ``should_stop`` said so before the end."""
+    with roots.ensure_folder(root, roots.LOCKS) as folder:
+        if index.ensure_owned(root):
+            locks.run_if_free(folder, index.LOCK, lambda: _add_each_session(root, read, should_stop))
+
+
+def _add_each_session(root: Directory, read: ReadSession, should_stop: Callable[[], bool]) -> None:
+    """Only adds: entries that a writer adds or removes meanwhile are his, and an entry too many is harmless.
+
+    A session that is created behind it gets its entries from its creator, so a rebuild goes on where the last stopped.
+    """
+    with root.below(roots.INDEX) as index_folder:
+        if index_folder.has(index.VERSION_1_FOLDER):
+            atomic.discard_folder(index_folder, index.VERSION_1_FOLDER)
+    last = index.last_indexed_id(root)
+    for agent_id in sorted(name for name in roots.session_names(root) if name > last):
+        if should_stop():
+            index.save_progress(root, last)
+            return
+        found = read(agent_id)
+        if not isinstance(found, SessionNotFound):
+            index.add(root, agent_id, [index.ACTIVE_KEY] if isinstance(found, SessionsError) else index.keys_of(found))
+        last = agent_id
+    index.mark_complete(root)
+
+
+def repair(root: Directory, active: set[str], read: ReadSession) -> None:
+    """Completes the index and corrects its entries; ``active`` are the sessions that are not final."""
+    if not index.is_complete(root):
+        rebuild(root, read)
+    existing = set(roots.session_names(root))
+    mismatched = set(index.ids_under(root, index.ACTIVE_KEY)) ^ active
+    present: dict[str, list[FolderPath]] = {agent_id: [] for agent_id in mismatched}
+    for folders, agent_id in every_entry(root):
+        if agent_id in mismatched or agent_id not in existing:
+            present.setdefault(agent_id, []).append(folders)
+    with roots.ensure_folder(root, roots.LOCKS) as folder:
+        for agent_id, folders_of_it in present.items():
+            if is_agent_id(agent_id):
+                _repair_entries(root, folder, agent_id, folders_of_it)
+            else:
+                _set_keys(root, agent_id, (), folders_of_it)
+    _remove_empty_folders(root)
+
+
+def _repair_entries(root: Directory, folder: Directory, agent_id: str, present: list[FolderPath]) -> None:
+    """The session has the entries that its record asks for, unless it is locked in ``folder`` or cannot be read."""
+
+    def set_by_record() -> None:
+        try:
+            keys = index.keys_of(reading.read(root, agent_id))
+        except SessionNotFound:
+            keys = []
+        except SessionsError:  # corrupt: it may have been active, so its entry stays
+            return
+        _set_keys(root, agent_id, keys, present)
+
+    locks.run_if_free(folder, locks.name_for(agent_id), set_by_record)
 
 
 def every_entry(root: Directory) -> Iterator[tuple[FolderPath, str]]:
-    """The folders that each mark is in, those of active sessions first, and the id it leads to."""
+    """The folder of each entry and the id in it, those of active sessions first."""
     yield from ((index.ACTIVE_KEY, agent_id) for agent_id in index.names_in(root, *index.ACTIVE_KEY))
     for parents in _parent_folders(root):
-        with root.below(index.FOLDER, *parents) as parent:
+        with root.below(roots.INDEX, *parents) as parent:
             for name in _folders_in(parent):
                 yield from (((*parents, name), agent_id) for agent_id in _names(parent, name))
 
 
 def indexed_ids(root: Directory) -> set[str]:
-    """Every id that any mark leads to."""
+    """Every id that has an entry."""
     return {agent_id for _, agent_id in every_entry(root)}
 
 
-def set_keys(root: Directory, agent_id: str, keys: Collection[IndexKey], present: Iterable[FolderPath]) -> None:
-    """The session has ``marks`` and no others; under its lock. ``present`` are its folders as ``every_entry`` says."""
+def _set_keys(root: Directory, agent_id: str, keys: Collection[IndexKey], present: Iterable[FolderPath]) -> None:
+    """The session has the entries of ``keys`` and no others; under its lock. ``present`` are the folders it is in."""
     index.add(root, agent_id, keys)
     wanted = {index.folders_of(key) for key in keys}
-    # The mark of active sessions is taken last: while a session has it, cleanup finds the session again.
+    # The entry among the active is removed last: while a session has it, cleanup finds the session again.
     for folders in reversed([*present]):
         if folders not in wanted:
             index.remove_entry(root, folders, agent_id)
 
 
 def remove_every_entry(root: Directory, agent_id: str) -> None:
-    """Every mark of a session that is gone, whatever its record said: by looking through them all."""
-    set_keys(root, agent_id, (), [folders for folders, indexed_id in every_entry(root) if indexed_id == agent_id])
+    """Removes the entries of a session that is gone, whatever its record said: by looking through all entries."""
+    _set_keys(root, agent_id, (), [folders for folders, indexed_id in every_entry(root) if indexed_id == agent_id])
 
 
-def remove_empty_folders(root: Directory) -> None:
-    """Those that a killed writer made or left; whoever is about to put a mark into one makes it again."""
+def _remove_empty_folders(root: Directory) -> None:
+    """Removes those that a killed writer left; whoever is about to add an entry to one makes it again."""
     for parents in _parent_folders(root):
         if parents[0] in index.UNBOUNDED_GROUPS:
-            with root.below(index.FOLDER, *parents) as parent:
+            with root.below(roots.INDEX, *parents) as parent:
                 for name in _folders_in(parent):
                     _remove_if_empty(parent, name)
 
 
 def _parent_folders(root: Directory) -> Iterator[FolderPath]:
-    """The folders whose folders hold marks."""
+    """The folders whose folders hold entries."""
     yield from ((group,) for group in (index.NAME, index.CONVERSATION) if index.names_in(root, group))
     try:
-        with root.below(index.FOLDER, index.HOST_KEY) as kinds:
+        with root.below(roots.INDEX, index.HOST_KEY) as kinds:
             yield from [(index.HOST_KEY, kind) for kind in _folders_in(kinds)]
     except FileNotFoundError:
         return
 
 
 def _folders_in(parent: Directory) -> list[str]:
-    """Those of ours, whose names never begin with a dot: file managers put files and folders of theirs everywhere."""
+    """Not those whose names begin with a dot: file managers put files and folders of theirs everywhere."""
     with os.scandir(parent.fd) as entries:
         return [
             entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
@@ -77,12 +157,12 @@ def _names(parent: Directory, name: str) -> list[str]:
     try:
         with parent.below(name) as folder:
             return folder.names()
-    except (FileNotFoundError, NotADirectoryError):  # removed with its last mark, or exchanged, meanwhile
+    except (FileNotFoundError, NotADirectoryError):  # removed with its last entry, or exchanged, meanwhile
         return []
 
 
 def _remove_if_empty(parent: Directory, name: str) -> None:
     try:
         os.rmdir(name, dir_fd=parent.fd)
-    except OSError:  # somebody is marked in it
+    except OSError:  # it has an entry again
         return

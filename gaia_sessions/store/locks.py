@@ -1,12 +1,12 @@
 """The only code that locks.
 
-Owns ``flock`` on files in ``.locks``, which stand outside the sessions they guard, and the two ways of
-waiting for one: hooks sleep and try again with the standard library alone; commands and the API leave
-the waiting to the ``filelock`` package. Both lock the same file with the same system call, so they
-exclude each other. The kernel frees the lock of whoever dies.
+Owns ``flock`` on files in ``.locks``, which stand outside the sessions they guard, and the two ways of waiting for one:
+hooks sleep and try again with the standard library alone; commands and the API leave the waiting to the ``filelock``
+package. Both lock the same file with the same system call, so they exclude each other. The kernel frees the lock of a
+process that dies.
 
-A lock file is removed only by its holder, as the last thing done under it. Whoever locks a file
-therefore checks that the name still leads to it, and otherwise begins again.
+A lock file is removed only by its holder, as the last act under it. Whoever locks a file therefore checks that the name
+still leads to it, and otherwise begins again.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import fcntl
 import os
 import time
 
-from gaia_sessions.errors import LockTimeout, LockUnsupported
+from gaia_sessions.errors import LockTimeout, LockUnsupported, SessionsError
+from gaia_sessions.session.ids import encode_key, fold_id
 
-from .directory import make_private, open_or_create, owner_to_keep, translate_errors
+from .directory import PRIVATE_FILE, give_to_folder_owner, open_private, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,12 +30,10 @@ if TYPE_CHECKING:
 
     Release = Callable[[], object]
     WaitForLock = Callable[[Directory, str, float], Release | None]
-    """Waits for a lock file of a directory, at most so many seconds; returns what lets go of it."""
+    """Waits for a lock file of a directory, at most so many seconds; returns what releases it."""
 
 SUFFIX = ".lock"
 
-_OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_PRIVATE_MODE = 0o600
 _MIN_SLEEP = 0.005
 _UNSUPPORTED = frozenset([errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
 
@@ -56,8 +55,46 @@ class Lock:
         self.release()
 
     def remove(self) -> None:
-        """Takes the file away, as the last act under the lock: whoever waits on it will see that and begin again."""
+        """Removes the file, as the last act under the lock: whoever waits for it notices that and begins again."""
         os.unlink(self.name, dir_fd=self.folder.fd)
+
+
+class KeyLock:
+    """A block that nobody else is in with the same ``key``: for a look-up by a host's key, and what follows from it.
+
+    Such a key is used once, so the lock file goes when the block ends. ``open_folder`` opens the folder of the locks.
+    """
+
+    __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_timeout", "_wait")
+
+    def __init__(
+        self, open_folder: Callable[[], Directory], key: tuple[str, ...], timeout: float, wait: WaitForLock
+    ) -> None:
+        self._open_folder = open_folder
+        self._name = f".key.{encode_key(*key)}{SUFFIX}"
+        self._timeout = timeout
+        self._wait = wait
+
+    def __enter__(self) -> None:
+        with translate_errors("lock", self._name):
+            self._folder = self._open_folder()
+        try:
+            self._lock = acquire(self._folder, self._name, self._timeout, self._wait)
+        except SessionsError:
+            os.close(self._folder.fd)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        with self._folder, self._lock:
+            try:
+                self._lock.remove()
+            except OSError:  # a later sweep removes it
+                return
+
+
+def name_for(agent_id: str) -> str:
+    """The name of the lock file of a session."""
+    return fold_id(agent_id) + SUFFIX
 
 
 def acquire(folder: Directory, name: str, seconds: float, wait: WaitForLock) -> Lock:
@@ -81,8 +118,18 @@ def acquire(folder: Directory, name: str, seconds: float, wait: WaitForLock) -> 
     return Lock(folder, name, release)
 
 
+def run_if_free(folder: Directory, name: str, action: Callable[[], object]) -> bool:
+    """Calls ``action`` under the lock ``name`` if nobody holds it; whether it did."""
+    try:
+        with acquire(folder, name, 0, sleep_and_retry):
+            action()
+    except LockTimeout:
+        return False
+    return True
+
+
 def sleep_and_retry(folder: Directory, name: str, seconds: float) -> Release | None:
-    """The hooks' way: tries 5 to 10 ms apart, never in step with the others who wait."""
+    """How hooks wait: they try 5 to 10 ms apart, never in step with others who wait."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         time.sleep(_MIN_SLEEP * (1 + os.urandom(1)[0] / 255))
@@ -93,22 +140,19 @@ def sleep_and_retry(folder: Directory, name: str, seconds: float) -> Release | N
 
 
 def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release | None:
-    """The commands' and the API's way: the ``filelock`` package, its native lock and no other kind."""
+    """How commands and the API wait: by the ``filelock`` package, with its native lock and no other kind."""
     from filelock import FileLock, Timeout  # imported only by whoever must wait: it costs as much as click
 
     path = f"{folder.path}/{name}"
-    lock = FileLock(path, seconds, mode=_PRIVATE_MODE, poll_interval=_MIN_SLEEP, fallback_to_soft=False)
+    lock = FileLock(path, seconds, mode=PRIVATE_FILE, poll_interval=_MIN_SLEEP, fallback_to_soft=False)
     try:
         lock.acquire()
     except Timeout:
         return None
     if folder.inode(name) == _inode_at(path):
-        if owner_to_keep(folder.fd):  # the file may have been removed, and made again by the package
-            from . import file_ownership
-
-            file_ownership.give_new_to_folder_owner(folder.fd, name)
+        give_to_folder_owner(folder.fd, name)  # it may have been removed, and made again by the package
         return lock.release
-    lock.release()  # it locks by path, and the path leads elsewhere by now: not to the lock that was asked for
+    lock.release()  # the package locks by path, and the path leads elsewhere by now
     return None
 
 
@@ -148,10 +192,10 @@ def _pids_by_inode() -> dict[int, int]:
 def _try_lock(folder: Directory, name: str) -> Release | None:
     """One try, without waiting; None if somebody else has it."""
     while True:
-        fd = open_or_create(folder.fd, name, _OPEN_FLAGS)
+        fd = open_private(folder.fd, name, os.O_RDWR)
         try:
             locked = lock_open_file(fd)
-            if locked and folder.inode(name) == inode_of(fd):
+            if locked and folder.is_at(name, fd):
                 return lambda: os.close(fd)
         except BaseException:
             os.close(fd)
@@ -162,16 +206,9 @@ def _try_lock(folder: Directory, name: str) -> Release | None:
 
 
 def lock_open_file(fd: int) -> bool:
-    """Whether the open file ``fd`` is locked from now on until it is closed; False if somebody else holds it."""
-    make_private(fd)
+    """Whether the open file ``fd`` is locked from now on until it is closed; False if somebody else holds the lock."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
-
-
-def inode_of(fd: int) -> tuple[int, int]:
-    """Which file ``fd`` is, as ``Directory.inode`` says it of a name."""
-    found = os.fstat(fd)
-    return found.st_dev, found.st_ino

@@ -8,7 +8,6 @@ reader see the old record or the new one, nothing between.
 from __future__ import annotations
 
 import errno
-import os
 
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
@@ -133,7 +132,7 @@ def _read_state(root: Directory, folder: Directory, agent_id: str) -> bytes:
             return folder.read(STATE, DOCUMENT_LIMIT)
         except FileNotFoundError:
             # Whoever deletes moves the directory away first: a reader may still hold it while it is emptied.
-            is_moved = root.inode(agent_id) != _identity(folder)
+            is_moved = not root.is_at(agent_id, folder.fd)
             if is_moved or _has_unknown_files(folder) or not roots.is_owned(root):
                 raise SessionNotFound(agent_id) from None
             raise CorruptSession(agent_id, path, "missing") from None
@@ -143,8 +142,3 @@ def _read_state(root: Directory, folder: Directory, agent_id: str) -> bytes:
             if error.errno in _NOT_A_FOLDER_ERRORS:
                 raise CorruptSession(agent_id, path, "a link, not a file") from None
             raise
-
-
-def _identity(folder: Directory) -> tuple[int, int]:
-    found = os.fstat(folder.fd)
-    return found.st_dev, found.st_ino

@@ -1,37 +1,76 @@
-"""Whether a folder without our mark is a root of ours all the same.
+"""How a folder becomes the root of a store: it is made, or taken over if it holds only what a store holds.
 
-Owns what every name in such a root must look like: somebody took the mark away, or put sessions into a fresh folder by
-hand. One name that could be somebody else's, and the folder is theirs.
+Owns what every name in a root must look like. Somebody may have removed the ownership mark, or put sessions into a
+fresh folder by hand; but if a single name could be somebody else's, the folder is theirs and gets no mark. Stands above
+the modules that make those names.
 """
 
 from __future__ import annotations
 
+import os
+
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.system.project_root import claude_folder
 
 from . import atomic, inbox, index, locks, reading
 from . import root as roots
+from .directory import Directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .directory import Directory
-
-# The user's settings of the sessions here, the logs of the hooks, and the mark of a folder.
-_AUXILIARY_NAMES = frozenset([".config.toml", ".logs", ".gitignore"])
+# The settings of the user, the logs of the hooks, and the ownership mark.
+_AUXILIARY_NAMES = frozenset([".config.toml", roots.LOGS, roots.OWNERSHIP_MARK])
 
 _NAME_CHECKS: dict[str, Callable[[str], object]] = {
     roots.LOCKS: lambda name: name.endswith(locks.SUFFIX),
     roots.STAGE: atomic.without_random_suffix,
     roots.TRASH: atomic.without_random_suffix,
     roots.INBOX: inbox.is_event_name,
-    index.FOLDER: index.FOLDERS_AND_FILES.__contains__,
+    roots.INDEX: index.FOLDERS_AND_FILES.__contains__,
 }
+"""What the names in each folder beside the sessions are."""
 
 
-def holds_only_store_files(root: Directory) -> bool:
-    """Whether nothing is in ``root`` that somebody else may have put there; an empty folder is ours too."""
+def make_root(path: str, *, durable: bool) -> Directory:
+    """The root at ``path``, made with the folders above it if need be, and kept out of version control.
+
+    The ownership mark is written last: without it, whoever made the folders may have been killed before they were on
+    the disk. A folder outside of projects that holds anything but sessions gets none. Raises ``OSError``.
+    """
+    parent_path, name = os.path.split(path)
+    if not os.path.isdir(parent_path or os.curdir):
+        from .external_file import make_folders  # the project's own folders, which are no part of the store
+
+        make_folders(parent_path)
+    with Directory.at(parent_path or os.curdir) as parent:
+        if name:
+            parent.add(name)
+    root = roots.open_checked(path)
+    if not root.has(roots.OWNERSHIP_MARK) and may_own(root):
+        if durable:
+            _sync_upwards(parent_path)
+        roots.write_ownership_mark(root)
+    return root
+
+
+def _sync_upwards(path: str) -> None:
+    """Each folder from ``path`` up to the first that may not be opened: nothing above that was just made."""
+    try:
+        with Directory.at(path or os.curdir) as folder:
+            os.fsync(folder.fd)
+    except PermissionError:
+        return
+    if path and os.path.dirname(path) != path:
+        _sync_upwards(os.path.dirname(path))
+
+
+def may_own(root: Directory) -> bool:
+    """Whether the store may own ``root`` without a mark: it is a project's, or holds nothing of anybody else."""
+    if claude_folder(root.path):
+        return True
     names = sorted(root.names(), key=is_agent_id)  # the records last: they are read
     return _all_have_records(root, names) and all(_is_store_name(root, name) for name in names)
 

@@ -1,50 +1,119 @@
-"""How a session comes into the root: built out of sight, then in place whole.
+"""How the directory of a session comes into the root, takes its next record, and leaves.
 
-Owns that order, and the moment at which an index may be called complete from the start.
+Owns the order of the steps, so that a crash between any two of them does no harm. A directory is built in ``.stage``
+and renamed into place whole; it leaves by a rename into ``.trash``, and is emptied there only when that rename is on
+the disk. The index entries of a session are made before its first write that needs them and removed after its last, so
+a crash leaves an entry too many, never one too few. All of it happens under the lock of the session, which the caller
+holds.
 """
 
 from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import LockTimeout
+from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
+from gaia_sessions.session.record import is_open
+from gaia_sessions.session.retention import fit_record
 
-from . import atomic, index, locks
+from . import atomic, index, reading
 from . import root as roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gaia_sessions.session.schema import Record
+
     from .directory import Directory
+    from .index import IndexKey
+    from .port import RecordOrError
 
 
-def mark_empty_complete(root: Directory, wait: locks.WaitForLock) -> None:
-    """A root without sessions has a complete index; every later session is marked before it is there."""
-    if index.is_complete(root):
-        return
-    try:
-        with roots.ensure_folder(root, roots.LOCKS) as folder, locks.acquire(folder, index.LOCK, 0, wait):
-            if index.ensure_owned(root) and not roots.session_names(root):
-                index.mark_complete(root)
-    except LockTimeout:  # somebody else is at the same, or puts the index right
-        return
+def create(root: Directory, record: Record, files: dict[str, bytes], *, durable: bool) -> None:
+    """The session of ``record`` stands in ``root`` with ``files`` in it, or nothing of it does.
 
-
-def create_directory(root: Directory, agent_id: str, files: dict[str, bytes], *, durable: bool) -> None:
-    """The session's directory stands in ``root`` with ``files`` in it, or nothing of it does; raises ``OSError``.
-
-    Its name in the root is not synced yet.
+    Raises ``OSError``, ``DurabilityUnknown``.
     """
+    agent_id = record["agent_id"]
+    index.add(root, agent_id, index.keys_of(record))
     with roots.ensure_folder(root, roots.STAGE) as stage:
         staged_name = atomic.with_random_suffix(agent_id)
         try:
-            with stage.make(staged_name) as session:
-                for name, data in files.items():
-                    atomic.write_new(session, name, data, durable=durable)
-                if durable:
-                    session.sync()
+            _write_staged(stage, staged_name, files, durable=durable)
             os.rename(staged_name, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
         except OSError:
-            from . import delete
-
-            delete.remove(stage, staged_name)
+            atomic.discard_folder(stage, staged_name)
             raise
+    if durable:
+        atomic.sync_folder(root)
+
+
+def _write_staged(stage: Directory, name: str, files: dict[str, bytes], *, durable: bool) -> None:
+    with stage.make(name) as session:
+        for file, data in files.items():
+            atomic.write_new(session, file, data, durable=durable)
+        if durable:
+            os.fsync(session.fd)
+
+
+def replace(root: Directory, session: Directory, old: Record, new: Record, spare: int, *, durable: bool) -> Record:
+    """``session`` holds what is kept of ``new`` in the place of ``old``; returns that.
+
+    Raises like ``fit_record`` and ``atomic.replace``, and ``OSError``.
+    """
+    new, data = fit_record(new, spare, old)
+    old_keys, new_keys = index.keys_of(old), index.keys_of(new)
+    index.add(root, new["agent_id"], _difference(new_keys, old_keys))
+    if not is_open(new):
+        for leftover in atomic.temporaries(session):  # of a writer that was killed: we hold its lock
+            atomic.discard(session, leftover)
+    if durable and old["revision"] <= 1:
+        os.fsync(root.fd)  # whoever created it may have been killed before its name was on the disk
+    atomic.replace(session, reading.STATE, data, durable=durable)
+    index.remove(root, new["agent_id"], _difference(old_keys, new_keys))
+    return new
+
+
+def _difference(keys: list[IndexKey], other_keys: list[IndexKey]) -> list[IndexKey]:
+    excluded = frozenset(other_keys)
+    return [key for key in keys if key not in excluded]
+
+
+def check_deletable(root: Directory, agent_id: str, found: RecordOrError) -> None:
+    """Raises ``StoreFailure`` for a folder in a root of somebody else that holds no record but other files."""
+    if isinstance(found, CorruptSession) and not roots.is_owned(root) and reading.has_unknown_files(root, agent_id):
+        path = f"{root.path}/{agent_id}"
+        raise StoreFailure("remove", path, "it holds what is not ours", "remove it by hand if it is a session")
+
+
+def delete(root: Directory, agent_id: str, found: RecordOrError, *, durable: bool) -> None:
+    """The session is gone for every reader, and no index entry leads to it. ``found`` is what was read of it."""
+    _move_to_trash(root, agent_id, durable=durable)
+    if isinstance(found, SessionsError):
+        from . import index_repair  # nobody knows which entries a session has that cannot be read
+
+        index_repair.remove_every_entry(root, agent_id)
+        return
+    index.remove(root, agent_id, index.keys_of(found))
+
+
+def _move_to_trash(root: Directory, agent_id: str, *, durable: bool) -> None:
+    """In a trash folder that somebody else keeps nothing is left."""
+    with roots.ensure_folder(root, roots.TRASH) as trash:
+        trash_name = atomic.with_random_suffix(agent_id)
+        os.rename(agent_id, trash_name, src_dir_fd=root.fd, dst_dir_fd=trash.fd)
+        if not roots.owns_folder(root, roots.TRASH):
+            _purge(root, trash, [trash_name], durable=durable)
+
+
+def purge_trash(root: Directory, *, durable: bool) -> None:
+    """What was moved to the trash is gone for good: its moves are on the disk first, then it is removed."""
+    if not root.has(roots.TRASH) or not roots.owns_folder(root, roots.TRASH):
+        return
+    with root.below(roots.TRASH) as trash:
+        _purge(root, trash, [name for name in trash.names() if atomic.without_random_suffix(name)], durable=durable)
+
+
+def _purge(root: Directory, trash: Directory, names: list[str], *, durable: bool) -> None:
+    if durable and names:
+        atomic.sync_folder(root)
+    for name in names:
+        atomic.discard_folder(trash, name)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.store import root as roots
+from gaia_sessions.store import root_ownership
 from gaia_sessions.store.directory import Directory
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def _open_umask() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_open_umask")
 def test_a_root_is_made_private_and_the_folders_above_it_as_the_umask_says(tmp_path: Path) -> None:
-    with roots.make(f"{tmp_path}/project/.claude/session", durable=True) as made:
+    with root_ownership.make_root(f"{tmp_path}/project/.claude/session", durable=True) as made:
         assert made.names() == [".gitignore"]
 
     assert mode(tmp_path / "project/.claude/session") == 0o700
@@ -41,7 +42,7 @@ def test_a_root_that_is_there_keeps_its_mode_and_what_is_in_it(root: str) -> Non
     Path(root, "mine").write_bytes(b"mine")
     Path(root, ".gitignore").write_bytes(b"# edited by hand\n")
 
-    with roots.make(root, durable=False):
+    with root_ownership.make_root(root, durable=False):
         pass
 
     assert mode(root) == 0o750
@@ -50,7 +51,7 @@ def test_a_root_that_is_there_keeps_its_mode_and_what_is_in_it(root: str) -> Non
 
 
 def test_sessions_are_ids_of_folders_and_where_the_root_is_ours_of_links(root: str) -> None:
-    with roots.make(root, durable=False):
+    with root_ownership.make_root(root, durable=False):
         pass
     for name in ("one", "Two.2", "agent-20260108-180530-0123abcd", ".locks", "con", "two words", "é"):
         Path(root, name).mkdir()

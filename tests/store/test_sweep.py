@@ -14,7 +14,7 @@ import pytest
 from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.session.runs import delegation_alias
-from gaia_sessions.store import index, locks, session_directory
+from gaia_sessions.store import atomic, index, locks
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import cleanup
@@ -201,7 +201,8 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
     ):
         index.add(opened, "two", index.keys_of(record))
         store.sweep(now, ["one"])
-        session_directory.create_directory(opened, "two", {"state.json": encode(record)}, durable=False)
+        with opened.make("two") as session:
+            atomic.write_new(session, "state.json", encode(record), durable=False)
 
     assert store.read("two") == record
     assert ({agent_id for agent_id, _ in store.scan(active_only=True)}, store.find(ALIAS)) == ({"one", "two"}, "two")

@@ -1,7 +1,10 @@
-"""How root reaches a path: by descriptors from folder to folder, and through whose links.
+"""What root does differently: through whose links it reaches a path, and who owns what it makes.
 
-Owns the rule: a link of a user leads root only to what is that user's. Nothing is looked at by path and opened
-afterwards: the user could exchange it in between. Loaded by root alone, and only where a path may lead through links.
+Owns two rules. A link of a user leads root only to what belongs to that user, so a path is walked from folder to folder
+by descriptors: what is looked at by path and opened afterwards could be exchanged in between. What root makes in a
+user's folder is given to that user, with sudo and in containers, and nothing else is: the user may put any file under a
+name, one of root's too, so only what was just made changes hands. Loaded by root alone, and knows no other part of the
+store.
 """
 
 from __future__ import annotations
@@ -17,8 +20,13 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_LINKS = 40
 """As many as the system follows."""
 
-SUPPORTED = hasattr(os, "O_PATH")
+CAN_CHECK_LINKS = hasattr(os, "O_PATH")
 """Whether the system can open a link itself; elsewhere paths are opened as they are."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Owner = tuple[int, int]
+    """The ids of a user and a group."""
 
 
 def open_folder(path: str) -> int:
@@ -37,7 +45,10 @@ def open_folder(path: str) -> int:
 
 
 def open_parent(path: str) -> tuple[int, str]:
-    """The directory, open, and the name in it to which ``path`` leads, which was no link; there need be no file."""
+    """The directory, open, that holds what ``path`` leads to, and its name there, which is no link; it may be missing.
+
+    Raises ``PermissionError`` like ``open_folder``.
+    """
     walk = _PathWalk(path)
     try:
         walk.check(_owner_uid(walk.parent_fd, walk.name))
@@ -46,8 +57,54 @@ def open_parent(path: str) -> tuple[int, str]:
         os.close(walk.parent_fd)
 
 
+def open_or_create(folder: int, name: str, flags: int, mode: int, owner: Owner) -> int:
+    """The file ``name`` in the open ``folder``, opened by ``flags``; given to ``owner`` if it was not there."""
+    while True:
+        try:
+            fd = os.open(name, flags | os.O_EXCL, mode, dir_fd=folder)
+        except FileExistsError:
+            if flags & os.O_EXCL:
+                raise
+            try:
+                return os.open(name, flags & ~os.O_CREAT, dir_fd=folder)
+            except FileNotFoundError:  # it was removed in between
+                continue
+        give(fd, owner)
+        return fd
+
+
+def give(fd: int, owner: Owner) -> None:
+    """The open file ``fd``, which this process has just made, belongs to ``owner`` from now on.
+
+    Where the system refuses that, as to a root without the capability, it stays root's.
+    """
+    try:
+        os.fchown(fd, *owner)
+    except OSError:
+        return
+
+
+def give_if_new(folder: int, name: str, flags: int, owner: Owner) -> None:
+    """The same for what was just made under ``name``: if it is anything but empty, somebody exchanged it."""
+    fd = os.open(name, flags | os.O_RDONLY, dir_fd=folder)
+    try:
+        if _is_new(fd):
+            give(fd, owner)
+    finally:
+        os.close(fd)
+
+
+def _is_new(fd: int) -> bool:
+    found = os.fstat(fd)
+    if found.st_uid:
+        return False
+    if stat.S_ISDIR(found.st_mode):
+        return not os.listdir(fd)
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_size == 0
+
+
 def _owner_uid(parent_fd: int, name: str) -> int:
-    """Whose ``name`` is; whose it would be if it is not there."""
+    """The user to whom ``name`` belongs, or would belong if it were there."""
     try:
         return os.stat(name, dir_fd=parent_fd, follow_symlinks=False).st_uid
     except FileNotFoundError:
@@ -55,7 +112,7 @@ def _owner_uid(parent_fd: int, name: str) -> int:
 
 
 class _PathWalk:
-    """Where a path leads: the folder ``parent_fd``, open for going on from it only, and the ``name`` in there.
+    """Where a path leads: the folder ``parent_fd``, which serves only to go on from, and the ``name`` in it.
 
     owners: the users other than root whose links lead there.
     """
@@ -76,7 +133,7 @@ class _PathWalk:
             raise
 
     def check(self, uid: int) -> None:
-        """Raises ``PermissionError`` if what the path leads to, which is that of ``uid``, is not the links' owners'."""
+        """Raises ``PermissionError`` if the path leads to what belongs to ``uid``, through a link of another user."""
         for owner in self.owners - {uid}:
             raise PermissionError(
                 errno.EPERM, f"a link of {user_name(owner)} leads to what belongs to {user_name(uid)}"
