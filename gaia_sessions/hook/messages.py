@@ -1,16 +1,21 @@
-"""What agents are told: the note, the briefing, the way back to a paused session.
+"""The texts that agents get: the briefing, how to resume a paused session, the command to report with.
 
-Owns the texts and their limits. What comes from an earlier run is data from strangers: it is fenced,
-named as data, stripped of control characters and cut, and no line of it can look like the fence.
+Owns their wording and their limits. What comes from an earlier run is untrusted data: it is fenced, named as data,
+stripped of control characters and cut, and no line of it can look like the fence. The report command is worded here
+for the permission rule too, since the rule allows exactly what begins like the command.
 """
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, OPENING, RESUME, read_why
+import os
+import sys
+
+from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, NOTE, OPENING, RESUME, read_why
 from gaia_sessions.hosts.payload import clean, one_line
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.schema import MARKED_DETAIL
+from gaia_sessions.system.project_root import find_root, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +26,9 @@ if TYPE_CHECKING:
 LONGEST_BRIEFING = 6000
 LONGEST_NOTE = 1000
 MOST_LINES = 5
+
+PROGRAM = "gaia-sessions"
+UPDATE = "update"
 
 _LINE_PLACEMENT = "in the prompt, once, on its own line, not quoted and not in a code block:"
 _LONGEST_METADATA = 1500
@@ -33,7 +41,6 @@ _WHY_NOT_RESUMED = {
     "too_many_errors": "it failed too often",
 }
 
-
 _RESUMED_HEADING = "You go on with work that an earlier run began and that paused."
 _DENIED_NOTICE = (
     " What it asked an approval for was denied, for the reason below: do not do that; find another way, or end."
@@ -41,7 +48,7 @@ _DENIED_NOTICE = (
 
 
 def briefing(record: Record, reason: str | None) -> str:
-    """What the sub-agent must know of the earlier work; ``reason`` says why that is continued and not resumed."""
+    """What a sub-agent must know of earlier work; with a ``reason`` that work could not be resumed and is continued."""
     heading = f"{OPENING} {BRIEFING} {record['agent_id']}]\n{_heading(record, reason)}"
     facts = [*_facts(record), *_history(record)]
     fixed = "\n".join([heading, _data_heading(), *facts, END_OF_DATA])
@@ -50,7 +57,7 @@ def briefing(record: Record, reason: str | None) -> str:
 
 
 def resume_message(record: Record, idle: timedelta) -> str:
-    """How, and until when, the work of a paused session can be gone on with."""
+    """How, and until when, a paused session can be resumed."""
     return (
         f"The sub-agent's work is paused ({record['phase']}). To go on with it, delegate to "
         f"{one_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
@@ -59,7 +66,7 @@ def resume_message(record: Record, idle: timedelta) -> str:
 
 
 def mentioned_message(records: list[Record], idle: timedelta) -> str:
-    """That a delegation named these paused sessions and resumed none, and how to do that."""
+    """The delegation named these paused sessions and resumed none of them; how to resume them."""
     heading = (
         "This delegation named paused work but did not resume it: new work was begun instead. To resume work in the "
         "phase approval is to approve it. To go on with paused work, delegate to the agent type named below its line. "
@@ -69,7 +76,7 @@ def mentioned_message(records: list[Record], idle: timedelta) -> str:
 
 
 def missing_message(agent_ids: list[str]) -> str:
-    """That a delegation named sessions that do not exist, whether it asked for them or not."""
+    """The delegation named sessions that do not exist, with or without a request to resume them."""
     what = "a session that does not exist" if len(agent_ids) == 1 else "sessions that do not exist"
     return f"This delegation named {what}: {', '.join(agent_ids)}. It resumed nothing: new work was begun."
 
@@ -90,19 +97,8 @@ def paused_message(records: list[Record], idle: timedelta) -> str:
     return "\n".join(lines)
 
 
-def merge_replies(replies: list[dict[str, object]]) -> dict[str, object]:
-    """One answer to a payload that told of several agents, since a host reads no more than one."""
-    outputs = [reply["hookSpecificOutput"] for reply in replies]
-    contexts = [
-        output["additionalContext"] for output in outputs if isinstance(output, dict) and "additionalContext" in output
-    ]
-    if len(contexts) < len(replies) or not isinstance(outputs[0], dict):
-        return replies[0]
-    return {"hookSpecificOutput": {**outputs[0], "additionalContext": "\n\n".join(contexts)}}
-
-
 def resume_line(record: Record) -> str:
-    """The line that asks for ``record``."""
+    """The line that requests to resume ``record``."""
     return f"{OPENING} {RESUME} {record['agent_id']}]"
 
 
@@ -156,7 +152,7 @@ def _history(record: Record) -> list[str]:
 
 
 def _last_message_lines(record: Record, room: int) -> list[str]:
-    """The end of the last message, which has its point at its end, in so much ``room``."""
+    """As much of the end of the last message as fits in ``room`` characters: a message has its point at its end."""
     message = clean(_latest_run(record).get("last_message", "")).strip()
     if not message:
         return []
@@ -173,6 +169,36 @@ def _last_message_lines(record: Record, room: int) -> list[str]:
 
 
 def _latest_run(record: Record) -> Run:
-    """The latest run that said something, or else the latest."""
+    """The latest run with a last message, or else the latest run."""
     runs = record.get("runs") or [{}]
     return next((run for run in reversed(runs) if "last_message" in run), runs[-1])
+
+
+def find_program() -> str | None:
+    """The console script beside the running interpreter; None if there is none."""
+    path = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), PROGRAM)
+    return path if os.path.isfile(path) else None
+
+
+def update_command(path: str) -> str:
+    """The shell words that start the report command."""
+    import shlex
+
+    return f"{shlex.quote(path)} {UPDATE}"
+
+
+def report_instructions(*session: str) -> list[str]:
+    """The sentence that names the report command; none if there is no command, or no room for it beside the note.
+
+    The command has its root in it: a Bash call has no variable from which the project could be known. ``session`` are
+    the words that identify the session.
+    """
+    path = find_program()
+    if path is None:
+        return []
+    import shlex
+
+    root = find_root(None, os.environ, working_directory())
+    command = f"{update_command(path)} {shlex.join(session)} --root {shlex.quote(root)} --phase planning"
+    sentence = f"While you work, report where you stand with: {command} (or investigating, executing, validating)."
+    return [sentence] if len(NOTE) + 1 + len(sentence) <= LONGEST_NOTE else []

@@ -228,7 +228,7 @@ class HookCall:
     def _tell(self, answers: list[Reply]) -> None:
         if not answers:
             return
-        from .messages import merge_replies
+        from .replies import merge_replies
 
         answer = strict.dump_line(merge_replies(answers), OUTPUT_LIMIT)
         self.line["told"] = streams.write_output(answer, self._seconds_left())

@@ -12,7 +12,7 @@ import re
 
 from gaia_sessions import config
 from gaia_sessions.errors import BadSetting, SessionsError, StoreFailure
-from gaia_sessions.hook.reporting import UPDATE, find_program, update_command
+from gaia_sessions.hook.messages import UPDATE, find_program, update_command
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.store import external_file
 

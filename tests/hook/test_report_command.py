@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.hook import reporting
+from gaia_sessions.hook import messages
 from gaia_sessions.hook.messages import LONGEST_NOTE
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.install import permission
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ON = {"GAIA_SESSIONS_REPORT_COMMAND": "on"}
 
 pytestmark = pytest.mark.skipif(
-    reporting.find_program() is None, reason="needs the console script beside the interpreter"
+    messages.find_program() is None, reason="needs the console script beside the interpreter"
 )
 
 
@@ -81,15 +81,15 @@ def test_a_start_whose_session_is_not_known_yet_is_told_to_report_by_its_own_id(
 
 def test_words_that_would_be_too_many_are_left_out_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short")
-    [told] = reporting.instructions_for_session("agent-123")
+    [told] = messages.report_instructions("agent-123")
     assert len(NOTE) + 1 + len(told) <= LONGEST_NOTE
     room = LONGEST_NOTE - len(NOTE) - 1 - len(told)
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short" + "x" * room)
-    assert len(reporting.instructions_for_session("agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
+    assert len(messages.report_instructions("agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short" + "x" * (room + 1))
-    assert reporting.instructions_for_session("agent-123") == []
+    assert messages.report_instructions("agent-123") == []
 
 
 def test_without_a_command_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    assert reporting.instructions_for_session("agent-123") == []
+    assert messages.report_instructions("agent-123") == []
