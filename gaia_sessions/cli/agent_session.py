@@ -14,6 +14,7 @@ import click
 
 from gaia_sessions.api import DEFAULT_HOURS
 from gaia_sessions.errors import EXIT_DONE, InvalidId, SessionNotFound, SessionsError
+from gaia_sessions.session.requests import Update
 from gaia_sessions.usecases.listing import Filter
 
 from . import output, start
@@ -105,7 +106,8 @@ def _create(call: Call, agent: str, purpose: str) -> None:
 @click.option("--phase", metavar="PHASE", help="New phase; a final phase ends the session.")
 @click.option("--error", metavar="TEXT", help="Count an error and store its text.")
 def _update(call: Call, agent_id: str, phase: str | None, error: str | None) -> None:
-    record = call.sessions().update(call.session_id(agent_id, writes=True), phase, error=error)
+    sessions = call.sessions()
+    record = sessions.update(call.session_id(agent_id, writes=True), Update(phase, error=error))
     output.print_line(f"Updated session: {record['agent_id']}")
 
 
@@ -127,7 +129,7 @@ def _should_resume(call: Call, agent_id: str) -> int:
 @ID
 def _get(call: Call, agent_id: str) -> None:
     try:
-        output.print_json(call.sessions().store.read(call.session_id(agent_id)))
+        output.print_json(call.sessions().read(call.session_id(agent_id)))
     except SessionNotFound:
         output.print_line(f"Session {agent_id} not found")
         raise
@@ -138,7 +140,7 @@ def _get(call: Call, agent_id: str) -> None:
 @click.argument("outcome", metavar="completed|failed|abandoned")
 @click.option("--summary", metavar="TEXT", help="Result of the work.")
 def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> None:
-    record, ended_now = call.sessions().end(call.session_id(agent_id, writes=True), outcome, summary)
+    record, ended_now = call.sessions().finalize(call.session_id(agent_id, writes=True), outcome, summary)
     if not ended_now:
         print_unchanged(call, record, {"summary": summary})
     output.print_line(f"Finalized session: {record['agent_id']}")

@@ -79,7 +79,7 @@ class Call:
         What stands for no session comes back as it is, and the store says so. Which session was taken is said on
         stderr if the command ``writes``, or unless its answer shows it. Raises ``AmbiguousId``.
         """
-        if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.sessions().store.has(typed_id):
+        if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.sessions().has(typed_id):
             return typed_id
         from .typed_ids import resolve_id
 

@@ -36,7 +36,7 @@ def resolve_id(sessions: Sessions, typed_id: str) -> str:
         return _latest(sessions) or typed_id
     if len(typed_id) < SHORTEST_ABBREVIATION or typed_id.casefold() in _UNSET or other_root_hint(typed_id):
         return typed_id
-    found = [agent_id for agent_id in sessions.store.ids() if typed_id in abbreviations(agent_id, len(typed_id))]
+    found = [agent_id for agent_id in sessions.ids() if typed_id in abbreviations(agent_id, len(typed_id))]
     if not found or typed_id in found:
         return typed_id
     if len(found) > 1:
@@ -78,7 +78,7 @@ def _missing_id_hint(agent_id: str, sessions: Sessions) -> str | None:
     hint = other_root_hint(agent_id)
     if hint:
         return hint
-    ids = sessions.store.ids()
+    ids = sessions.ids()
     if not ids:
         return "there are no sessions in that folder; --root DIR names another"
     if agent_id == LATEST:

@@ -19,6 +19,7 @@ from gaia_sessions import get_session, should_resume
 from gaia_sessions.api import Sessions
 from gaia_sessions.session import updates
 from gaia_sessions.session.clock import utc_now
+from gaia_sessions.session.requests import Update
 
 from . import samples
 from .findings import Finding
@@ -69,7 +70,7 @@ def update(folder: str) -> Iterator[Finding]:
 
     def update_session(number: int) -> None:
         for step in range(_UPDATES):
-            sessions.update(agent_id, "approval", {"step": [number, step]})
+            sessions.update(agent_id, Update("approval", {"step": [number, step]}))
 
     def update_bare_copy(number: int) -> None:
         for step in range(_UPDATES):
@@ -92,7 +93,7 @@ def long_history(folder: str) -> Iterator[Finding]:
 
     def write(agent_id: str) -> None:
         for step in range(_READS):
-            sessions.update(agent_id, metadata={"step": step})
+            sessions.update(agent_id, Update(metadata={"step": step}))
 
     for what, act, limit in (("read", read, 6.0), ("update without fsync", write, 3.0)):
         ratio = compare(_ROUNDS, lambda _, act=act: (partial(act, long), partial(act, short)))  # type: ignore[misc]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str, outcome: str, summary: str | None, error: str | None) -> None:
     """End a session as completed, failed or abandoned. Repeating the same outcome changes nothing."""
     sessions = call.sessions()
-    record, ended_now = sessions.end(call.session_id(agent_id, writes=True), outcome, summary, error)
+    record, ended_now = sessions.finalize(call.session_id(agent_id, writes=True), outcome, summary, error)
     if not ended_now:
         print_unchanged(call, record, {"summary": summary, "error": error})
     if call.as_json:

@@ -46,11 +46,11 @@ def command(
         return
     found = list(lines)
     if not found:
-        left_out = len(sessions.store.ids())
+        left_out = len(sessions.ids())
         output.print_line(plain.no_sessions_line(sessions.root, left_out, exists=os.path.exists(sessions.root)))
     elif output.is_stdout_terminal():
         from gaia_sessions.cli.render import tables
 
-        output.draw(tables.session_table(found, utc_now(), sessions.store.ids()))
+        output.draw(tables.session_table(found, utc_now(), sessions.ids()))
     else:
         output.print_lines(plain.list_lines(found, utc_now()))

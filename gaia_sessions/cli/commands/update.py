@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,7 @@ from gaia_sessions.cli.metadata import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import plain
 from gaia_sessions.errors import UsageError
 from gaia_sessions.session.clock import utc_now
+from gaia_sessions.session.requests import Update
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -45,27 +46,14 @@ def command(
     call: Call,
     agent_id: str | None,
     host_agent: tuple[str, str] | None,
-    phase: str | None,
     metadata: tuple[str, ...],
     pairs: tuple[str, ...],
-    error: str | None,
-    *,
-    resume_ready: bool | None,
-    if_revision: int | None,
-    denial: str | None,
+    **changes: Any,  # noqa: ANN401  # the options above that are named as ``Update`` names them
 ) -> None:
     """Update a session: phase, metadata, errors. Without options, only note that the work is going on."""
     new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
-    record = sessions.update(
-        _session_id(call, agent_id, host_agent),
-        phase,
-        new_metadata,
-        error,
-        resume_ready=resume_ready,
-        if_revision=if_revision,
-        denial=denial,
-    )
+    record = sessions.update(_session_id(call, agent_id, host_agent), Update(metadata=new_metadata, **changes))
     if call.as_json:
         output.print_json(record)
     else:

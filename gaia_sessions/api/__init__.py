@@ -1,0 +1,173 @@
+"""The Python API: one function for each thing that a program wants to do with its sessions.
+
+The names and leading arguments of the first five functions are fixed by the users' documents. Every function takes
+``root``, the directory of the sessions; None means the one that the command line would find from here. All of them
+raise the errors of ``gaia_sessions.errors``, among them ``OwnedByAnother`` for the sessions of another user.
+``Sessions``, next door, does the same for one root that is found and configured only once.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.session.ids import is_agent_id
+
+from .sessions import DEFAULT_HOURS as DEFAULT_HOURS
+from .sessions import Sessions as Sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from gaia_sessions.errors import SessionsError
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.policy import Decision
+    from gaia_sessions.session.schema import CorruptSummary, Record, Summary
+    from gaia_sessions.usecases.cleanup import Report
+    from gaia_sessions.usecases.importing import Imported
+    from gaia_sessions.usecases.reconcile import Reconciled
+
+
+def create_session(
+    agent_name: str = "unknown",
+    purpose: str = "general",
+    metadata: Mapping[str, object] | None = None,
+    *,
+    agent_id: str | None = None,
+    root: str | None = None,
+) -> str:
+    """Creates a session in phase ``initializing`` and returns its id. The session is on disk when this returns.
+
+    ``agent_id`` is an id of your own choice; without it, one is generated. Raises ``SessionExists``, ``InvalidId``,
+    ``InvalidInput`` for metadata that is not JSON, ``TooLarge`` for more than 1 MiB, ``LockTimeout``,
+    ``StoreFailure``, ``DurabilityUnknown``.
+    """
+    return Sessions(root).create(agent_name, purpose, metadata, agent_id)
+
+
+def update_state(  # noqa: PLR0913  # one argument for each thing that an update can change
+    agent_id: str,
+    phase: str | None = None,
+    metadata: Mapping[str, object] | None = None,
+    error: str | None = None,
+    *,
+    resume_ready: bool | None = None,
+    if_revision: int | None = None,
+    denial: str | None = None,
+    root: str | None = None,
+) -> Record:
+    """Changes a session and returns the new record, which is on disk by then.
+
+    ``metadata`` is merged one level deep; ``error`` is stored and adds one to the error count. Repeating the current
+    phase only records activity; a final phase finalizes the session. With ``if_revision``, nothing is written unless
+    the record is at that revision. ``denial`` is the reason why the request of a session in ``approval`` was refused;
+    it is kept until the phase changes or the work is delegated again, and is shown to whoever resumes the work. Raises
+    ``SessionNotFound``, ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``NothingToDeny``,
+    ``RevisionChanged``, ``NewerSchema``, ``CorruptSession``, ``InvalidInput``, ``TooLarge``, ``LockTimeout``,
+    ``StoreFailure``, ``DurabilityUnknown``.
+    """
+    from gaia_sessions.session.requests import Update
+
+    sessions = Sessions(root)
+    request = Update(phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial)
+    return sessions.update(agent_id, request)
+
+
+def should_resume(agent_id: str, *, root: str | None = None) -> bool:
+    """Whether the session may be resumed; False also for missing and corrupt sessions and invalid ids.
+
+    Writes nothing.
+    """
+    return is_agent_id(agent_id) and Sessions(root).explain(agent_id)["should_resume"]
+
+
+def explain_resume(agent_id: str, *, root: str | None = None) -> Decision:
+    """The decision on resuming with its reason and all checks: see ``policy.decide``.
+
+    Raises ``InvalidId``, ``StoreFailure``.
+    """
+    return Sessions(root).explain(agent_id)
+
+
+def get_session(agent_id: str, *, root: str | None = None) -> Record | None:
+    """The record, or None if it does not exist. Raises ``CorruptSession``, ``InvalidId``, ``StoreFailure``."""
+    try:
+        return Sessions(root).read(agent_id)
+    except SessionNotFound:
+        return None
+
+
+def finalize_session(
+    agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None, root: str | None = None
+) -> Record:
+    """Ends a session as ``completed``, ``failed`` or ``abandoned``; repeating the same outcome changes nothing.
+
+    Raises ``UnknownOutcome``, ``SessionFinal`` if the session ended with another outcome, and what ``update_state``
+    raises.
+    """
+    record, _ = Sessions(root).finalize(agent_id, outcome, summary, error)
+    return record
+
+
+def list_sessions(
+    *,
+    active_only: bool = False,
+    agent_name: str | None = None,
+    phases: Iterable[str] = (),
+    since: datetime | str | None = None,
+    until: datetime | str | None = None,
+    limit: int | None = None,
+    root: str | None = None,
+) -> Iterator[Summary | CorruptSummary]:
+    """Summaries, the most recently active first. A session that cannot be read comes last, with ``status``
+    ``corrupt`` and a ``problem``.
+
+    Waiting events are shown as applied, although nothing is written. ``resume`` of a summary is the policy's decision:
+    ``{should_resume, reason, until}``. A session is active until it is final. ``since`` and ``until`` limit
+    ``created_at``, both inclusive; a time without an offset is UTC, and a text is a time as records have it. Raises
+    ``UnknownPhase``, ``BadArgument``.
+    """
+    from gaia_sessions.usecases import listing
+
+    criteria = listing.Filter(active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until)
+    return Sessions(root).list(criteria, limit)
+
+
+def session_events(agent_id: str, *, root: str | None = None) -> Iterator[Json | SessionsError]:
+    """What hosts reported about a session, in the order in which it was applied; an error in place of a bad line.
+
+    Each entry is ``{at, kind, run, phase, end?, detail?, revision, evidence}``. ``SessionNotFound``, ``InvalidId`` and
+    ``StoreFailure`` are raised by the call itself, not by the first step of the iteration.
+    """
+    return Sessions(root).events(agent_id)
+
+
+def cleanup_sessions(
+    hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False, root: str | None = None
+) -> Report:
+    """Removes sessions that were not updated for ``hours`` and returns a report; first closes runs as
+    ``reconcile_sessions`` does.
+
+    Sessions that may be resumed or still run are kept. With ``corrupt``, sessions that cannot be read are removed as
+    well. Raises ``BadArgument`` for hours below 0, ``StoreFailure``, ``DurabilityUnknown``.
+    """
+    return Sessions(root).cleanup(hours, dry_run=dry_run, corrupt=corrupt)
+
+
+def reconcile_sessions(*, dry_run: bool = False, root: str | None = None) -> Reconciled:
+    """Judges every run without an end, closes those that are proven to have ended, and returns a report.
+
+    Each verdict has its evidence. ``lost``, ``ended_with_host`` and ``denied`` are closed; ``running`` and ``unsure``
+    are left alone. Raises ``StoreFailure``.
+    """
+    return Sessions(root).reconcile(dry_run=dry_run)
+
+
+def import_sessions(directory: str | os.PathLike[str], *, dry_run: bool = False, root: str | None = None) -> Imported:
+    """Copies the sessions of ``directory``, which has one folder per session, and returns a report.
+
+    The sessions keep their ids. A session that already exists here stays as it is, and ``directory`` is not changed.
+    Raises ``NoSuchFolder``, and ``StoreFailure`` if ``directory`` cannot be read.
+    """
+    return Sessions(root).import_sessions(directory, dry_run=dry_run)

@@ -1,0 +1,186 @@
+"""The sessions of one root: where they are, which settings hold for them, and what can be done with them.
+
+Owns that every write first applies the events that wait in the inbox, and that ``now`` is read from the clock here:
+the use cases below take it as an argument. Whoever asks (a program, a command) gets at the store only through this
+object. Must never know how a result is shown.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions import config
+from gaia_sessions.errors import well_formed
+from gaia_sessions.session.clock import format_time, utc_now
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.journal import EVENTS
+from gaia_sessions.system.project_root import check_owner, find_root, working_directory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from datetime import datetime
+
+    from gaia_sessions.errors import SessionsError
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.policy import Decision
+    from gaia_sessions.session.requests import Update
+    from gaia_sessions.session.schema import CorruptSummary, Record, Summary
+    from gaia_sessions.store.port import Reader
+    from gaia_sessions.usecases.cleanup import Report
+    from gaia_sessions.usecases.importing import Imported
+    from gaia_sessions.usecases.listing import Filter
+    from gaia_sessions.usecases.preview import Preview
+    from gaia_sessions.usecases.reconcile import Reconciled
+
+DEFAULT_HOURS = 24.0
+"""How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
+
+
+class Sessions:
+    """The sessions of ``root``; None means the one that the command line would find from here.
+
+    ``flags`` are settings that take precedence over all others. The methods raise what the functions of
+    ``gaia_sessions.api`` with the same purpose raise.
+    """
+
+    __slots__ = ("_store", "config", "root")
+
+    def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
+        self.root = find_root(root, os.environ, working_directory())
+        check_owner(self.root)
+        self.config = config.load(self.root, os.environ, flags)
+        self._store = FileStore.from_config(self.root, self.config)
+
+    def has(self, agent_id: str) -> bool:
+        """Whether there is a session with this id, readable or not."""
+        return self._store.has(agent_id)
+
+    def ids(self) -> Collection[str]:
+        """The ids of all sessions, readable or not, in no order."""
+        return self._store.ids()
+
+    def read(self, agent_id: str) -> Record:
+        """The record as it is stored. Raises ``SessionNotFound``, ``CorruptSession``, ``InvalidId``."""
+        return self._store.read(agent_id)
+
+    def preview(self, agent_id: str) -> Record:
+        """The record as it will be once the waiting events are applied. Raises what ``read`` raises."""
+        return self._preview().read(agent_id)
+
+    def events(self, agent_id: str) -> Iterator[Json | SessionsError]:
+        """The entries of the session's journal; an error in place of an entry that cannot be read."""
+        return self._store.entries(agent_id, EVENTS)
+
+    def list(self, criteria: Filter, limit: int | None = None) -> Iterator[Summary | CorruptSummary]:
+        """Summaries of the sessions that meet ``criteria``, at most ``limit``, the most recently active first."""
+        from gaia_sessions.usecases import listing
+
+        return listing.list_sessions(self._preview(), criteria, utc_now(), self.config.limits, limit)
+
+    def explain(self, agent_id: str) -> Decision:
+        """Whether the session may be resumed, and why. A missing or corrupt session gets a decision too."""
+        from gaia_sessions.usecases import resume
+
+        decision, _ = resume.read_and_decide(self._preview(), utc_now(), agent_id, self.config.limits)
+        return decision
+
+    def decide(self, record: Record) -> Decision:
+        """The policy's decision about ``record``, which was just read or written."""
+        from gaia_sessions.usecases import resume
+
+        return resume.decide(record["agent_id"], record, utc_now(), self.config.limits)
+
+    def create(self, agent_name: str, purpose: str, metadata: object = None, agent_id: str | None = None) -> str:
+        """The id of a new session."""
+        from gaia_sessions.usecases import sessions
+
+        self._apply_deferred()
+        return sessions.create(self._store, utc_now(), os.urandom, agent_name, purpose, metadata, agent_id)["agent_id"]
+
+    def update(self, agent_id: str, request: Update) -> Record:
+        """The new record."""
+        from gaia_sessions.usecases import sessions
+
+        self._apply_deferred()
+        return sessions.update(self._store, utc_now(), agent_id, request)
+
+    def session_of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
+        """The id of the session that an agent of a host works on. Raises ``SessionNotFound``."""
+        from gaia_sessions.ingest import join
+
+        self._apply_deferred()  # the event that the agent started may still wait
+        return join.session_of_agent(self._store, host_session_id, host_agent_id)["agent_id"]
+
+    def finalize(
+        self, agent_id: str, outcome: str, summary: str | None = None, error: str | None = None
+    ) -> tuple[Record, bool]:
+        """The record, and whether this call ended the session; if not, it had already ended with this outcome."""
+        from gaia_sessions.usecases import sessions
+
+        self._apply_deferred()
+        now = utc_now()
+        record = sessions.finalize(self._store, now, agent_id, outcome, summary, error)
+        return record, record.get("finalized_at") == format_time(now)
+
+    def cleanup(self, hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False) -> Report:
+        """Removes the sessions that were not used for ``hours``."""
+        from gaia_sessions.usecases import cleanup
+
+        now = utc_now()
+        rule = cleanup.CleanupPolicy(now, hours, self.config.limits, corrupt=corrupt)
+        reader = self._reader_for(dry_run=dry_run)
+        return cleanup.cleanup(self._store, rule, self._ended_host_sessions, dry_run=dry_run, sessions=reader)
+
+    def reconcile(self, *, dry_run: bool = False) -> Reconciled:
+        """Closes the runs that are proven to have ended."""
+        from gaia_sessions.usecases.reconcile import reconcile
+
+        reader = self._reader_for(dry_run=dry_run)
+        return reconcile(self._store, utc_now(), self._ended_host_sessions, dry_run=dry_run, sessions=reader)
+
+    def import_sessions(self, directory: str | os.PathLike[str], *, dry_run: bool = False) -> Imported:
+        """Copies the sessions of ``directory`` into this root."""
+        from gaia_sessions.store import import_source
+        from gaia_sessions.usecases import importing
+
+        path = os.fspath(directory)
+        with import_source.open_folder(os.path.join(working_directory(), path) if path else path) as folder:
+            in_place = import_source.is_root(folder, self.root)
+            report = importing.empty_report(
+                well_formed(os.path.realpath(folder.path)), well_formed(self.root), dry_run=dry_run, in_place=in_place
+            )
+            if not in_place:
+                reader = self._reader_for(dry_run=dry_run)
+                importing.import_sessions(self._store, reader, import_source.records(folder), report)
+                if importing.is_empty(report):
+                    report["instead"] = import_source.likely_folder(folder)
+        return report
+
+    def _reader_for(self, *, dry_run: bool) -> Reader:
+        """What to judge by: a dry run sees the waiting events as applied, a real run applies them."""
+        if dry_run:
+            return self._preview()
+        self._apply_deferred()
+        return self._store
+
+    def _preview(self) -> Preview:
+        from gaia_sessions.usecases.preview import Preview
+
+        return Preview(self._store, utc_now(), self.config)
+
+    def _ended_host_sessions(self) -> Mapping[tuple[str, str], datetime]:
+        from gaia_sessions.store import hook_log
+
+        return hook_log.ended_host_sessions(self.root)
+
+    def _apply_deferred(self) -> None:
+        """Applies the events that wait in the inbox, and logs which."""
+        from gaia_sessions.ingest.deferred import apply_deferred
+
+        now = utc_now()
+        applied = apply_deferred(self._store, now, self.config)
+        if applied:
+            from gaia_sessions.store import hook_log
+
+            hook_log.append_line(self.root, "inbox", {"at": format_time(now), "inbox": applied})

@@ -1,0 +1,36 @@
+"""How the command line reaches sessions: through the API alone, read from the source itself."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from gaia_sessions import cli
+
+SOURCE = Path(cli.__file__).parent
+FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+
+# The log of internal errors is no session; ``main`` writes it with the one writer of files.
+MAY_IMPORT_THE_STORE = {"main.py"}
+
+
+def names_in(file: str) -> set[str]:
+    """The modules that ``file`` imports, and the attributes that it uses."""
+    found = set()
+    for node in ast.walk(ast.parse((SOURCE / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Attribute):
+            found.add(f".{node.attr}")
+    return found
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_command_reaches_sessions_through_the_api_and_never_their_store(file: str) -> None:
+    names = names_in(file)
+    assert names & {".store", "._store"} == set()
+    assert file in MAY_IMPORT_THE_STORE or not [name for name in names if name.startswith("gaia_sessions.store")]
