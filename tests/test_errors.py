@@ -42,8 +42,10 @@ from gaia_sessions.errors import (
     UnknownOutcome,
     UnknownPhase,
     UsageError,
+    conflicts,
     exit_code,
-    of_commands,
+    files,
+    usage,
 )
 
 # One of each kind: the error, its code, its exit code, its message, its hint, its own data.
@@ -86,7 +88,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "no_such_folder",
         2,
         "'/old' is not a folder",
-        "name the folder that has one folder per session, for example /path/to/project/.claude/session",
+        "use a folder that contains one folder per session, for example /path/to/project/.claude/session",
         {"path": "/old"},
     ),
     (
@@ -102,15 +104,15 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "not_found",
         3,
         "no session 'agent-1'",
-        "`gaia-sessions list` shows those that exist",
+        "`gaia-sessions list` shows the existing sessions",
         {"agent_id": "agent-1", "root": None},
     ),
     (
         AmbiguousId("agent", iter(["agent-1", "agent-2"])),
         "ambiguous_id",
         2,
-        "'agent' is the beginning or end of 2 ids: agent-1, agent-2",
-        "type more of the id: `gaia-sessions list` shows those that exist",
+        "'agent' is the beginning or end of 2 IDs: agent-1, agent-2",
+        "type more of the ID: `gaia-sessions list` shows the existing sessions",
         {"typed": "agent", "candidates": ("agent-1", "agent-2")},
     ),
     (Conflict("no", "ask otherwise"), "conflict", 4, "no", "ask otherwise", {}),
@@ -118,7 +120,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         SessionExists("agent-1"),
         "exists",
         4,
-        "session 'agent-1' exists already",
+        "session 'agent-1' already exists",
         "leave out the ID to have one generated",
         {"agent_id": "agent-1"},
     ),
@@ -126,7 +128,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         SessionFinal("agent-1", "completed"),
         "final",
         4,
-        "session 'agent-1' is completed and takes no more changes",
+        "session 'agent-1' is completed and can no longer be changed",
         "create a new session for further work",
         {"agent_id": "agent-1", "phase": "completed"},
     ),
@@ -143,14 +145,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "illegal_move",
         4,
         "a session cannot go from completed to planning",
-        "from completed it can go to nothing: it is final",
+        "from completed it can go to no other phase: it is final",
         {"from_phase": "completed", "to_phase": "planning", "allowed": ()},
     ),
     (
         NothingToDeny("agent-1", "planning"),
         "nothing_to_deny",
         4,
-        "session 'agent-1' does not wait for an approval: it is planning",
+        "session 'agent-1' is not waiting for an approval: it is planning",
         "only a session in phase approval can be denied",
         {"agent_id": "agent-1", "phase": "planning"},
     ),
@@ -167,14 +169,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "revision_changed",
         4,
         "session 'agent-1' is at revision 5, not 3",
-        "read it again, then update it with its revision",
+        "read the session again and retry with its current revision",
         {"agent_id": "agent-1", "asked": 3, "actual": 5},
     ),
     (
         NewerSchema("agent-1", 2, 1),
         "newer_schema",
         4,
-        "session 'agent-1' has schema 2; this version writes 1 and only shows newer ones",
+        "session 'agent-1' has schema 2; this version writes 1 and can only show newer ones",
         "update gaia-sessions",
         {"agent_id": "agent-1", "schema": 2},
     ),
@@ -207,7 +209,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "nothing_readable",
         6,
         "/old: its only session cannot be read",
-        "the report says what is wrong with each; correct the files and import again",
+        "the report says what is wrong with each; fix the files and import again",
         {"folder": "/old", "number": 1},
     ),
     (
@@ -215,7 +217,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "nothing_readable",
         6,
         "/old: none of its 2 sessions can be read",
-        "the report says what is wrong with each; correct the files and import again",
+        "the report says what is wrong with each; fix the files and import again",
         {"folder": "/old", "number": 2},
     ),
     (
@@ -259,7 +261,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "settings_unreadable",
         7,
         "settings.json: line 1 column 2: not JSON: Expecting value",
-        "correct the file; it was left untouched, byte for byte",
+        "correct the file; it was not changed",
         {
             "path": "settings.json",
             "problem": "not JSON: Expecting value",
@@ -271,7 +273,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "too_large",
         7,
         "the document is over the limit of 10 bytes",
-        "keep long texts in a file and name the file",
+        "keep long texts in a file and store its name",
         {"problem": "the document is over the limit of 10 bytes", "where": "", "size": 11, "limit": 10},
     ),
     (
@@ -279,7 +281,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "io_error",
         8,
         "state.json: cannot write: No space left on device",
-        "correct what the system reports and try again",
+        "fix the reported problem and try again",
         {"action": "write", "path": "state.json", "reason": "No space left on device"},
     ),
     (
@@ -303,7 +305,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "other_user",
         8,
         "/p/.claude: cannot use the sessions: it belongs to alice, and you are bob",
-        'sessions are private to a user; keep yours elsewhere: export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"',
+        'sessions are private to a user; store yours elsewhere: export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"',
         {
             "action": "use the sessions",
             "path": "/p/.claude",
@@ -316,7 +318,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         DurabilityUnknown("agent-1", "Input/output error"),
         "durability_unknown",
         9,
-        "agent-1: applied, but not confirmed by the disk: Input/output error",
+        "agent-1: written, but the sync to disk failed: Input/output error",
         "check the disk; the change is visible",
         {"path": "agent-1", "reason": "Input/output error"},
     ),
@@ -335,7 +337,7 @@ class Later(LockUnsupported):
 
 KINDS = [
     kind
-    for kind in (*vars(errors).values(), *of_commands.ERRORS.values())
+    for kind in {**vars(errors), **vars(conflicts), **vars(files), **vars(usage)}.values()
     if isinstance(kind, type) and issubclass(kind, SessionsError)
 ]
 

@@ -84,7 +84,7 @@ def _missing_id_hint(agent_id: str, sessions: Sessions) -> str | None:
     if agent_id == LATEST:
         return "none of the sessions there can be read; `gaia-sessions list` says why"
     closest = closest_id(agent_id, ids)
-    return f"the nearest id there is {closest!r}; `gaia-sessions list` shows those that exist" if closest else None
+    return f"the closest ID is {closest!r}; `gaia-sessions list` shows the existing sessions" if closest else None
 
 
 def closest_id(typed_id: str, ids: Iterable[str]) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import InvalidInput, SessionNotFound, UnknownOutcome
+from gaia_sessions.errors import InvalidInput, SessionNotFound
 from gaia_sessions.hosts import PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.checks import check_flag, check_string, is_integer
@@ -119,6 +119,8 @@ def disabled_answer(request: Request) -> Answer:
 
 def error_answer(request: Request, error: BaseException, message: str) -> Answer:
     """What was ``asked`` could not be done because of ``error``, which is ``told`` in words."""
+    from gaia_sessions.errors import UnknownOutcome
+
     reason = "invalid_input" if isinstance(error, InvalidInput | UnknownOutcome) else "error"
     return {"reason": reason, "agent_id": _requested_id(request), "error": message}
 

@@ -6,8 +6,6 @@ clocks; whoever needs to know what a phase allows asks here.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import IllegalMove, UnknownOutcome, UnknownPhase
-
 INITIALIZING = "initializing"
 INVESTIGATING = "investigating"
 PLANNING = "planning"
@@ -43,6 +41,8 @@ PHASES = tuple(MOVES)
 def check_phase(phase: object) -> str:
     """``phase`` if it is one of the nine, else ``UnknownPhase``."""
     if not isinstance(phase, str) or phase not in MOVES:
+        from gaia_sessions.errors import UnknownPhase
+
         raise UnknownPhase(phase, PHASES)
     return phase
 
@@ -50,6 +50,8 @@ def check_phase(phase: object) -> str:
 def check_outcome(outcome: object) -> str:
     """``outcome`` if work may end so, else ``UnknownOutcome``."""
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
+        from gaia_sessions.errors import UnknownOutcome
+
         raise UnknownOutcome(outcome, OUTCOMES)
     return outcome
 
@@ -57,6 +59,8 @@ def check_outcome(outcome: object) -> str:
 def check_move(from_phase: str, to_phase: str) -> None:
     """Nothing if the table has the move, else ``IllegalMove``."""
     if to_phase not in MOVES[from_phase]:
+        from gaia_sessions.errors import IllegalMove
+
         raise IllegalMove(from_phase, to_phase, MOVES[from_phase])
 
 

@@ -6,7 +6,7 @@ Owns what an update and a finalization do to a session's own keys. What they do 
 
 from __future__ import annotations
 
-from gaia_sessions.errors import NewerSchema, SessionFinal
+from gaia_sessions.errors import NewerSchema
 
 from .clock import FUTURE_TOLERANCE, format_time, parse_time, seconds_between
 from .phases import APPROVAL, check_move, is_final, is_resumable
@@ -33,6 +33,8 @@ def check_writable(record: Record) -> None:
 def check_open(record: Record) -> None:
     """Nothing if the work still goes on, else ``SessionFinal``: final is final."""
     if is_final(record["phase"]):
+        from gaia_sessions.errors import SessionFinal
+
         raise SessionFinal(record["agent_id"], record["phase"])
 
 

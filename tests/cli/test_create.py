@@ -68,7 +68,7 @@ def test_an_id_that_exists_is_a_conflict_and_the_old_session_stays(gaia: Gaia, r
     assert gaia("create", "--id", "agent-123", "--agent", "second").all == (
         4,
         "",
-        "Error: session 'agent-123' exists already\nHint: leave out the ID to have one generated\n",
+        "Error: session 'agent-123' already exists\nHint: leave out the ID to have one generated\n",
     )
     assert Path(root, "agent-123", "state.json").read_bytes() == before
 

@@ -100,7 +100,7 @@ def test_8_an_answer_that_finds_no_space(put: Gaia, words: list[str]) -> None:
         8,
         (
             "Error: stdout: cannot write the answer: No space left on device\n"
-            "Hint: correct what the system reports and try again\n"
+            "Hint: fix the reported problem and try again\n"
         ),
     )
 
@@ -144,7 +144,7 @@ def test_9_applied_but_the_disk_did_not_confirm_it(
         9,
         "",
         (
-            f"Error: {root}/a: applied, but not confirmed by the disk: Input/output error\n"
+            f"Error: {root}/a: written, but the sync to disk failed: Input/output error\n"
             "Hint: check the disk; the change is visible\n"
         ),
     )

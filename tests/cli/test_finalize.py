@@ -102,7 +102,7 @@ def test_another_outcome_is_a_conflict_and_writes_nothing(gaia: Gaia, put: Gaia,
     assert gaia("finalize", "a", "failed").all == (
         4,
         "",
-        "Error: session 'a' is completed and takes no more changes\nHint: create a new session for further work\n",
+        "Error: session 'a' is completed and can no longer be changed\nHint: create a new session for further work\n",
     )
     assert tree() == before
 

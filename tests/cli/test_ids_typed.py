@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 WHOLE = "agent-20260108-180530-abc12345"
 OTHER = "agent-20260107-120000-0f0f0f0f"
-LISTS = "`gaia-sessions list` shows those that exist"
+LISTS = "`gaia-sessions list` shows the existing sessions"
 
 READING = {"get": (), "show": (), "events": (), "should-resume": ()}
 WRITING = {"update": ("--phase", "planning"), "finalize": ("failed",)}
@@ -183,7 +183,7 @@ def test_a_part_of_several_ids_is_a_usage_error_that_lists_them(
     ended = run(gaia, command, "agent-2026", *words)
 
     listed = ", ".join(f"agent-20260108-180530-{letter * 8}" for letter in "abc")
-    message, hint = f"'agent-2026' is the beginning or end of 3 ids: {listed}", f"type more of the id: {LISTS}"
+    message, hint = f"'agent-2026' is the beginning or end of 3 ids: {listed}", f"type more of the ID: {LISTS}"
     error = {"code": "ambiguous_id", "message": message, "hint": hint}
     told = {"error": error} if words else f"Error: {message}\nHint: {hint}\n"
     assert (ended.code, ended.out, json.loads(ended.err) if words else ended.err.decode()) == (2, b"", told)
@@ -319,7 +319,7 @@ def test_a_session_that_is_removed_once_it_was_taken_is_missing_and_nobody_else_
     out, err = updating.communicate(timeout=60)
 
     assert taken == note(typed)
-    hint = f"the nearest id there is '{WHOLE}-2345'; {LISTS}"
+    hint = f"the closest ID is '{WHOLE}-2345'; {LISTS}"
     assert (updating.returncode, out, err) == (3, "", f"Error: no session '{WHOLE}' in {root}\nHint: {hint}\n")
     assert (state(f"{WHOLE}-2345"), Path(root, WHOLE).exists()) == (before, False)
 
@@ -366,7 +366,7 @@ def test_of_a_missing_one_the_folder_and_the_nearest_id_are_named(
     ended = run(gaia, command, typed)
 
     message = f"no session '{typed}' in {root}"
-    hint = f"the nearest id there is '{near}'; {LISTS}" if near else LISTS
+    hint = f"the closest ID is '{near}'; {LISTS}" if near else LISTS
     if command == "should-resume":
         said = f"no: there is no session {typed} (not_found)\n  looked for in {root}; {hint}; or start new work\n"
         assert ended.all == (3, said, "")
@@ -388,7 +388,7 @@ def test_whether_to_resume_a_missing_one_is_answered_with_the_same_in_json(gaia:
         "deploy-forntend",
     )
     assert decision["advice"] == (
-        f"looked for in {root}; the nearest id there is 'deploy-frontend'; {LISTS}; or start new work"
+        f"looked for in {root}; the closest ID is 'deploy-frontend'; {LISTS}; or start new work"
     )
 
 

@@ -229,7 +229,7 @@ def test_what_cannot_be_read_is_skipped_with_its_reason_and_hides_nothing(
         ("bad id", "invalid_id", "'bad id' is not a session ID: has a character other than letters, digits, . _ -"),
         ("linked", "corrupt", f"{source}/linked: a link, which is not followed"),
         ("linked-file", "corrupt", "a link, not a file"),
-        ("newer", "newer_schema", "session 'newer' has schema 2; this version writes 1 and only shows newer ones"),
+        ("newer", "newer_schema", "session 'newer' has schema 2; this version writes 1 and can only show newer ones"),
         ("no-room", "too_large", "the document is over the limit of 1046528 bytes"),
         ("other-name", "corrupt", f"agent_id: the id of another session, '{OPEN['agent_id']}'"),
         ("string-count", "corrupt", "error_count: must be a whole number from 0"),
@@ -330,7 +330,7 @@ def test_what_the_system_refuses_to_store_is_an_error_that_stops_no_other(
     leave(FINAL)
     gaia("create", "--id", "first")
     Path(root, ".locks", "sub-final.lock").mkdir()
-    lock, hint = f"{root}/.locks/sub-final.lock", "correct what the system reports and try again"
+    lock, hint = f"{root}/.locks/sub-final.lock", "fix the reported problem and try again"
     reason = f"{lock}: cannot lock: Is a directory"
     out = f"imported 1 session from {source} into {root}\n  {OPEN['agent_id']}\n"
     assert gaia("import", str(source)).all == (8, out, f"Error: {reason}\nHint: {hint}\n")

@@ -104,7 +104,7 @@ def test_what_the_system_refuses_is_told_and_is_no_success(
 
     monkeypatch.setattr(os, "rename", refuse)
     reason = f"{root}/gone/state.json: cannot write: No space left on device"
-    hint = "correct what the system reports and try again"
+    hint = "fix the reported problem and try again"
     told = f"Error: {reason}\nHint: {hint}\n"
     answers = {
         ("reconcile",): f"closed 0 runs\nfailed: gone: {reason}\n",

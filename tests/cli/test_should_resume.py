@@ -191,7 +191,7 @@ def test_the_limits_are_those_of_the_settings(gaia: Gaia, put: Gaia, monkeypatch
 def test_what_a_later_version_wrote_cannot_be_resumed_by_this_one(gaia: Gaia, put: Gaia) -> None:
     put("new", schema=2, idle=timedelta(minutes=1))
     told = json_of(gaia("should-resume", "new", "--json"))
-    problem = "session 'new' has schema 2; this version writes 1 and only shows newer ones"
+    problem = "session 'new' has schema 2; this version writes 1 and can only show newer ones"
     assert (told["should_resume"], told["reason"], told["checks"][1]["actual"]) == (False, "corrupt", problem)
     assert gaia("list", "--json").json[0]["resume"] == {"should_resume": False, "reason": "corrupt", "until": None}
     assert "  resume: not resumable\n" in gaia("show", "new").out.decode()

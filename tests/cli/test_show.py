@@ -89,7 +89,7 @@ def test_a_newer_schema_it_does_not_understand_is_only_shown_as_it_is(gaia: Gaia
     ended = gaia("show", "new")
     assert (ended.code, ended.out) == (4, b"")
     assert ended.err == (
-        b"Error: session 'new' has schema 2; this version writes 1 and only shows newer ones\n"
+        b"Error: session 'new' has schema 2; this version writes 1 and can only show newer ones\n"
         b"Hint: update gaia-sessions\n"
     )
     assert gaia("show", "new", "--json").json == document

@@ -152,7 +152,7 @@ def test_a_final_session_takes_no_update(gaia: Gaia, root: str, session: str, wo
         4,
         "",
         (
-            "Error: session 'agent-123' is completed and takes no more changes\n"
+            "Error: session 'agent-123' is completed and can no longer be changed\n"
             "Hint: create a new session for further work\n"
         ),
     )
@@ -175,7 +175,7 @@ def test_a_newer_schema_is_kept_and_shown_but_not_rewritten(gaia: Gaia, put: Gai
         4,
         "",
         (
-            "Error: session 'new' has schema 2; this version writes 1 and only shows newer ones\n"
+            "Error: session 'new' has schema 2; this version writes 1 and can only show newer ones\n"
             "Hint: update gaia-sessions\n"
         ),
     )
@@ -244,7 +244,7 @@ def test_what_does_not_wait_for_an_approval_cannot_be_denied(gaia: Gaia, tree: G
         4,
         "",
         (
-            "Error: session 'agent-123' does not wait for an approval: it is planning\n"
+            "Error: session 'agent-123' is not waiting for an approval: it is planning\n"
             "Hint: only a session in phase approval can be denied\n"
         ),
     )
@@ -281,7 +281,7 @@ def test_an_agent_of_a_host_that_no_session_knows_is_named_in_a_sentence(
         {
             "code": "not_found",
             "message": f"no session of agent '{pair[1]}' in the host's session '{pair[0]}' in {root}",
-            "hint": "name the session by its own id: `gaia-sessions list` shows those that exist",
+            "hint": "use the ID of the session: `gaia-sessions list` shows the existing sessions",
         },
     )
     assert tree() == before

@@ -174,7 +174,7 @@ def test_another_outcome_is_refused_and_changes_nothing(host: Host, working: str
         "outcome": None,
         "reason": "error",
         "agent_id": working,
-        "error": "session 'agent-123' is completed and takes no more changes",
+        "error": "session 'agent-123' is completed and can no longer be changed",
         "original_context": {"agent_id": working, "exit_code": 1},
     }
     assert host.tree(host.root) == before

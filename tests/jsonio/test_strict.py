@@ -331,7 +331,7 @@ def test_a_callers_value_over_the_limit_is_said_to_be_too_large() -> None:
     error = caught.value
     assert (error.problem, error.where) == ("the document is over the limit of 1048576 bytes", "")
     assert (error.code, error.size, error.limit) == ("too_large", DOCUMENT_LIMIT + 2, DOCUMENT_LIMIT)
-    assert error.hint == "keep long texts in a file and name the file"
+    assert error.hint == "keep long texts in a file and store its name"
 
 
 def test_changing_a_callers_value_later_changes_no_canonical_copy() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.users.conftest import User
 
-HINT = 'sessions are private to a user; keep yours elsewhere: export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
+HINT = 'sessions are private to a user; store yours elsewhere: export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
 COMMANDS = [
     ["create"],
     ["get", "agent-1"],

@@ -1,0 +1,88 @@
+"""Requests that a valid record, or an existing installation, does not allow.
+
+Loaded when one of them is first named.
+"""
+
+from __future__ import annotations
+
+from .base import Conflict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class SessionFinal(Conflict):
+    code = "final"
+
+    def __init__(self, agent_id: str, phase: str) -> None:
+        self.agent_id = agent_id
+        self.phase = phase
+        super().__init__(
+            f"session {agent_id!r} is {phase} and can no longer be changed", "create a new session for further work"
+        )
+
+
+class IllegalMove(Conflict):
+    code = "illegal_move"
+
+    def __init__(self, from_phase: str, to_phase: str, allowed: Iterable[str]) -> None:
+        self.from_phase = from_phase
+        self.to_phase = to_phase
+        self.allowed = tuple(allowed)
+        ways = ", ".join(self.allowed) or "no other phase: it is final"
+        super().__init__(
+            f"a session cannot go from {from_phase} to {to_phase}", f"from {from_phase} it can go to {ways}"
+        )
+
+
+class ResumeNotAllowed(Conflict):
+    code = "resume_not_allowed"
+
+    def __init__(self, agent_id: str, phase: str) -> None:
+        self.agent_id = agent_id
+        self.phase = phase
+        super().__init__(
+            f"session {agent_id!r} cannot be made ready to resume while {phase}",
+            "move it to investigating, planning or approval first",
+        )
+
+
+class NothingToDeny(Conflict):
+    code = "nothing_to_deny"
+
+    def __init__(self, agent_id: str, phase: str) -> None:
+        self.agent_id = agent_id
+        self.phase = phase
+        super().__init__(
+            f"session {agent_id!r} is not waiting for an approval: it is {phase}",
+            "only a session in phase approval can be denied",
+        )
+
+
+class RevisionChanged(Conflict):
+    code = "revision_changed"
+
+    def __init__(self, agent_id: str, asked: int, actual: int) -> None:
+        self.agent_id = agent_id
+        self.asked = asked
+        self.actual = actual
+        super().__init__(
+            f"session {agent_id!r} is at revision {actual}, not {asked}",
+            "read the session again and retry with its current revision",
+        )
+
+
+class HooksElsewhere(Conflict):
+    """Another settings file of the project has the hooks; installed in both, they would receive each event twice."""
+
+    code = "hooks_elsewhere"
+
+    def __init__(self, host: str, path: str, scope: str) -> None:
+        self.host = host
+        self.path = path
+        self.scope = scope
+        super().__init__(
+            f"{path} already has the hooks for {host}",
+            f"update them there with --{scope}, or remove them first: gaia-sessions hooks uninstall --{scope}",
+        )

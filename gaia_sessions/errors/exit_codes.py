@@ -1,0 +1,42 @@
+"""The exit code that each error ends a command with, and the codes of commands that end without an error.
+
+Owns the one table of exit codes. Must never know which command it was.
+"""
+
+from __future__ import annotations
+
+from .base import (
+    Conflict,
+    CorruptSession,
+    DurabilityUnknown,
+    InvalidInput,
+    LockTimeout,
+    SessionNotFound,
+    StoreFailure,
+    UsageError,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .base import SessionsError
+
+EXIT_DONE = 0
+EXIT_NO = 1
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+EXIT_CODES: dict[type[SessionsError], int] = {
+    UsageError: 2,
+    SessionNotFound: 3,
+    Conflict: 4,
+    LockTimeout: 5,
+    CorruptSession: 6,
+    InvalidInput: 7,
+    StoreFailure: 8,
+    DurabilityUnknown: 9,
+}
+
+
+def exit_code(error: SessionsError) -> int:
+    """The documented exit code of ``error``: that of its nearest ancestor in the table."""
+    return next(EXIT_CODES[error_type] for error_type in type(error).__mro__ if error_type in EXIT_CODES)

@@ -1,0 +1,52 @@
+"""Files and folders that cannot be used: unreadable ones, and those of another user.
+
+Loaded when one of these errors is first named.
+"""
+
+from __future__ import annotations
+
+from .base import CorruptSession, InvalidInput, SessionsError, StoreFailure
+
+EXPORT_ROOT_COMMAND = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
+"""What a user may type who cannot use the sessions here; a host started after it passes the value on to its hooks."""
+
+
+class NothingReadable(CorruptSession):
+    """A folder has sessions, but none of them can be read; they are kept."""
+
+    code = "nothing_readable"
+
+    def __init__(self, folder: str, number: int) -> None:
+        self.folder = folder
+        self.number = number
+        SessionsError.__init__(
+            self,
+            f"{folder}: {'its only session cannot' if number == 1 else f'none of its {number} sessions can'} be read",
+            "the report says what is wrong with each; fix the files and import again",
+        )
+
+
+class SettingsUnreadable(InvalidInput):
+    """A host's settings file is not in the expected form; it is left unchanged."""
+
+    code = "settings_unreadable"
+
+    def __init__(self, path: str, problem: str, place: str) -> None:
+        self.path = path
+        super().__init__(problem, f"{path}: {place}" if place else path, "correct the file; it was not changed")
+
+
+class OwnedByAnother(StoreFailure):
+    """The sessions, or the project they would be in, belong to another user; nothing was read or created."""
+
+    code = "other_user"
+
+    def __init__(self, path: str, owner: str, user: str) -> None:
+        self.owner = owner
+        self.user = user
+        super().__init__(
+            "use the sessions",
+            path,
+            f"it belongs to {owner}, and you are {user}",
+            f"sessions are private to a user; store yours elsewhere: {EXPORT_ROOT_COMMAND}",
+        )

@@ -1,0 +1,82 @@
+"""Requests that are wrong in themselves: an unknown word, an invalid value, a folder that does not exist.
+
+Loaded when one of these errors is first named.
+"""
+
+from __future__ import annotations
+
+from .base import UsageError, shorten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MAX_LISTED = 5
+
+
+class UnknownPhase(UsageError):
+    code = "unknown_phase"
+
+    def __init__(self, phase: object, known: Iterable[str]) -> None:
+        self.phase = phase
+        self.known = tuple(known)
+        super().__init__(f"unknown phase {shorten(repr(phase))}", "the phases are " + ", ".join(self.known))
+
+
+class UnknownOutcome(UsageError):
+    code = "unknown_outcome"
+
+    def __init__(self, outcome: object, known: Iterable[str]) -> None:
+        self.outcome = outcome
+        self.known = tuple(known)
+        super().__init__(f"unknown outcome {shorten(repr(outcome))}", "the outcomes are " + ", ".join(self.known))
+
+
+class UnknownHost(UsageError):
+    code = "unknown_host"
+
+    def __init__(self, host: object, known: Iterable[str]) -> None:
+        self.host = host
+        self.known = tuple(known)
+        super().__init__(f"unknown host {shorten(repr(host))}", "the hosts are " + ", ".join(self.known))
+
+
+class BadArgument(UsageError):
+    """The value of an argument is outside the range that its command or function accepts."""
+
+    code = "bad_argument"
+
+    def __init__(self, name: str, value: object, wanted: str) -> None:
+        self.name = name
+        self.value = value
+        super().__init__(f"{name} {shorten(repr(value))} is not valid", f"must be {wanted}")
+
+
+class NoSuchFolder(UsageError):
+    """There is no folder at ``path``."""
+
+    code = "no_such_folder"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path!r} is not a folder",
+            "use a folder that contains one folder per session, for example /path/to/project/.claude/session",
+        )
+
+
+class AmbiguousId(UsageError):
+    """The text typed as an ID is a part of several ids: ``candidates``."""
+
+    code = "ambiguous_id"
+
+    def __init__(self, typed: str, candidates: Iterable[str]) -> None:
+        self.typed = typed
+        self.candidates = tuple(candidates)
+        listed = ", ".join(self.candidates[:_MAX_LISTED])
+        more = len(self.candidates) - _MAX_LISTED
+        rest = f" and {more} more" if more > 0 else ""
+        super().__init__(
+            f"{typed!r} is the beginning or end of {len(self.candidates)} IDs: {listed}{rest}",
+            "type more of the ID: `gaia-sessions list` shows the existing sessions",
+        )
