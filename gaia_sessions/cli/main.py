@@ -101,13 +101,13 @@ def _asks_for_json(argv: list[str]) -> bool:
 def _as_sessions_error(error: Exception, argv: list[str], group: click.Group) -> SessionsError | None:
     """What ``error`` is in our tree, with the line that was probably meant; None for a bug."""
     if isinstance(error, click.UsageError):
-        from . import mistakes
+        from .usage import explain
 
-        return mistakes.to_usage_error(error, argv)
+        return explain.to_usage_error(error, argv)
     if isinstance(error, UsageError | InvalidInput):
-        from . import mistakes
+        from .usage import explain
 
-        mistakes.add_command_hint(error, argv, group)
+        explain.add_command_hint(error, argv, group)
     if isinstance(error, OSError):  # every room translates its own: this is click, writing help
         output.discard_buffered(sys.stdout)
         return StoreFailure("write the answer", "stdout", error.strerror or str(error))

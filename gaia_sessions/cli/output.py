@@ -127,7 +127,7 @@ def print_failures(reasons: list[str], kind: type[SessionsError] = StoreFailure,
     """
     if not reasons:
         return EXIT_DONE
-    hint = "correct what the system reports and try again"
+    hint = "fix the reported problem and try again"
     if as_json:
         print_json_to_stderr({"error": {"code": kind.code, "message": well_formed("; ".join(reasons)), "hint": hint}})
     else:

@@ -54,7 +54,7 @@ def _reorder_arguments(click_command: click.Command, words: list[str]) -> list[s
     first, second = [*argument_positions(click_command, words), -1, -1][:2]
     if second < 0 or words[second] in OUTCOMES:
         return words
-    from gaia_sessions.cli import synonyms
+    from gaia_sessions.cli.usage import synonyms
 
     if words[first].casefold() not in synonyms.OUTCOMES:
         return words

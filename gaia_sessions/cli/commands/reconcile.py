@@ -8,7 +8,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.render import judged
+from gaia_sessions.cli.render import reports
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -25,5 +25,5 @@ def command(call: Call, *, dry_run: bool) -> int:
     if call.as_json:
         output.print_json(report)
     else:
-        output.print_lines(judged.reconcile_lines(report))
+        output.print_lines(reports.reconcile_lines(report))
     return output.print_failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)

@@ -8,7 +8,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.metadata import METADATA, PAIRS, collect_metadata
+from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import plain
 from gaia_sessions.errors import UsageError
 from gaia_sessions.session.clock import utc_now

@@ -10,7 +10,7 @@ from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 
-from . import judged
+from . import reports
 from .words import age, ago, duration, local_time, resume_text, safe
 
 TYPE_CHECKING = False
@@ -104,8 +104,8 @@ def cleanup_lines(report: Report) -> Iterator[str]:
     yield f"{verb} {plural(len(report['removed']), 'session')} {condition}"
     yield from (f"  {agent_id}" for agent_id in report["removed"])
     closed = "would close" if report["dry_run"] else "closed"
-    yield from (f"{closed}: {judged.verdict_line(verdict)}" for verdict in report["closed"])
-    yield from judged.unchanged_lines(report)
+    yield from (f"{closed}: {reports.verdict_line(verdict)}" for verdict in report["closed"])
+    yield from reports.unchanged_lines(report)
     yield from (f"swept: {safe(path)}" for path in report["swept"])
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 
-from gaia_sessions.cli import synonyms
-from gaia_sessions.cli.alike import closest_word
 from gaia_sessions.cli.group import COMMANDS
 from gaia_sessions.cli.main import commands
+from gaia_sessions.cli.usage import synonyms
+from gaia_sessions.cli.usage.alike import closest_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import click
 
+from gaia_sessions.cli.option_values import OtherMetadata
+from gaia_sessions.cli.parsing import ExtraArguments, NoSuchCommand, argument_positions
 from gaia_sessions.errors import UnknownHost, UnknownOutcome, UnknownPhase, UsageError
 from gaia_sessions.session.phases import COMPLETED, EXECUTING, OUTCOMES, PHASES
 
-from . import surplus, synonyms, wrong_options
+from . import extra_arguments, synonyms, unknown_options
 from .alike import intended_word
 from .lines import LIST_HINT, MAX_ONE_LINE, PROGRAM, command_hint, command_line, correction_hint, replace_option
-from .metadata import OtherMetadata
-from .parsing import ExtraArguments, NoSuchCommand, argument_positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ def to_usage_error(error: click.UsageError, argv: list[str]) -> UsageError:
     if isinstance(error, NoSuchCommand):
         return _unknown_command(error, argv)
     if isinstance(error, ExtraArguments):
-        return surplus.to_usage_error(error, argv)
+        return extra_arguments.to_usage_error(error, argv)
     if isinstance(error, click.NoSuchOption) and error.ctx:
-        return wrong_options.to_usage_error(error.option_name, error.ctx, argv)
+        return unknown_options.to_usage_error(error.option_name, error.ctx, argv)
     if isinstance(error, click.MissingParameter) and error.param and error.ctx:
         return _missing_argument(error.param.human_readable_name, error.ctx, argv) or _plain_usage_error(error)
     return _plain_usage_error(error)
@@ -142,7 +142,7 @@ def _arguments_for(name: str, rest: list[str], ctx: click.Context) -> list[str] 
         command = (command.get_command(ctx, part) if isinstance(command, click.Group) else None) or command
     if " ".join([*_inner_names(ctx), name]) not in synonyms.TAKE_NO_ID:
         return rest or (["ID"] if name in synonyms.NEED_ID else [])
-    valid_options = wrong_options.option_names(command, click.Context(command, ctx))
+    valid_options = unknown_options.option_names(command, click.Context(command, ctx))
     words = [word for word in rest if word not in synonyms.LS_OPTIONS]
     is_accepted = all(word.partition("=")[0] in valid_options for word in words if word.startswith("-"))
     return words if is_accepted and not argument_positions(command, words) else None

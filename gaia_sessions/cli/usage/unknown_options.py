@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import click
 
+from gaia_sessions.cli.parsing import argument_positions
 from gaia_sessions.errors import UsageError
 from gaia_sessions.session.phases import COMPLETED, OUTCOMES
 
 from . import synonyms
 from .alike import closest_word, intended_word
 from .lines import PROGRAM, command_hint, correction_hint, option_value, replace_option, replace_word
-from .parsing import argument_positions
 
 
 def to_usage_error(option: str, ctx: click.Context, argv: list[str]) -> UsageError:

@@ -11,20 +11,20 @@ import shlex
 
 import click
 
+from gaia_sessions.cli.parsing import argument_positions
+from gaia_sessions.cli.times import HOURS
 from gaia_sessions.errors import UnknownHost, UsageError
 from gaia_sessions.session.phases import ABANDONED, OUTCOMES, PHASES
 
 from . import synonyms
 from .alike import closest_word
 from .lines import LIST_HINT, PROGRAM, command_hint, is_id_like
-from .parsing import argument_positions
-from .times import HOURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .parsing import ExtraArguments
+    from gaia_sessions.cli.parsing import ExtraArguments
 
 
 class _Line:

@@ -66,8 +66,7 @@ def replace_option(argv: list[str], option: str, value: str, new: list[str]) -> 
 
 def is_id_like(word: str) -> bool:
     """Names of agents and phases have dashes too, but hardly a digit."""
+    from gaia_sessions.cli.typed_ids import LATEST
     from gaia_sessions.session.ids import is_agent_id
-
-    from .typed_ids import LATEST
 
     return word == LATEST or (is_agent_id(word) and any(char.isdigit() for char in word))
