@@ -49,7 +49,7 @@ DOORS = {
     "pydantic": "models.py",
     "pydantic_core": "models.py",  # the engine of pydantic, installed with it
     "filelock": "store/locks.py",
-    "dateutil": "cli/times.py",
+    "dateutil": "cli/option_values.py",
 }
 STDLIB_ONLY = [
     *("errors", "jsonio", "session", "system", "config", "store", "ingest", "usecases"),

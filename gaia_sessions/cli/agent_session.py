@@ -23,9 +23,9 @@ from .commands.create import AGENT, PURPOSE, warn_if_network
 from .commands.finalize import print_unchanged
 from .commands.should_resume import decision_for, exit_code_of
 from .group import COMMANDS, Commands
+from .option_values import HOURS
 from .parsing import Group
 from .render.words import safe
-from .times import HOURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

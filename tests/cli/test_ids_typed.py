@@ -183,7 +183,7 @@ def test_a_part_of_several_ids_is_a_usage_error_that_lists_them(
     ended = run(gaia, command, "agent-2026", *words)
 
     listed = ", ".join(f"agent-20260108-180530-{letter * 8}" for letter in "abc")
-    message, hint = f"'agent-2026' is the beginning or end of 3 ids: {listed}", f"type more of the ID: {LISTS}"
+    message, hint = f"'agent-2026' is the beginning or end of 3 IDs: {listed}", f"type more of the ID: {LISTS}"
     error = {"code": "ambiguous_id", "message": message, "hint": hint}
     told = {"error": error} if words else f"Error: {message}\nHint: {hint}\n"
     assert (ended.code, ended.out, json.loads(ended.err) if words else ended.err.decode()) == (2, b"", told)
@@ -195,7 +195,7 @@ def test_of_many_ids_that_a_part_has_a_handful_is_listed(gaia: Gaia, put: Gaia) 
         put(f"task-{number:02}")
     put("the-task")
     assert gaia("get", "task", "--json").error["message"] == (
-        "'task' is the beginning or end of 18 ids: task-00, task-01, task-02, task-03, task-04 and 13 more"
+        "'task' is the beginning or end of 18 IDs: task-00, task-01, task-02, task-03, task-04 and 13 more"
     )
 
 

@@ -9,8 +9,8 @@ import click
 from gaia_sessions.api import DEFAULT_HOURS
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.render import plain
-from gaia_sessions.cli.times import HOURS
+from gaia_sessions.cli.option_values import HOURS
+from gaia_sessions.cli.render import reports
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -35,5 +35,5 @@ def command(call: Call, hours: float, *, dry_run: bool, corrupt: bool, quiet: bo
     if call.as_json:
         output.print_json(report)
     elif not quiet:
-        output.print_lines(plain.cleanup_lines(report))
+        output.print_lines(reports.cleanup_lines(report))
     return output.print_failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)

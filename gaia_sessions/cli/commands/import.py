@@ -10,7 +10,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.render.imports import import_lines
+from gaia_sessions.cli.render.reports import import_lines
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, NothingReadable, StoreFailure
 from gaia_sessions.system.project_root import check_expanded
 from gaia_sessions.usecases.importing import unreadable_count

@@ -8,8 +8,8 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.option_values import TIME
 from gaia_sessions.cli.render import plain
-from gaia_sessions.cli.times import TIME
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.usecases.listing import Filter
 

@@ -10,8 +10,7 @@ from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 
-from . import reports
-from .words import age, ago, duration, local_time, resume_text, safe
+from .words import ago, duration, local_time, resume_text, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import CorruptSummary, Record, Run, Summary, Tools
-    from gaia_sessions.usecases.cleanup import Report
 
 
 NO_PURPOSE = "general"
@@ -95,18 +93,6 @@ def session_notes(line: Summary) -> Iterator[str]:
         yield plural(line["error_count"], "error")
     if line["status"] == "newer":
         yield "written by a later version"
-
-
-def cleanup_lines(report: Report) -> Iterator[str]:
-    """What was removed, or would be; then whatever was not."""
-    verb = "would remove" if report["dry_run"] else "removed"
-    condition = f"untouched for {age(report['hours'])}" + (", or unreadable" if report["corrupt_too"] else "")
-    yield f"{verb} {plural(len(report['removed']), 'session')} {condition}"
-    yield from (f"  {agent_id}" for agent_id in report["removed"])
-    closed = "would close" if report["dry_run"] else "closed"
-    yield from (f"{closed}: {reports.verdict_line(verdict)}" for verdict in report["closed"])
-    yield from reports.unchanged_lines(report)
-    yield from (f"swept: {safe(path)}" for path in report["swept"])
 
 
 def session_lines(record: Record, decision: Decision, now: datetime) -> Iterator[str]:

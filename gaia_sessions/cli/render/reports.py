@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from gaia_sessions.errors import plural
+from gaia_sessions.usecases.importing import is_empty
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS
 
-from .words import safe
+from .words import age, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.usecases.cleanup import Report
+    from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.reconcile import Reconciled, SkippedSession, Verdict
 
-_LONGEST_EVIDENCE = 500
+_LONGEST = 500
 
 
 def reconcile_lines(report: Reconciled) -> Iterator[str]:
@@ -29,7 +31,7 @@ def reconcile_lines(report: Reconciled) -> Iterator[str]:
 def verdict_line(verdict: Verdict) -> str:
     """``lost: agent-1, run 2: no process 123, its host; the session is abandoned``."""
     line = f"{verdict['verdict']}: {verdict['agent_id']}, run {verdict['run']}: "
-    line += safe(verdict["evidence"], _LONGEST_EVIDENCE)
+    line += safe(verdict["evidence"], _LONGEST)
     return f"{line}; the session is {verdict['phase']}" if verdict["verdict"] in CLOSING_VERDICTS else line
 
 
@@ -47,3 +49,31 @@ def unchanged_lines(report: Reconciled | Report) -> Iterator[str]:
 
 def _reason_lines(word: str, sessions: list[SkippedSession]) -> Iterator[str]:
     yield from (f"{word}: {left['agent_id']}: {safe(left['reason'])}" for left in sessions)
+
+
+def cleanup_lines(report: Report) -> Iterator[str]:
+    """What was removed, or would be; then whatever was not."""
+    verb = "would remove" if report["dry_run"] else "removed"
+    condition = f"untouched for {age(report['hours'])}" + (", or unreadable" if report["corrupt_too"] else "")
+    yield f"{verb} {plural(len(report['removed']), 'session')} {condition}"
+    yield from (f"  {agent_id}" for agent_id in report["removed"])
+    closed = "would close" if report["dry_run"] else "closed"
+    yield from (f"{closed}: {verdict_line(verdict)}" for verdict in report["closed"])
+    yield from unchanged_lines(report)
+    yield from (f"swept: {safe(path)}" for path in report["swept"])
+
+
+def import_lines(report: Imported) -> Iterator[str]:
+    """What was taken in, or would be; then whatever was not, each with its reason."""
+    directory, root = safe(report["directory"], _LONGEST), safe(report["root"], _LONGEST)
+    if report["in_place"]:
+        yield f"nothing to import: {directory} is where the sessions are kept; its records are read where they are"
+        return
+    if is_empty(report):
+        yield f"nothing to import in {directory}: it has no folder with a state.json"
+        return
+    verb = "would import" if report["dry_run"] else "imported"
+    yield f"{verb} {plural(len(report['imported']), 'session')} from {directory} into {root}"
+    yield from (f"  {agent_id}" for agent_id in report["imported"])
+    yield from (f"already there: {agent_id}" for agent_id in report["already_there"])
+    yield from (f"skipped: {safe(one['agent_id'])}: {safe(one['detail'], _LONGEST)}" for one in report["skipped"])

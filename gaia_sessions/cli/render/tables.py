@@ -6,13 +6,16 @@ agent; the id, the answer, the phase and the age are shown whole wherever they f
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from gaia_sessions.session.ids import RANDOM_DIGITS, SHORTEST_ABBREVIATION, abbreviations, is_agent_id, is_generated_id
+
 from . import plain
-from .short_ids import shorten_ids
 from .words import resume_text, safe, short_ago
 
 TYPE_CHECKING = False
@@ -46,6 +49,8 @@ _FIXED_COLUMNS = ("resume", "phase", "active")
 _MIN_WIDTH = 8
 _MIN_ID_WIDTH = 12
 _GAP = 2
+_CALLER_ID_LENGTH = 12
+"""Characters of a caller's own id that are shown where they suffice."""
 
 
 class _SessionTable:
@@ -157,6 +162,56 @@ def cut_middle(agent_id: str, room: int) -> str:
 
 def _one_line(text: str = "", style: str = "") -> Text:
     return Text(text, style, no_wrap=True, overflow="crop")
+
+
+def shorten_ids(ids: Sequence[str], others: Iterable[str] = ()) -> list[str]:
+    """For each of ``ids`` a short part that none of the rest and of ``others`` has, or the whole id.
+
+    Of a generated id that is its random part, of a caller's own one what makes it recognisable.
+    """
+    parts = _PartCounts([*ids, *others])
+    return [next(filter(parts.is_unique, _candidates(agent_id)), agent_id) for agent_id in ids]
+
+
+def _candidates(agent_id: str) -> Iterator[str]:
+    """The parts to try, the best first: none that a command line would take for something else."""
+    parts = _parts_of_generated(agent_id) if is_generated_id(agent_id) else _parts_of_caller_id(agent_id)
+    return filter(is_agent_id, parts)
+
+
+def _parts_of_generated(agent_id: str) -> Iterator[str]:
+    return (agent_id[-length:] for length in range(RANDOM_DIGITS, len(agent_id)))
+
+
+def _parts_of_caller_id(agent_id: str) -> Iterator[str]:
+    """Its beginning; its last whole words; then whatever is longer."""
+    if len(agent_id) <= _CALLER_ID_LENGTH:
+        return
+    yield agent_id[:_CALLER_ID_LENGTH]
+    yield from (
+        agent_id[-length:]
+        for length in range(_CALLER_ID_LENGTH, SHORTEST_ABBREVIATION - 1, -1)
+        if agent_id[-length - 1] in "-._"
+    )
+    for length in range(_CALLER_ID_LENGTH + 1, len(agent_id)):
+        yield from (agent_id[:length], agent_id[-length:])
+
+
+class _PartCounts:
+    """How many of some ids have a text as a part, counted once for each length that is asked for."""
+
+    __slots__ = ("_counts_by_length", "_ids")
+
+    def __init__(self, ids: Iterable[str]) -> None:
+        self._ids = set(ids)
+        self._counts_by_length: dict[int, Counter[str]] = {}
+
+    def is_unique(self, part: str) -> bool:
+        """Whether ``part``, which is of one of the ids, is of no other."""
+        length = len(part)
+        if length not in self._counts_by_length:
+            self._counts_by_length[length] = Counter(form for one in self._ids for form in abbreviations(one, length))
+        return self._counts_by_length[length][part] == 1
 
 
 def session_view(record: Record, decision: Decision, now: datetime) -> RenderableType:

@@ -14,8 +14,8 @@ from gaia_sessions.errors import UnknownHost, UnknownOutcome, UnknownPhase, Usag
 from gaia_sessions.session.phases import COMPLETED, EXECUTING, OUTCOMES, PHASES
 
 from . import extra_arguments, synonyms, unknown_options
-from .alike import intended_word
 from .lines import LIST_HINT, MAX_ONE_LINE, PROGRAM, command_hint, command_line, correction_hint, replace_option
+from .synonyms import intended_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,14 +11,15 @@ import shlex
 
 import click
 
+from gaia_sessions.cli.option_values import HOURS
 from gaia_sessions.cli.parsing import argument_positions
-from gaia_sessions.cli.times import HOURS
+from gaia_sessions.cli.typed_ids import is_id_like
 from gaia_sessions.errors import UnknownHost, UsageError
 from gaia_sessions.session.phases import ABANDONED, OUTCOMES, PHASES
 
 from . import synonyms
-from .alike import closest_word
-from .lines import LIST_HINT, PROGRAM, command_hint, is_id_like
+from .lines import LIST_HINT, PROGRAM, command_hint
+from .synonyms import closest_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -62,11 +62,3 @@ def replace_option(argv: list[str], option: str, value: str, new: list[str]) -> 
         if word == f"{option}={value}":
             return [*argv[:place], *new, *argv[place + 1 :]]
     return argv
-
-
-def is_id_like(word: str) -> bool:
-    """Names of agents and phases have dashes too, but hardly a digit."""
-    from gaia_sessions.cli.typed_ids import LATEST
-    from gaia_sessions.session.ids import is_agent_id
-
-    return word == LATEST or (is_agent_id(word) and any(char.isdigit() for char in word))

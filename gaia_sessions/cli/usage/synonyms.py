@@ -1,12 +1,22 @@
-"""Words that people try for a command, an option, an outcome or a phase, and what they mean by them.
+"""Words that people try for a command, an option, an outcome or a phase, and which word they mean by them.
 
-Owns the tables, taken from what other tools call the same things. How a line is corrected with them is the business of
-``mistakes``.
+Owns the tables, taken from what other tools call the same things, and how similar a misspelt word must be to be
+recognized. Must never know the line that the word was typed in.
 """
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from gaia_sessions.session.phases import ABANDONED, APPROVAL, COMPLETED, EXECUTING, FAILED, PLANNING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+_CUTOFF = 0.75
+"""How similar two words must be: ``phas`` is recognized as ``phase``, ``status`` is not."""
+_MIN_PREFIX = 3
 
 COMMANDS = {
     **dict.fromkeys(["ls", "all", "sessions", "ps"], "list"),
@@ -106,3 +116,22 @@ PHASES = {
     ),
     **dict.fromkeys(["plan", "planned"], PLANNING),
 }
+
+
+def intended_word(word: str, synonym_table: Mapping[str, str], valid_words: Collection[str]) -> str | None:
+    """The valid word that ``word`` is, is a synonym of, or is similar to."""
+    return word if word in valid_words else synonym_table.get(word.casefold()) or closest_word(word, valid_words)
+
+
+def closest_word(word: str, valid_words: Iterable[str]) -> str | None:
+    """The valid word that ``word`` is the beginning or a misspelling of; None if there is none."""
+    by_bare_name = {name.lstrip("-"): name for name in valid_words}
+    typed = word.lstrip("-").casefold()
+    with_prefix = [name for name in by_bare_name if name.startswith(typed)] if len(typed) >= _MIN_PREFIX else []
+    closest = with_prefix[0] if len(with_prefix) == 1 else closest_match(typed, by_bare_name, _CUTOFF)
+    return by_bare_name[closest] if closest is not None else None
+
+
+def closest_match(text: str, candidates: Iterable[str], cutoff: float) -> str | None:
+    """The candidate most similar to ``text``, if it is at least as similar as ``cutoff``: 0 for any, 1 for equal."""
+    return next(iter(get_close_matches(text, candidates, n=1, cutoff=cutoff)), None)

@@ -12,8 +12,8 @@ from gaia_sessions.errors import UsageError
 from gaia_sessions.session.phases import COMPLETED, OUTCOMES
 
 from . import synonyms
-from .alike import closest_word, intended_word
 from .lines import PROGRAM, command_hint, correction_hint, option_value, replace_option, replace_word
+from .synonyms import closest_word, intended_word
 
 
 def to_usage_error(option: str, ctx: click.Context, argv: list[str]) -> UsageError:

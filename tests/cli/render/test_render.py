@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from gaia_sessions.cli.render import decisions, plain, tables
-from gaia_sessions.cli.render.short_ids import shorten_ids
+from gaia_sessions.cli.render import decisions, plain, reports, tables
+from gaia_sessions.cli.render.tables import shorten_ids
 from gaia_sessions.cli.render.words import (
     Copyable,
     age,
@@ -394,7 +394,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
         "failed": [{"agent_id": "e", "reason": "permission denied"}],
         "swept": ["x.tmp"],
     }
-    assert list(plain.cleanup_lines(report)) == [
+    assert list(reports.cleanup_lines(report)) == [
         "removed 1 session untouched for 24 hours",
         "  a",
         "closed: lost: f, run 2: no host; the session is abandoned",
@@ -405,7 +405,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
         "swept: x.tmp",
     ]
     report |= {"corrupt_too": False, "dry_run": True, "hours": 0.5}
-    assert next(plain.cleanup_lines(report)) == "would remove 1 session untouched for 30 minutes"
+    assert next(reports.cleanup_lines(report)) == "would remove 1 session untouched for 30 minutes"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from gaia_sessions.cli.group import COMMANDS
 from gaia_sessions.cli.main import commands
 from gaia_sessions.cli.usage import synonyms
-from gaia_sessions.cli.usage.alike import closest_word
+from gaia_sessions.cli.usage.synonyms import closest_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
