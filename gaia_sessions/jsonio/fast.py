@@ -1,9 +1,8 @@
-"""JSON by the interpreter's own scanner, without the package around it: ``import json`` costs what a bare start does.
+"""JSON by the accelerator of the standard library, without the package ``json``, whose import costs a whole bare start.
 
-Owns two short cuts, each of which either does exactly what ``json`` would do or leaves it to ``json``. Decides
-nothing: what is refused, and in which words, is ``strictjson``. The parts are those that ``json`` itself is made
-of (``_json``), which promise nothing to anybody but ``json``: where they are missing, or want what they are not given,
-every text takes the long way.
+Owns two short cuts, each of which either does exactly what ``json`` would do or leaves the work to ``json``. Must never
+decide what is refused: ``strict`` does. The accelerator (``_json``) is private to ``json``: where it is missing, or
+expects what it is not given, every text goes to ``json``.
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ else:
 WHITESPACE = " \t\n\r"
 
 _INTERPRETER_ERRORS = (TypeError, AttributeError)
-"""How an interpreter to come may say that it wants more than it is given."""
+"""What a later interpreter may raise if its accelerator expects more than it is given."""
 
-# No JSON, whose own error is in the package that was not loaded; or refused.
+# Raised for what is not JSON, when the class of the proper error is in ``json``, which was not imported.
 _SCAN_ERRORS = (StopIteration, SystemError, ImportError, *_INTERPRETER_ERRORS)
 
 NOT_PARSED = object()
-"""The answer where a short cut leads nowhere."""
+"""The result where the short cut cannot be taken."""
 
 
 class Scanner:
-    """Reads whole texts. The callables are those of ``json.JSONDecoder``, and what they raise passes through."""
+    """Reads whole texts. The callables are those of ``json.JSONDecoder``; their exceptions are not caught."""
 
     strict = True
     object_hook = None
     array_hook = None
-    """Asked for from CPython 3.15 on."""
+    """Expected from CPython 3.15 on."""
 
     def __init__(
         self,
@@ -55,16 +54,16 @@ class Scanner:
         self.parse_int = parse_int
         self.parse_float = parse_float
         self.parse_constant = parse_constant
-        self._scan = self._made()
+        self._scan = self._new_scan()
 
-    def _made(self) -> Scan | None:
+    def _new_scan(self) -> Scan | None:
         try:
             return _make_scanner(self) if _make_scanner else None
-        except Exception:  # noqa: BLE001  # whatever an interpreter to come wants of us that we do not have
+        except Exception:  # noqa: BLE001  # a later interpreter may expect attributes that this class does not have
             return None
 
     def read(self, text: str) -> object:
-        """The value of ``text``, or ``NOT_PARSED`` if it is no JSON, which only ``json`` can explain."""
+        """The value of ``text``, or ``NOT_PARSED`` if it is not JSON: only ``json`` can say why."""
         if self._scan is None:
             return NOT_PARSED
         try:
@@ -79,10 +78,10 @@ class Scanner:
 
 
 def try_dumps(value: object, indent: int | None, max_depth: int, integer_limit: int) -> str | None:
-    """What ``json.dumps(value, indent=indent, ensure_ascii=False)`` makes; None for what it would have to convert.
+    """The same as ``json.dumps(value, indent=indent, ensure_ascii=False)``; None for types that it would convert.
 
-    None also for what is nested deeper than ``deepest``, and for a whole number that is not from ``-largest`` to
-    ``largest - 1``.
+    None also for a value that is nested deeper than ``max_depth``, and for an integer that is not from
+    ``-integer_limit`` to ``integer_limit - 1``.
     """
     if _quote is None:
         return None
@@ -100,9 +99,10 @@ class _UnsupportedError(Exception):
 
 
 class _Encoder:
-    """One text on its way to ``out``. A line break has the indentation of its line behind it; None: all on one line.
+    """Writes the parts of one text to ``out``.
 
-    left: so many containers may be inside one another from here on.
+    line_break: a line feed with the indentation of the next line; None to write everything on one line.
+    depth_left: how many more containers may be inside one another.
     """
 
     __slots__ = ("indentation", "integer_limit", "names", "out", "quote")
@@ -146,7 +146,7 @@ class _Encoder:
             if type(key) is not str:
                 raise _UnsupportedError
             name = names.get(key) or names.setdefault(key, f"{quote(key)}: ")
-            if type(member) is str:  # most are
+            if type(member) is str:  # as most members are
                 out(f"{before}{name}{quote(member)}")
             else:
                 out(before + name)
@@ -167,7 +167,7 @@ class _Encoder:
 
 
 def _encode_float(value: float) -> str:
-    if value - value != 0.0:  # infinite, or none at all
+    if value - value != 0.0:  # infinity or NaN
         raise _UnsupportedError
     return float.__repr__(value)
 

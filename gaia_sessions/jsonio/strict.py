@@ -1,8 +1,8 @@
-"""JSON from strangers, read strictly; JSON of ours, written in one form.
+"""JSON from untrusted sources is read strictly, and all JSON is written in one form.
 
-Owns what counts as a document: strict UTF-8, no duplicate keys, no NaN or Infinity, no number that
-overflows, nesting of at most 64, no NUL, no lone surrogate, a size limit. Everything refused is an
-``InvalidInput`` that names what and where; no other error leaves this room. Knows nothing of records.
+Owns what is accepted as a document: strict UTF-8, no duplicate keys, no NaN or Infinity, no number that overflows,
+nesting of at most 64, no NUL, no lone surrogate, a size limit. What is refused raises ``InvalidInput``, which names
+what is wrong and where; no other error leaves this module. Must never know what a record is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TYPE_NAMES = {
 _INTEGER_LIMIT = 1 << 63
 _MAX_DIGITS = 400
 
-# Inside strings JSON lets these through raw, and a terminal would obey them when a record is shown.
+# JSON allows these characters inside strings as they are, and a terminal obeys them when a record is shown.
 _CONTROL_CODES = (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL_ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROL_CODES}
 
@@ -51,7 +51,7 @@ def loads(data: bytes, limit: int = DOCUMENT_LIMIT) -> Json:
 
 
 def load_object(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
-    """Like ``loads`` for what must be an object."""
+    """The object of the JSON text ``data``, as ``loads``; raises ``InvalidInput`` for any other value."""
     value = loads(data, limit)
     if not isinstance(value, dict):
         raise InvalidInput(f"expected a JSON object, not {json_type_of(value)}")
@@ -59,7 +59,7 @@ def load_object(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
 
 
 def dumps(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
-    """The one form we write, indented by two with one newline at the end; what ``loads`` would refuse is refused."""
+    """The text of ``value``, indented by two, with one newline at the end; refuses what ``loads`` would refuse."""
     text = _encode(value, indent=2)
     data = (text + "\n").encode("utf-8")
     if len(data) > limit:
@@ -68,7 +68,7 @@ def dumps(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
 
 
 def dump_line(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
-    """The same on one line, for journals, logs and pipes."""
+    """The text of ``value`` on one line, for journals, logs and pipes; refuses what ``loads`` would refuse."""
     data = (_encode(value, indent=None) + "\n").encode("utf-8")
     if len(data) > limit:
         raise TooLarge("the line", len(data), limit)
@@ -76,7 +76,7 @@ def dump_line(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
 
 
 def normalize_value(value: object, where: str) -> Json:
-    """A deep copy of a caller's value as JSON has it (tuples become arrays); ``InvalidInput`` names ``where``."""
+    """A deep copy of ``value`` as JSON has it (tuples become arrays); raises ``InvalidInput`` that names ``where``."""
     try:
         return loads(_encode(value, indent=None).encode("utf-8"), limit=DOCUMENT_LIMIT)
     except TooLarge:
@@ -86,7 +86,7 @@ def normalize_value(value: object, where: str) -> Json:
 
 
 def json_type_of(value: object) -> str:
-    """What JSON calls the type of ``value``."""
+    """The name of the JSON type of ``value``."""
     return _TYPE_NAMES.get(type(value), type(value).__name__)
 
 
@@ -98,11 +98,11 @@ def _parse(text: str) -> Json:
     except RecursionError:
         raise InvalidInput(f"nested deeper than {MAX_DEPTH}") from None
     _check_value(value, text)
-    return value  # type: ignore[return-value]  # what a scanner finds is JSON
+    return value  # type: ignore[return-value]  # a scanner returns JSON values only
 
 
 def _parse_or_explain(text: str) -> Json:
-    """The value all the same, or what is wrong with ``text`` and where."""
+    """The value of ``text``, or the ``InvalidInput`` that says what is wrong with it and where."""
     import json
 
     try:
@@ -119,9 +119,9 @@ def _parse_or_explain(text: str) -> Json:
 
 
 def _encode(value: object, indent: int | None) -> str:
-    """The text: what Python would write and we would not read never leaves here.
+    """The text of ``value``, which ``loads`` accepts: what Python would write and ``loads`` refuse is refused.
 
-    What the short cut wrote is read back only if there is an escape in it that may stand for a NUL.
+    The text of the short cut is read back only if an escape in it may stand for a NUL.
     """
     try:
         text = fast.try_dumps(value, indent, MAX_DEPTH, _INTEGER_LIMIT)
@@ -145,8 +145,8 @@ def _dumps_by_stdlib(value: object, indent: int | None) -> str:
 
 
 def _check_value(value: object, text: str) -> None:
-    """Looks at every text of ``value`` only if an escape shows that there may be one to refuse."""
-    may_be_invalid = "\\" in text and "\\u" in text  # looking for one character is much faster than for two
+    """Raises ``InvalidInput`` for nesting and strings; looks at each string only if ``text`` has an escape."""
+    may_be_invalid = "\\" in text and "\\u" in text  # a search for one character is much faster than for two
     if may_be_invalid or _depth(value) > MAX_DEPTH:
         for problem, where in _problems(value):
             raise InvalidInput(problem, where)
@@ -156,7 +156,7 @@ _CONTAINERS = frozenset([list, dict])
 
 
 def _depth(value: object) -> int:
-    """How deep the containers in ``value`` are nested; in a record few have any inside, so that is asked in C."""
+    """How deep the containers in ``value`` are nested; most are flat, which is found out by functions in C."""
     depth, level = 0, [value] if type(value) in _CONTAINERS else []
     while level and depth <= MAX_DEPTH:
         depth += 1

@@ -1,7 +1,7 @@
-"""A folder of sessions that need not be a store of ours, read once: where an import takes its records from.
+"""Reads a folder of sessions for an import; it need not be a store.
 
-Owns what counts as a session there: a folder with a ``state.json``. Takes no lock, writes nothing, and follows no link
-below the folder. Whose the folder is does not matter: somebody named it.
+Owns what counts as a session there: a folder with a ``state.json``. It may belong to any user, because a user has named
+it. Must never take a lock, write anything, or follow a link below the folder.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from .port import RecordOrError
 
 _NEARBY_PLACES = ((".claude", os.path.join(".claude", "session")), ("session", "session"), (reading.STATE, os.pardir))
-"""What a folder has that was named by mistake (a project, a ``.claude``, a session), and where its sessions are."""
+"""What shows that a project, a ``.claude`` or a session was named by mistake, and where the sessions are instead."""
 
 
 def open_folder(path: str) -> Directory:
-    """The folder at ``path``. Raises ``NoSuchFolder``, or ``StoreFailure`` if the system does not open it."""
+    """Opens the folder at ``path``. Raises ``NoSuchFolder``, or ``StoreFailure`` if the system does not open it."""
     with translate_errors("open", path):
         try:
             return Directory.at(path)
@@ -35,7 +35,7 @@ def open_folder(path: str) -> Directory:
 
 
 def is_root(folder: Directory, root: str) -> bool:
-    """Whether ``folder`` is the store at ``root``, however the two are spelled."""
+    """Whether ``folder`` is the store at ``root``, however the two paths are spelled."""
     try:
         return os.path.samestat(os.fstat(folder.fd), os.stat(root))
     except OSError:
@@ -43,9 +43,9 @@ def is_root(folder: Directory, root: str) -> bool:
 
 
 def records(folder: Directory) -> Iterator[tuple[str, RecordOrError]]:
-    """Each session in ``folder`` by name, with its record or the error that its reading raised, in order of names.
+    """Each session in ``folder`` in order of names, with its record or the error that reading it raised.
 
-    A name that is no id of ours is an ``InvalidId``, a link to a folder a ``CorruptSession``.
+    The error is ``InvalidId`` for a name that is not a valid id, and ``CorruptSession`` for a link to a folder.
     """
     with translate_errors("list", folder.path):
         names = sorted(folder.names())
@@ -55,7 +55,7 @@ def records(folder: Directory) -> Iterator[tuple[str, RecordOrError]]:
 
 
 def likely_folder(folder: Directory) -> str | None:
-    """Where sessions are, in or just above a ``folder`` that was named by mistake; None if nothing points to any."""
+    """Where sessions are in or just above ``folder``, which was named by mistake; None if there are none."""
     folder_path = os.path.realpath(folder.path)
     places = (os.path.normpath(os.path.join(folder_path, place)) for hint, place in _NEARBY_PLACES if folder.has(hint))
     return next((place for place in places if _has_sessions(place)), None)
@@ -70,7 +70,7 @@ def _has_sessions(path: str) -> bool:
 
 
 def _may_be_session(folder: Directory, name: str) -> bool:
-    """Whether ``name`` is a folder with a ``state.json``, a link to one, or a folder that nobody may look into."""
+    """Whether ``name`` is a folder with a ``state.json``, a link to one, or a folder that may not be searched."""
     try:
         found = os.stat(name, dir_fd=folder.fd)
         if not stat.S_ISDIR(found.st_mode):
@@ -78,7 +78,7 @@ def _may_be_session(folder: Directory, name: str) -> bool:
         os.stat(os.path.join(name, reading.STATE), dir_fd=folder.fd, follow_symlinks=False)
     except FileNotFoundError:
         return False
-    except OSError:  # reading it says why
+    except OSError:  # reading it raises the reason
         return True
     return True
 

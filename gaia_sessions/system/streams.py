@@ -1,7 +1,7 @@
-"""The standard streams of a process, as descriptors.
+"""The standard streams of a process, as file descriptors.
 
-Owns reading input that may never end or is typed, and writing output that nobody may read. Stays below ``sys.stdin``
-and ``sys.stdout``, whose buffers could turn a closed pipe into an exit code or a late traceback.
+Owns reading input that may never end or is typed by a person, and writing output that may never be read. Must never use
+``sys.stdin`` or ``sys.stdout``, whose buffers could turn a closed pipe into an exit code or a late traceback.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 _STANDARD = (0, 1, 2)
 _CHUNK = 1 << 16
 _WRITE_SIZE = select.PIPE_BUF
-"""Bytes that a pipe which is ready for writing takes without making the writer wait; of more it may take a part."""
+"""How many bytes a pipe that is ready for writing accepts without blocking the writer."""
 _TYPING_TIMEOUT = 60
-"""Seconds that a person may take for a line."""
+"""Seconds that a person may take to type a line."""
 _MIN_SECONDS = 0.1
-"""Seconds in which a reader gets what can be written without waiting, even when the time is up before."""
+"""Seconds in which as much is written as a reader takes at once, even if the time was up before."""
 
 
 def fill_closed_streams() -> None:
-    """No file opened from here on can get the number of a standard stream that was closed."""
+    """Opens ``/dev/null`` for each closed standard stream, so that no later file gets its number."""
     for descriptor in _STANDARD:
         try:
             os.fstat(descriptor)
         except OSError:
-            # Numbers are given out from the lowest, so this one is filled; reading it ends, writing it is lost.
+            # The lowest free number is used, which is this one. A read ends at once, and what is written is lost.
             os.open(os.devnull, os.O_RDWR)
 
 
 def read_input(limit: int, seconds: float) -> bytes:
-    """What comes on standard input until it ends, up to one byte over ``limit``, for at most so many ``seconds``."""
+    """Reads standard input until it ends, ``limit`` is exceeded by one byte, or so many ``seconds`` have passed."""
     deadline = time.monotonic() + seconds
     data = bytearray()
     while len(data) <= limit:
@@ -48,10 +48,11 @@ def read_input(limit: int, seconds: float) -> bytes:
 
 
 def read_typed(prompt: str, limit: int, is_whole: Callable[[bytes], bool]) -> bytes | None:
-    """What a person types, after ``prompt`` on standard error, until it ends or ``is_whole``; None if nobody can type.
+    """Prompts on standard error and reads what a person types until it ends or ``is_whole``; None if nobody can type.
 
-    Both must be terminals: a host that lets its hooks read its own terminal still reads what they say itself. One that
-    gives them a terminal of their own may never end the input, so nobody is waited for longer than a minute.
+    Standard input and standard error must both be terminals: a host that lets hooks read its terminal still captures
+    their standard error. A host that gives hooks a terminal of their own may never end the input, so each line must
+    come within a minute.
     """
     if not (os.isatty(0) and os.isatty(2) and _is_in_foreground()):
         return None
@@ -66,18 +67,18 @@ def read_typed(prompt: str, limit: int, is_whole: Callable[[bytes], bool]) -> by
 
 
 def _is_in_foreground() -> bool:
-    """Whether what is typed is for us: the system stops any other process that reads it."""
+    """Whether this process receives what is typed; the system stops any other process that reads it."""
     try:
         return os.tcgetpgrp(0) == os.getpgrp()
-    except OSError:  # it is not the terminal of our session
+    except OSError:  # the terminal belongs to another session
         return False
 
 
 def write_output(data: bytes, seconds: float) -> bool:
-    """``data`` on standard output, as far as it is read within so many ``seconds``; whether that was all of it.
+    """Writes ``data`` to standard output as far as it is read within so many ``seconds``; returns whether all was.
 
-    A reader who went away is none of our business. What was written before the time was up stays written: a reader who
-    comes later finds the beginning of ``data``, then the end of the output.
+    A reader that has gone away is not an error. What was written before the time was up stays written: a reader that
+    comes after that finds the beginning of ``data``, then the end of the output.
     """
     target = _open_terminal() if os.isatty(1) else 1
     try:
@@ -102,9 +103,9 @@ def _write_all(target: int, data: bytes, seconds: float) -> bool:
 
 
 def _open_terminal() -> int:
-    """The terminal on standard output, opened anew without blocking if the system lets us; others share the old one.
+    """Opens the terminal of standard output again without blocking, if possible; other programs share the old one.
 
-    A terminal is ready when it has room for one byte, and lets whoever writes more wait until all of it was read.
+    A terminal counts as ready when it has room for one byte, and blocks a writer of more until all of it was read.
     """
     try:
         return os.open(os.ttyname(1), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -115,5 +116,5 @@ def _open_terminal() -> int:
 def _write_some(target: int, data: memoryview) -> int:
     try:
         return os.write(target, data)
-    except BlockingIOError:  # somebody made the pipe non-blocking, and somebody else filled it meanwhile
+    except BlockingIOError:  # one program made the pipe non-blocking, and another has filled it meanwhile
         return 0

@@ -1,8 +1,8 @@
-"""Removing what nobody touched for long.
+"""Removes sessions that were not updated for a long time.
 
-Owns the rule of what may go: by ``last_updated`` and nothing else, whatever its phase, but never what
-may still be resumed or has a live run, and nothing it is unsure about. Each session is judged twice, the
-second time under its lock. Runs that nobody ended are closed before, where that is proved.
+Owns the rule of what may be removed: by ``last_updated`` and nothing else, whatever the phase, but never a session that
+may be resumed or has a live run, nor one whose age is uncertain. Each session is judged twice, the second time under
+its lock. Before that, runs are closed whose end is proved. Must never remove files itself: the store does.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ _UNKNOWN_RUN_LIFETIME = timedelta(hours=24)
 
 
 def _is_valid_hours(hours: object) -> bool:
-    return isinstance(hours, int | float) and 0 <= hours <= _MAX_HOURS  # NaN is none of them
+    return isinstance(hours, int | float) and 0 <= hours <= _MAX_HOURS  # false for NaN as well
 
 
 class CleanupPolicy:
-    """What may go at ``now``: untouched for ``hours``; with ``corrupt`` also what cannot be read."""
+    """What may be removed at ``now``: not updated for ``hours``; with ``corrupt`` also what cannot be read."""
 
     __slots__ = ("age", "corrupt", "limits", "now")
 
@@ -75,17 +75,17 @@ class CleanupPolicy:
         self.corrupt = corrupt
 
     def allows(self, found: RecordOrError) -> bool:
-        """Whether the session may go."""
+        """Whether the session may be removed."""
         if isinstance(found, SessionsError):
             return self.corrupt and isinstance(found, CorruptSession)
         return self.is_old(found) and self.reason_to_keep(found) is None
 
     def is_old(self, record: Record) -> bool:
-        """Whether nobody touched it for long enough; what a later version wrote is never called old."""
+        """Whether the session was not updated for long enough; never so for the record of a later version."""
         return not has_newer_schema(record) and self.now - parse_time(record["last_updated"]) >= self.age
 
     def reason_to_keep(self, record: Record) -> str | None:
-        """Why an old session must stay all the same, or why its age cannot be told; None for nothing."""
+        """Why an old session must be kept, or why its age is uncertain; None if there is no such reason."""
         if has_newer_schema(record):
             return "newer_schema"
         if parse_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:
@@ -95,7 +95,7 @@ class CleanupPolicy:
         gone = runs_of_gone_hosts(record)
         if any(run["run"] not in gone and self._may_run(run) for run in record.get("runs", ())):
             return "running"
-        if not is_resumable(record["phase"]):  # the policy would say so too, after asking everything else
+        if not is_resumable(record["phase"]):  # the policy would find the same, at a higher cost
             return None
         decision = decide(record["agent_id"], record, self.now, self.limits)
         return "resumable" if decision["should_resume"] else None
@@ -113,26 +113,14 @@ def cleanup(
     dry_run: bool,
     sessions: Reader | None = None,
 ) -> Report:
-    """Removes what ``rule`` allows, each session at most once; says what it did, or with ``dry_run`` would do.
+    """Removes what ``cleanup_policy`` allows, and reports what was removed, or with ``dry_run`` would be.
 
     First ``reconcile`` closes the runs whose end is proved; ``closed`` has its verdicts on those. ``sessions`` is where
-    they are looked for, if not in ``store``: a ``Preview`` for a dry run.
-    Sessions somebody is at work on are skipped as busy, and one that the system refuses to remove stops no other.
-    Raises ``StoreFailure`` for the store as a whole.
+    the sessions are read, if not in ``store``: a ``Preview`` for a dry run. Locked sessions are skipped as busy, and a
+    session that the system refuses to remove stops no other. Raises ``StoreFailure`` for the store as a whole.
     """
     reconciled = reconcile(store, cleanup_policy.now, read_session_ends, dry_run=dry_run, sessions=sessions)
-    report: Report = {
-        "dry_run": dry_run,
-        "hours": cleanup_policy.age.total_seconds() / 3600,
-        "corrupt_too": cleanup_policy.corrupt,
-        "closed": _closed_runs(reconciled),
-        "removed": [],
-        "kept": [],
-        "busy": [],
-        "corrupt": [],
-        "failed": [],
-        "swept": [],
-    }
+    report = _new_report(cleanup_policy, reconciled, dry_run=dry_run)
     active = set()
     for agent_id, found in (sessions or store).scan():
         if _remove_or_report(store, cleanup_policy, report, agent_id, found) and _is_active(found):
@@ -144,12 +132,24 @@ def cleanup(
     return report
 
 
-def _closed_runs(reconciled: Reconciled) -> list[Verdict]:
-    return [verdict for verdict in reconciled["verdicts"] if verdict["verdict"] in CLOSING_VERDICTS]
+def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_run: bool) -> Report:
+    """The report before any session is judged."""
+    return {
+        "dry_run": dry_run,
+        "hours": cleanup_policy.age.total_seconds() / 3600,
+        "corrupt_too": cleanup_policy.corrupt,
+        "closed": [verdict for verdict in reconciled["verdicts"] if verdict["verdict"] in CLOSING_VERDICTS],
+        "removed": [],
+        "kept": [],
+        "busy": [],
+        "corrupt": [],
+        "failed": [],
+        "swept": [],
+    }
 
 
 def _add_unclosed(report: Report, reconciled: Reconciled) -> None:
-    """What kept a run from being closed is told as well, of sessions that are still there and told of by nobody."""
+    """Adds what prevented a run from being closed, for sessions that still exist and are not in the report."""
     reported_ids = {*report["removed"], *report["busy"], *(failed["agent_id"] for failed in report["failed"])}
     report["busy"] += [agent_id for agent_id in reconciled["busy"] if agent_id not in reported_ids]
     report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in reported_ids]
@@ -158,7 +158,7 @@ def _add_unclosed(report: Report, reconciled: Reconciled) -> None:
 def _remove_or_report(
     store: Store, cleanup_policy: CleanupPolicy, report: Report, agent_id: str, found: RecordOrError
 ) -> bool:
-    """Whether the session is still there afterwards."""
+    """Removes the session or reports why not; returns whether it still exists afterwards."""
     if not cleanup_policy.allows(found):
         _report_kept(cleanup_policy, report, agent_id, found)
         return True

@@ -1,7 +1,7 @@
-"""Taking in sessions from another folder, above all those that the users' earlier tool left.
+"""Imports the sessions of another folder, above all those of the users' earlier tool.
 
-Owns what is taken, what is skipped and why. Records come in through the store as new ones do, each whole or not at all,
-so an import that was killed is repeated. Knows the other folder only as records and errors by name.
+Owns which sessions are imported, and why others are skipped. The store creates each record whole or not at all, so an
+import that was killed can be repeated. Must never read the other folder: it gets names with records or errors.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Reader, RecordOrError, Store
 
     class SkippedImport(TypedDict):
-        """One session and why it was not taken in: ``reason`` is the code of an error, ``detail`` says it to people."""
+        """A session and why it was not imported: ``reason`` is the code of an error, ``detail`` its message."""
 
         agent_id: str
         reason: str
         detail: str
 
     class Imported(TypedDict):
-        """What an import did. in_place: directory is the root, whose records are read where they are.
+        """The report of an import.
 
-        instead: the folder that was probably meant, where directory has no session.
+        in_place: directory is the root itself, so that nothing needs to be imported.
+        instead: the folder that was probably meant, if directory has no session.
         """
 
         dry_run: bool
@@ -58,7 +59,7 @@ _UNREADABLE = frozenset([CorruptSession.code, InvalidId.code, StoreFailure.code]
 
 
 def empty_report(directory: str, root: str, *, dry_run: bool, in_place: bool) -> Imported:
-    """The report of an import that has not begun."""
+    """The report before any session is imported."""
     return {
         "dry_run": dry_run,
         "directory": directory,
@@ -75,10 +76,10 @@ def empty_report(directory: str, root: str, *, dry_run: bool, in_place: bool) ->
 def import_sessions(
     store: Store, sessions: Reader, found: Iterable[tuple[str, RecordOrError]], report: Imported
 ) -> None:
-    """Takes in what is in ``installed_file``, or with a dry run would; adds to ``report`` what became of each.
+    """Imports the records of ``found``, or for a dry run only decides; adds the result of each to ``report``.
 
-    here: how the sessions of ``store`` are read; for a dry run, as the next writer will leave them.
-    What the store has already stays as it is. What it refuses for its own reasons has ``failed`` and stops no other.
+    ``sessions`` reads those of ``store``; for a dry run it is a ``Preview``. A session that already exists stays as it
+    is. One that the store cannot create is reported as failed and stops no other.
     """
     for name, record in found:
         agent_id = well_formed(name)
@@ -97,7 +98,7 @@ def import_sessions(
 
 
 def _import_record(store: Store, sessions: Reader, record: Record, *, dry_run: bool) -> bool:
-    """Whether ``record`` was taken in; False if the store has the very same. Raises ``SessionExists`` for another."""
+    """Whether ``record`` is new; False if the store has the same one. Raises ``SessionExists`` if it has another."""
     check_writable(record)
     spare = RESERVED_BYTES if is_open(record) else 0
     expected, _ = fit_record(normalize_imported(record), spare)
@@ -106,7 +107,7 @@ def _import_record(store: Store, sessions: Reader, record: Record, *, dry_run: b
     if not dry_run:
         try:
             store.create(expected, reserved=spare)
-        except SessionExists:  # by somebody else, a moment ago
+        except SessionExists:  # another process has just created it
             return not _has_same(sessions, expected)
     return True
 
@@ -127,12 +128,12 @@ def _skipped(agent_id: str, error: SessionsError) -> SkippedImport:
 
 
 def is_empty(report: Imported) -> bool:
-    """Whether there was no session at all."""
+    """Whether the directory had no session at all."""
     return not (report["imported"] or report["already_there"] or report["skipped"] or report["failed"])
 
 
 def unreadable_count(report: Imported) -> int:
-    """How many sessions there were, if none of them could be read; else 0."""
+    """The number of sessions in the directory if none of them could be read, else 0."""
     has_readable = report["imported"] or report["already_there"] or report["failed"]
     codes = [skipped["reason"] for skipped in report["skipped"]]
     return 0 if has_readable or not _UNREADABLE.issuperset(codes) else len(codes)

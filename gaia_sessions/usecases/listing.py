@@ -1,7 +1,7 @@
-"""Which sessions there are, as summaries.
+"""Lists the sessions as summaries.
 
-Owns the filters, the order and the summary. Holds summaries, never records: of ten thousand sessions a list keeps a
-line each.
+Owns the filters, the order and the form of a summary. Must never hold the records: of ten thousand sessions it keeps a
+summary each.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class Filter:
-    """Which sessions are asked for; empty means all. ``since`` and ``until`` bound ``created_at``, both included.
+    """Which sessions are listed; by default all. ``since`` and ``until`` bound ``created_at``, both included.
 
-    Both may be a time without an offset, which is UTC, or a text in a form that records have. Raises ``UnknownPhase``,
-    ``BadArgument``.
+    Each may be a time, which is UTC if it has no offset, or a text in a form that records have. Raises
+    ``UnknownPhase``, ``BadArgument``.
     """
 
     __slots__ = ("active_only", "agent_name", "phases", "since", "until")
@@ -51,7 +51,7 @@ class Filter:
         self.until = _parse_time(until, "until")
 
     def matches(self, record: Record) -> bool:
-        """Whether ``record`` passes."""
+        """Whether ``record`` passes the filter."""
         return (
             not (self.active_only and is_final(record["phase"]))
             and self.agent_name in (None, record["agent_name"])
@@ -80,10 +80,9 @@ def _parse_time(value: datetime | str | None, name: str) -> datetime | None:
 def list_sessions(
     sessions: Reader, wanted: Filter, now: datetime, limits: Limits, limit: int | None = None
 ) -> Iterator[Summary | CorruptSummary]:
-    """Summaries, the latest activity first, the first ``limit`` of them.
+    """The first ``limit`` summaries, the latest activity first.
 
-    A session that cannot be read passes every filter. When it was active is not known, so it comes last: the first
-    is the latest that can be read.
+    A session that cannot be read passes every filter and comes last, because its last activity is not known.
     """
     found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
     lines = _summaries(found, wanted, now, limits)
@@ -94,7 +93,7 @@ def list_sessions(
 
 
 def summarize(record: Record, decision: Decision) -> Summary:
-    """The line that stands for ``record`` in a list; ``status`` is ``active`` or ``final``, ``denied`` if it was."""
+    """The summary of ``record``; ``status`` is ``active`` or ``final``, and ``denied`` is there only after a denial."""
     line: Summary = {
         "agent_id": record["agent_id"],
         "agent_name": record["agent_name"],
@@ -128,7 +127,7 @@ def _summaries(
 
 
 def _is_readable(record: Record) -> bool:
-    """Whether this version understands what a later one wrote."""
+    """Whether this version understands the record of a later one."""
     try:
         check_readable(record)
     except NewerSchema:

@@ -1,7 +1,7 @@
-"""Sessions as the next writer will leave them, who first applies what waits in the inbox.
+"""The sessions as the next writer will leave them: with the events applied that wait in the inbox.
 
-Owns the rehearsal of that: an agent's start may wait there until its stop, and a host that is killed says no more.
-Takes no lock and writes nothing.
+Owns the preview of that, without which a reader would miss what waits: the start of an agent may wait until its stop,
+and after a crash of the host nothing follows. Must never take a lock or write anything.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class Preview:
-    """What can be read of ``store``, with the events applied that wait when the first session is read.
+    """Reads ``store`` with the events applied that wait when the first session is read.
 
-    With ``is_late``, of a hook, only those of many that concern the sessions which are read, until it is late.
+    A hook passes ``is_late``: if many events wait, only those that concern the sessions read are applied, until the
+    time of the hook is up.
     """
 
     __slots__ = ("_all_applied", "_config", "_is_late", "_now", "_store", "_waiting")
@@ -38,7 +39,7 @@ class Preview:
         self._all_applied: Reader | None = None
 
     def read(self, agent_id: str) -> Record:
-        """As ``Store.read``."""
+        """Reads one session, as ``Store.read`` does."""
         if self._applies_everything():
             return self._sessions().read(agent_id)
         record = self._store.read(agent_id)
@@ -48,7 +49,7 @@ class Preview:
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
     ) -> Iterator[tuple[str, RecordOrError]]:
-        """As ``Store.scan``; sessions that an event changes come last."""
+        """Reads many sessions, as ``Store.scan`` does; those that an event changes come last."""
         if self._applies_everything():
             yield from self._sessions().scan(
                 active_only=active_only, agent_name=agent_name, host_session_id=host_session_id
@@ -72,7 +73,9 @@ class Preview:
             )
 
     def _applies_everything(self) -> bool:
-        """Whether all that waits is applied. Looked up before any record: applied again, an event changes nothing."""
+        """Whether all waiting events are applied. The inbox is read before any record, because an event that another
+        process applies meanwhile changes nothing the second time.
+        """
         if self._waiting is None:
             try:
                 self._waiting = self._store.waiting()
