@@ -193,6 +193,31 @@ def test_a_sound_record_is_sound_to_both(document: dict[str, Any]) -> None:
     assert (passes_checks(document), passes_models(document)) == (True, True)
 
 
+# Both use the same two rules about runs, so these verdicts are stated here.
+@pytest.mark.parametrize(
+    ("document", "is_accepted"),
+    [
+        ({**FULL, "runs": [RUN, {"run": 2}]}, True),
+        ({**FULL, "runs": [{**RUN, "run": 2}]}, False),
+        ({**FULL, "runs": [RUN, RUN]}, False),
+        ({**FULL, "runs": [{"run": 2}], "runs_dropped": 1}, True),
+        ({**LONG, "runs": [RUN, {"run": 4}, {"run": 60}]}, True),
+        ({**LONG, "runs": [RUN, {"run": 60}, {"run": 4}]}, False),
+        ({**LONG, "runs": [RUN, {"run": 58}]}, False),
+        ({**LONG, "runs": []}, True),
+        ({**FULL, "runs": [{"run": 1, "ended_at": MOMENT}]}, False),
+        ({**FULL, "runs": [{"run": 1, "end": "lost"}]}, False),
+        ({**FULL, "runs": [{"run": 1, "end": "stopped"}]}, True),
+        ({**FULL, "runs": [{"run": 1, "end": "lost", "ended_at": MOMENT}]}, True),
+    ],
+)
+def test_runs_are_numbered_in_their_order_and_say_how_and_when_they_ended(
+    document: dict[str, Any],
+    is_accepted: bool,  # noqa: FBT001
+) -> None:
+    assert (passes_checks(document), passes_models(document)) == (is_accepted, is_accepted)
+
+
 @settings(max_examples=examples(500))
 @given(documents())
 @example({**FULL, "runs": [{**RUN, "host_process": None}]})

@@ -367,11 +367,20 @@ def test_a_session_is_resumed_exactly_when_all_conditions_hold(
     record = resumable(timedelta(seconds=idle), phase=phase, resume_ready=ready, error_count=errors, runs=runs)
     before = deepcopy(record)
     decision = decide("agent-1", record, NOW, Limits(), dead_runs=gone)
-    failing = [reason for reason, finding in zip(ORDER, decision["checks"], strict=True) if not finding["ok"]]
-    holds = phase in PHASES_TO_RESUME and ready and -300 <= idle < 1800 and errors < 3
-    holds = holds and {run["run"] for run in runs if run != ENDED} <= gone
-    assert decision["should_resume"] == holds
+    unended = {"started_at" in run: run["run"] not in gone for run in runs if run != ENDED}
+    fails = {
+        "phase_not_resumable": phase not in PHASES_TO_RESUME,
+        "running": unended.get(True, False),
+        "claimed": unended.get(False, False),
+        "not_ready": not ready,
+        "clock_skew": idle < -300,
+        "expired": idle >= 1800,
+        "too_many_errors": errors >= 3,
+    }
+    failing = [reason for reason in ORDER if fails.get(reason)]
+    assert [reason for reason, check in zip(ORDER, decision["checks"], strict=True) if not check["ok"]] == failing
     assert decision["reason"] == [*failing, "session_resumable"][0]
+    assert decision["should_resume"] == (failing == [])
     assert record == before
 
 

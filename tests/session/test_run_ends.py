@@ -623,7 +623,7 @@ def test_the_strongest_of_all_ends_is_the_end_of_the_run_in_whatever_order_they_
 ) -> None:
     ends = [word for word in order if word in ENDS]
     [run, *_] = told_in(ends, record_with(WORKING, *more, phase=phase))["runs"]
-    strongest = min(ends, key=ENDS.index, default=None)
+    strongest = next((end for end in TABLE if end in ends), None)
     assert (run.get("end"), run.get("detail"), has_ended(run)) == (strongest, strongest, strongest is not None)
 
 
