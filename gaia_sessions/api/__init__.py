@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.policy import Decision
-    from gaia_sessions.session.schema import CorruptSummary, Record, Summary
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.usecases.cleanup import Report
     from gaia_sessions.usecases.importing import Imported
+    from gaia_sessions.usecases.listing import CorruptSummary, Summary
     from gaia_sessions.usecases.reconcile import Reconciled
 
 

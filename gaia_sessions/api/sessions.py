@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.requests import Update
-    from gaia_sessions.session.schema import CorruptSummary, Record, Summary
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader
     from gaia_sessions.usecases.cleanup import Report
     from gaia_sessions.usecases.importing import Imported
-    from gaia_sessions.usecases.listing import Filter
+    from gaia_sessions.usecases.listing import CorruptSummary, Filter, Summary
     from gaia_sessions.usecases.preview import Preview
     from gaia_sessions.usecases.reconcile import Reconciled
 

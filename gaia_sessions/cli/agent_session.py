@@ -31,7 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gaia_sessions.session.schema import CorruptSummary, Summary
+    from gaia_sessions.usecases.listing import CorruptSummary, Summary
 
     from .call import Call
 

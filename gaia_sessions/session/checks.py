@@ -1,7 +1,7 @@
-"""Small checks on values from a document, and how they combine.
+"""Checks on single values of a JSON document, and functions that combine them into checks on arrays and objects.
 
-Owns how a fault is named: every check takes the value and the place it stands in, returns nothing
-when it is sound, and raises ``InvalidInput`` otherwise. Knows nothing of sessions.
+Owns how an invalid value is reported: every check takes a value and its place in the document, returns nothing if the
+value is valid, and raises ``InvalidInput`` if not. Must never know what a session is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Whether JSON would call it a whole number: in Python a boolean is one too."""
+    """Whether ``value`` is a whole number in JSON; Python counts booleans as integers too."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -93,8 +93,20 @@ def array_of(element: Check) -> Check:
     return check
 
 
+def map_of(member: Check) -> Check:
+    """An object whose members, whatever their keys, are what ``member`` accepts."""
+
+    def check(value: object, where: str) -> None:
+        if not isinstance(value, dict):
+            raise InvalidInput(f"must be an object, not {json_type_of(value)}", where)
+        for key, item in value.items():
+            member(item, f"{where}.{key}")
+
+    return check
+
+
 def object_with(required: dict[str, Check], optional: dict[str, Check]) -> Check:
-    """An object with all ``required`` members; unknown ones are none of our business."""
+    """An object with all ``required`` members, whose ``optional`` ones are valid too; other members are not checked."""
 
     def check(value: object, where: str) -> None:
         if not isinstance(value, dict):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
-    from .schema import Denial, Record, ResumeSummary
+    from .schema import Denial, Record
 
     class CheckResult(TypedDict):
         name: str
@@ -34,6 +34,13 @@ if TYPE_CHECKING:
         checks: list[CheckResult]
         advice: str
         denial: NotRequired[Denial]
+
+    class ResumeSummary(TypedDict):
+        """A decision in short. until: when the session can no longer be resumed; None if it cannot be resumed now."""
+
+        should_resume: bool
+        reason: str
+        until: str | None
 
     CheckValues = tuple[bool, object, object]
     PolicyCheck = Callable[["ResumeCase"], CheckValues]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from gaia_sessions.errors import InvalidInput, NewerSchema
 from gaia_sessions.jsonio import strict
 
-from .checks import is_integer
 from .clock import format_time
 from .ids import MAX_ID_LENGTH
 from .phases import INITIALIZING, is_final
@@ -84,8 +83,8 @@ def normalize_document(document: dict[str, Json]) -> dict[str, Json]:
 
 def has_newer_schema(record: Record | dict[str, Json]) -> bool:
     """Whether a later version wrote it: such a record is shown, never rewritten."""
-    schema = record["schema"]
-    return is_integer(schema) and schema > SCHEMA
+    schema = record["schema"]  # as read, and not checked yet: it may be any JSON
+    return isinstance(schema, int) and not isinstance(schema, bool) and schema > SCHEMA
 
 
 def check_readable(record: Record) -> None:

@@ -17,6 +17,7 @@ from .checks import (
     check_string,
     check_time,
     integer_from,
+    map_of,
     nullable,
     object_with,
     one_of,
@@ -26,8 +27,6 @@ from .phases import PHASES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NotRequired, TypedDict, final
-
     from . import record_types
 
     Denial = record_types.Denial
@@ -37,36 +36,6 @@ if TYPE_CHECKING:
     Record = record_types.Record
     Run = record_types.Run
     Tools = record_types.Tools
-
-    class ResumeSummary(TypedDict):
-        """The policy's answer. until: when the session can no longer be resumed; None if it cannot be resumed now."""
-
-        should_resume: bool
-        reason: str
-        until: str | None
-
-    @final
-    class Summary(TypedDict):
-        """running: whether an agent is at work on it, as far as can be told."""
-
-        agent_id: str
-        agent_name: str
-        purpose: str
-        phase: str
-        status: str
-        created_at: str
-        last_updated: str
-        resume_ready: bool
-        error_count: int
-        resume: ResumeSummary
-        running: bool
-        denied: NotRequired[bool]
-
-    @final
-    class CorruptSummary(TypedDict):
-        agent_id: str
-        status: str
-        problem: str
 
 
 KILLED = "killed"
@@ -81,25 +50,18 @@ ENDS = (KILLED, FAILED, STOPPED, RETURNED, ENDED_WITH_HOST, LOST, DENIED)
 """How a run can end, the strongest evidence first."""
 
 MARKED_DETAIL = "said so in its last line"
-"""The detail of a run whose agent said by the marker how it ends."""
+"""The detail of a run whose agent stated its end with the marker."""
 
 MAX_MESSAGE_LENGTH = 4000
-"""Characters kept of what an agent said last, and of what is told of a failure."""
+"""How many characters are kept of an agent's last message, and of the description of a failure."""
 
 _check_phase = one_of(PHASES)
 
-_check_timed_message = object_with({"message": check_string, "timestamp": check_time}, {})
+_check_message = object_with({"message": check_string}, {})
 
 _run_string_keys = (
-    "host",
-    "host_session_id",
-    "current_host_session_id",
-    "host_agent_id",
-    "tool_use_id",
-    "parent_host_agent_id",
-    "detail",
-    "last_message",
-    "transcript_path",
+    *("host", "host_session_id", "current_host_session_id", "host_agent_id", "tool_use_id", "parent_host_agent_id"),
+    *("detail", "last_message", "transcript_path"),
 )
 
 check_host_process = object_with(
@@ -109,7 +71,6 @@ check_host_process = object_with(
 _check_run_keys = object_with(
     {"run": integer_from(1)},
     dict.fromkeys(_run_string_keys, check_string)
-    | dict.fromkeys(("claimed_at", "started_at", "ended_at"), check_time)
     | dict.fromkeys(("background", "unannounced"), check_flag)
     | {
         "mentioned": array_of(check_string),
@@ -120,10 +81,81 @@ _check_run_keys = object_with(
     },
 )
 
+_check_record_keys = object_with(
+    {
+        "agent_id": check_string,
+        "agent_name": check_string,
+        "purpose": check_string,
+        "phase": _check_phase,
+        "metadata": check_object,
+        "resume_ready": check_flag,
+        "error_count": integer_from(0),
+        "last_error": nullable(_check_message),
+        "schema": integer_from(1),
+        "revision": integer_from(0),
+    },
+    {
+        "history_dropped": integer_from(0),
+        "continues": check_string,
+        "denial": _check_message,
+        "runs": array_of(_check_run_keys),
+        "runs_dropped": integer_from(0),
+        "tools": object_with({"counts": map_of(integer_from(1)), "recent": array_of(check_string)}, {}),
+        "duration_seconds": check_seconds,
+        "summary": check_string,
+    },
+)
+"""The keys of a record, each by itself, apart from times and moves."""
 
-def _check_run(value: object, where: str) -> None:
-    _check_run_keys(value, where)
-    check_run_end(value, f"{where}.")  # type: ignore[arg-type]  # just checked
+_RUN_TIMES = ("claimed_at", "started_at", "ended_at")
+_check_timestamp = object_with({"timestamp": check_time}, {})
+
+_check_move = object_with({"from_phase": _check_phase, "to_phase": _check_phase, "timestamp": check_time}, {})
+_check_times = object_with(
+    {"created_at": check_time, "last_updated": check_time, "history": array_of(_check_move)},
+    {
+        "last_error": nullable(_check_timestamp),
+        "denial": _check_timestamp,
+        "runs": array_of(object_with({}, dict.fromkeys(_RUN_TIMES, check_time))),
+        "finalized_at": check_time,
+    },
+)
+"""The times and the moves of a record."""
+
+_all_phases = frozenset(PHASES)
+
+
+def check_record(value: object, where: str) -> None:
+    """Returns if ``value`` is a record of this version; else raises ``InvalidInput``, which names a bad key."""
+    _check_record_keys(value, where)
+    record: Record = value  # type: ignore[assignment]  # just checked
+    _check_runs(record, f"{where}." if where else "")
+    if not _has_canonical_times(record):
+        _check_times(value, where)
+
+
+def _has_canonical_times(record: Record) -> bool:
+    """Whether all times are in the form that we write and all moves are between known phases.
+
+    A record may have hundreds, and nearly always they are, so they are looked at together; only others one by one.
+    """
+    try:
+        moves = record["history"]
+        times = [record["created_at"], record["last_updated"], *(move["timestamp"] for move in moves)]
+        times += [run[key] for run in record.get("runs", ()) for key in _RUN_TIMES if key in run]  # type: ignore[literal-required]
+        times += [message["timestamp"] for message in (record["last_error"], record.get("denial")) if message]
+        times += [record["finalized_at"]] if "finalized_at" in record else []
+        phases = {move["from_phase"] for move in moves}.union([move["to_phase"] for move in moves])
+        is_array = isinstance(moves, list)  # an empty object has no moves either
+        return is_array and phases <= _all_phases and are_canonical_times(times)
+    except (TypeError, KeyError):
+        return False
+
+
+def _check_runs(record: Record, prefix: str) -> None:
+    for position, run in enumerate(record.get("runs", ())):
+        check_run_end(run, f"{prefix}runs[{position}].")
+    check_run_numbers(record, prefix)
 
 
 def check_run_end(run: Run, prefix: str) -> None:
@@ -131,77 +163,12 @@ def check_run_end(run: Run, prefix: str) -> None:
     end, has_ended = run.get("end"), "ended_at" in run
     if has_ended and end is None:
         raise InvalidInput("missing, though the run has ended", f"{prefix}end")
-    if not has_ended and end not in (None, STOPPED):  # an agent that stopped without a message may go on
+    if not has_ended and end not in (None, STOPPED):  # an agent that stopped silently may still report its end
         raise InvalidInput(f"missing, though the run ended: {end}", f"{prefix}ended_at")
 
 
-_check_count = integer_from(1)
-
-
-def _check_tool_counts(value: object, where: str) -> None:
-    check_object(value, where)
-    for name, number in value.items():  # type: ignore[attr-defined]  # just checked
-        _check_count(number, f"{where}.{name}")
-
-
-_check_each_move = array_of(
-    object_with({"from_phase": _check_phase, "to_phase": _check_phase, "timestamp": check_time}, {})
-)
-_all_phases = frozenset(PHASES)
-
-
-def _check_history(value: object, where: str) -> None:
-    """Hundreds, and nearly always as we wrote them: only others are looked at one by one, to name what is wrong."""
-    if not (isinstance(value, list) and _are_canonical_moves(value)):
-        _check_each_move(value, where)
-
-
-def _are_canonical_moves(moves: list[Move]) -> bool:
-    try:
-        phases = {move["from_phase"] for move in moves}.union([move["to_phase"] for move in moves])
-        return phases <= _all_phases and are_canonical_times([move["timestamp"] for move in moves])
-    except (TypeError, KeyError):
-        return False
-
-
-_check_record_keys = object_with(
-    {
-        "agent_id": check_string,
-        "agent_name": check_string,
-        "purpose": check_string,
-        "created_at": check_time,
-        "last_updated": check_time,
-        "phase": _check_phase,
-        "metadata": check_object,
-        "resume_ready": check_flag,
-        "history": _check_history,
-        "error_count": integer_from(0),
-        "last_error": nullable(_check_timed_message),
-        "schema": integer_from(1),
-        "revision": integer_from(0),
-    },
-    {
-        "history_dropped": integer_from(0),
-        "continues": check_string,
-        "denial": _check_timed_message,
-        "runs": array_of(_check_run),
-        "runs_dropped": integer_from(0),
-        "tools": object_with({"counts": _check_tool_counts, "recent": array_of(check_string)}, {}),
-        "finalized_at": check_time,
-        "duration_seconds": check_seconds,
-        "summary": check_string,
-    },
-)
-
-
-def check_record(value: object, where: str) -> None:
-    """Nothing for a record of this version; ``InvalidInput`` names the first bad key of anything else."""
-    _check_record_keys(value, where)
-    check_run_numbers(value, f"{where}." if where else "")  # type: ignore[arg-type]  # just checked
-
-
 def check_run_numbers(record: Record, prefix: str) -> None:
-    """The numbers of runs rise, and the last says how many there were, those that were dropped included."""
+    """Raises ``InvalidInput`` unless the runs are numbered upwards, the last by how many there were in all."""
     runs, dropped = record.get("runs", ()), record.get("runs_dropped", 0)
     number = 0
     for position, run in enumerate(runs, 1):

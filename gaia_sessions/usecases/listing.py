@@ -20,10 +20,34 @@ from .resume import decide
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import NotRequired, TypedDict, final
 
-    from gaia_sessions.session.policy import Decision, Limits
-    from gaia_sessions.session.schema import CorruptSummary, Record, Summary
+    from gaia_sessions.session.policy import Decision, Limits, ResumeSummary
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader, RecordOrError
+
+    @final
+    class Summary(TypedDict):
+        """One session in a list. running: whether an agent is at work on it, as far as can be determined."""
+
+        agent_id: str
+        agent_name: str
+        purpose: str
+        phase: str
+        status: str
+        created_at: str
+        last_updated: str
+        resume_ready: bool
+        error_count: int
+        resume: ResumeSummary
+        running: bool
+        denied: NotRequired[bool]
+
+    @final
+    class CorruptSummary(TypedDict):
+        agent_id: str
+        status: str
+        problem: str
 
 
 class Filter:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.policy import Decision
-    from gaia_sessions.session.schema import CorruptSummary, Record, Run, Summary, Tools
+    from gaia_sessions.session.schema import Record, Run, Tools
+    from gaia_sessions.usecases.listing import CorruptSummary, Summary
 
 
 NO_PURPOSE = "general"

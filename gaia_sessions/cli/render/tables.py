@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderableType
 
     from gaia_sessions.session.policy import Decision
-    from gaia_sessions.session.schema import CorruptSummary, Record, Summary
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.usecases.listing import CorruptSummary, Summary
 
 _STYLES = {
     "completed": "green",

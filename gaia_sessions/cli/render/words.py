@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self
 
-    from gaia_sessions.session.schema import ResumeSummary
+    from gaia_sessions.session.policy import ResumeSummary
 
 _SHORT_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
