@@ -1,0 +1,51 @@
+"""The folders of a user: the home, and by the XDG rules those for settings and for state."""
+
+from __future__ import annotations
+
+import os
+import pwd
+
+import pytest
+
+from gaia_sessions.system.users import config_folder, home_folder, state_folder, user_name
+
+
+@pytest.mark.parametrize(
+    ("environ", "config", "state"),
+    [
+        pytest.param({"HOME": "/h"}, "/h/.config/gaia-sessions", "/h/.local/state/gaia-sessions", id="home"),
+        pytest.param(
+            {"HOME": "/h", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s"},
+            "/c/gaia-sessions",
+            "/s/gaia-sessions",
+            id="XDG",
+        ),
+        pytest.param(
+            {"HOME": "/h", "XDG_CONFIG_HOME": "c", "XDG_STATE_HOME": "s"},
+            "/h/.config/gaia-sessions",
+            "/h/.local/state/gaia-sessions",
+            id="XDG relative",
+        ),
+        pytest.param({"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": ""}, "/c/gaia-sessions", "", id="no home"),
+    ],
+)
+def test_the_folders_follow_the_xdg_rules(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], config: str, state: str
+) -> None:
+    monkeypatch.setattr(pwd, "getpwuid", _nobody)
+    assert (config_folder(environ), state_folder(environ)) == (config, state)
+
+
+def _nobody(uid: int) -> None:
+    raise KeyError(uid)
+
+
+@pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "relative"}], ids=["unset", "empty", "relative"])
+def test_without_a_usable_variable_the_system_says_where_the_home_is(environ: dict[str, str]) -> None:
+    assert home_folder(environ) == pwd.getpwuid(os.getuid()).pw_dir
+
+
+def test_a_user_without_a_name_is_named_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert user_name(os.getuid()) == pwd.getpwuid(os.getuid()).pw_name
+    monkeypatch.setattr(pwd, "getpwuid", _nobody)
+    assert user_name(4242) == "user 4242"
