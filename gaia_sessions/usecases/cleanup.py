@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Reader, RecordOrError, Store
 
-    from .evidence import ReadSessionEnds
-    from .reconcile import Reconciled, SkippedSession, Verdict
+    from .reconcile import ReadSessionEnds, Reconciled, SkippedSession, Verdict
 
     class Report(TypedDict):
         dry_run: bool

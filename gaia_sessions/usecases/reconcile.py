@@ -1,41 +1,48 @@
-"""Runs that nobody ended, since their host was killed or its last word never came: judged by evidence, and closed.
+"""Closes runs that have no end because their host was killed, or because its last event never came.
 
-Owns which runs are judged, and that each is judged a second time under its session's lock before anything is
-written. What cannot be proved is left alone and said. Sessions that are final have nothing to lose.
+Owns which runs are judged, how the evidence on a run is gathered (the process of its host, the log of the hooks, the
+time of its transcript), and that each run is judged again under its session's lock before anything is written. A run
+whose end cannot be proved is reported and left as it is. Must never judge evidence itself: ``reconcile_rules`` does.
 """
 
 from __future__ import annotations
+
+import os
+import stat
+from datetime import UTC, datetime
 
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.runs import has_ended, run_by_number, updated_run
+from gaia_sessions.session.runs import conversation_of, has_ended, run_by_number, updated_run
+from gaia_sessions.store.hook_log import MAX_LOGGED_ID_LENGTH
 from gaia_sessions.store.journal import event_entry
 from gaia_sessions.store.writes import change_with_result
+from gaia_sessions.system import processes
 
-from .evidence import EvidenceReader
-from .reconcile_rules import CLOSING_VERDICTS, judge
+from .reconcile_rules import CLOSING_VERDICTS, Evidence, judge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
+    from collections.abc import Callable, Mapping
     from typing import TypedDict
 
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Entry, Reader, RecordOrError, Store
 
-    from .evidence import ReadSessionEnds
-    from .reconcile_rules import Evidence, Judged
+    from .reconcile_rules import Judged
+
+    ReadSessionEnds = Callable[[], Mapping[tuple[str, str], datetime]]
+    """Reads when main sessions ended, by host and session id as the log of the hooks has them."""
 
     class SkippedSession(TypedDict):
         agent_id: str
         reason: str
 
     class Verdict(TypedDict):
-        """One unended run. phase: that of its session afterwards, or as it would be; closed: whether it has its end."""
+        """phase: that of its session once the run was closed, or would be; closed: whether it was."""
 
         agent_id: str
         run: int
@@ -54,13 +61,13 @@ if TYPE_CHECKING:
 
 
 RECONCILE = "reconcile"
-"""The kind of entry that a closed run leaves in its session's events."""
+"""The kind of the journal entry of a closed run."""
 
 _EVIDENCE_FIELDS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
 
 
 def no_session_ends() -> Mapping[tuple[str, str], datetime]:
-    """No host's session is known to have ended."""
+    """Reads no log: no host's session is known to have ended."""
     return {}
 
 
@@ -72,12 +79,11 @@ def reconcile(
     dry_run: bool,
     sessions: Reader | None = None,
 ) -> Reconciled:
-    """Judges every unended run of what is not final; closes those with proof, or with ``dry_run`` none.
+    """Judges every run without an end in a session that is not final, and closes those whose end is proved.
 
-    ``sessions`` is where they are looked for, if not in ``store``: a ``Preview`` for a dry run.
-
-    Waits for nobody: whoever holds a session is at work on it, so it is ``busy``. What cannot be written is
-    ``failed`` and stops no other. Doing it again changes nothing more.
+    With ``dry_run`` nothing is written. ``sessions`` are read instead of ``store`` if given: a ``Preview`` for a dry
+    run. Waits for no lock: a session whose lock is held is ``busy``. One that cannot be written is ``failed``, and the
+    others are still judged. A second call changes nothing more.
     """
     evidence_reader = EvidenceReader(read_session_ends)
     report: Reconciled = {"dry_run": dry_run, "verdicts": [], "busy": [], "kept": [], "corrupt": [], "failed": []}
@@ -90,7 +96,7 @@ def reconcile(
 
 
 def _record_to_judge(report: Reconciled, agent_id: str, found: RecordOrError) -> Record | None:
-    """The record, if its runs can be judged and somebody may wait for their end."""
+    """The record, if its runs can be judged and its work is still open; else None, and the report says why."""
     if isinstance(found, SessionsError):
         report["corrupt" if isinstance(found, CorruptSession) else "failed"].append(_skipped(agent_id, str(found)))
         return None
@@ -103,7 +109,7 @@ def _record_to_judge(report: Reconciled, agent_id: str, found: RecordOrError) ->
 def _judge_and_close(
     store: Store, record: Record, number: int, evidence_reader: EvidenceReader, now: datetime, report: Reconciled
 ) -> None:
-    """Adds to ``report`` what became of the run with this ``number``."""
+    """Judges the run with this ``number``, closes it if its end is proved, and adds the verdict to ``report``."""
     agent_id = record["agent_id"]
 
     def rule(record: Record) -> tuple[Record, Entry | None, Judged | None]:
@@ -128,9 +134,9 @@ def _judge_and_close(
 def _closed_if_proved(
     record: Record, number: int, evidence_reader: EvidenceReader, now: datetime
 ) -> tuple[Record, Entry | None, Judged | None]:
-    """The record with the run closed and its journal entry, or ``record`` itself if nothing proves its end.
+    """The record with the run closed and the journal entry, or ``record`` itself and no entry without proof.
 
-    The last is the verdict, None for a run that has its end by now.
+    The third value is the verdict, None if the run has an end by now.
     """
     run = run_by_number(record, number)
     if run is None or has_ended(run):
@@ -144,7 +150,7 @@ def _closed_if_proved(
 
 
 def _entry(record: Record, run: Run, evidence: Evidence, now: datetime) -> Entry:
-    """What the journal keeps of a closed run."""
+    """The journal entry of a closed run."""
     facts: Entry = {key: run[key] for key in _EVIDENCE_FIELDS if key in run}  # type: ignore[literal-required]
     facts["host_gone"] = evidence.host_gone
     moments = {"session_end": evidence.over_at, "transcript": evidence.written_at}
@@ -153,7 +159,7 @@ def _entry(record: Record, run: Run, evidence: Evidence, now: datetime) -> Entry
 
 
 def _add_verdict(report: Reconciled, record: Record, number: int, judged: Judged | None, *, closed: bool) -> None:
-    if judged is None:  # somebody else ended it meanwhile
+    if judged is None:  # another process has written its end
         return
     verdict, evidence = judged
     report["verdicts"].append(
@@ -170,3 +176,42 @@ def _add_verdict(report: Reconciled, record: Record, number: int, judged: Judged
 
 def _skipped(agent_id: str, reason: str) -> SkippedSession:
     return {"agent_id": agent_id, "reason": reason}
+
+
+class EvidenceReader:
+    """Gathers the evidence on runs, afresh for each call; only the log is read at most once, and only if needed."""
+
+    __slots__ = ("_read_session_ends", "_session_ends")
+
+    def __init__(self, read_session_ends: ReadSessionEnds) -> None:
+        self._read_session_ends = read_session_ends
+        self._session_ends: Mapping[tuple[str, str], datetime] | None = None
+
+    def of(self, run: Run) -> Evidence:
+        """The evidence on ``run`` as it is now."""
+        over_at = self._end_of(run.get("host"), conversation_of(run))
+        written_at = _written_at(run.get("transcript_path"))
+        if "host_process" not in run:
+            return Evidence(over_at=over_at, written_at=written_at)
+        host_gone, host_statement = processes.gone_and_reason(run["host_process"])
+        return Evidence(host_statement, host_gone=host_gone, over_at=over_at, written_at=written_at)
+
+    def _end_of(self, host: str | None, host_session_id: str | None) -> datetime | None:
+        if host is None or host_session_id is None:
+            return None
+        if len(host_session_id) >= MAX_LOGGED_ID_LENGTH:  # the log cuts such ids, and a cut id is not unique
+            return None
+        if self._session_ends is None:
+            self._session_ends = self._read_session_ends()
+        return self._session_ends.get((host, host_session_id))
+
+
+def _written_at(path: str | None) -> datetime | None:
+    """When the file at ``path`` was last written to; None if it does not exist or may not be examined."""
+    if path is None or not os.path.isabs(path):
+        return None
+    try:
+        found = os.stat(path)
+        return datetime.fromtimestamp(found.st_mtime, UTC) if stat.S_ISREG(found.st_mode) else None
+    except (OSError, ValueError, OverflowError):  # the path comes from a record, so it can be any text
+        return None
