@@ -1,4 +1,5 @@
-"""What is wrong with the sessions of one root, and the exact command that fixes it.
+"""What is wrong with the sessions of one root, and the exact command that fixes each problem.
 
-One module of checks per subject; ``findings`` has the form of their results. A check must never change anything.
+Owns the checks, one module for each subject, and the fixes that are safe to apply. Must never know how findings are
+shown.
 """

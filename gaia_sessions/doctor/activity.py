@@ -1,10 +1,12 @@
-"""Checks of what goes on: the settings in force, locks and who holds them, the log of the hooks."""
+"""Checks of current activity: the settings in force, locks and their holders, the log of the hooks.
+
+Owns what is a problem there. Must never read a record.
+"""
 
 from __future__ import annotations
 
 import os
 
-from gaia_sessions.config import PREFIX
 from gaia_sessions.errors import plural
 from gaia_sessions.store import hook_log as logs
 from gaia_sessions.store import locks as locking
@@ -12,17 +14,14 @@ from gaia_sessions.store import root as roots
 from gaia_sessions.system import processes
 from gaia_sessions.system.users import user_name
 
-from .findings import edit_command, first_few, ok, problem, shell_command
+from .inspection import first_few, ok, problem, shell_command, undo_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.errors import BadSetting
-
-    from .findings import Finding
-    from .inspection import Inspection
+    from .inspection import Finding, Inspection
 
 _STOPPED = "Tt"
-"""A process in these states, of proc(5), does nothing until somebody tells it to go on."""
+"""The states in proc(5) of a process that is stopped until it gets SIGCONT."""
 
 _MOST_BYTES = 2 * logs.MAX_LOG_BYTES
 _LOG_SUFFIXES = (".log", ".log.old")
@@ -30,21 +29,17 @@ _LONGEST_ERROR = 200
 
 
 def settings(inspection: Inspection) -> Finding:
-    """Hooks pass over a setting that means nothing; commands refuse to run with it."""
+    """Hooks ignore a faulty setting; commands refuse to run with it."""
     if not inspection.faults:
-        return ok("settings", "each means something")
+        return ok("settings", "all valid")
     message = "; ".join(f"{fault} ({fault.hint})" for fault in inspection.faults)
-    return problem("settings", message, " && ".join(dict.fromkeys(_undo_command(fault) for fault in inspection.faults)))
-
-
-def _undo_command(fault: BadSetting) -> str:
-    if fault.origin.startswith(PREFIX):
-        return shell_command("unset", fault.origin)
-    return edit_command(fault.origin)
+    return problem(
+        "settings", message, " && ".join(dict.fromkeys(undo_command(fault.origin) for fault in inspection.faults))
+    )
 
 
 def locks(inspection: Inspection) -> Finding:
-    """Who is at work. The system tells of no holder in another pid namespace."""
+    """Locks and their holders; the system does not show holders in another pid namespace."""
     held = _held_locks(inspection)
     message = first_few(f"{name} by process {pid} ({_program_name(pid)})" for name, pid in sorted(held.items()))
     stopped = sorted({pid for pid in held.values() if _is_stopped(pid)})
@@ -67,7 +62,7 @@ def _held_locks(inspection: Inspection) -> dict[str, int]:
 
 def _program_name(pid: int) -> str:
     seen = processes.program_and_state(pid)
-    return seen[0] if seen else "gone by now"
+    return seen[0] if seen else "no longer running"
 
 
 def _may_signal(pid: int) -> bool:
@@ -84,10 +79,10 @@ def _is_stopped(pid: int) -> bool:
 
 
 def log(inspection: Inspection) -> Finding:
-    """A log over 1 MiB gives way to a new one: a larger one is a sign that it could not."""
+    """A log over 1 MiB is rotated; a larger one shows that it could not be."""
     folder = logs.log_folder(inspection.root)
     if not os.path.isdir(folder):
-        return ok("log", "no hook was called yet")
+        return ok("log", "no hook has run yet")
     if not os.access(folder, os.W_OK | os.X_OK):
         return _unwritable(folder)
     sizes = {path: os.path.getsize(path) for path in _log_files(folder)}
@@ -101,11 +96,11 @@ def log(inspection: Inspection) -> Finding:
 
 
 def _unwritable(folder: str) -> Finding:
-    """What belongs to somebody else is put aside, where that is allowed: the next hook makes another."""
+    """A folder of another user is moved aside, where that is allowed; the next hook creates a new one."""
     owner = os.stat(folder).st_uid
     if owner == os.geteuid():
-        return problem("log", f"{folder} may not be written to", shell_command("chmod", "u+rwx", folder))
-    message = f"{folder} may not be written to: it belongs to {user_name(owner)}"
+        return problem("log", f"{folder} is not writable", shell_command("chmod", "u+rwx", folder))
+    message = f"{folder} is not writable: it belongs to {user_name(owner)}"
     above = os.path.dirname(folder)
     may_move = os.stat(above).st_uid == os.geteuid() and os.access(above, os.W_OK)
     return problem("log", message, shell_command("mv", "--", folder, f"{folder}.old") if may_move else None)
@@ -117,8 +112,8 @@ def _log_files(folder: str) -> list[str]:
 
 
 def _last_failure(inspection: Inspection) -> str:
-    """The hooks tell nobody when they fail, so it is said here."""
-    failed = [line for line in inspection.log if line.get("decision") == "error"]
+    """Hooks show their failures to nobody, so the finding includes the last one."""
+    failed = [line for line in inspection.log_lines if line.get("decision") == "error"]
     if not failed:
         return ""
     last = max(failed, key=lambda line: str(line.get("at")))

@@ -1,16 +1,19 @@
-"""One root under examination: where it is, its settings, and what one look at everything in it shows.
+"""What a check of ``doctor`` is given and what it returns: one root under inspection, and a finding.
 
-Owns that each look is taken once, when a check first asks for it, and that nothing is written by looking.
+Owns that everything is read once, when a check first asks for it, and that reading writes nothing; also how commands
+are written so that a shell takes them unchanged. Must never judge what is read.
 """
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from functools import cached_property
+from typing import TypedDict
 
 from gaia_sessions import config
-from gaia_sessions.errors import CorruptSession, SessionsError
+from gaia_sessions.errors import CorruptSession, SessionsError, well_formed
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.store import root as roots
@@ -21,11 +24,12 @@ from gaia_sessions.usecases.preview import Preview
 from gaia_sessions.usecases.reconcile import reconcile
 
 from . import tree
-from .findings import shell_command
+
+_SHOWN = 3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
@@ -34,11 +38,55 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.reconcile import Verdict
 
 
-class Records:
-    """What one reading of every record shows: ids, never the records themselves.
+class Finding(TypedDict):
+    """The result of a check. fix: the exact command; None if all is well, or only a person can decide.
 
-    active: not final. corrupt, refused: why, by id. ahead: whose last activity lies in the future, and whether
-    they are final. newer: of a later version.
+    fixable: whether ``doctor --fix`` fixes it.
+    """
+
+    name: str
+    ok: bool
+    found: str
+    fix: str | None
+    fixable: bool
+
+
+def ok(name: str, found: str) -> Finding:
+    return {"name": name, "ok": True, "found": well_formed(found), "fix": None, "fixable": False}
+
+
+def problem(name: str, found: str, fix: str | None, *, fixable: bool = False) -> Finding:
+    command = None if fix is None else well_formed(fix)
+    return {"name": name, "ok": False, "found": well_formed(found), "fix": command, "fixable": fixable}
+
+
+def first_few(items: Iterable[str]) -> str:
+    """The first few of ``items``, and how many more there are."""
+    listed = list(items)
+    rest = len(listed) - _SHOWN
+    return ", ".join(listed[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def shell_command(*words: str) -> str:
+    """``words`` as one command of a POSIX shell."""
+    return shlex.join(words)
+
+
+def undo_command(origin: str) -> str:
+    """The command that removes a setting from ``origin``: unsets a variable, or opens a file of the user's."""
+    return shell_command("unset", origin) if origin.startswith(config.PREFIX) else edit_command(origin)
+
+
+def edit_command(path: str) -> str:
+    """The command that opens a file of the user's, which only the user may change."""
+    return f'"${{EDITOR:-vi}}" {shell_command(path)}'
+
+
+class Records:
+    """What one reading of every record shows, by id; never the records themselves.
+
+    active: not final. corrupt, refused: the reason. in_future: those whose last activity is in the future, and
+    whether they are final. newer: those of a later version.
     """
 
     def __init__(self) -> None:
@@ -51,10 +99,10 @@ class Records:
 
 
 class Inspection:
-    """What every check is handed.
+    """The root under inspection, which every check is given.
 
-    tried: the names of the checks whose mends were tried just now. passed_over: the projects of others that the search
-    for the root did not take, each with the path that is not ours, and whose it is.
+    attempted_fixes: the names of the checks whose fixes were just applied. skipped: the projects of other users that
+    the search for the root skipped.
     """
 
     def __init__(
@@ -62,30 +110,30 @@ class Inspection:
         root: str,
         environ: Mapping[str, str],
         now: datetime,
-        tried: frozenset[str] = frozenset(),
-        passed_over: Sequence[SkippedProject] = (),
+        attempted_fixes: frozenset[str] = frozenset(),
+        skipped: Sequence[SkippedProject] = (),
     ) -> None:
         self.root = root
         self.environ = environ
         self.now = now
-        self.attempted_fixes = tried
-        self.passed_over = passed_over
+        self.attempted_fixes = attempted_fixes
+        self.skipped = skipped
         self.config, self.faults = config.load_with_faults(root, environ)
         self.store = FileStore.from_config(root, self.config)
 
     def command(self, *words: str) -> str:
-        """``gaia-sessions`` for this root, as a shell here can run it."""
+        """The command ``gaia-sessions`` with ``words``, for this root."""
         return self.command_without_root("--root", self.root, *words)
 
     def command_without_root(self, *words: str) -> str:
-        """The same, for the root that it finds itself."""
+        """The command ``gaia-sessions`` with ``words``, for the root that it finds by itself."""
         installed = shutil.which("gaia-sessions", path=self.environ.get("PATH"))
         program = ["gaia-sessions"] if installed else [sys.executable, "-m", "gaia_sessions"]
         return shell_command(*program, *words)
 
     @cached_property
-    def is_ours(self) -> bool:
-        """Whether the root is for us to mend; true where there is none yet."""
+    def may_fix(self) -> bool:
+        """Whether the root is ours, so that all of it may be fixed; True if it does not exist."""
         root = roots.open_if_exists(self.root)
         if root is None:
             return True
@@ -94,7 +142,7 @@ class Inspection:
 
     @cached_property
     def entries(self) -> list[tree.TreeEntry]:
-        """All that stands in the root; empty where there is none."""
+        """The root and everything in it; empty if it does not exist."""
         try:
             return tree.walk(self.root)
         except FileNotFoundError:
@@ -102,18 +150,21 @@ class Inspection:
 
     @cached_property
     def entries_of_others(self) -> list[tree.TreeEntry]:
-        """Those that do not belong to whom the root belongs to."""
+        """The entries with another owner than the root."""
         return [entry for entry in self.entries if entry.owner != self.entries[0].owner]
 
     @cached_property
     def entries_with_wrong_mode(self) -> list[tree.TreeEntry]:
-        """Those that do, but have not the mode that they should have."""
+        """The entries with the owner of the root and another mode than they should have."""
         owner = self.entries[0].owner if self.entries else None
-        with_wrong_mode = (entry for entry in self.entries if entry.mode != entry.wanted and entry.owner == owner)
+        with_wrong_mode = (
+            entry for entry in self.entries if entry.mode != entry.expected_mode and entry.owner == owner
+        )
         return [entry for entry in with_wrong_mode if not tree.is_user_file(self.root, entry.path)]
 
     @cached_property
     def records(self) -> Records:
+        """What reading every record shows."""
         records = Records()
         for agent_id, found in self.store.scan():
             records.total += 1
@@ -133,7 +184,7 @@ class Inspection:
 
     @cached_property
     def run_verdicts(self) -> list[Verdict]:
-        """On every unended run, as ``reconcile --dry-run`` has them."""
+        """The verdict of ``reconcile --dry-run`` on every run without an end."""
         sessions = Preview(self.store, self.now, self.config)
         result = reconcile(
             self.store, self.now, lambda: ended_host_sessions(self.root), dry_run=True, sessions=sessions
@@ -141,6 +192,6 @@ class Inspection:
         return result["verdicts"]
 
     @cached_property
-    def log(self) -> list[dict[str, Json]]:
-        """The lines of all logs."""
+    def log_lines(self) -> list[dict[str, Json]]:
+        """The lines of all logs of hooks."""
         return list(read_lines(self.root))

@@ -1,4 +1,7 @@
-"""Checks of what runs here: interpreter, packages, the clock, and whether the system tells of processes."""
+"""Checks of the machine: interpreter, version, packages, clock, and whether the system lists processes.
+
+Owns what is a problem there. Must never judge a record.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,11 @@ from gaia_sessions.session.clock import FUTURE_TOLERANCE, format_time
 from gaia_sessions.store.reading import STATE
 from gaia_sessions.system import processes
 
-from .findings import ok, problem, shell_command
+from .inspection import ok, problem, shell_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .findings import Finding
-    from .inspection import Inspection
+    from .inspection import Finding, Inspection
 
 SET_CLOCK_COMMAND = "sudo timedatectl set-ntp true"
 
@@ -35,15 +37,17 @@ _FILELOCK = (4, 2, 1), (5,)
 
 
 def interpreter(_inspection: Inspection) -> Finding:
+    """The interpreter that runs this; never a problem."""
     return ok("interpreter", f"Python {platform.python_version()}, {sys.executable}")
 
 
 def version(_inspection: Inspection) -> Finding:
+    """The installed version and its folder; never a problem."""
     return ok("version", f"gaia_sessions {gaia_sessions.__version__}, {os.path.dirname(gaia_sessions.__file__)}")
 
 
 def packages(_inspection: Inspection) -> Finding:
-    """Hooks need none of them; commands and the API do."""
+    """The packages that commands and the API need; hooks need none."""
     wanted = [requirement for name, requirement in _PACKAGES.items() if find_spec(name) is None or _is_unfit(name)]
     if not wanted:
         return ok("packages", ", ".join(_PACKAGES))
@@ -55,7 +59,7 @@ def packages(_inspection: Inspection) -> Finding:
 
 
 def _is_unfit(name: str) -> bool:
-    """An older ``filelock`` locks other files than we do, in another way."""
+    """Whether ``filelock`` has a version that locks other files, or in another way, than the hooks do."""
     if name != "filelock":
         return False
     try:
@@ -67,7 +71,7 @@ def _is_unfit(name: str) -> bool:
 
 
 def clock(inspection: Inspection) -> Finding:
-    """Whether the system's time is behind that of the newest record, which the system itself stamped."""
+    """Whether the clock is behind the modification time of the newest record, which the system set itself."""
     stamps = [entry.changed for entry in inspection.entries if os.path.basename(entry.path) == STATE]
     newest = datetime.fromtimestamp(max(stamps), UTC) if stamps else inspection.now
     if newest - inspection.now <= FUTURE_TOLERANCE:
@@ -77,7 +81,7 @@ def clock(inspection: Inspection) -> Finding:
 
 
 def process_table(_inspection: Inspection) -> Finding:
-    """Where nothing is known of processes, a killed host is never proved to be gone."""
+    """Without a list of processes, it can never be proved that a host was killed."""
     if processes.describe(os.getpid()) is None:
-        return ok("processes", "the system does not list processes: killed hosts look like silent ones")
-    return ok("processes", "killed hosts can be recognised, within this pid namespace")
+        return ok("processes", "the system does not list processes: a killed host cannot be told from a silent one")
+    return ok("processes", "killed hosts are recognised within this pid namespace")

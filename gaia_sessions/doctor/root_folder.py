@@ -1,4 +1,7 @@
-"""Checks of the place where the sessions are: the root, what it lies on, whose it is and who may look."""
+"""Checks of the root folder: access, disk, owner, modes, and that version control ignores it.
+
+Owns what is a problem there. Must never look at the content of a record.
+"""
 
 from __future__ import annotations
 
@@ -11,37 +14,36 @@ from gaia_sessions.system import users
 from gaia_sessions.system.mounts import NETWORK, kind_at
 from gaia_sessions.system.users import user_name
 
-from .findings import first_few, ok, problem, shell_command
+from .inspection import first_few, ok, problem, shell_command
 from .tree import USER_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .findings import Finding
-    from .inspection import Inspection
+    from .inspection import Finding, Inspection
     from .tree import TreeEntry
 
-_MOVE = "keep them elsewhere: GAIA_SESSIONS_ROOT names the place, to the host as well, for its hooks know no other"
+_MOVE = "use another folder: set GAIA_SESSIONS_ROOT to it, also where the host is started, since its hooks use it too"
 _LEAST_SPACE = 16 << 20
 _IGNORE = ".gitignore"
 
 
 def project(inspection: Inspection) -> Finding:
-    """Whether the search for the root passed over a project of somebody else, as commands say each time."""
-    if not inspection.passed_over:
-        return ok("project", "no project of another user was passed over")
-    message, wanted, command = users.skipped_project_notice(*inspection.passed_over[0], inspection.root)
+    """Whether the search for the root skipped a project of another user, of which commands give notice each time."""
+    if not inspection.skipped:
+        return ok("project", "no project of another user was skipped")
+    message, wanted, command = users.skipped_project_notice(*inspection.skipped[0], inspection.root)
     return problem("project", f"{message}; {wanted}:", command)
 
 
 def root(inspection: Inspection) -> Finding:
-    """Whether the root can be used, or made where there is none."""
+    """Whether the root can be used, or created if it does not exist."""
     if not os.path.lexists(inspection.root):
         above = _nearest_folder(inspection.root)
         if os.access(above, os.W_OK | os.X_OK):
-            return ok("root", f"{inspection.root}: not there yet, the first session makes it")
-        return problem("root", f"{inspection.root}: not there, and {above} may not be written to; {_MOVE}", None)
+            return ok("root", f"{inspection.root}: does not exist yet; the first session creates it")
+        return problem("root", f"{inspection.root}: does not exist, and {above} is not writable; {_MOVE}", None)
     if not os.path.isdir(inspection.root):
         return problem("root", f"{inspection.root}: not a directory; {_MOVE}", None)
     if os.access(inspection.root, os.R_OK | os.W_OK | os.X_OK):
@@ -50,42 +52,41 @@ def root(inspection: Inspection) -> Finding:
 
 
 def _unusable(inspection: Inspection) -> Finding:
-    """By its mode, which its owner may change; else by whatever the system has against it, a read-only disk say."""
+    """The finding for a root without access: by its mode, which its owner may change, or by a read-only disk."""
     found = os.stat(inspection.root)
     if found.st_uid == os.geteuid() and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
         message = f"{inspection.root}: its mode ({stat.S_IMODE(found.st_mode):03o}) denies its owner access"
         return problem(
             "root", message, shell_command("chmod", "u+rwx", os.path.realpath(inspection.root)), fixable=True
         )
-    return problem("root", f"{inspection.root}: may not be read and written to; {_MOVE}", None)
+    return problem("root", f"{inspection.root}: cannot be read and written; {_MOVE}", None)
 
 
 def space(inspection: Inspection) -> Finding:
-    """What to do without is for whoever owns the disk to say: sessions are a few kilobytes each."""
+    """Free space; the owner of the disk has to decide what to remove, since a session is only a few kilobytes."""
     found = os.statvfs(_nearest_folder(inspection.root))
     free = found.f_bavail * found.f_frsize
     message = f"{free >> 20} MiB free" + (f", {found.f_favail} files" if found.f_files else "")
     if free >= _LEAST_SPACE and (found.f_favail or not found.f_files):
         return ok("space", message)
-    return problem("space", f"{message} at {_nearest_folder(inspection.root)}; make room there", None)
+    return problem("space", f"{message} at {_nearest_folder(inspection.root)}; free some space there", None)
 
 
 def file_system(inspection: Inspection) -> Finding:
-    """Over a network neither locks nor renames can be relied on."""
+    """Neither locks nor renames are reliable on a network file system."""
     kind = kind_at(inspection.root)
     if kind not in NETWORK:
-        return ok("file_system", kind or "the system does not say its kind")
+        return ok("file_system", kind or "of unknown type")
     return problem("file_system", f"{kind}: locks and renames over a network lose writes; {_MOVE}", None)
 
 
 def owner(inspection: Inspection) -> Finding:
-    """A command run once as another user leaves what ours cannot write. What is root's only root can give away."""
+    """Files of another user, left by a command run as that user, cannot be written; only root can give them away."""
     if not inspection.entries_of_others:
-        return ok("owner", user_name(inspection.entries[0].owner) if inspection.entries else "nobody yet")
+        return ok("owner", user_name(inspection.entries[0].owner) if inspection.entries else "none yet")
     paths = [entry.path for entry in inspection.entries_of_others]
-    message = (
-        f"{plural(len(paths), 'entry', 'entries')} not of {user_name(inspection.entries[0].owner)}: {first_few(paths)}"
-    )
+    owner_name = user_name(inspection.entries[0].owner)
+    message = f"{plural(len(paths), 'entry', 'entries')} not owned by {owner_name}: {first_few(paths)}"
     if any(entry.owner for entry in inspection.entries_of_others):
         advice = f"they belong to {_owner_names(inspection.entries_of_others)}: decide whether to keep them"
         return problem("owner", f"{message}; {advice}; doctor does not change another user's files", None)
@@ -96,7 +97,7 @@ def owner(inspection: Inspection) -> Finding:
 
 
 def modes(inspection: Inspection) -> Finding:
-    """Every directory 0700 and every file 0600, but for what the user writes there."""
+    """Every directory has mode 0700 and every file 0600, except the settings that the user writes there."""
     stray = inspection.entries_with_wrong_mode
     if not stray:
         return ok("modes", f"{plural(len(inspection.entries), 'entry', 'entries')}, all private")
@@ -107,7 +108,7 @@ def modes(inspection: Inspection) -> Finding:
 
 
 def _private_command(root: str, owner: int) -> str:
-    """The command for what ``--fix`` does; ``find`` would not look behind a link, and reads a path as a pattern."""
+    """The command for what ``--fix`` does; ``find`` does not follow a link, and treats a path as a pattern."""
     real = os.path.realpath(root)
     user_file = re.sub(r"([][*?\\])", r"\\\1", os.path.join(real, USER_FILE))
     without_user_file = ("-path", user_file, "-prune", "-o")
@@ -118,7 +119,7 @@ def _private_command(root: str, owner: int) -> str:
 
 
 def ignored(inspection: Inspection) -> Finding:
-    """Records are never versioned."""
+    """Version control must ignore records."""
     path = os.path.join(inspection.root, _IGNORE)
     if not inspection.entries or os.path.exists(path):
         return ok("ignored", "by version control")
@@ -131,7 +132,7 @@ def ignored(inspection: Inspection) -> Finding:
 
 
 def _nearest_folder(path: str) -> str:
-    """``path``, or the nearest folder above it that is there."""
+    """``path``, or the nearest folder above it that exists."""
     while not os.path.exists(path) and os.path.dirname(path) != path:
         path = os.path.dirname(path)
     return path

@@ -1,6 +1,7 @@
-"""All that stands below a root, as the system has it, and who may touch it.
+"""The files and folders of a root, with their modes and owners.
 
-Owns the walk, which follows no link, and the one thing ever done to modes: what is ours becomes private.
+Owns the walk, which follows no link, and the only change of modes: entries of the owner become private. Must never open
+a file.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import stat
 from typing import NamedTuple
 
 USER_FILE = ".config.toml"
-"""What the user writes in a root that is no project's, with whatever mode they like."""
+"""The settings in a root outside a project, which the user writes with any mode."""
 
 _FOLDER = 0o700
 _FILE = 0o600
@@ -32,20 +33,20 @@ class TreeEntry(NamedTuple):
     changed: float
 
     @property
-    def wanted(self) -> int:
-        """The permissions that it should have."""
+    def expected_mode(self) -> int:
+        """The permissions that the entry should have."""
         return _FOLDER if self.is_folder else _FILE
 
 
 def is_user_file(root: str, path: str) -> bool:
-    """Whether ``path`` is what the user writes there."""
+    """Whether ``path`` is the settings file that the user writes in ``root``."""
     return path == os.path.join(root, USER_FILE)
 
 
 def walk(root: str) -> list[TreeEntry]:
-    """``root`` and what is below it; what goes meanwhile, links, and what is neither file nor folder are left out.
+    """``root`` and the plain files and folders below it, without links and without what disappears meanwhile.
 
-    The root itself may be a link. Raises ``OSError`` if it cannot be looked at.
+    The root itself may be a link. Raises ``OSError`` if it cannot be read.
     """
     found = [_entry(root, os.stat(root))]
     for folder, folders, files, fd in _folders(root):
@@ -57,22 +58,22 @@ def walk(root: str) -> list[TreeEntry]:
 
 
 def make_private(root: str, owner: int) -> int:
-    """What ``owner`` has in ``root`` is private to them from here on; how many entries were not.
+    """Makes the entries of ``owner`` in ``root`` private; returns how many were not.
 
-    What the user writes there stays as it is. A file with a second name is left as it is: it may be anybody's.
+    The settings of the user keep their mode, and so does a file with a second hard link.
     """
     count = 0
     if os.stat(root).st_uid == owner and stat.S_IMODE(os.stat(root).st_mode) != _FOLDER:
         os.chmod(root, _FOLDER)
         count += 1
-    for folder, folders, files, fd in _folders(root):  # a folder is made passable before it is entered
+    for folder, folders, files, fd in _folders(root):  # a folder gets its mode before it is entered
         names = (name for name in (*folders, *files) if not is_user_file(root, os.path.join(folder, name)))
         count += sum(_make_private(name, fd, owner) for name in names)
     return count
 
 
 def _folders(root: str) -> Iterator[tuple[str, list[str], list[str], int]]:
-    """As ``os.fwalk`` has them, from the root on if that is a link: with a slash behind it, it is followed."""
+    """``os.fwalk`` of ``root``, which is followed if it is a link, because of the slash at its end."""
     return os.fwalk(os.path.join(root, ""))
 
 
@@ -96,7 +97,7 @@ def _make_private(name: str, folder: int, owner: int) -> bool:
 
 
 def _set_mode(handle: int, name: str, folder: int, mode: int) -> None:
-    """Of the very file looked at, whatever has its name by now; without ``/proc``, of no link at least."""
+    """Changes the file that was opened, whatever now has its name; without ``/proc``, at least never a link."""
     if hasattr(os, "O_PATH"):
         os.chmod(f"/proc/self/fd/{handle}", mode)
     else:

@@ -1,4 +1,4 @@
-"""``doctor``: what is wrong is found, the command it names mends it, and looking changes nothing."""
+"""``doctor``: what is wrong is found, the command it names fixes it, and looking changes nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.doctor.examination import CHECKS, FIXES
+from gaia_sessions.doctor.report import CHECKS, FIXES
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
@@ -45,7 +45,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def healthy(gaia: Gaia) -> str:
-    """A root with one session in it, and nothing to mend."""
+    """A root with one session in it, and nothing to fix."""
     agent_id: str = gaia("create", "--id", "a").out.decode().strip()
     gaia("update", "a", "--phase", "executing")
     return agent_id
@@ -53,14 +53,14 @@ def healthy(gaia: Gaia) -> str:
 
 @pytest.fixture
 def found(gaia: Gaia) -> Callable[..., dict[str, Any]]:
-    """What ``doctor`` finds that is to be mended, by the names of the checks."""
+    """What ``doctor`` finds that is to be fixed, by the names of the checks."""
 
     def look(*words: str) -> dict[str, Any]:
         ended = gaia("doctor", "--json", *words)
         report = json.loads(ended.out)
-        ailing = {finding["name"]: finding for finding in report["checks"] if not finding["ok"]}
-        assert (ended.code, ended.err, report["healthy"]) == (1 if ailing else 0, b"", not ailing)
-        return ailing
+        problems = {finding["name"]: finding for finding in report["checks"] if not finding["ok"]}
+        assert (ended.code, ended.err, report["healthy"]) == (1 if problems else 0, b"", not problems)
+        return problems
 
     return look
 
@@ -81,8 +81,8 @@ def test_the_whole_answer_where_all_is_well(gaia: Gaia, root: str) -> None:
     assert (report["healthy"], report["root"], report["fixed"]) == (True, root, [])
     assert [finding["name"] for finding in report["checks"]] == list(CHECKS)
     for finding in report["checks"]:
-        assert list(finding) == ["name", "ok", "found", "mend", "fixable"]
-        assert (finding["ok"], finding["mend"], finding["fixable"]) == (True, None, False)
+        assert list(finding) == ["name", "ok", "found", "fix", "fixable"]
+        assert (finding["ok"], finding["fix"], finding["fixable"]) == (True, None, False)
         assert finding["found"]
     code, out, err = gaia("doctor").all
     lines = out.splitlines()
@@ -219,27 +219,27 @@ HARM: dict[str, tuple[str, Callable[[str, Gaia], None]]] = {
 
 @pytest.mark.usefixtures("healthy")
 @pytest.mark.parametrize(("name", "harm"), HARM.values(), ids=HARM)
-def test_each_harm_is_found_by_its_check_and_mended_by_the_command_it_names(
+def test_each_harm_is_found_by_its_check_and_fixed_by_the_command_it_names(
     found: Gaia, put: Gaia, root: str, name: str, harm: Callable[[str, Gaia], None]
 ) -> None:
     assert found() == {}
     harm(root, put)
-    ailing = found()
-    assert list(ailing) == [name]
-    shell(ailing[name]["mend"])
+    problems = found()
+    assert list(problems) == [name]
+    shell(problems[name]["fix"])
     assert found() == {}
 
 
 @pytest.mark.usefixtures("healthy")
 @pytest.mark.parametrize(("name", "harm"), HARM.values(), ids=HARM)
-def test_fix_mends_what_is_safe_and_nothing_else(
+def test_fix_repairs_what_is_safe_and_nothing_else(
     gaia: Gaia, found: Gaia, put: Gaia, root: str, name: str, harm: Callable[[str, Gaia], None]
 ) -> None:
     harm(root, put)
     before = found()[name]
     fixed = json.loads(gaia("doctor", "--fix", "--json").out)
     assert before["fixable"] == (name in FIXES)
-    assert [mended["name"] for mended in fixed["fixed"]] == ([name] if name in FIXES else [])
+    assert [done["name"] for done in fixed["fixed"]] == ([name] if name in FIXES else [])
     assert fixed["healthy"] == (name in FIXES)
     assert list(found()) == ([] if name in FIXES else [name])
 
@@ -264,7 +264,7 @@ def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str, 
     at = next(number for number, line in enumerate(lines) if line.startswith("FIX"))
     told = f"1 session: {root}/a/state.json: line 1 column 2: not JSON"
     assert lines[at].startswith(f"FIX   corrupt      {told}")
-    assert lines[at].endswith("; correct the file, or remove the session with:")
+    assert lines[at].endswith("; fix the file, or remove the session with:")
     assert lines[at + 1] == f"      gaia-sessions --root {root} cleanup --hours 1000000 --corrupt"
     assert (code, lines[-1]) == (1, "1 problem found")
 
@@ -309,8 +309,8 @@ def test_a_held_lock_is_named_with_its_holder(gaia: Gaia, found: Gaia, holder: s
     os.waitid(os.P_PID, holder.pid, os.WSTOPPED | os.WNOWAIT)
     stopped = found()["locks"]
     assert stopped["found"] == f"held by a stopped process: a.lock by process {holder.pid} ({program})"
-    assert stopped["mend"] == f"kill -CONT {holder.pid}"
-    shell(found()["locks"]["mend"])
+    assert stopped["fix"] == f"kill -CONT {holder.pid}"
+    shell(found()["locks"]["fix"])
     assert found() == {}
 
 
@@ -320,19 +320,19 @@ def test_a_setting_that_means_nothing_is_found_and_stops_no_other_check(
     Path(root, ".config.toml").write_text("idle_minute = 3\n", encoding="utf-8")
     monkeypatch.setenv("GAIA_SESSIONS_MAX_ERRORS", "-1")
     assert gaia("get", healthy).code == 2
-    ailing = found()
-    assert list(ailing) == ["settings"]
-    assert "did you mean idle_minutes?" in ailing["settings"]["found"]
-    mend = f'"${{EDITOR:-vi}}" {root}/.config.toml && unset GAIA_SESSIONS_MAX_ERRORS'
-    assert ailing["settings"]["mend"] == mend
-    shell(f"{mend.replace('vi', 'sed -i s/minute/minutes/').replace(chr(34), '')} && gaia-sessions doctor")
+    problems = found()
+    assert list(problems) == ["settings"]
+    assert "did you mean idle_minutes?" in problems["settings"]["found"]
+    command = f'"${{EDITOR:-vi}}" {root}/.config.toml && unset GAIA_SESSIONS_MAX_ERRORS'
+    assert problems["settings"]["fix"] == command
+    shell(f"{command.replace('vi', 'sed -i s/minute/minutes/').replace(chr(34), '')} && gaia-sessions doctor")
 
 
 def test_a_root_that_cannot_even_be_found_is_a_finding(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "here")
     ended = gaia("doctor", "--json")
     [finding] = json.loads(ended.out)["checks"]
-    assert (ended.code, finding["name"], finding["mend"]) == (1, "root", "unset GAIA_SESSIONS_ROOT")
+    assert (ended.code, finding["name"], finding["fix"]) == (1, "root", "unset GAIA_SESSIONS_ROOT")
 
 
 def test_an_empty_root_is_a_mistake_of_whoever_typed_it(gaia: Gaia) -> None:
@@ -355,8 +355,8 @@ def test_a_planted_name_spoils_neither_the_terminal_nor_the_json(gaia: Gaia, fou
 def test_a_file_in_the_place_of_the_root(found: Gaia, root: str) -> None:
     Path(root).write_text("mine", encoding="utf-8")
     assert "root" in found()
-    assert found()["root"]["found"].startswith(f"{root}: not a directory; keep them elsewhere: GAIA_SESSIONS_ROOT")
-    assert found()["root"]["mend"] is None
+    assert found()["root"]["found"].startswith(f"{root}: not a directory; use another folder: set GAIA_SESSIONS_ROOT")
+    assert found()["root"]["fix"] is None
 
 
 @pytest.mark.usefixtures("healthy")
@@ -368,10 +368,10 @@ def test_a_check_that_fails_says_so_and_hides_no_other(
 
     monkeypatch.setitem(CHECKS, "locks", fail)
     torn(root, put)
-    ailing = found()
-    assert list(ailing) == ["corrupt", "locks"]
+    problems = found()
+    assert list(problems) == ["corrupt", "locks"]
     told = "could not be checked: RuntimeError: what nobody thought of"
-    assert ailing["locks"] == {"name": "locks", "ok": False, "found": told, "mend": None, "fixable": False}
+    assert problems["locks"] == {"name": "locks", "ok": False, "found": told, "fix": None, "fixable": False}
 
 
 @pytest.mark.usefixtures("healthy")
@@ -403,10 +403,10 @@ def test_a_command_can_be_copied_whatever_the_root_is_called(gaia: Gaia, tmp_pat
     (root / "a" / "state.json").write_bytes(b"{")
     root.chmod(0o755)
     report = json.loads(gaia("doctor", "--json", "--root", str(root)).out)
-    mends = [finding["mend"] for finding in report["checks"] if not finding["ok"]]
-    assert len(mends) == 2
-    for mend in mends:
-        shell(mend)
+    fixes = [finding["fix"] for finding in report["checks"] if not finding["ok"]]
+    assert len(fixes) == 2
+    for fix in fixes:
+        shell(fix)
     assert gaia("doctor", "--json", "--root", str(root)).json["healthy"]
     assert not Path("planted").exists()
 
@@ -417,8 +417,8 @@ def test_without_the_command_on_the_path_the_interpreter_is_named(
     assert healthy
     torn(root, put)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert found()["corrupt"]["mend"].startswith(f"{sys.executable} -m gaia_sessions --root {root} cleanup")
-    shell(found()["corrupt"]["mend"])
+    assert found()["corrupt"]["fix"].startswith(f"{sys.executable} -m gaia_sessions --root {root} cleanup")
+    shell(found()["corrupt"]["fix"])
     assert found() == {}
 
 

@@ -1,4 +1,4 @@
-"""The examination of a folder that others use as well: what is not ours is neither mended nor told to be."""
+"""The report on a folder that others use as well: what is not ours is neither fixed nor named in a fix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import gaia_sessions
-from gaia_sessions.doctor.examination import WHOLE_ROOT_CHECKS, examine, examine_and_fix
+from gaia_sessions.doctor.report import WHOLE_ROOT_CHECKS, examine, examine_and_fix
 
 
 def shared(root: str) -> dict[str, int]:
@@ -21,20 +21,20 @@ def shared(root: str) -> dict[str, int]:
     return theirs
 
 
-def test_a_mend_of_everything_is_neither_made_nor_named(root: str) -> None:
+def test_a_fix_of_everything_is_neither_made_nor_named(root: str) -> None:
     theirs = shared(root)
 
-    treated = examine_and_fix(root, os.environ)
+    report = examine_and_fix(root, os.environ)
 
-    assert treated["fixed"] == []
+    assert report["fixed"] == []
     assert {name: Path(root, name).stat().st_mode & 0o777 for name in theirs} == theirs
     assert all(Path(root, name).read_bytes() == b"theirs" for name in theirs)
-    told = [found for found in treated["checks"] if found["name"] in WHOLE_ROOT_CHECKS and not found["ok"]]
+    told = [found for found in report["checks"] if found["name"] in WHOLE_ROOT_CHECKS and not found["ok"]]
     assert "modes" in [found["name"] for found in told]
-    assert [found["mend"] for found in told if found["mend"] or found["fixable"]] == []
+    assert [found["fix"] for found in told if found["fix"] or found["fixable"]] == []
 
 
-def test_a_root_that_lost_its_mark_is_still_for_us_to_mend(root: str) -> None:
+def test_a_root_that_lost_its_mark_is_still_for_us_to_fix(root: str) -> None:
     gaia_sessions.create_session(root=root)
     Path(root, ".gitignore").unlink()
 

@@ -1,4 +1,4 @@
-"""The check of the hooks: what a command can mend is a finding with that command, everything else a remark."""
+"""The check of the hooks: what a command can fix is a finding with that command, everything else a remark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gaia_sessions.session.clock import format_time, utc_now
 from gaia_sessions.store import hook_log
 
 if TYPE_CHECKING:
-    from gaia_sessions.doctor.findings import Finding
+    from gaia_sessions.doctor.inspection import Finding
 
 
 @pytest.fixture
@@ -47,25 +47,25 @@ def test_hooks_that_are_not_installed_are_a_remark(tmp_path: Path) -> None:
     assert look(tmp_path) == {
         "name": "hooks",
         "ok": True,
-        "found": "not installed, which `gaia-sessions hooks install` does",
-        "mend": None,
+        "found": "not installed; install with `gaia-sessions hooks install`",
+        "fix": None,
         "fixable": False,
     }
 
 
 def test_installed_and_not_heard_yet_is_a_remark(project: Path) -> None:
     finding = look(project)
-    assert (finding["ok"], finding["mend"]) == (True, None)
+    assert (finding["ok"], finding["fix"]) == (True, None)
     assert finding["found"] == "claude-code (local): complete"
 
 
-def test_an_event_that_is_missing_is_mended_by_installing_again(project: Path) -> None:
+def test_an_event_that_is_missing_is_fixed_by_installing_again(project: Path) -> None:
     document: Any = json.loads(settings(project).read_bytes())
     del document["hooks"]["SubagentStop"]
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     finding = look(project)
     assert (finding["ok"], "incomplete, without SubagentStop" in finding["found"]) == (False, True)
-    shell(finding["mend"] or "")
+    shell(finding["fix"] or "")
     assert look(project)["ok"]
 
 
@@ -74,33 +74,33 @@ def test_hooks_installed_twice_are_taken_out_once(project: Path) -> None:
     finding = look(project)
     assert not finding["ok"]
     assert "nothing is counted twice, but each event takes twice as long" in finding["found"]
-    shell(finding["mend"] or "")
+    shell(finding["fix"] or "")
     assert look(project)["ok"]
 
 
-def test_an_entry_twice_in_one_file_is_mended_by_installing_again(project: Path) -> None:
+def test_an_entry_twice_in_one_file_is_fixed_by_installing_again(project: Path) -> None:
     document: Any = json.loads(settings(project).read_bytes())
     document["hooks"]["Stop"] *= 2
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     finding = look(project)
     assert (finding["ok"], "more than one gaia-sessions entry" in finding["found"]) == (False, True)
-    shell(finding["mend"] or "")
+    shell(finding["fix"] or "")
     assert look(project)["ok"]
 
 
 def test_hooks_switched_off_name_the_switch(project: Path) -> None:
-    assert look(project, GAIA_SESSIONS_HOOKS="off")["mend"] == "unset GAIA_SESSIONS_HOOKS"
+    assert look(project, GAIA_SESSIONS_HOOKS="off")["fix"] == "unset GAIA_SESSIONS_HOOKS"
     ours = project / ".claude" / "gaia-sessions.toml"
     ours.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
-    assert look(project)["mend"] == f'"${{EDITOR:-vi}}" {ours}'
-    assert look(project, GAIA_SESSIONS_HOOKS="off")["mend"] == "unset GAIA_SESSIONS_HOOKS"
+    assert look(project)["fix"] == f'"${{EDITOR:-vi}}" {ours}'
+    assert look(project, GAIA_SESSIONS_HOOKS="off")["fix"] == "unset GAIA_SESSIONS_HOOKS"
 
 
 def test_hooks_that_the_user_switched_off_everywhere_name_that_file(project: Path, away_from_home: Path) -> None:
     of_user = away_from_home / ".config" / "gaia-sessions" / "config.toml"
     of_user.parent.mkdir(parents=True)
     of_user.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
-    assert look(project)["mend"] == f'"${{EDITOR:-vi}}" {of_user}'
+    assert look(project)["fix"] == f'"${{EDITOR:-vi}}" {of_user}'
     of_user.write_text("hooks.enabled = 'no idea'\n", encoding="utf-8")
     assert look(project)["ok"]
 
@@ -117,7 +117,7 @@ def test_another_checkout_that_misses_events_is_replaced(project: Path, tmp_path
     put(project, "SubagentStop", f"{sys.executable} {other}")
     finding = look(project)
     assert (finding["ok"], "elsewhere, without SessionStart" in finding["found"]) == (False, True)
-    shell(finding["mend"] or "")
+    shell(finding["fix"] or "")
     assert look(project)["ok"]
 
 
@@ -126,7 +126,7 @@ def test_a_checkout_that_moved_away_is_found_whatever_it_was_called_and_replaced
     finding = look(project)
     assert not finding["ok"]
     assert "names /gone/away/hooks/every_event.py, which does not exist; Python then exits with 2" in finding["found"]
-    shell(finding["mend"] or "")
+    shell(finding["fix"] or "")
     assert look(project)["ok"]
     assert b"/gone/away" not in settings(project).read_bytes()
 
@@ -142,16 +142,16 @@ def test_a_command_of_somebodys_own_is_a_remark_until_its_script_is_gone(project
     assert f"beep ; python3 {script} starts our hook and something else" in look(project)["found"]
     script.unlink()
     finding = look(project)
-    assert (finding["ok"], finding["mend"]) == (False, f'"${{EDITOR:-vi}}" {settings(project)}')
+    assert (finding["ok"], finding["fix"]) == (False, f'"${{EDITOR:-vi}}" {settings(project)}')
 
 
-def test_what_mends_keeps_the_options(project: Path) -> None:
+def test_the_fix_keeps_the_options(project: Path) -> None:
     (Path(sys.executable).parent / "gaia-sessions").stat()
     shell(f"gaia-sessions --root {project}/.claude/session hooks install --allow-report --track-tools")
     document: Any = json.loads(settings(project).read_bytes())
     del document["hooks"]["SubagentStop"]
     settings(project).write_text(json.dumps(document), encoding="utf-8")
-    shell(look(project)["mend"] or "")
+    shell(look(project)["fix"] or "")
     said = json.loads(settings(project).read_bytes())
     assert ("PermissionRequest" in said["hooks"], len(said["permissions"]["allow"])) == (True, 1)
 
@@ -164,10 +164,10 @@ def test_a_setting_that_means_nothing_is_the_matter_of_another_check(project: Pa
 def test_what_only_the_user_may_change_is_opened_for_them(project: Path) -> None:
     document = {**json.loads(settings(project).read_bytes()), "disableAllHooks": True}
     settings(project).write_text(json.dumps(document), encoding="utf-8")
-    assert look(project)["mend"] == f'"${{EDITOR:-vi}}" {settings(project)}'
+    assert look(project)["fix"] == f'"${{EDITOR:-vi}}" {settings(project)}'
     settings(project).write_text("{", encoding="utf-8")
     finding = look(project)
-    assert (finding["ok"], finding["mend"]) == (False, f'"${{EDITOR:-vi}}" {settings(project)}')
+    assert (finding["ok"], finding["fix"]) == (False, f'"${{EDITOR:-vi}}" {settings(project)}')
 
 
 def installed_at(project: Path, at: str) -> None:
@@ -192,7 +192,7 @@ def ago(**time: float) -> str:
 def test_hooks_that_were_never_heard_are_a_finding_after_a_day(project: Path, *, long: bool) -> None:
     installed_at(project, ago(hours=25) if long else ago(hours=23))
     finding = look(project)
-    assert (finding["ok"], finding["mend"]) == (not long, None)
+    assert (finding["ok"], finding["fix"]) == (not long, None)
     told = f"the hooks of claude-code never ran: start it in {project}, and trust its folder"
     assert (told in finding["found"]) == long
     hear(project, "claude-code", ago(minutes=1))
@@ -235,9 +235,9 @@ def test_settings_that_a_client_started_here_would_not_read_are_a_finding(
     finding = look(project)
     assert not finding["ok"]
     assert f"claude-code started in {deep} may not read this file; start it in {project}" in finding["found"]
-    assert finding["mend"] == "gaia-sessions hooks install --here --host claude-code --local"
+    assert finding["fix"] == "gaia-sessions hooks install --here --host claude-code --local"
     assert look(project, CLAUDE_PROJECT_DIR=str(project))["ok"], "the client was started there"
-    shell(finding["mend"] or "")
+    shell(finding["fix"] or "")
     assert (deep / ".claude" / "settings.local.json").read_bytes() == settings(project).read_bytes()
     assert look(project)["ok"]
 

@@ -38,7 +38,7 @@ def test_every_file_system_over_a_network_is_to_be_left(
     monkeypatch.setattr(mounts, "_TABLE", str(table))
     finding = root_folder.file_system(case_of(made))
     assert (finding["ok"], finding["found"].split(":")[0]) == (False, kind)
-    assert finding["mend"] is None
+    assert finding["fix"] is None
     assert "GAIA_SESSIONS_ROOT" in finding["found"]
     assert root_folder.file_system(case_of(str(tmp_path)))["found"] == "ext4"
 
@@ -63,8 +63,8 @@ def test_a_full_disk_is_found(made: str, monkeypatch: pytest.MonkeyPatch) -> Non
     full = os.statvfs_result([4096, 4096, 10**6, 100, 100, 10**6, 5, 5, 0, 255])
     monkeypatch.setattr(os, "statvfs", lambda _: full)
     finding = root_folder.space(case_of(made))
-    assert (finding["ok"], finding["mend"]) == (False, None)  # what to do without is not for us to say
-    assert finding["found"] == f"0 MiB free, 5 files at {made}; make room there"
+    assert (finding["ok"], finding["fix"]) == (False, None)  # what to do without is not for us to say
+    assert finding["found"] == f"0 MiB free, 5 files at {made}; free some space there"
 
 
 @pytest.fixture
@@ -75,14 +75,14 @@ def linked(made: str, tmp_path: Path) -> str:
     return str(link)
 
 
-def test_a_root_that_is_a_link_is_looked_into_and_mended(made: str, linked: str) -> None:
+def test_a_root_that_is_a_link_is_looked_into_and_fixed(made: str, linked: str) -> None:
     state = Path(made, "a", "state.json")
     state.chmod(0o644)
 
     finding = root_folder.modes(case_of(linked))
 
     assert finding["found"] == f"1 entry not private: {linked}/a/state.json (644)"
-    subprocess.run(["sh", "-euc", finding["mend"] or ""], check=True)
+    subprocess.run(["sh", "-euc", finding["fix"] or ""], check=True)
     assert state.stat().st_mode & 0o777 == 0o600
     state.chmod(0o644)
     assert tree.make_private(linked, os.geteuid()) == 1
@@ -90,7 +90,7 @@ def test_a_root_that_is_a_link_is_looked_into_and_mended(made: str, linked: str)
 
 
 @pytest.mark.parametrize("folder", ["session", "se[ss]ion*", "a\\b?c"])
-def test_the_users_own_settings_keep_their_mode_whatever_mends_the_rest(tmp_path: Path, folder: str) -> None:
+def test_the_users_own_settings_keep_their_mode_whatever_fixes_the_rest(tmp_path: Path, folder: str) -> None:
     root = str(tmp_path / folder)
     gaia_sessions.create_session(agent_id="a", root=root)
     ours, theirs = Path(root, "a", "state.json"), Path(root, ".config.toml")
@@ -101,7 +101,7 @@ def test_the_users_own_settings_keep_their_mode_whatever_mends_the_rest(tmp_path
 
     for path in (ours, theirs):
         path.chmod(0o644)
-    subprocess.run(["sh", "-euc", root_folder.modes(case_of(root))["mend"] or ""], check=True)
+    subprocess.run(["sh", "-euc", root_folder.modes(case_of(root))["fix"] or ""], check=True)
     assert modes() == (0o600, 0o644)
     ours.chmod(0o644)
     assert tree.make_private(root, os.geteuid()) == 1
@@ -134,7 +134,7 @@ def test_a_folder_that_nobody_may_enter_is_made_private_with_all_in_it(made: str
 def test_a_clock_behind_the_newest_record_is_wrong(made: str) -> None:
     assert machine.clock(case_of(made))["ok"]
     finding = machine.clock(case_of(made, timedelta(days=1)))
-    assert (finding["ok"], finding["mend"]) == (False, "sudo timedatectl set-ntp true")
+    assert (finding["ok"], finding["fix"]) == (False, "sudo timedatectl set-ntp true")
 
 
 def test_packages_that_are_missing_or_too_old_are_named(made: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,4 +146,4 @@ def test_packages_that_are_missing_or_too_old_are_named(made: str, monkeypatch: 
     monkeypatch.setattr(machine, "find_spec", lambda name: None if name == "rich" else object())
     finding: Any = machine.packages(case_of(made))
     assert finding["found"] == "missing or too old: rich, filelock>=4.2.1,<5"
-    assert finding["mend"] == f"{sys.executable} -m pip install rich 'filelock>=4.2.1,<5'"
+    assert finding["fix"] == f"{sys.executable} -m pip install rich 'filelock>=4.2.1,<5'"

@@ -49,7 +49,7 @@ def test_a_second_user_gets_one_finding_that_says_whose_the_sessions_are(
     command = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
     report = json.loads(ended.out)
     assert (ended.code, ended.err, report["fixed"]) == (1, "", [])
-    assert report["checks"] == [{"name": "root", "ok": False, "found": found, "mend": command, "fixable": False}]
+    assert report["checks"] == [{"name": "root", "ok": False, "found": found, "fix": command, "fixable": False}]
     assert tree(project) == before
     assert findings(bob, project, GAIA_SESSIONS_ROOT=f"{bob.home}/gaia-sessions") == {}
 
@@ -64,7 +64,7 @@ def test_a_project_that_was_passed_over_is_one_finding_with_the_command_that_set
         found = findings(user, cwd)
         assert list(found) == ["project"]
         assert f"the project {project} was passed over: {project} belongs to {alice.name}" in found["project"]["found"]
-        assert found["project"]["mend"] == f"export GAIA_SESSIONS_ROOT={root}/.claude/session"
+        assert found["project"]["fix"] == f"export GAIA_SESSIONS_ROOT={root}/.claude/session"
         assert user.gaia(cwd, "doctor").err == ""
         assert findings(user, cwd, GAIA_SESSIONS_ROOT=f"{root}/.claude/session") == {}
 
@@ -82,14 +82,14 @@ def test_what_root_left_in_a_store_is_one_finding_whose_command_only_root_is_tol
     told_root = findings(root_user, project)
 
     assert list(told) == list(told_root) == ["owner"]
-    assert told["owner"]["mend"] is None
+    assert told["owner"]["fix"] is None
     words, command, rest = told["owner"]["found"].split("`")
-    assert words == f"1 entry not of {alice.name}: {path}; they belong to root; run "
+    assert words == f"1 entry not owned by {alice.name}: {path}; they belong to root; run "
     sudo, *typed = shlex.split(command)
     assert (sudo, rest) == ("sudo", " for the command")
-    assert told_root["owner"]["mend"] in root_user.gaia(world, *typed[typed.index("--root") :]).out
-    assert told_root["owner"]["mend"] == f"chown -h {alice.uid}:{alice.gid} -- {path}"
-    run(root_user, project, told_root["owner"]["mend"])
+    assert told_root["owner"]["fix"] in root_user.gaia(world, *typed[typed.index("--root") :]).out
+    assert told_root["owner"]["fix"] == f"chown -h {alice.uid}:{alice.gid} -- {path}"
+    run(root_user, project, told_root["owner"]["fix"])
     assert findings(alice, project) == findings(root_user, project) == {}
 
 
@@ -102,7 +102,7 @@ def test_what_another_user_has_in_a_store_is_taken_from_nobody(
     for user in (alice, root_user):
         found = findings(user, project)
         assert list(found) == ["owner"]
-        assert (found["owner"]["mend"], found["owner"]["fixable"]) == (None, False)
+        assert (found["owner"]["fix"], found["owner"]["fixable"]) == (None, False)
         what = f"they belong to {bob.name}: decide whether to keep them"
         assert f"; {what}; doctor does not change another user's files" in found["owner"]["found"]
 
@@ -120,7 +120,7 @@ def test_a_root_whose_mode_keeps_its_owner_out_is_one_finding(
     assert list(found) == ["root"]
     assert found["root"]["found"] == f"{root}: its mode ({mode:03o}) denies its owner access"
     if by_hand:
-        run(alice, project, found["root"]["mend"])
+        run(alice, project, found["root"]["fix"])
     else:
         alice.gaia(project, "doctor", "--fix")
     assert findings(alice, project) == {}
@@ -132,7 +132,7 @@ def test_a_record_whose_mode_keeps_its_owner_out_is_one_finding(project: Path, a
     found = findings(alice, project)
 
     assert list(found) == ["modes"]
-    run(alice, project, found["modes"]["mend"])
+    run(alice, project, found["modes"]["fix"])
     assert findings(alice, project) == {}
 
 
@@ -143,8 +143,8 @@ def test_logs_of_somebody_else_are_put_aside_by_the_command(project: Path, alice
     found = findings(alice, project)
 
     assert list(found) == ["log"]
-    assert found["log"]["found"] == f"{logs} may not be written to: it belongs to root"
-    run(alice, project, found["log"]["mend"])
+    assert found["log"]["found"] == f"{logs} is not writable: it belongs to root"
+    run(alice, project, found["log"]["fix"])
     alice.hook(project, DELEGATES)
     assert findings(alice, project) == {}
     assert (logs.stat().st_uid, (project / ".claude" / "logs.old").stat().st_uid) == (alice.uid, 0)
@@ -157,5 +157,5 @@ def test_a_folder_in_which_no_project_can_begin_is_one_finding_without_a_command
     found = findings(alice, here)
 
     assert list(found) == ["root"]
-    assert found["root"]["mend"] is None
+    assert found["root"]["fix"] is None
     assert create(alice, here, GAIA_SESSIONS_ROOT=f"{alice.home}/sessions")[1] == ""

@@ -35,7 +35,7 @@ COMMANDS = [
 STOPS: dict[str, Any] = {"hook_event_name": "SubagentStop", "session_id": "s", "agent_id": "a"}
 
 
-OWN_SETTINGS = "use your own settings, which count in every project: gaia-sessions hooks install --user"
+OWN_SETTINGS = "use your own settings, which apply to every project: gaia-sessions hooks install --user"
 
 
 def refusal(path: Path, owner: User, user: User, hint: str = HINT) -> Ended:

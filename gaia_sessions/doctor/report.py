@@ -1,8 +1,8 @@
-"""The examination: every check once, what ``--fix`` may do about what it finds, and the checks again.
+"""The report: every check once; with ``--fix``, the safe fixes and then every check again.
 
-Owns the table of checks and the table of safe mends. A check that fails itself is a finding like any other:
-one that cannot be made hides none of the rest. In a folder that others use as well nothing is mended as a whole, by us
-or by a command that we name.
+Owns the table of checks and the table of safe fixes. A check that raises an error is a finding like any other, so that
+it hides no other check. In a folder that also has files of others, nothing is fixed as a whole, neither by us nor by a
+command that we name.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store.root_ownership import make_root
 
 from . import activity, contents, hooks, machine, root_folder, tree
-from .findings import ok, problem
-from .inspection import Inspection
+from .inspection import Inspection, ok, problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,20 +27,22 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import BadSetting, OwnedByAnother
     from gaia_sessions.system.project_root import SkippedProject
 
-    from .findings import Finding
+    from .inspection import Finding
 
     Check = Callable[[Inspection], Finding]
     Fix = Callable[[Inspection], str]
 
 
 class AppliedFix(TypedDict):
-    """name: of the check whose mend was tried; done: what came of it."""
+    """name: the check whose fix was applied; done: the result."""
 
     name: str
     done: str
 
 
 class DoctorReport(TypedDict):
+    """root: None where it cannot be found."""
+
     healthy: bool
     version: str
     root: str | None
@@ -76,33 +77,33 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def examine(root: str, environ: Mapping[str, str], passed_over: Sequence[SkippedProject] = ()) -> DoctorReport:
-    """What every check finds of the sessions at ``root``. Takes no lock and writes nothing."""
-    return _report(root, _findings(Inspection(root, environ, utc_now(), passed_over=passed_over)), [])
+def examine(root: str, environ: Mapping[str, str], skipped: Sequence[SkippedProject] = ()) -> DoctorReport:
+    """The findings about the sessions at ``root``. Takes no lock and writes nothing."""
+    return _report(root, _findings(Inspection(root, environ, utc_now(), skipped=skipped)), [])
 
 
-def examine_and_fix(root: str, environ: Mapping[str, str], passed_over: Sequence[SkippedProject] = ()) -> DoctorReport:
-    """The same after what is safe to mend was mended; ``fixed`` says what was done."""
-    inspection = Inspection(root, environ, utc_now(), passed_over=passed_over)
+def examine_and_fix(root: str, environ: Mapping[str, str], skipped: Sequence[SkippedProject] = ()) -> DoctorReport:
+    """The findings after everything that is safe to fix was fixed; ``fixed`` says what was done."""
+    inspection = Inspection(root, environ, utc_now(), skipped=skipped)
     fixable = [finding["name"] for finding in _findings(inspection) if finding["fixable"]]
     fixed: list[AppliedFix] = [{"name": name, "done": _apply_fix(name, inspection)} for name in fixable]
-    after = Inspection(root, environ, utc_now(), frozenset(fixable), passed_over)
+    after = Inspection(root, environ, utc_now(), frozenset(fixable), skipped)
     return _report(root, _findings(after), fixed)
 
 
 def report_without_root(fault: BadSetting) -> DoctorReport:
-    """What can be said where not even the root is known."""
+    """The report if no root can be found."""
     fix = f"unset {fault.origin}" if fault.origin.isidentifier() else "cd"
     return _report(None, [problem("root", f"{fault} ({fault.hint})", fix)], [])
 
 
 def report_of_others_root(root: str, fault: OwnedByAnother) -> DoctorReport:
-    """What can be said of sessions that are another user's: whose they are, and what to do."""
+    """The report about sessions of another user: who owns them, and what to do."""
     return _report(root, [problem("root", f"{fault}; sessions are private to a user", EXPORT_ROOT_COMMAND)], [])
 
 
 def _findings(inspection: Inspection) -> list[Finding]:
-    """Of a root that cannot be used the other checks would only say the same in other words."""
+    """The findings of all checks; if the root cannot be used, the other checks would only repeat that."""
     found = []
     for name, check in CHECKS.items():
         found.append(_run_check(name, check, inspection))
@@ -114,8 +115,8 @@ def _findings(inspection: Inspection) -> list[Finding]:
 def _run_check(name: str, check: Check, inspection: Inspection) -> Finding:
     try:
         found = check(inspection)
-        return found if found["ok"] or name not in WHOLE_ROOT_CHECKS or inspection.is_ours else _without_fix(found)
-    except Exception as error:  # noqa: BLE001  # whatever is wrong here, the other checks may say why
+        return found if found["ok"] or name not in WHOLE_ROOT_CHECKS or inspection.may_fix else _without_fix(found)
+    except Exception as error:  # noqa: BLE001  # the other checks may explain what is wrong
         if _is_refusal(error) and inspection.entries_of_others:
             return ok(name, f"not checked: see the finding `owner` ({error})")
         return problem(name, f"could not be checked: {type(error).__name__}: {error}", None)
@@ -126,13 +127,13 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def _without_fix(found: Finding) -> Finding:
-    return problem(found["name"], f"{found['found']}; others keep files there too, so that is left to you", None)
+    return problem(found["name"], f"{found['found']}; others keep files there too, so decide yourself", None)
 
 
 def _apply_fix(name: str, inspection: Inspection) -> str:
     try:
         return FIXES[name](inspection)
-    except Exception as error:  # noqa: BLE001  # the checks that follow show what is left to mend
+    except Exception as error:  # noqa: BLE001  # the next checks show what is still wrong
         return well_formed(f"failed: {type(error).__name__}: {error}")
 
 
@@ -153,11 +154,11 @@ def _ignore(inspection: Inspection) -> str:
 def _sweep(inspection: Inspection) -> str:
     inspection.store.purge_trash()
     removed = inspection.store.sweep(inspection.now, inspection.records.active)
-    return f"hints put right, {plural(len(removed), 'leftover')} removed"
+    return f"index corrected, {plural(len(removed), 'leftover')} removed"
 
 
 def _apply_inbox(inspection: Inspection) -> str:
-    return "; ".join(apply_deferred(inspection.store, inspection.now, inspection.config)) or "nothing waits any more"
+    return "; ".join(apply_deferred(inspection.store, inspection.now, inspection.config)) or "no event is waiting now"
 
 
 FIXES: dict[str, Fix] = {
@@ -169,7 +170,7 @@ FIXES: dict[str, Fix] = {
     "inbox": _apply_inbox,
 }
 WHOLE_ROOT_CHECKS = frozenset([*FIXES, "owner", "readable", "corrupt"]) - {"root"}
-"""The checks whose mends, made by us or by hand, would touch what others have in the root."""
+"""The checks whose fixes would also change files of others in the root."""
 
 
 def _report(root: str | None, checks: list[Finding], fixed: list[AppliedFix]) -> DoctorReport:
