@@ -45,6 +45,20 @@ class _Host(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
+_HERE = click.option(
+    "--here",
+    is_flag=True,
+    help="Use the settings of this folder instead of the project's: a client reads those of the folder it starts in.",
+)
+_HOST = click.option(
+    "--host",
+    type=_Host(list(HOSTS)),
+    default=registry.CLAUDE_CODE,
+    metavar="|".join(HOSTS),
+    help="Host whose settings to use.  [default: claude-code]",
+)
+
+
 def _settings_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that select a settings file: ``function`` gets its ``scope`` and the ``places`` of this call."""
 
@@ -68,14 +82,7 @@ def _settings_options(function: Callable[..., Any]) -> Callable[..., Any]:
     decorated: Callable[..., Any] = run_with_scope
     for scope in reversed(SCOPES):
         decorated = click.option(f"--{scope}", scope, is_flag=True, help=_SCOPE_HELP[scope])(decorated)
-    help_text = (
-        "Use the settings of this folder instead of the project's: a client reads those of the folder it starts in."
-    )
-    decorated = click.option("--here", is_flag=True, help=help_text)(decorated)
-    help_text = "Host whose settings to use.  [default: claude-code]"
-    return click.option(
-        "--host", type=_Host(list(HOSTS)), default=registry.CLAUDE_CODE, metavar="|".join(HOSTS), help=help_text
-    )(decorated)
+    return _HOST(_HERE(decorated))
 
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Write nothing; print the changes as a patch.")
