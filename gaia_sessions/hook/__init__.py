@@ -1,4 +1,4 @@
-"""One call of a hook: read, dispatch, reply, and one line in the log.
+"""One call of a hook: ``run`` reads, finds the host, applies, replies and logs; ``direct`` answers users' own scripts.
 
-Owns the promise that a hook fails open and silent, within three seconds. Must never know what one host calls things.
+A hook fails open and silent. Must never know what one host calls things, and imports no third party.
 """

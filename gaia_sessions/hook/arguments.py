@@ -1,7 +1,7 @@
-"""What stands behind a hook in the settings of a host: which host, whose sessions, whether tools are followed.
+"""The arguments of a hook's command in the settings of a host: the host, the root, whether tools are tracked.
 
-Owns those words, in both spellings (``--host NAME``, ``--host=NAME``), and which are only for people. Any other
-word is passed over and told to the log: a host takes a complaint for a veto.
+Owns these options, in both spellings (``--host NAME``, ``--host=NAME``), and which of them are for people. Any other
+word is ignored and logged: a host would take a usage error for a veto.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _HOST, _ROOT, _TOOLS = "--host", "--root", "--track-tools"
 
 
 class HookArguments:
-    """How a hook was wired. root: None if that was not said; ignored: the words that mean nothing here."""
+    """What the command of a hook says; ``host`` and ``root`` are None where it says nothing."""
 
     __slots__ = ("host", "ignored", "root", "tools")
 
@@ -28,12 +28,12 @@ class HookArguments:
 
 
 def is_for_people(arguments: list[str]) -> bool:
-    """Whether no host wrote these."""
+    """Whether a person gave these arguments, which no host does."""
     return TEST in arguments or not HELP.isdisjoint(arguments)
 
 
 def parse_arguments(arguments: list[str]) -> HookArguments:
-    """What ``arguments`` say; the last of two that say the same counts. Raises nothing."""
+    """Reads ``arguments``; of two equal options the last one counts. Raises nothing."""
     parsed, rest = HookArguments(), list(arguments)
     while rest:
         word = rest.pop(0)

@@ -1,7 +1,7 @@
-"""The direct form: what the users' own documents show, one JSON object in, one out.
+"""The direct form: what users' own scripts send, one JSON object in, one JSON object out.
 
-Owns its words: the keys of input and answer and the reasons. Everything it decides is decided elsewhere.
-A fault in the input is raised as ``InvalidInput`` or ``UsageError``; the ladder answers for it.
+Owns the keys of request and answer and the reasons in it; what may be resumed and what becomes of a record is decided
+elsewhere. A fault in a request is raised as ``InvalidInput`` or ``UsageError``, and ``run`` turns it into an answer.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import COMPLETED, FAILED, check_outcome
 from gaia_sessions.system import streams
 
+from .time_limits import LOCK_TIMEOUT
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.port import Store
+
+    from .time_limits import TimeLimits
 
     Answer = dict[str, object]
     Request = dict[str, Json]
@@ -37,33 +39,30 @@ _DEFAULTS: dict[str, Answer] = {
     SUBAGENT_STOP: {"finalized": False, "outcome": None},
 }
 _LONGEST_ANSWER = 16 << 20
-"""Bytes: twice what may be asked, since an answer has its question in it."""
+"""Bytes: twice the limit of a request, since an answer contains its request."""
 
 
 class DirectContext:
-    """Where a question is answered: the store, the settings, the time, how long to wait, and what was done besides."""
+    """What a request needs: the store, the settings, the time. applied: what became of the events in the inbox."""
 
-    __slots__ = ("applied", "config", "is_late", "now", "store", "timeout")
+    __slots__ = ("applied", "config", "now", "store", "time")
 
-    def __init__(
-        self, store: Store, config: Config, now: datetime, timeout: float, is_late: Callable[[], bool]
-    ) -> None:
-        self.store = store
+    def __init__(self, root: str, config: Config, now: datetime, time: TimeLimits) -> None:
+        self.store = time.open_store(root, config)
         self.config = config
         self.now = now
-        self.timeout = timeout
-        self.is_late = is_late
+        self.time = time
         self.applied: list[str] = []
 
     def apply_inbox(self, *before: Event) -> None:
-        """Whoever writes first applies what waits in the inbox, above all what concerns the news ``before``."""
+        """Applies the events that wait in the inbox before anything is written, first those that concern ``before``."""
         from gaia_sessions.ingest import deferred
 
         self.applied += deferred.apply_deferred(self.store, self.now, self.config, new_events=[*before])
 
 
 def pre_delegate(request: Request, context: DirectContext) -> Answer:
-    """May the session ``agent_id`` be resumed? Only checks, unless ``create`` is true and nothing is to be resumed."""
+    """Whether the session ``agent_id`` may be resumed. With ``create``, a session is created if it may not."""
     agent_id = _optional_text(request, "agent_id")
     agent_name = _optional_text(request, "agent_name")
     check_flag(request.get("create", False), "create")
@@ -75,9 +74,9 @@ def pre_delegate(request: Request, context: DirectContext) -> Answer:
 
 
 def subagent_stop(request: Request, context: DirectContext) -> Answer:
-    """Finalizes the session ``agent_id``: ``outcome`` if given, else by ``exit_code``, where none means completed.
+    """Finalizes the session ``agent_id`` with ``outcome``, or else by ``exit_code``; without both it is completed.
 
-    One in ``approval`` is finalized only by an outcome or a failing exit code.
+    A session in ``approval`` is finalized only by an outcome or by a failing exit code.
     """
     fields = request.get("task_info", request)
     if not isinstance(fields, dict):
@@ -90,10 +89,10 @@ def subagent_stop(request: Request, context: DirectContext) -> Answer:
 
     context.apply_inbox(event)
     try:
-        decision = dispatch.handle_event(context.store, event, context.now, context.config, context.timeout).word
+        decision = dispatch.handle_event(context.store, event, context.now, context.config, LOCK_TIMEOUT).word
     except SessionNotFound as missing:
         return {"finalized": False, "agent_id": agent_id, "outcome": None, "reason": missing.code}
-    is_certain = decision == "finalized" or "outcome_assumed" not in event  # an assumed one may still be set aside
+    is_certain = decision == "finalized" or "outcome_assumed" not in event  # an assumed outcome may change
     return {
         "finalized": decision == "finalized",
         "agent_id": agent_id,
@@ -103,22 +102,22 @@ def subagent_stop(request: Request, context: DirectContext) -> Answer:
 
 
 def write_answer(hook: str, answer: Answer, request: Request | None, seconds: float) -> None:
-    """Prints ``answer``, as that of ``hook`` to what was ``asked`` (None if that could not be read), in ``seconds``."""
+    """Prints ``answer`` with the defaults of ``hook`` and the ``request`` (None if it could not be read)."""
     whole = {**_DEFAULTS[hook], **answer}
     try:
         data = strict.dump_line({**whole, "original_context": request}, _LONGEST_ANSWER)
-    except InvalidInput:  # the question was as deep or as long as may be, and the answer around it is more
+    except InvalidInput:  # the request is at the limit of depth or length, and the answer around it is over it
         data = strict.dump_line({**whole, "agent_id": None, "original_context": None}, _LONGEST_ANSWER)
     streams.write_output(data, seconds)
 
 
 def disabled_answer(request: Request) -> Answer:
-    """The hooks are switched off."""
+    """The answer while the hooks are switched off."""
     return {"reason": "disabled", "agent_id": _requested_id(request)}
 
 
 def error_answer(request: Request, error: BaseException, message: str) -> Answer:
-    """What was ``asked`` could not be done because of ``error``, which is ``told`` in words."""
+    """The answer to a request that failed with ``error``; ``message`` says it in words."""
     from gaia_sessions.errors import UnknownOutcome
 
     reason = "invalid_input" if isinstance(error, InvalidInput | UnknownOutcome) else "error"
@@ -126,7 +125,7 @@ def error_answer(request: Request, error: BaseException, message: str) -> Answer
 
 
 def _requested_id(request: Request) -> Json:
-    """The id the question was about, said back as it was."""
+    """The id in the request, unchanged."""
     task_info = request.get("task_info")
     return (task_info if isinstance(task_info, dict) else request).get("agent_id")
 
@@ -136,7 +135,7 @@ def _decide(agent_id: str | None, context: DirectContext) -> Answer:
         return _refusal(None, "no_existing_session")
     from gaia_sessions.usecases import preview, resume
 
-    sessions = preview.Preview(context.store, context.now, context.config, context.is_late)
+    sessions = preview.Preview(context.store, context.now, context.config, context.time.is_late)
     decision, record = resume.read_and_decide(sessions, context.now, agent_id, context.config.limits)
     if not decision["should_resume"] or record is None:
         return {**_refusal(agent_id, "session_not_resumable"), "detail": decision["reason"]}
@@ -184,7 +183,7 @@ def _finalize_event(agent_id: str, fields: Request, now: datetime) -> Event:
 
 
 def _outcome(fields: Request) -> str:
-    """Never by searching a text for the word error: only what was said counts."""
+    """Only ``outcome`` and ``exit_code`` count; no text is searched for the word "error"."""
     if fields.get("outcome") is not None:
         return check_outcome(fields["outcome"])
     exit_code = fields.get("exit_code", 0)
@@ -201,4 +200,3 @@ def _optional_text(fields: Request, key: str) -> str | None:
 
 
 HANDLERS = {PRE_DELEGATE: pre_delegate, SUBAGENT_STOP: subagent_stop}
-"""What answers, by hook."""

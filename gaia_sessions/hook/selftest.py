@@ -1,7 +1,6 @@
-"""``--test``: the whole flow of a hook, tried as a host would, in a temporary root.
+"""``--test``: the whole flow of a hook in a temporary root, started as a host starts it.
 
-Owns a handful of steps and what each must lead to. Starts the real script as a process of its own; says
-what passed and what did not.
+Owns the steps and the result that each must have. Each step runs the real script as a process of its own.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _DELEGATION = {
 
 
 def main(hook: str, arguments: list[str]) -> int:
-    """1 if a step failed, else 0: a host never passes ``--test``. Words that mean nothing are named, and no failure."""
+    """Runs and prints the steps of ``hook``; 1 if one failed, else 0. Unknown options are named and are no failure."""
     if TEST not in arguments:
         sys.stdout.write(f"{_SCRIPTS.get(hook, hook)}.py {USAGE}")
         sys.stdout.flush()
@@ -91,7 +90,7 @@ def _run_for_json(root: str, payload: Mapping[str, object], hook: str = PRE_DELE
 
 
 def _run(root: str, hook: str, payload: Mapping[str, object]) -> str:
-    """What the script, or the command that stands for it, prints for ``asked``; it must end with 0."""
+    """The output of the script, or of the command if there is no script, for ``payload``; it must exit with 0."""
     script = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), f"{_SCRIPTS.get(hook, hook)}.py")
     target = [script] if os.path.exists(script) else ["-m", "gaia_sessions", HOOK]
     environment = {**os.environ, "GAIA_SESSIONS_ROOT": root, "GAIA_SESSIONS_HOOKS": "on"}

@@ -130,6 +130,16 @@ class HookPayload:
         last_message = clean(message)[-MAX_MESSAGE_LENGTH:] if self.config.keep_last_message else None
         return {"spoke": True, "marked": marked, "marked_id": marked_id, "last_message": last_message}
 
+    def is_tracked(self, event: Event, general: str) -> bool:
+        """Whether the settings want sessions for the type of agent in ``event``; one that names no type is kept.
+
+        general: the type that stands for an agent without a name.
+        """
+        name = event.get("agent_name")
+        if name is None:
+            return True
+        return name.casefold() not in self.config.ignore_agents and (self.config.track != "named" or name != general)
+
     def purpose(self, description: Json) -> str:
         """The description of a delegation on one line, if the settings allow that it is kept."""
         if not self.config.store_description or not isinstance(description, str):
