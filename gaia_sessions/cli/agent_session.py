@@ -1,7 +1,7 @@
-"""The seven command lines of the users' earlier tool, ``agent_session.py``, in its own words.
+"""The seven commands of the users' earlier tool, ``agent_session.py``, with the output of that tool.
 
-Owns those words: scripts read ``Created session: ID``. The options mean what they mean to our commands, and the exit
-codes are ours; with ``--json`` the answer is ours too. What the earlier tool could not do, ``gaia-sessions`` does.
+Owns that output, since scripts read ``Created session: ID``. Options and exit codes are those of ``gaia-sessions``, and
+so is the output with ``--json``. Must never do what the earlier tool could not do.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ from contextlib import contextmanager
 import click
 
 from gaia_sessions.api import DEFAULT_HOURS
-from gaia_sessions.errors import EXIT_DONE, InvalidId, SessionNotFound, SessionsError
+from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
 from gaia_sessions.session.requests import Update
 from gaia_sessions.usecases.listing import Filter
 
 from . import output, start
-from .call import CONTEXT_SETTINGS, ID, JSON, LOCK_TIMEOUT, ROOT, declare
+from .call import ID, declare, declare_program
 from .commands.create import AGENT, PURPOSE, warn_if_network
 from .commands.finalize import print_unchanged
 from .commands.should_resume import decision_for, exit_code_of
-from .group import COMMANDS, Commands
+from .group import COMMANDS, Commands, Group
 from .option_values import HOURS
-from .parsing import Group
 from .render.words import safe
 
 TYPE_CHECKING = False
@@ -36,16 +35,9 @@ if TYPE_CHECKING:
     from .call import Call
 
 
-@click.group(cls=Group, context_settings=CONTEXT_SETTINGS, invoke_without_command=True, no_args_is_help=False)
-@ROOT
-@LOCK_TIMEOUT
-@JSON
-@click.pass_context
-def group(ctx: click.Context, /, **_shared: object) -> int:
-    """Durable sessions for the sub-agents of coding agents. gaia-sessions --help shows all that there is."""
-    if ctx.invoked_subcommand is None:
-        output.print_line(ctx.get_help())
-    return EXIT_DONE
+group = declare_program(
+    Group, "Durable sessions for the sub-agents of coding agents. gaia-sessions --help shows all commands."
+)
 
 
 def main() -> None:
@@ -57,9 +49,9 @@ def main() -> None:
 
 
 def _command(name: str, failed: str = "") -> Callable[[Callable[..., int | None]], None]:
-    """Declares a command of the group, whose answer in JSON is that of our command with the same name.
+    """Declares a command of the group; with ``--json`` it is the command of ``gaia-sessions`` with the same name.
 
-    failed: what it says of a session on stdout, beside the error. The earlier tool said so and ended with 0.
+    ``failed`` is printed on stdout with the session's id, in addition to the error on stderr: the earlier tool did so.
     """
 
     def add(function: Callable[..., int | None]) -> None:
@@ -68,12 +60,12 @@ def _command(name: str, failed: str = "") -> Callable[[Callable[..., int | None]
                 with _print_on_failure(failed, options.get("agent_id")):
                     return function(call, **options)
             ctx = click.get_current_context()
-            own_command = Commands().get_command(ctx, name)
-            code: int | None = ctx.invoke(own_command, **options)  # type: ignore[arg-type]  # it has all of their names
+            json_command = Commands().get_command(ctx, name)
+            code: int | None = ctx.invoke(json_command, **options)  # type: ignore[arg-type]  # the options of both have the same names
             return code
 
         run.__doc__ = COMMANDS[name]
-        run.__dict__.update(function.__dict__)  # the options, where click keeps them until a command is made
+        run.__dict__.update(function.__dict__)  # click keeps the options there until it makes the command
         command = declare()(run)
         command.epilog = f"gaia-sessions {name} does the same and more."
         group.add_command(command, name)

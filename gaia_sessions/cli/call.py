@@ -1,7 +1,7 @@
-"""What every command has in common: ``--root``, ``--lock-timeout``, ``--json``, ID, and how a command is declared.
+"""What all commands have in common: ``--root``, ``--lock-timeout``, ``--json``, ID, and how a command is declared.
 
-Owns the one value that a command gets beside its own options: whose sessions, which session is meant by what was typed
-as ID, and for whom the answer is.
+Owns the one value that a command receives besides its own options: which sessions it works on, which session was
+meant by the text typed as ID, and whether the result is for a person or a program. Must never know a single command.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.ids import is_agent_id, is_generated_id
 
 from . import output
-from .parsing import Command, Group
+from .group import Command, Group, show_help_without_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from gaia_sessions.api import Sessions
     from gaia_sessions.system.project_root import SkippedProject
 
-CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-ROOT = click.option(
+_ROOT = click.option(
     "--root", metavar="DIR", help="Directory of the sessions.  [default: the project's .claude/session]"
 )
-JSON = click.option("--json", "as_json", is_flag=True, help="Print the answer, and errors, as JSON.")
-LOCK_TIMEOUT = click.option(
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result, and errors, as JSON.")
+_LOCK_TIMEOUT = click.option(
     "--lock-timeout", metavar="SECONDS", type=float, help="How long to wait for a locked session.  [default: 10]"
 )
 ID = click.argument("agent_id", metavar="ID")
-"""For every command about one session, which then asks ``Call.session_id`` which one that is."""
+"""For every command about one session; the command then asks ``Call.session_id`` which session that is."""
 
 
 class Call:
-    """One call of a command: whose sessions, and for whom the answer is."""
+    """One call of a command: which sessions it works on, and whether the result is for a person or a program."""
 
     __slots__ = ("_flags", "_sessions", "as_json", "root")
 
@@ -49,35 +49,35 @@ class Call:
         self.as_json = as_json
         self._sessions: Sessions | None = None
 
-    def folder(self) -> str:
-        """The root of the sessions it is about; says which project was passed over on the way to it."""
-        root, passed_over = self.search()
-        if passed_over:
+    def session_root(self) -> str:
+        """The directory of the sessions; prints a notice if the search skipped another user's project."""
+        root, skipped = self.find_root()
+        if skipped:
             from gaia_sessions.system import users
 
-            message, wanted, command = users.skipped_project_notice(*passed_over[0], root)
-            output.print_notice("passed_over", message, f"{wanted}: {command}", as_json=self.as_json)
+            message, advice, command = users.skipped_project_notice(*skipped[0], root)
+            output.print_notice("passed_over", message, f"{advice}: {command}", as_json=self.as_json)
         return root
 
-    def search(self) -> tuple[str, list[SkippedProject]]:
-        """The root of the sessions it is about, and the projects of others that were passed over on the way to it."""
+    def find_root(self) -> tuple[str, list[SkippedProject]]:
+        """The directory of the sessions, and the projects of other users that the search skipped."""
         from gaia_sessions.system.project_root import find_root_and_skipped, working_directory
 
         return find_root_and_skipped(self.root, os.environ, working_directory())
 
     def sessions(self) -> Sessions:
-        """The sessions it is about."""
+        """The sessions that the command works on."""
         from gaia_sessions.api import Sessions
 
         if self._sessions is None:
-            self._sessions = Sessions(self.folder(), self._flags)
+            self._sessions = Sessions(self.session_root(), self._flags)
         return self._sessions
 
     def session_id(self, typed_id: str, *, writes: bool = False, is_shown: bool = True) -> str:
-        """The id of the session that was ``typed`` as ID: that very id, or one that it is a part of, or the latest.
+        """The id of the session that ``typed_id`` names: that very id, the only id that it is a part of, or the latest.
 
-        What stands for no session comes back as it is, and the store says so. Which session was taken is said on
-        stderr if the command ``writes``, or unless its answer shows it. Raises ``AmbiguousId``.
+        Text that names no session is returned as it is, and the store then reports it missing. A notice says which
+        session is used if the command ``writes``, or if its result does not show the id. Raises ``AmbiguousId``.
         """
         if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.sessions().has(typed_id):
             return typed_id
@@ -85,57 +85,66 @@ class Call:
 
         found = resolve_id(self.sessions(), typed_id)
         if found != typed_id and (writes or not is_shown):
-            hint = "type the whole id where it must be exactly this one"
-            output.print_notice("session_taken", f"took session {found!r} for {typed_id!r}", hint, as_json=self.as_json)
+            hint = "type the full ID to avoid ambiguity"
+            output.print_notice(
+                "session_taken", f"using session {found!r} for {typed_id!r}", hint, as_json=self.as_json
+            )
         return found
 
-    def explain(self, missing: SessionNotFound) -> None:
-        """``missing`` says where it was looked for, and what may have been meant."""
+    def explain_missing(self, missing: SessionNotFound) -> None:
+        """Adds to ``missing`` where the session was searched for, and what may have been meant."""
         if self._sessions is not None:
             from .typed_ids import explain
 
             explain(missing, self._sessions)
 
+    def print_result(self, result: object, lines: Callable[[], Iterable[str]]) -> None:
+        """Prints ``result`` as JSON for a program, or the ``lines`` about it for a person."""
+        if self.as_json:
+            output.print_json(result)
+        else:
+            output.print_lines(lines())
+
 
 def declare(*examples: str) -> Callable[[Callable[..., int | None]], Command]:
-    """Declares a command: its function gets a ``Call`` first and returns its exit code, None for 0.
+    """Declares a command: its function receives a ``Call`` first and returns the exit code, or None for 0.
 
-    The function's docstring is the help, ``examples`` stand below it.
+    The docstring of the function is the help, followed by ``examples``.
     """
 
     def make(function: Callable[..., int | None]) -> Command:
-        return click.command(cls=Command, context_settings=CONTEXT_SETTINGS, epilog=_epilog(examples))(
+        return click.command(cls=Command, context_settings=_CONTEXT_SETTINGS, epilog=_epilog(examples))(
             _as_callback(function)
         )
 
     return make
 
 
-def declare_group(*examples: str) -> Callable[[Callable[..., int | None]], click.Group]:
-    """Declares a command that has commands of its own; without one it shows its help.
+def declare_group(*examples: str) -> Callable[[Callable[..., object]], Group]:
+    """Declares a command that has commands of its own; the docstring of its function is the help.
 
-    What all commands have in common may stand before the name of the inner one too.
+    The options that all commands have in common may also precede the name of the inner command.
     """
 
-    def make(function: Callable[..., int | None]) -> click.Group:
-        @wraps(function)
-        def run_or_show_help(call: Call, **options: object) -> int | None:
-            ctx = click.get_current_context()
-            if ctx.invoked_subcommand is None:
-                output.print_line(ctx.get_help())
-                return None
-            return function(call, **options)
-
-        group = click.group(
-            cls=Group,
-            context_settings=CONTEXT_SETTINGS,
-            epilog=_epilog(examples),
-            invoke_without_command=True,
-            no_args_is_help=False,
-        )
-        return group(_as_callback(run_or_show_help))
+    def make(function: Callable[..., object]) -> Group:
+        return declare_program(Group, str(function.__doc__), _epilog(examples))
 
     return make
+
+
+def declare_program(cls: type[Group], summary: str, epilog: str | None = None) -> Group:
+    """The group of all commands of a program, with the options that they have in common."""
+    group = cls(
+        callback=show_help_without_command,
+        help=summary,
+        epilog=epilog,
+        context_settings=_CONTEXT_SETTINGS,
+        invoke_without_command=True,
+        no_args_is_help=False,
+    )
+    for option in (_ROOT, _LOCK_TIMEOUT, _JSON):
+        option(group)
+    return group
 
 
 def _as_callback(function: Callable[..., int | None]) -> Callable[..., int]:
@@ -149,10 +158,10 @@ def _as_callback(function: Callable[..., int | None]) -> Callable[..., int]:
         try:
             return function(call, **options) or 0
         except SessionNotFound as missing:
-            call.explain(missing)
+            call.explain_missing(missing)
             raise
 
-    for option in (JSON, LOCK_TIMEOUT, ROOT):
+    for option in (_JSON, _LOCK_TIMEOUT, _ROOT):
         run = option(run)
     return run
 
@@ -162,7 +171,7 @@ def _epilog(examples: tuple[str, ...]) -> str:
 
 
 def _innermost_option(name: str) -> Any:  # noqa: ANN401  # as the option's type says
-    """What was given for an option, the innermost command first; None if it was given nowhere."""
+    """The value of an option, from the innermost command that has one; None if it was not given."""
     ctx: click.Context | None = click.get_current_context()
     while ctx is not None:
         value = ctx.params.get(name)

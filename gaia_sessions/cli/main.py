@@ -1,7 +1,7 @@
-"""The one way in and the one way out: every error becomes a message and its documented exit code here.
+"""Runs the command line and maps every exception to a message and its documented exit code.
 
-Nothing else in the package exits, and no traceback ever reaches a person: of a bug of ours they see
-one line and the path of a log that has the rest.
+Owns that mapping, and the log of internal errors: a person sees one line and the path of that log, never a traceback.
+Must never know a single command.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from gaia_sessions.store import atomic
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.system import streams, users
 
-from . import output, parsing
-from .call import CONTEXT_SETTINGS, JSON, LOCK_TIMEOUT, ROOT
-from .group import Commands
+from . import output
+from .call import declare_program
+from .group import Commands, asks_for_json
 from .render.words import safe
 
 _BUG_LOG = "bugs.log"
@@ -47,59 +47,48 @@ or more, unambiguous), or 'latest'.
 \b
 Exit codes: 0 done, yes; 1 no; 2 usage; 3 not found; 4 conflict;
 5 lock timeout; 6 corrupt; 7 invalid input; 8 I/O error;
-9 applied, durability unknown; 70 a bug in gaia-sessions; 130 interrupted.
+9 written, durability unknown; 70 internal error; 130 interrupted.
 """
 
 
-@click.group(
-    cls=Commands, context_settings=CONTEXT_SETTINGS, epilog=_EPILOG, no_args_is_help=False, invoke_without_command=True
-)
-@ROOT
-@LOCK_TIMEOUT
-@JSON
-@click.version_option(__version__, "-V", "--version", prog_name="gaia-sessions")
-@click.pass_context
-def commands(ctx: click.Context, /, **_shared: object) -> int:
-    """Durable sessions for the sub-agents of coding agents."""
-    if ctx.invoked_subcommand is None:
-        output.print_line(ctx.get_help())
-    return 0
+commands = declare_program(Commands, "Durable sessions for the sub-agents of coding agents.", _EPILOG)
+click.version_option(__version__, "-V", "--version", prog_name="gaia-sessions")(commands)
 
 
 def main(arguments: list[str] | None = None, group: click.Group = commands, name: str = "gaia-sessions") -> int:
-    """Runs the command line of ``group``, which is called ``name``; returns the exit code."""
+    """Runs the command line of ``group``, a program called ``name``, and returns the exit code."""
     streams.fill_closed_streams()
     output.prepare_streams()
     argv = [_decode_utf8(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
     try:
         code: int = group.main(argv, prog_name=name, standalone_mode=False)
-        output.flush_answer()
-    except SystemExit:  # click's way of saying that nobody reads its help any more
+        output.flush_result()
+    except SystemExit:  # click raises it when the reader of its help has closed the pipe
         code = EXIT_DONE
     except (KeyboardInterrupt, click.Abort):
         code = _print_error(
             EXIT_INTERRUPTED,
             "interrupted",
             "interrupted",
-            "what was reported as done is done",
+            "changes reported before the interruption were kept",
             as_json=_asks_for_json(argv),
         )
-    except Exception as error:  # noqa: BLE001  # whoever called gets a line, of a bug of ours too, never our stack
+    except Exception as error:  # noqa: BLE001  # whatever went wrong, the caller gets a line and no traceback
         known_error, as_json = _as_sessions_error(error, argv, group), _asks_for_json(argv)
         code = _report_error(known_error, as_json=as_json) if known_error else _report_bug(as_json=as_json)
     return code
 
 
 def _asks_for_json(argv: list[str]) -> bool:
-    """Whether errors are to be reported in JSON; asked only when there is one."""
+    """Whether errors must be reported as JSON."""
     try:
-        return parsing.asks_for_json(commands, argv)
-    except Exception:  # noqa: BLE001  # a command that cannot be loaded is reported in any case
+        return asks_for_json(commands, argv)
+    except Exception:  # noqa: BLE001  # a command that cannot be loaded must not hide the error to report
         return "--json" in argv
 
 
 def _as_sessions_error(error: Exception, argv: list[str], group: click.Group) -> SessionsError | None:
-    """What ``error`` is in our tree, with the line that was probably meant; None for a bug."""
+    """``error`` as one of the package's errors, with the line that was probably meant; None for an internal error."""
     if isinstance(error, click.UsageError):
         from .usage import explain
 
@@ -108,14 +97,14 @@ def _as_sessions_error(error: Exception, argv: list[str], group: click.Group) ->
         from .usage import explain
 
         explain.add_command_hint(error, argv, group)
-    if isinstance(error, OSError):  # every room translates its own: this is click, writing help
+    if isinstance(error, OSError):  # of click, writing help: all others are translated where they occur
         output.discard_buffered(sys.stdout)
-        return StoreFailure("write the answer", "stdout", error.strerror or str(error))
+        return StoreFailure("write the output", "stdout", error.strerror or str(error))
     return error if isinstance(error, SessionsError) else None
 
 
 def _decode_utf8(argument: str) -> str:
-    """Arguments are UTF-8 whatever the locale: so are our files."""
+    """``argument`` as UTF-8, whatever the locale, because records are UTF-8 too."""
     return os.fsencode(argument).decode("utf-8", "surrogateescape")
 
 
@@ -140,7 +129,7 @@ def _report_bug(*, as_json: bool) -> int:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with Directory.at(folder) as logs:
             atomic.append_log_line(logs, _BUG_LOG, f"{__version__}\n{stack_trace}\n".encode(), _BUG_LOG_LIMIT)
-        hint = f"the log has the rest: {os.path.join(folder, _BUG_LOG)}"
+        hint = f"details: {os.path.join(folder, _BUG_LOG)}"
     except OSError as error:
         hint = f"it could not be logged ({error.strerror}): {stack_trace.splitlines()[-1]}"
-    return _print_error(EXIT_BUG, "bug", "a bug in gaia-sessions, not in what you asked", hint, as_json=as_json)
+    return _print_error(EXIT_BUG, "bug", "internal error in gaia-sessions", hint, as_json=as_json)

@@ -1,7 +1,7 @@
-"""Where a command's answer goes: results to stdout, everything else to stderr.
+"""Where a command's output goes: results to stdout, everything else to stderr.
 
-Owns the two ways of writing (JSON, always UTF-8 and in our one form; text, in whatever the stream can, and on a
-terminal in lines that fit it) and what a reader who went away means: the work is done, so there is no one left to tell.
+Owns the two ways of writing: JSON, always in UTF-8 and in one form; and text, in the encoding of the stream, and on a
+terminal in lines that fit it. A closed pipe is not an error: the work is done. Must never know a single command.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _NO_LIMIT = sys.maxsize
 _LONGEST = 2000
 _NARROWEST = 40
-"""Columns: nothing is gained by breaking lines for a terminal that has fewer."""
+"""Columns; for a terminal that has fewer, lines are not broken."""
 
 
 def prepare_streams() -> None:
-    """Both streams exist, and what their encoding cannot express is escaped instead of failing the command."""
+    """Makes sure that both streams exist and escape what their encoding cannot express, instead of raising."""
     sys.stdout = _prepare_stream(sys.stdout)
     sys.stderr = _prepare_stream(sys.stderr)
 
@@ -43,12 +43,12 @@ def _prepare_stream(stream: TextIO | None) -> TextIO:
 
 
 def print_line(text: str) -> None:
-    """One line of the answer."""
+    """Prints one line of the result."""
     print_lines([text])
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """The answer, line by line."""
+    """Prints the result, line by line."""
     width = _width(sys.stdout)
     for line in lines:
         _write_line(_fit_to_width(line, width))
@@ -59,7 +59,7 @@ def _write_line(text: str) -> None:
 
 
 def _width(stream: TextIO) -> int:
-    """The columns of the terminal that ``stream`` is; 0 for a pipe or a file, where one fact is one line."""
+    """The columns of the terminal that ``stream`` is; 0 for a pipe or a file, where lines are never broken."""
     if not stream.isatty():
         return 0
     configured = os.environ.get("COLUMNS", "")
@@ -72,7 +72,7 @@ def _width(stream: TextIO) -> int:
 
 
 def _fit_to_width(text: str, width: int) -> str:
-    """``text`` in lines of at most ``width``; as it is where they fit, or the terminal is none or too narrow."""
+    """``text`` in lines of at most ``width``; unchanged if they fit, or if ``width`` is 0 or too narrow."""
     lines = text.split("\n") if "\n" in text else [text]
     if width < _NARROWEST or all(len(line) <= width for line in lines):
         return text
@@ -82,12 +82,12 @@ def _fit_to_width(text: str, width: int) -> str:
 
 
 def print_json(value: object) -> None:
-    """The answer as one JSON document."""
+    """Prints the result as one JSON document."""
     _write_bytes(strict.dumps(value, limit=_NO_LIMIT))
 
 
 def print_json_array(values: Iterable[object]) -> None:
-    """The answer as one JSON array, of which no more than one element is held."""
+    """Prints the result as one JSON array; only one element is in memory at a time."""
     opening = b"[\n"
     for value in values:
         _write_bytes(opening + strict.dump_line(value).rstrip())
@@ -96,12 +96,12 @@ def print_json_array(values: Iterable[object]) -> None:
 
 
 def print_to_stderr(text: str) -> None:
-    """One line for people, on stderr; if nobody reads that either, so be it."""
+    """Prints text for a person on stderr; a closed stderr is ignored."""
     _write_to_stderr(_fit_to_width(text, _width(sys.stderr)))
 
 
 def print_json_to_stderr(value: object) -> None:
-    """One JSON object for programs, on stderr."""
+    """Prints one JSON object for a program on stderr; a closed stderr is ignored."""
     _write_to_stderr(strict.dumps(value, limit=_NO_LIMIT).decode().rstrip())
 
 
@@ -113,7 +113,7 @@ def _write_to_stderr(text: str) -> None:
 
 
 def print_notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
-    """What a person should know though the command goes on, on stderr."""
+    """Prints on stderr what the caller should know although the command goes on."""
     if as_json:
         print_json_to_stderr({"notice": {"code": code, "message": well_formed(message), "hint": well_formed(hint)}})
     else:
@@ -121,9 +121,9 @@ def print_notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
 
 
 def print_failures(reasons: list[str], kind: type[SessionsError] = StoreFailure, *, as_json: bool) -> int:
-    """Says on stderr what failed, beside the answer that has it too; returns the exit code: 0 if nothing failed.
+    """Prints on stderr what failed, in addition to the result, and returns the exit code: 0 if nothing failed.
 
-    kind: the error that the first of them is.
+    ``kind`` is the type of the first failure.
     """
     if not reasons:
         return EXIT_DONE
@@ -137,7 +137,7 @@ def print_failures(reasons: list[str], kind: type[SessionsError] = StoreFailure,
 
 
 def draw(renderable: RenderableType) -> None:
-    """The answer as a renderable, on a terminal."""
+    """Draws the result on a terminal."""
     import shutil
 
     from .render.tables import render
@@ -147,17 +147,17 @@ def draw(renderable: RenderableType) -> None:
 
 
 def is_stdout_terminal() -> bool:
-    """Whether the answer is read by a person."""
+    """Whether a person reads the result."""
     return sys.stdout.isatty()
 
 
 def is_stderr_terminal() -> bool:
-    """Whether a person sees what is written to stderr, also while a script takes the answer."""
+    """Whether a person reads stderr, perhaps while a program reads the result."""
     return sys.stderr.isatty()
 
 
-def flush_answer() -> None:
-    """The answer is out, so that nothing can fail when the interpreter ends."""
+def flush_result() -> None:
+    """Writes what is still buffered of the result, so that nothing can fail when the interpreter ends."""
     _write(sys.stdout.flush)
 
 
@@ -166,18 +166,18 @@ def _write_bytes(data: bytes) -> None:
 
 
 def _write(write: Callable[[], object]) -> None:
-    """Raises ``StoreFailure`` if the answer cannot be written; what a reader who left does not read is no failure."""
+    """Raises ``StoreFailure`` if the result cannot be written; a closed pipe is ignored."""
     try:
         write()
     except BrokenPipeError:
         discard_buffered(sys.stdout)
     except OSError as error:
         discard_buffered(sys.stdout)
-        raise StoreFailure("write the answer", "stdout", error.strerror or str(error)) from None
+        raise StoreFailure("write the output", "stdout", error.strerror or str(error)) from None
 
 
 def discard_buffered(stream: TextIO) -> None:
-    """What is still buffered goes nowhere, instead of failing once more at the end."""
+    """Discards what ``stream`` still buffers; otherwise writing it would fail once more when the process ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -1,7 +1,7 @@
-"""The door of the console script and of ``python -m gaia_sessions``.
+"""The entry point of the console script and of ``python -m gaia_sessions``.
 
-Owns what only a process of our own may do: switch garbage collection off before the first import, and end
-without tearing the interpreter down. Together they are an eighth of what a command costs.
+Owns what only a whole process may do: disable garbage collection before the first import, and end without finalizing
+the interpreter. Together these save an eighth of the cost of a command. Must never import click for a hook.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ _OPTIONS_WITH_VALUE = ("--root", "--lock-timeout")
 def main() -> None:
     """Runs the command line and ends the process; never returns.
 
-    What a host calls with every event, ``gaia-sessions hook``, is spared the command line, and no mistake in its
-    arguments may end with 2: hosts take that for a veto.
+    ``gaia-sessions hook``, which a host calls with every event, bypasses click: that is faster, and an error in its
+    arguments cannot end with exit code 2, which hosts take for a veto.
     """
-    gc.disable()  # starting up makes many objects and no garbage
+    gc.disable()  # a start makes many objects and hardly any garbage
     arguments = _hook_arguments(sys.argv[1:])
     if arguments is not None and _HELP_OPTIONS.isdisjoint(arguments):
-        from gaia_sessions.hook.run import main as hear
+        from gaia_sessions.hook.run import main as run_hook
         from gaia_sessions.hosts import HOOK
 
-        os._exit(hear(HOOK, arguments))
+        os._exit(run_hook(HOOK, arguments))
     from .main import main as run
 
     exit_process(run())
 
 
 def exit_process(code: int) -> NoReturn:
-    """Ends the process with what was written."""
+    """Flushes what was written and ends the process."""
     try:
-        sys.stdout.flush()  # what a command wrote before it failed
+        sys.stdout.flush()  # a command may have written some of its result before it failed
         sys.stderr.flush()
-    except (OSError, ValueError):  # nobody reads it; the code is told all the same
+    except (OSError, ValueError):  # nobody reads the output; the exit code still counts
         pass
     os._exit(code)
 
 
 def _hook_arguments(words: list[str]) -> list[str] | None:
-    """The words before and behind ``hook``, if that is the command."""
+    """The words before and after ``hook``, if that is the command; None if it is not."""
     position = 0
     while words[position : position + 1] and words[position].startswith("-"):
         position += 2 if words[position] in _OPTIONS_WITH_VALUE else 1

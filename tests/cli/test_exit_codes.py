@@ -99,7 +99,7 @@ def test_8_an_answer_that_finds_no_space(put: Gaia, words: list[str]) -> None:
     assert (ended.returncode, ended.stderr) == (
         8,
         (
-            "Error: stdout: cannot write the answer: No space left on device\n"
+            "Error: stdout: cannot write the output: No space left on device\n"
             "Hint: fix the reported problem and try again\n"
         ),
     )
@@ -174,7 +174,7 @@ def test_70_a_bug_of_ours_is_two_lines_and_a_log(program: Gaia, broken: dict[str
     assert program("should-resume", "a", **broken).all == (
         70,
         "",
-        f"Error: a bug in gaia-sessions, not in what you asked\nHint: the log has the rest: {log}\n",
+        f"Error: internal error in gaia-sessions\nHint: details: {log}\n",
     )
     text = log.read_text(encoding="utf-8")
     assert ("Traceback (most recent call last)" in text, "ZeroDivisionError: broken on purpose" in text) == (True, True)
@@ -212,7 +212,7 @@ def test_130_interrupted_while_waiting_for_a_lock(held: Path, root: str) -> None
     assert (process.returncode, out, said) == (
         130,
         "",
-        ["Error: interrupted", "Hint: what was reported as done is done"],
+        ["Error: interrupted", "Hint: changes reported before the interruption were kept"],
     )
     assert (Path(root, "held", "state.json").read_bytes(), held.exists()) == (before, True)
 

@@ -44,7 +44,7 @@ def run(gaia: Gaia, command: str, typed: str, *options: str) -> Any:
 
 
 def note(typed: str, whole: str = WHOLE) -> str:
-    return f"Note: took session '{whole}' for '{typed}'\nHint: type the whole id where it must be exactly this one\n"
+    return f"Note: using session '{whole}' for '{typed}'\nHint: type the full ID to avoid ambiguity\n"
 
 
 @pytest.fixture
@@ -98,8 +98,8 @@ def test_in_json_what_is_said_on_stderr_is_one_notice(gaia: Gaia, command: str, 
 
     told = {
         "code": "session_taken",
-        "message": f"took session '{WHOLE}' for '2345'",
-        "hint": "type the whole id where it must be exactly this one",
+        "message": f"using session '{WHOLE}' for '2345'",
+        "hint": "type the full ID to avoid ambiguity",
     }
     assert ended.code == 0
     assert (json.loads(ended.err) if notices else ended.err) == ({"notice": told} if notices else b"")

@@ -39,7 +39,7 @@ def _doctor_report(call: Call, *, fix: bool) -> DoctorReport:
     from gaia_sessions.system.project_root import check_owner
 
     try:
-        root, skipped = call.search()
+        root, skipped = call.find_root()
         check_owner(root)
     except OwnedByAnother as error:
         return report.report_of_others_root(root, error)

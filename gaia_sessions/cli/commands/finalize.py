@@ -8,7 +8,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
-from gaia_sessions.cli.parsing import argument_positions
+from gaia_sessions.cli.group import argument_positions
 from gaia_sessions.cli.render import plain
 from gaia_sessions.session.clock import utc_now
 from gaia_sessions.session.phases import OUTCOMES

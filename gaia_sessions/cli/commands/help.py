@@ -1,19 +1,18 @@
-"""``help [COMMAND]...``: what ``--help`` says."""
+"""``help [COMMAND]...``: the text of ``--help``."""
 
 from __future__ import annotations
 
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.group import COMMANDS
-from gaia_sessions.cli.parsing import NoSuchCommand
+from gaia_sessions.cli.group import COMMANDS, NoSuchCommand
 
 
 @click.command(hidden=True)
 @click.argument("names", metavar="[COMMAND]...", nargs=-1)
 @click.pass_context
 def command(ctx: click.Context, /, names: tuple[str, ...]) -> int:
-    """Show what there is, or how a command is used."""
+    """Show the commands, or how a command is used."""
     shown_command, context = ctx.find_root().command, ctx.find_root()
     for name in names:
         inner = shown_command.get_command(context, name) if isinstance(shown_command, click.Group) else None

@@ -134,7 +134,7 @@ def status(call: Call) -> None:
     """
     from gaia_sessions.install.status import hook_status
 
-    root = call.folder()
+    root = call.session_root()
     check_owner(root)
     now = utc_now()
     report = hook_status(root, os.environ, now)
@@ -147,7 +147,7 @@ def status(call: Call) -> None:
 def _places(call: Call, *, here: bool = False) -> Places:
     """The places of this call; with ``here``, those for clients that are started in the working directory."""
     if not here:
-        return Places(call.folder(), os.environ)
+        return Places(call.session_root(), os.environ)
     folder = working_directory()
     return Places(find_root(call.root, {**os.environ, "CLAUDE_PROJECT_DIR": folder}, folder), os.environ, folder)
 

@@ -1,4 +1,4 @@
-"""``import``: the sessions of another folder."""  # noqa: N999  # as every command's: the group loads it by name
+"""``import``: copy the sessions of another folder."""  # noqa: N999  # as every command's: the group loads it by name
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ERROR_TYPES = {kind.code: kind for kind in (LockTimeout, DurabilityUnknown)}
 
 @declare("import ../old-project/.claude/session --dry-run", "import ../old-project/.claude/session")
 @click.argument("directory", metavar="DIR")
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be imported, and import nothing.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be imported; import nothing.")
 def command(call: Call, directory: str, *, dry_run: bool) -> int:
-    """Take in the sessions of another folder: DIR has one folder per session, with a state.json in it.
+    """Import the sessions of another folder: DIR has one folder per session, each with a state.json.
 
-    They keep their ids. What is here already, or cannot be read, is skipped and listed with its reason; nothing in DIR
-    is changed. Importing again changes nothing. Only state.json is taken in, not what may be beside it.
+    Sessions keep their IDs. A session that already exists here, or cannot be read, is skipped and listed with the
+    reason. Nothing in DIR is changed, and importing again changes nothing. Only state.json is imported.
     """
     check_expanded("DIR", directory, os.environ)
     report = call.sessions().import_sessions(directory, dry_run=dry_run)
@@ -50,7 +50,7 @@ def _suggest_other_directory(report: Imported, *, as_json: bool) -> None:
     if report["instead"]:
         output.print_notice(
             "elsewhere",
-            f"{report['directory']} has no sessions, and {report['instead']} has",
+            f"no sessions in {report['directory']}; found some in {report['instead']}",
             f"gaia-sessions import {shlex.quote(report['instead'])}",
             as_json=as_json,
         )

@@ -1,4 +1,4 @@
-"""``reconcile``: the runs that nobody ended."""
+"""``reconcile``: close runs that ended without a report."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 @declare("reconcile --dry-run", "reconcile --json")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be closed; close nothing.")
 def command(call: Call, *, dry_run: bool) -> int:
-    """Close runs that ended without a report, where that is proved: the host said so, or its process is gone.
+    """Close runs that are proven to have ended without a report: the host said so, or its process is gone.
 
-    Each verdict comes with its evidence. A run that may still be going on is listed as unsure and left alone.
+    Each verdict comes with its evidence. A run that may still be active is listed as unsure and left alone.
     """
     report = call.sessions().reconcile(dry_run=dry_run)
     if call.as_json:

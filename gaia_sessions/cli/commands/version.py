@@ -1,4 +1,4 @@
-"""``version``: what ``--version`` says."""
+"""``version``: the text of ``--version``."""
 
 from __future__ import annotations
 

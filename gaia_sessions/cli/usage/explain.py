@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import click
 
+from gaia_sessions.cli.group import ExtraArguments, NoSuchCommand, argument_positions
 from gaia_sessions.cli.option_values import OtherMetadata
-from gaia_sessions.cli.parsing import ExtraArguments, NoSuchCommand, argument_positions
 from gaia_sessions.errors import UnknownHost, UnknownOutcome, UnknownPhase, UsageError
 from gaia_sessions.session.phases import COMPLETED, EXECUTING, OUTCOMES, PHASES
 
@@ -122,7 +122,7 @@ def _deny_hint(agent_id: list[str], rest: list[str]) -> str | None:
 
 def _similar_command_hint(word: str, rest: list[str], error: NoSuchCommand) -> str | None:
     ctx = error.group
-    intended = intended_word(word, synonyms.HOOKS_COMMANDS if ctx.parent else synonyms.COMMANDS, error.known)
+    intended = intended_word(word, synonyms.HOOKS_COMMANDS if ctx.parent else synonyms.COMMANDS, error.valid_words)
     if intended is None:
         return None
     words = _arguments_for(intended, rest, ctx)

@@ -11,8 +11,8 @@ import shlex
 
 import click
 
+from gaia_sessions.cli.group import argument_positions
 from gaia_sessions.cli.option_values import HOURS
-from gaia_sessions.cli.parsing import argument_positions
 from gaia_sessions.cli.typed_ids import is_id_like
 from gaia_sessions.errors import UnknownHost, UsageError
 from gaia_sessions.session.phases import ABANDONED, OUTCOMES, PHASES
@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.cli.parsing import ExtraArguments
+    from gaia_sessions.cli.group import ExtraArguments
 
 
 class _Line:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from gaia_sessions.cli.parsing import argument_positions
+from gaia_sessions.cli.group import argument_positions
 from gaia_sessions.errors import UsageError
 from gaia_sessions.session.phases import COMPLETED, OUTCOMES
 
