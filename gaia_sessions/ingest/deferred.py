@@ -56,9 +56,12 @@ def apply_deferred(
     the rest is left to other calls. An event that can never be applied is dropped, as is one that has waited too long.
     An inbox that cannot be read raises nothing. Once ``should_stop`` returns true, the rest waits for the next call.
     """
-    outcomes = []
+    outcomes: list[str] = []
     try:
-        for name, event in store.deferred(None if new_events is None else _names_to_try(store, new_events)):
+        names = None if new_events is None else _names_to_try(store, new_events)
+        if names == []:
+            return outcomes
+        for name, event in store.deferred(names):
             if should_stop():
                 break
             outcomes.append(f"{name} {_apply_one(store, name, event, now, config)}")  # kept if the next one fails

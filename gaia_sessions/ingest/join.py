@@ -7,7 +7,7 @@ nowhere.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import CorruptSession, SessionNotFound
+from gaia_sessions.errors import CorruptSession, InvalidId, SessionNotFound
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import START
@@ -150,12 +150,10 @@ def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> 
 
 
 def read_or_none(store: Store, agent_id: str) -> Record | None:
-    """The session's record; None where there is nothing to join, or what only a later version understands."""
-    if not is_agent_id(agent_id):
-        return None
+    """The session's record; None if it is missing, corrupt or of a newer schema, or if the id is impossible."""
     try:
         record = store.read(agent_id)
-    except (SessionNotFound, CorruptSession):
+    except (SessionNotFound, CorruptSession, InvalidId):
         return None
     return None if has_newer_schema(record) else record
 

@@ -66,7 +66,7 @@ def check_move(from_phase: str, to_phase: str) -> None:
 
 def is_final(phase: str) -> bool:
     """Whether nothing leads out of ``phase``."""
-    return not MOVES[phase]
+    return phase in OUTCOMES
 
 
 def is_resumable(phase: str) -> bool:

@@ -11,7 +11,7 @@ from gaia_sessions.jsonio import strict
 
 from .clock import format_time
 from .ids import MAX_ID_LENGTH
-from .phases import INITIALIZING, is_final
+from .phases import INITIALIZING, OUTCOMES
 from .schema import check_record
 
 TYPE_CHECKING = False
@@ -99,4 +99,4 @@ def check_readable(record: Record) -> None:
 
 def is_open(record: Record) -> bool:
     """Whether the work may still go on; of a later version's record that cannot be told, so it counts as open."""
-    return has_newer_schema(record) or not is_final(record["phase"])
+    return has_newer_schema(record) or record["phase"] not in OUTCOMES

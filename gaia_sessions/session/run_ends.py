@@ -9,7 +9,7 @@ re-judges. News of a run that is not the latest closes that run and says nothing
 from __future__ import annotations
 
 from .clock import format_time, parse_time
-from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, is_final, is_resumable
+from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, OUTCOMES, RESUMABLE
 from .runs import (
     conversation_of,
     has_ended,
@@ -60,14 +60,14 @@ def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> 
     if run.get("end") == ENDED_WITH_HOST and _is_abandoned_by(record, run):
         reopened_record = without_host_end(record, run, now)
         return _with_end_after_host(reopened_record, updated_run(reopened_record, run), end, fields, now)
-    if is_final(record["phase"]) and has_ended(run):
+    if record["phase"] in OUTCOMES and has_ended(run):
         return with_run(record, _with_corrected_end(run, end, fields))
     if end in _CONCLUDED_ENDS:
         record = with_presumed_start(record, run, _last_activity(record, run, now))
         run = updated_run(record, run)
     ended_run: Run = {**without_keys(run, "detail"), **fields, "ended_at": format_time(now), "end": end}
     record = with_run(record, ended_run)
-    if is_final(record["phase"]):
+    if record["phase"] in OUTCOMES:
         return record
     return _EFFECTS[end](record, ended_run, now) if is_latest(record, ended_run) else record
 
@@ -84,7 +84,7 @@ def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
         return record
     record = with_run(record, {**run, "detail": detail})
     last = record["last_error"]
-    if last is None or last["message"] != previous_detail or is_final(record["phase"]):
+    if last is None or last["message"] != previous_detail or record["phase"] in OUTCOMES:
         return record
     return {**record, "last_error": {**last, "message": detail}}
 
@@ -130,7 +130,7 @@ def with_agent_in_conversation(record: Record, run: Run, host_session_id: str, n
     """
     if has_ended(run) and (run["end"] != ENDED_WITH_HOST or now < parse_time(run["ended_at"])):
         return record
-    if has_ended(run) and is_final(record["phase"]) and not _is_abandoned_by(record, run):
+    if has_ended(run) and record["phase"] in OUTCOMES and not _is_abandoned_by(record, run):
         return record  # somebody said how the work ended
     record = without_host_end(record, run, now)
     if conversation_of(run) in (None, host_session_id):
@@ -162,7 +162,7 @@ def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
     """No stop will come for ``run``, which returned: in a resumable phase the work rests, in any other it failed."""
     if run.get("end") != RETURNED or not is_latest(record, run):
         return record
-    if is_final(record["phase"]) or is_resumable(record["phase"]):
+    if record["phase"] in OUTCOMES or record["phase"] in RESUMABLE:
         return record
     return with_outcome(with_activity(record, now), FAILED, None, now)
 
@@ -172,7 +172,7 @@ def may_be_rejudged(record: Record, run: Run) -> bool:
     if not is_latest(record, run) or run.get("end") != STOPPED or not has_ended(run):
         return False
     is_from_run = record.get("finalized_at") == run["ended_at"] and record["phase"] == _phase_after_stop(run)
-    return is_from_run or not is_final(record["phase"])
+    return is_from_run or record["phase"] not in OUTCOMES
 
 
 def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Record:
@@ -215,7 +215,7 @@ def _phase_after_stop(run: Run) -> str:
 def _apply_stop(record: Record, run: Run, now: datetime) -> Record:
     phase = _phase_after_stop(run)
     record = with_activity(without_denial(record), now)
-    return with_outcome(record, phase, None, now) if is_final(phase) else with_phase(record, phase, now)
+    return with_outcome(record, phase, None, now) if phase in OUTCOMES else with_phase(record, phase, now)
 
 
 def _apply_abandonment(record: Record, _run: Run, now: datetime) -> Record:
@@ -224,12 +224,12 @@ def _apply_abandonment(record: Record, _run: Run, now: datetime) -> Record:
 
 def _apply_failure(record: Record, run: Run, now: datetime) -> Record:
     record = with_activity(with_error(record, run.get("detail", "it failed"), now), now)
-    return record if is_resumable(record["phase"]) else with_outcome(record, FAILED, None, now)
+    return record if record["phase"] in RESUMABLE else with_outcome(record, FAILED, None, now)
 
 
 def _apply_lost_host(record: Record, _run: Run, now: datetime) -> Record:
     """Nothing was heard of the agent itself: that is no activity of the work."""
-    return record if is_resumable(record["phase"]) else with_outcome(record, ABANDONED, None, now)
+    return record if record["phase"] in RESUMABLE else with_outcome(record, ABANDONED, None, now)
 
 
 def _apply_return(record: Record, _run: Run, now: datetime) -> Record:

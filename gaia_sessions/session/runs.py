@@ -7,7 +7,7 @@ do not. How runs end is in ``endings``. Pure, like ``changes``; knows hosts only
 from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, format_time, parse_time, timedelta
-from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, is_final
+from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, OUTCOMES
 from .record import has_newer_schema, is_open
 from .updates import with_activity, with_phase
 
@@ -192,7 +192,7 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
     if fields.items() <= run.items():
         return record
     record = with_run(record, {**run, **fields})
-    if has_started(run) or has_ended(run) or is_final(record["phase"]) or not is_latest(record, run):
+    if has_started(run) or has_ended(run) or record["phase"] in OUTCOMES or not is_latest(record, run):
         return record
     return with_phase(with_activity(record, now), _phase_after_start(record, run), now)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions.errors import NewerSchema
 
 from .clock import FUTURE_TOLERANCE, format_time, parse_time, seconds_between
-from .phases import APPROVAL, check_move, is_final, is_resumable
+from .phases import APPROVAL, OUTCOMES, RESUMABLE, check_move
 from .record import SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def check_writable(record: Record) -> None:
 
 def check_open(record: Record) -> None:
     """Nothing if the work still goes on, else ``SessionFinal``: final is final."""
-    if is_final(record["phase"]):
+    if record["phase"] in OUTCOMES:
         from gaia_sessions.errors import SessionFinal
 
         raise SessionFinal(record["agent_id"], record["phase"])
@@ -73,7 +73,7 @@ def _with_move(record: Record, phase: str, now: datetime) -> Record:
     changed: Record = {
         **without_denial(record),
         "phase": phase,
-        "resume_ready": is_resumable(phase),
+        "resume_ready": phase in RESUMABLE,
         "history": history[-MAX_HISTORY:],
     }
     dropped = record.get("history_dropped", 0) + len(history) - len(changed["history"])
@@ -112,7 +112,7 @@ def without_denial(record: Record) -> Record:
 
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
     """Resuming switched on or off by hand until the next move; on is refused outside the resumable phases."""
-    if ready and not is_resumable(record["phase"]):
+    if ready and record["phase"] not in RESUMABLE:
         from gaia_sessions.errors import ResumeNotAllowed
 
         raise ResumeNotAllowed(record["agent_id"], record["phase"])
@@ -133,7 +133,7 @@ def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
     """The one way out of a final phase, for a provisional end: its ending is taken away, the move appended."""
     reopened = _without_keys(record, *_END_KEYS)
     moved = reopened if phase == record["phase"] else _with_move(reopened, phase, now)
-    return _with_end(moved, None, now) if is_final(phase) else moved
+    return _with_end(moved, None, now) if phase in OUTCOMES else moved
 
 
 _END_KEYS = ("finalized_at", "duration_seconds", "summary")
@@ -144,7 +144,7 @@ def normalize_imported(record: Record) -> Record:
 
     That tool kept the time of an end when it reopened a session; here only what is final has one.
     """
-    cleaned = record if is_final(record["phase"]) else _without_keys(record, *_END_KEYS)
+    cleaned = record if record["phase"] in OUTCOMES else _without_keys(record, *_END_KEYS)
     times = {key: _canonical_time(cleaned[key]) for key in _TIME_KEYS if key in cleaned}  # type: ignore[literal-required]
     messages = {key: _with_canonical_timestamp(cleaned[key]) for key in _MESSAGE_KEYS if cleaned.get(key)}  # type: ignore[literal-required]
     moves = [_with_canonical_timestamp(move) for move in cleaned["history"]]
