@@ -1,7 +1,7 @@
-"""What the host writes down beside an agent's transcript: which delegation it works on, and its first message.
+"""The files that a host writes beside an agent's transcript: its delegation, and the message it was started with.
 
-Owns where that is. Seen in both versions: the note of the delegation is written right after the hooks of
-the agent's start have ended, never while they run, so a start has to wait for it in the inbox.
+Owns where they are. Seen in runs of Claude Code 2.1.197 and 2.1.330: the file with the delegation is written right
+after the hooks of the agent's start have ended, never while they run, so a start has to wait for it in the inbox.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AGENT_ID = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 
 
 def meta_file_of(transcript_path: Json, host_agent_id: str) -> str | None:
-    """The file in which the host keeps, under ``TOOL_USE_ID_KEY``, the delegation that ``host_agent_id`` works on.
+    """The file that holds, under ``TOOL_USE_ID_KEY``, the delegation that ``host_agent_id`` works on.
 
     None for an id that cannot be part of a file name.
     """
@@ -31,12 +31,12 @@ def meta_file_of(transcript_path: Json, host_agent_id: str) -> str | None:
 
 
 def transcript_of(transcript_path: Json, host_agent_id: str) -> str | None:
-    """Where the host keeps the transcript of ``host_agent_id``; None for impossible names."""
+    """The transcript of ``host_agent_id``; None for an id that cannot be part of a file name."""
     return _file_of(transcript_path, host_agent_id, _TRANSCRIPT)
 
 
 def delegation_of(transcript_path: Json, host_agent_id: str) -> str | None:
-    """The ``tool_use_id`` of the delegation that ``host_agent_id`` works on, if it is noted by now."""
+    """The ``tool_use_id`` of the delegation that ``host_agent_id`` works on, if that is already in its file."""
     meta_file = meta_file_of(transcript_path, host_agent_id)
     return read_key(meta_file, TOOL_USE_ID_KEY) if meta_file else None
 
@@ -57,7 +57,7 @@ def agent_of(transcript_path: Json, tool_use_id: str) -> str | None:
 
 
 def first_transcript_line(agent_transcript_path: Json) -> str:
-    """The beginning of the agent's transcript, with the message it was started with; empty if it cannot be read."""
+    """The first line of the agent's transcript, with the message it was started with; empty if it cannot be read."""
     if not _is_path(agent_transcript_path):
         return ""
     try:

@@ -5,8 +5,8 @@ These two share their settings and most of their vocabulary. The tool that start
 delegation. Copilot's camelCase dialect does not name its events and cannot be read: the settings must use the
 PascalCase names. Everything in a payload is untrusted.
 
-This module stays because both hosts read Claude Code's settings too and run our hooks from there: read as Claude
-Code's, their payloads would be wrong records.
+Why it is kept: both hosts read Claude Code's settings too and run our hook from there. Read as Claude Code's payloads,
+a documented delegation that completed is recorded as denied (VS Code) or not at all (Copilot CLI).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Cursor reports a sub-agent when it starts and when it stops, both times by one i
 the parent's conversation. The agent's own tools are reported under another conversation that nothing joins to it.
 Cursor also runs Claude Code's hooks, under Claude Code's names of the events. Everything in a payload is untrusted.
 
-This module stays because Cursor runs the hooks of Claude Code's settings: read as Claude Code's, its payloads would be
-wrong records. It is loaded by no other host, and none of the captured payloads is Cursor's.
+Why it is kept: Cursor runs our hook wherever Claude Code's settings start it, and read as Claude Code's payloads, a
+documented start and stop leave no record at all. No other host loads this module.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The tool that starts a sub-agent is ``Task``. The events before and after it nee
 may be a bare text, which is then the agent's report. The stop of an agent has no key. Everything in a payload is
 untrusted.
 
-This module stays because Droid reads Claude Code's format of hooks and sends payloads that look like Claude Code's:
-read as those, its delegations would wait for starts and stops that never come.
+Why it is kept: Droid's payloads look like Claude Code's. Read as those, a documented delegation that completed is
+recorded as denied, or not at all where it has no id.
 """
 
 from __future__ import annotations

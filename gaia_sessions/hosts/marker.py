@@ -1,8 +1,8 @@
-"""Our own words in what agents write: the lines that begin with ``[gaia-sessions:``.
+"""The marker lines that begin with ``[gaia-sessions:`` in what agents write.
 
-``[gaia-sessions: approval] why``, as the last line of an agent's last message, says why it stops;
-``[gaia-sessions: resume ID]``, as a line of a delegation, asks to go on with a session. Owns reading
-them, and which sessions a text names besides; nothing else in it is ever read for meaning.
+``[gaia-sessions: approval] why``, as the last line of an agent's last message, says why the agent stops;
+``[gaia-sessions: resume ID]``, as a line of a delegation, requests to resume a session. Owns reading both, and the ids
+that a text mentions. Nothing else in a text is ever read for meaning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RESUME = "resume"
 BRIEFING = "briefing"
 
 FENCE = "=== gaia-sessions"
-"""How each line begins that encloses data of an earlier run in a briefing."""
+"""The beginning of the lines that enclose data of an earlier run in a briefing."""
 
 END_OF_DATA = f"{FENCE}: end of data ==="
 """The last line of every briefing."""
@@ -30,14 +30,14 @@ NOTE = (
     "planning or investigating; say failed if the work cannot be done. Your work can then be resumed with its "
     "context. If the work is done, write no such line."
 )
-"""What a sub-agent is asked to do when it stops before the work is done."""
+"""The note to a sub-agent: what to do when it stops before the work is done."""
 
 QUOTED = "| "
 """How every line of a briefing begins that comes from an earlier run."""
 
 _MOST_MENTIONS = 20
 _MOST_PLACES = 20_000
-"""At which a session may be named that are looked at: a hook has little time, and a text may be all brackets."""
+"""Places in a text that are examined for an id: a hook has little time, and a text may consist of brackets."""
 
 _DECORATION = " \t\r*_>`"
 _EMPHASIS = " \t*_`"
@@ -45,11 +45,11 @@ _FENCE = "~~~"
 _LEAD_INS = frozenset(["continue", "resume", "proceed", "approved", "now", "then", "please", "and"])
 _MOST_LEAD_IN_WORDS = 3
 _LONGEST_LEAD_IN_TEXT = 200
-"""Of a lead-in, so that a line of many MiB is not split into words."""
+"""Characters before a request that are read as a lead-in: a line of many MiB is not split into words."""
 
 _GENERATED = "agent-"
 _LENGTHS = (8, 6, 8)
-"""Of the parts of a generated id: the day, the time, and what is random."""
+"""The lengths of the parts of a generated id: day, time, random digits."""
 
 _HEXADECIMAL = frozenset("0123456789abcdef")
 
@@ -64,16 +64,16 @@ def read_marker(message: str) -> tuple[str | None, str | None]:
 
 
 def read_why(message: str) -> str:
-    """What the last line of ``message`` says behind its marker."""
+    """The text behind the marker in the last line of ``message``."""
     line = _last_line(message)
     return line.partition("]")[2].strip() if read_marker(message)[0] else ""
 
 
 def read_requests(text: str) -> list[str]:
-    """The sessions that lines of ``text`` ask to resume, as often as they ask.
+    """The ids of the sessions that lines of ``text`` request to resume, once for each request.
 
-    Such a line holds the request and nothing else but a list marker, emphasis, backticks and a lead-in; any other
-    quotes it.
+    Such a line holds nothing but the request, a list marker, emphasis, backticks and a lead-in; in any other line the
+    request counts as quoted.
     """
     if not _holds_opening(text):
         return []
@@ -84,7 +84,7 @@ def read_requests(text: str) -> list[str]:
 
 
 def read_mentions(text: str) -> list[str]:
-    """The first sessions that ``text`` names: by an id of the generated form, or by the line, wherever it stands."""
+    """The first ids that ``text`` mentions: ids of the generated form, and ids in a request anywhere."""
     found: dict[str, None] = {}
     for agent_id in _mentioned_ids(text):
         found[agent_id] = None
@@ -109,12 +109,12 @@ def _mentioned_ids(text: str) -> Iterator[str]:
 
 
 def _holds_opening(text: str) -> bool:
-    """Whether our words begin anywhere in ``text``; of a text of many MiB this takes a few milliseconds."""
+    """Whether a marker begins anywhere in ``text``; for a text of many MiB this takes a few milliseconds."""
     return OPENING.encode() in text.encode("utf-8", "surrogatepass").lower()
 
 
 def _generated_suffix(piece: str) -> str:
-    """The rest of a generated id that ``piece`` begins with."""
+    """The rest of the generated id at the beginning of ``piece``; empty if there is none."""
     rest = piece[: sum(_LENGTHS) + len(_LENGTHS) - 1]
     day, _, time = rest.partition("-")
     time, _, random_part = time.partition("-")
@@ -128,14 +128,14 @@ def _is_of_word(character: str, others: str) -> bool:
 
 
 def read_briefing_id(text: str) -> str | None:
-    """The session whose briefing stands in ``text``."""
-    _, _, rest = text.rpartition(f"{OPENING} {BRIEFING} ")  # ours comes last
+    """The id of the session whose briefing is in ``text``."""
+    _, _, rest = text.rpartition(f"{OPENING} {BRIEFING} ")  # a briefing is added at the end
     agent_id = rest.partition("]")[0]
     return agent_id if is_agent_id(agent_id) else None
 
 
 def _sole_request(line: str) -> str | None:
-    """The session that ``line`` asks for, if it says nothing else."""
+    """The id that ``line`` requests, if the line says nothing else."""
     lead, _, rest = line.partition("[")
     inside, closed, after = rest.partition("]")
     is_alone = line.isascii() and not after.strip(_EMPHASIS) and _is_lead_in(lead)
@@ -143,7 +143,7 @@ def _sole_request(line: str) -> str | None:
 
 
 def _is_lead_in(lead: str) -> bool:
-    """Whether ``lead`` is nothing but a list marker, emphasis, and a few words that ask to go on, with a colon."""
+    """Whether ``lead`` is nothing but a list marker, emphasis, and a few known words with a colon."""
     from .quoting import without_list_marker
 
     text = without_list_marker(lead).strip(_EMPHASIS)
@@ -159,20 +159,20 @@ def _is_lead_in(lead: str) -> bool:
 
 
 def _requested_id(line: str) -> str | None:
-    """The session that our words ask for with which ``line`` begins."""
+    """The id in the request with which ``line`` begins."""
     words = _marker_words(line)
     is_request = len(words) == 2 and words[0].casefold() == RESUME and is_agent_id(words[1])  # noqa: PLR2004  # verb, id
     return words[1] if is_request else None
 
 
 def _last_line(message: str) -> str:
-    """The last line with something on it; models like to end with a code fence, or to dress the line up."""
+    """The last line that is not blank; models often add a code fence behind it, or emphasis around it."""
     lines = (line.strip(_DECORATION) for line in reversed(message.split("\n")))
     return next((line for line in lines if line and line != _FENCE), "")
 
 
 def _marker_words(line: str) -> list[str]:
-    """The first two words in the brackets, and what follows them, if the line begins with our words."""
+    """The first two words in the brackets and the rest, if ``line`` begins with a marker."""
     if line[: len(OPENING)].casefold() != OPENING or "]" not in line:
         return []
     return line[len(OPENING) :].partition("]")[0].split(None, 2)

@@ -1,8 +1,8 @@
-"""Which lines of a text its author says, and which are quoted or code, as Markdown has it.
+"""Which lines of a text are its author's own, and which are quotes or code in Markdown.
 
-Owns the reading of fences, block quotes and indented code. In doubt a line counts as quoted: a request that was
-missed can be made again, and one that nobody made cannot be undone. Lines that cannot matter are only searched, not
-read: a hook has little time, and a text may have millions of them.
+Owns the reading of fences, block quotes and indented code. In doubt a line counts as quoted: a request that was missed
+can be made again, and one that nobody made cannot be undone. Lines that cannot matter are only searched and not parsed:
+a hook has little time, and a text may have millions of lines.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     Fence = tuple[str, range]
-    """The signs that opened it, and the columns in which those that close it may begin."""
+    """The characters that opened it, and the columns in which the closing ones may begin."""
 
 CODE = 4
-"""Lines that are indented by so many columns are code."""
+"""Columns of indentation that make a line code."""
 
 _BLANKS = " \t"
 _FENCES = ("```", "~~~")
 _QUOTES = ("\n>", " >", "\t>")
 _MOST_LINES = 10_000
-"""That are read of a text: 8 MiB of hostile lines would take longer than a hook has."""
+"""Lines of a text that are parsed: 8 MiB of hostile lines would take longer than a hook has."""
 
 _BULLETS = ("-", "*", "+")
 _MARKER_CHARACTERS = "-*+.)0123456789"
 _DEEPEST = 20
-"""Lists within each other whose markers are read; behind more of them anything counts as one more."""
+"""Nested lists whose markers are read; behind them any text counts as one more marker."""
 
 
 def unquoted_lines(text: str, opening: str) -> list[str]:
     """The lines of ``text`` that hold ``opening``, in any case, outside fenced code, indented code and quotes.
 
-    A fence that is not closed reaches to the end; a quote reaches to the next blank line, since only its first
-    line need be marked. None where more lines than `_MOST_LINES` must be read to know.
+    A fence that is not closed extends to the end of the text; a quote extends to the next blank line, since only its
+    first line need be marked. Empty if more than ``_MOST_LINES`` lines would have to be parsed.
     """
     text = "\n" + text.replace("\r\n", "\n").replace("\r", "\n")
     spans = list(islice(_relevant_lines(_in_lower_case(text), opening), _MOST_LINES + 1))
@@ -43,7 +43,7 @@ def unquoted_lines(text: str, opening: str) -> list[str]:
 
 
 def _relevant_lines(text: str, opening: str) -> Iterator[tuple[int, int]]:
-    """Where the lines begin and end that hold ``opening``, or that may change how such a line is read."""
+    """The begin and end of each line that holds ``opening``, or that may change how such a line is read."""
     last = text.rfind(opening)
     nearest = dict.fromkeys((opening, *_FENCES, *_QUOTES), -1)
     end = 0
@@ -78,7 +78,7 @@ def _unquoted(text: str, spans: list[tuple[int, int]], opening: str) -> list[str
 
 
 def _in_lower_case(text: str) -> str:
-    """``text`` with its ASCII letters in lower case; every sign keeps its place."""
+    """``text`` with its ASCII letters in lower case; every character keeps its position."""
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
@@ -87,7 +87,7 @@ def _holds_blank_line(text: str) -> bool:
 
 
 def without_list_marker(line: str) -> str:
-    """``line`` without its indent and the one list marker that it may begin with."""
+    """``line`` without its indentation and the one list marker that it may begin with."""
     bare = line.lstrip(_BLANKS)
     marker = bare[:1] if bare.startswith(_BULLETS) else _number(bare)
     rest = bare[len(marker) :]
@@ -95,7 +95,7 @@ def without_list_marker(line: str) -> str:
 
 
 def _holds_only_markers(lead: str) -> bool:
-    """Whether what follows ``lead`` on its line begins the line, or an item of a list, of a list of a list, ..."""
+    """Whether ``lead`` is empty or consists of list markers, so that the text behind it begins the line or an item."""
     if lead.strip(_BLANKS + _MARKER_CHARACTERS) or lead[-1:] not in ("", " ", "\t"):
         return False
     words = lead.split(None, _DEEPEST)
@@ -107,13 +107,13 @@ def _is_marker(word: str) -> bool:
 
 
 def _number(bare: str) -> str:
-    """The number of an item that ``bare`` begins with, and its full stop or bracket."""
+    """The number of a list item at the beginning of ``bare``, with its full stop or bracket."""
     digits = len(bare) - len(bare.lstrip("0123456789"))
     return bare[: digits + 1] if digits and bare[digits : digits + 1] in (".", ")") else ""
 
 
 def _opened_fence(line: str) -> Fence | None:
-    """The fence that ``line`` opens, maybe as an item of a list: then nothing further to the left closes it."""
+    """The fence that ``line`` opens; in an item of a list, nothing further to the left closes it."""
     begins = min(begin for begin in map(line.find, _FENCES) if begin >= 0)
     if not _holds_only_markers(line[:begins]):
         return None
@@ -137,5 +137,5 @@ def _indent(line: str) -> int:
 
 
 def _columns(line: str, rest: str) -> int:
-    """How far from the left ``rest`` begins, with which ``line`` ends."""
+    """The column in which ``rest`` begins, the end of ``line``."""
     return len(line[: len(line) - len(rest)].expandtabs(CODE))

@@ -1,8 +1,9 @@
-"""Which programs a shell command starts, as far as its text tells.
+"""The programs that a shell command starts, as far as its text shows them.
 
-Owns so much of the grammar of POSIX shells as that takes, and gives up at everything else: substitutions,
-redirections to files, here-documents, subshells, jobs in the background. Knows no program. Pure; ``shlex``
-knows no redirections, and importing it costs a hook more than all of this.
+Owns the part of the POSIX shell grammar that this takes, and gives up at everything else: substitutions, redirections
+to files, here-documents, subshells, background jobs. Knows no program. Pure. ``shlex`` knows no redirections, and
+importing it costs a hook more than this whole module. ``hosts.claude_code.readonly_commands`` says what it is for, and
+what was measured without it.
 """
 
 from __future__ import annotations
@@ -12,23 +13,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MAX_COMMAND_LENGTH = 600
-"""Characters; whoever writes a longer command writes a program, and a hook has no time to read it."""
+"""Characters. A longer command is a program of its own, and a hook has no time to parse it."""
 
 EXPANSION = "\0"
-"""Stands in a word for what only the shell itself can know."""
+"""Stands in a word for what only the shell can know."""
 
 _ORDINARY = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+*?[]%@~^!"
 _ORDINARY_IN_QUOTES = f"{_ORDINARY} \t\n'#|;&<>(){{}}"
-"""Characters that stand for themselves, outside of double quotes and inside; taken together they cost little."""
+"""Characters that stand for themselves, outside and inside of double quotes. Reading them in runs is fast."""
 
 _DISCARDING_TARGETS = ("/dev/null", "&1", "&2")
 _WORD_ENDS = " \t\n;|&<>"
 
 
 def commands_in(text: str) -> Iterator[list[str] | None]:
-    """The words of one program after the other; None, and then no more, where ``text`` is not understood.
+    """Yields the words of each command in ``text``; None as the last item if the rest cannot be parsed.
 
-    Redirections to nowhere and from a file are left out; what a variable or a brace stands for is ``EXPANSION``.
+    Redirections to ``/dev/null`` and from a file are left out; a variable or a brace becomes ``EXPANSION``.
     """
     if len(text) > MAX_COMMAND_LENGTH:
         yield None
@@ -44,18 +45,18 @@ class _NotUnderstoodError(Exception):
 
 
 class _Parser:
-    """One text, from its first character to its last."""
+    """Reads one text, character by character or in runs of ordinary ones."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
         self.word: str | None = None
-        self.names_source = False  # the word names a file that is read from
+        self.names_source = False  # the word names the file that input is redirected from
         self.words: list[str] = []
         self.commands: list[list[str]] = []
 
     def read(self) -> Iterator[list[str]]:
-        """Each command as soon as it ends: whoever has seen enough need not have the rest read."""
+        """Yields each command as soon as it ends, so that a caller can stop before the rest is parsed."""
         self.add_run(_ORDINARY)
         while char := self.next():
             special = _SPECIAL.get(char)
@@ -69,12 +70,12 @@ class _Parser:
         yield from self.ended()
 
     def ended(self) -> list[list[str]]:
-        """The commands that ended since this was asked last."""
+        """The commands that ended since the last call."""
         ended, self.commands = self.commands, []
         return ended
 
     def add_run(self, among: str) -> None:
-        """Adds as many as there are here of the characters ``among``."""
+        """Adds the run of characters ``among`` that stands here."""
         rest = self.text[self.at :]
         length = len(rest) - len(rest.lstrip(among))
         if length:
@@ -87,7 +88,7 @@ class _Parser:
         return self.text[self.at - 1 : self.at]
 
     def next_is_one_of(self, among: str) -> bool:
-        """Whether the next character is one of those."""
+        """Whether the next character is one of ``among``."""
         return self.text[self.at : self.at + 1] in tuple(among)
 
     def add(self, text: str) -> None:
@@ -114,7 +115,7 @@ class _Parser:
         self.end_command()
 
     def ampersand(self) -> None:
-        """``&&`` or ``&>``; a single one would leave a job behind."""
+        """``&&`` or ``&>``; a single ``&`` starts a background job, which is not understood."""
         char = self.next()
         if char == "&":
             self.end_command()
@@ -139,7 +140,7 @@ class _Parser:
         self.names_source = True
 
     def end_descriptor(self) -> None:
-        """A number right before a redirection is no word."""
+        """A number right before a redirection is a file descriptor and not a word."""
         if self.word and self.word.isdecimal():
             self.word = None
         self.end_word()
@@ -171,7 +172,7 @@ class _Parser:
         self.add(EXPANSION)
 
     def brace(self) -> None:
-        """``{}`` is only itself."""
+        """``{}`` stands for itself."""
         self.add("{" if self.next_is_one_of("}") else EXPANSION)
 
     def escape(self) -> None:

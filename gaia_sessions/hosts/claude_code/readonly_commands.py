@@ -1,8 +1,11 @@
 """Whether a shell command only reads: the table of programs that change nothing.
 
-Owns that table, and which options and operands make a program of it do more than read. What is not in it,
-or not understood, is taken to change something. It is evidence of where work stands, no protection:
-somebody who wants to deceive it can. Pure.
+Owns that table, and which options and operands make a program in it do more than read. A command that is not in it, or
+not understood, counts as a change. This is evidence of the phase of work and no protection: it can be deceived. Pure.
+
+Why it is kept, measured on 229 captures (253 sessions, 191 tool events, 79 of them ended commands): if a command said
+nothing, 4 sessions would not be seen executing, none of them at the end. If every command counted as a change, 60
+sessions would wrongly be executing, 29 of them to the end, where work that paused could not be resumed.
 """
 
 from __future__ import annotations
@@ -31,12 +34,12 @@ _READ_ONLY_PROGRAMS = _words("""
     pwd readlink realpath rev seq set sha1sum sha224sum sha256sum sha384sum sha512sum shasum sleep stat strings sum
     tac tail tr true tty type uname uptime wait wc whereis which who whoami
 """)
-"""Programs that only read whatever they are told."""
+"""Programs that only read, whatever their arguments."""
 
 _PROGRAM_FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin")
 _OWN_PROGRAM = "gaia-sessions"
 _OWN_REPORT_COMMANDS = "create events get help list schema should-resume show update version"
-"""That an agent reports is no change of what it works on; every other command may change files that are not its own."""
+"""A report of the agent changes nothing that it works on; every other subcommand may change files."""
 
 
 def _is_read_only_command(words: list[str]) -> bool:
@@ -58,7 +61,7 @@ def _program_name(word: str) -> str:
 
 
 def _without_options(letters: str, *names: str) -> ArgumentsCheck:
-    """It only reads if none of its options is, or can be short for, one of those."""
+    """Accepts arguments without an option of ``letters`` or ``names``, or an abbreviation of a name."""
 
     def check(arguments: list[str]) -> bool:
         return not any(_is_option(word, letters, names) for word in arguments)
@@ -74,15 +77,12 @@ def _is_option(word: str, letters: str, names: tuple[str, ...]) -> bool:
 
 
 def _with_subcommand(words: str, options_before: str = "", writing_options: str = "") -> ArgumentsCheck:
-    """It only reads if its first argument is one of ``words``, behind any options ``before`` with their values.
+    """Accepts arguments whose subcommand is one of ``words``, behind any ``options_before`` with their values.
 
-    never: options that make it write, wherever they stand.
+    writing_options: options that make the program write, wherever they stand.
     """
-    allowed, skipped, writes_nothing = (
-        _words(words),
-        _words(options_before),
-        _without_options("", *writing_options.split()),
-    )
+    allowed, skipped = _words(words), _words(options_before)
+    writes_nothing = _without_options("", *writing_options.split())
 
     def check(arguments: list[str]) -> bool:
         rest = arguments
@@ -108,19 +108,19 @@ def _sets_date(word: str) -> bool:
 
 
 def _terraform(arguments: list[str]) -> bool:
-    """A plan that is not kept is only read by whoever asked for it."""
+    """A plan that is not saved to a file changes nothing."""
     options = (word.lstrip("-") for word in arguments if word.startswith("-"))
     writes_file = any(option.startswith(("out", "generate-config-out")) for option in options)
     return arguments[:1] != [] and arguments[0] in ("graph", "output", "plan", "show", "version") and not writes_file
 
 
 def _uniq(arguments: list[str]) -> bool:
-    """Its second operand is a file that it writes."""
-    return len([word for word in arguments if word == "-" or not word.startswith("-")]) < 2  # noqa: PLR2004  # said right above
+    """The second operand is a file that is written."""
+    return len([word for word in arguments if word == "-" or not word.startswith("-")]) < 2  # noqa: PLR2004  # see above
 
 
 def _awk(arguments: list[str]) -> bool:
-    """A program that starts others or writes files has one of these in its text; where else it can be options say."""
+    """An awk program that starts others or writes files has one of these marks; options may name a program file."""
     options = [word for word in arguments if word.startswith("-") and word != "-"]
     is_inline = all(option.startswith(("-F", "-v")) for option in options)
     return is_inline and not any(mark in word for word in arguments for mark in (">", "|", "@", "system"))
@@ -130,13 +130,13 @@ _ARITHMETIC = _words("-eq -ne -lt -le -gt -ge")
 
 
 def _test(arguments: list[str]) -> bool:
-    """A shell runs what stands in the subscript of a name it looks up, and a number can be such a name."""
+    """A shell runs the subscript of a variable that it looks up, and an operand of a comparison can be one."""
     subscripts = any("[" in word for word in arguments)
     return not any(word in ("-v", "-R") or (subscripts and word in _ARITHMETIC) for word in arguments)
 
 
 def _printf(arguments: list[str]) -> bool:
-    """With ``-v`` it is the same."""
+    """``-v`` names a variable, whose subscript a shell runs."""
     return not any(word.startswith("-v") for word in arguments[:1])
 
 
@@ -145,7 +145,7 @@ _FLAGS = frozenset("0123456789gIip")
 
 
 def _sed(arguments: list[str]) -> bool:
-    """One script that prints or drops lines by number, or replaces text in what is printed."""
+    """Accepts one script that prints or deletes lines by number, or replaces text in the output."""
     operands = [word for word in arguments if not word.startswith("-")]
     options = [word for word in arguments if word.startswith("-")]
     return all(option in ("-n", "-E", "-r") for option in options) and operands != [] and _is_plain_script(operands[0])
@@ -160,7 +160,7 @@ def _is_plain_script(script: str) -> bool:
 
 
 def _xargs(arguments: list[str]) -> bool:
-    """Whatever it reads becomes arguments, so only of programs that may have any."""
+    """Input becomes arguments, so the program must be one that only reads whatever its arguments."""
     rest = list(arguments)
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
@@ -189,12 +189,12 @@ _GIT_LIST_OPTIONS = {
     "submodule": _words("status"),
     "tag": _words("-l --contains --list --points-at"),
 }
-"""What those subcommands may be told to only list: these words, and names after the first of them."""
+"""The words that make these subcommands only list; names may follow the first of them."""
 
 _GIT_DETAIL_OPTIONS = _words(
     "-v -vv -p -u --patch --stat --numstat --name-only --name-status --include-untracked --oneline"
 )
-"""How much a list is to tell, once it is one: a first ``-v`` makes no list of ``git branch -v NAME``."""
+"""How detailed a list is. Only behind a listing word: ``git branch -v NAME`` creates a branch."""
 
 
 def _git(arguments: list[str]) -> bool:
@@ -204,9 +204,8 @@ def _git(arguments: list[str]) -> bool:
     if not _git_writes_no_file(rest[1:]):
         return False
     listing = _GIT_LIST_OPTIONS.get(rest[0], frozenset())
-    return rest[0] in _GIT_READING or (
-        rest[1:2] != [] and rest[1] in listing and _has_only_options(listing | _GIT_DETAIL_OPTIONS, rest[2:])
-    )
+    options = {word for word in rest[2:] if word.startswith("-") and word not in listing}
+    return rest[0] in _GIT_READING or (rest[1:2] != [] and rest[1] in listing and options <= _GIT_DETAIL_OPTIONS)
 
 
 def _after_git_options(arguments: list[str]) -> list[str]:
@@ -216,14 +215,10 @@ def _after_git_options(arguments: list[str]) -> list[str]:
     return rest
 
 
-def _has_only_options(listing: frozenset[str], arguments: list[str]) -> bool:
-    return all(word in listing or not word.startswith("-") for word in arguments)
-
-
 _git_writes_no_file = _without_options("", "--output", "--ext-diff")
 
 _SHELL_BUILTINS: dict[str, ArgumentsCheck] = {"[": _test, "[[": _test, "printf": _printf, "test": _test}
-"""What decides of those that only read whatever a variable stands for."""
+"""The check for each builtin that only reads, whatever a variable in its arguments stands for."""
 
 _PROGRAM_CHECKS: dict[str, ArgumentsCheck] = {
     "awk": _awk,
@@ -249,4 +244,4 @@ _PROGRAM_CHECKS: dict[str, ArgumentsCheck] = {
     "xargs": _xargs,
     _OWN_PROGRAM: _with_subcommand(_OWN_REPORT_COMMANDS, "--root"),
 }
-"""What decides of the programs that can do more than read."""
+"""The check for each program that can do more than read."""

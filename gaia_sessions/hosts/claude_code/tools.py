@@ -1,9 +1,8 @@
-"""Claude Code: what its sub-agents do with their tools, as normal events.
+"""Claude Code: the use of tools by its sub-agents, as events. Imported only for hooks with ``--track-tools``.
 
-Owns which of its tools edit and which run commands; of every other one nothing is concluded. That a tool
-is about to be used proves nothing: a rule, a hook or a person may refuse it, and then the host says no
-more of it (seen in runs of 2.1.197 and 2.1.330). Only what came after it counts. Imported only where
-whoever wired the hook asked for it.
+Owns which tools edit and which run commands; nothing is inferred from any other tool. The event before a use proves
+nothing: a rule, a hook or a person may refuse the use, and the host sends nothing more about it then (seen in runs of
+2.1.197 and 2.1.330). Only the event after a use counts.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _KINDS = {
 
 
 def events_of(message: HookPayload) -> list[Event]:
-    """What a sub-agent does with a tool that starts no other agent; nothing of the main agent's own."""
+    """The event about a sub-agent's tool that starts no other agent; none about the main agent's tools."""
     kind = _KINDS.get(message.text("hook_event_name"))
     agent, name = message.key("agent_id"), one_line(message.text("tool_name"), MAX_TOOL_NAME_LENGTH)
     if not kind or not agent or not name:
@@ -43,7 +42,7 @@ def events_of(message: HookPayload) -> list[Event]:
 
 
 def _writes(message: HookPayload, name: str) -> bool:
-    """Whether it edited something, or ran a command that does not only read. An edit that failed left all as it was."""
+    """Whether the use edited a file, or ran a command that does not only read. An edit that failed changed nothing."""
     if name in _EDITING:
         return message.payload["hook_event_name"] == "PostToolUse"
     return name == _OTHER_SHELL or (name == _SHELL and not _only_reads(message.tool_input.get("command")))
