@@ -1,9 +1,9 @@
 """The file store: one directory per session below one root, on a local POSIX file system.
 
 Owns the order of steps by which the promises of the port hold: lock, read, apply the rule, write whole, sync, rename,
-sync, answer. Each step has its module: ``atomic`` writes, ``locks`` locks, ``reading`` reads, ``index`` looks up,
-``session_directory`` creates, replaces and deletes, ``inbox`` defers, ``sweep`` tidies. Knows records only by the
-functions of the domain.
+sync, answer. Each step has its module: ``file_reader`` reads and finds, ``locks`` locks, ``session_directory`` creates,
+replaces and deletes, ``journal`` appends, ``inbox`` defers, ``sweep`` tidies. Knows records only by the functions of
+the domain.
 """
 
 from __future__ import annotations
@@ -14,38 +14,33 @@ from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, 
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.retention import fit_record
-from gaia_sessions.session.runs import aliases_of, newest_session_with
 from gaia_sessions.session.updates import check_writable, with_next_revision
 
 from . import atomic, inbox, index, locks, reading, session_directory
 from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
+from .file_reader import FileReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from datetime import datetime
     from typing import Self
 
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
-    from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
-    from .inbox_keys import WaitingEvent
     from .port import Entry, RecordOrError, RecordRule
 
-_SECONDS_TO_DEFER = 0.4
 _SECONDS_AFTER_REBUILD = 1.2
-"""Seconds that a hook keeps of its call: to put its event into the inbox, and to answer after a rebuilt index."""
-
-_REBUILD_ADVICE = "run 'gaia-sessions cleanup': it rebuilds the index"
+"""Seconds that a hook keeps of its call, to answer after it has rebuilt the index."""
 
 
-class FileStore:
+class FileStore(FileReader):
     """The port over files below ``root``.
 
     durable: False leaves syncing to the system. wait: how a held lock is waited for.
@@ -61,13 +56,10 @@ class FileStore:
         wait: locks.WaitForLock = locks.wait_with_filelock,
         seconds_left: Callable[[], float] | None = None,
     ) -> None:
-        self.root = root
+        super().__init__(root, seconds_left=seconds_left)
         self.durable = durable
         self.lock_timeout = lock_timeout
         self.wait = wait
-        self.seconds_left = seconds_left
-        self._reader = reading.CachingReader()
-        self._ids_by_alias: dict[Alias, list[str]] | None = None
 
     @classmethod
     def from_config(
@@ -83,49 +75,6 @@ class FileStore:
         timeout = config.lock_timeout if lock_timeout is None else lock_timeout
         durable = config.durability == "full"
         return cls(root, durable=durable, lock_timeout=timeout, wait=wait, seconds_left=seconds_left)
-
-    def read(self, agent_id: str) -> Record:
-        check_agent_id(agent_id)
-        with self._open_root_with(agent_id) as root:
-            return reading.read(root, agent_id)
-
-    def has(self, agent_id: str) -> bool:
-        check_agent_id(agent_id)
-        root = roots.open_if_exists(self.root)
-        if root is None:
-            return False
-        with root, translate_errors("open", f"{self.root}/{agent_id}"):
-            return reading.has(root, agent_id)
-
-    def ids(self) -> list[str]:
-        root = roots.open_if_exists(self.root)
-        if root is None:
-            return []
-        with root, translate_errors("list", self.root):
-            return [name for name in roots.session_names(root) if reading.has_state(root, name)]
-
-    def scan(
-        self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
-    ) -> Iterator[tuple[str, RecordOrError]]:
-        root = roots.open_if_exists(self.root)
-        if root is None:
-            return
-        with root:
-            with translate_errors("list", self.root):
-                names = (
-                    index.all_ids_under(root, index.narrowest_key(agent_name, host_session_id)) if active_only else None
-                )
-                is_full_scan = names is None
-                if names is None:
-                    names = roots.session_names(root)
-            for name in names:
-                if is_full_scan and self._has_less_time_than(_SECONDS_TO_DEFER):
-                    raise StoreFailure(
-                        "look through", self.root, "too many sessions for one call of a hook", _REBUILD_ADVICE
-                    )
-                found = self._read_or_error(root, name)
-                if not isinstance(found, SessionNotFound):
-                    yield name, found
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
         agent_id = check_agent_id(record["agent_id"])
@@ -150,7 +99,7 @@ class FileStore:
             self._lock(folder, agent_id, timeout),
             reading.open_session(root, agent_id) as session,
         ):
-            record = reading.load(root, session, agent_id)
+            record = self._load(root, session, agent_id)
             check_writable(record)
             result = rule(record)
             changed, entry = result if isinstance(result, tuple) else (result, None)
@@ -163,39 +112,6 @@ class FileStore:
             if line:
                 journals.append_event(session, line, durable=self.durable)
             return kept
-
-    def find(self, alias: Alias) -> str | None:
-        root = roots.open_if_exists(self.root)
-        if root is None:
-            return None
-        with root:
-            indexed_ids = index.all_ids_under(root, index.alias_key(alias))
-            if indexed_ids is None and self.seconds_left:
-                return newest_session_with(alias, self._reader.read_existing(root, self._candidate_ids(root, alias)))
-            found = newest_session_with(alias, self._reader.read_existing(root, indexed_ids)) if indexed_ids else None
-        if found or indexed_ids == []:
-            return found
-        return newest_session_with(
-            alias, (record for _, record in self.scan() if not isinstance(record, SessionsError))
-        )
-
-    def _candidate_ids(self, root: Directory, alias: Alias) -> list[str]:
-        """Who may have ``alias`` though the index is not complete: one look at all sessions answers each key of a call.
-
-        A session that gets the key after that look is marked for it before it is written.
-        """
-        if self._ids_by_alias is None:
-            ids: dict[Alias, list[str]] = {}
-            for agent_id, record in self.scan():
-                for session_alias in () if isinstance(record, SessionsError) else set(aliases_of(record)):
-                    ids.setdefault(session_alias, []).append(agent_id)
-            self._ids_by_alias = ids
-        with translate_errors("look up", self.root):
-            indexed_ids = index.ids_under(root, index.alias_key(alias))
-        return list(dict.fromkeys([*indexed_ids, *self._ids_by_alias.get(alias, ())]))
-
-    def _has_less_time_than(self, seconds: float) -> bool:
-        return self.seconds_left is not None and self.seconds_left() < seconds
 
     def ensure_index(self) -> None:
         root = roots.open_if_exists(self.root)
@@ -271,32 +187,9 @@ class FileStore:
         ):
             atomic.append(session, journal, lines, durable=self.durable)
 
-    def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
-        check_agent_id(agent_id)
-        with self._open_root_with(agent_id) as root, reading.open_session(root, agent_id):
-            return self._entries(agent_id, journal)
-
-    def _entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
-        with self._open_root_with(agent_id) as root, reading.open_session(root, agent_id) as session:
-            yield from journals.entries(session, journal)
-
     def defer(self, event: Event, now: datetime) -> None:
         with translate_errors("defer", self.root), self._make_root() as root:
             inbox.put(root, event, now, durable=self.durable)
-
-    def waiting(self) -> list[WaitingEvent]:
-        root = roots.open_if_exists(self.root)
-        if root is None:
-            return []
-        with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
-            return [(name, inbox.keys_in(name)) for name in inbox.names(root)]
-
-    def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-        root = roots.open_if_exists(self.root)
-        if root is None:
-            return
-        with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
-            yield from inbox.events(root, inbox.names(root) if names is None else names)
 
     def dismiss(self, name: str) -> None:
         root = roots.open_if_exists(self.root)
@@ -306,10 +199,8 @@ class FileStore:
             inbox.remove(root, name)
 
     def _open_root_with(self, agent_id: str) -> Directory:
-        """The root, if the session is there: nobody waits for the lock of one that never was."""
-        root = roots.open_if_exists(self.root)
-        if root is None:
-            raise SessionNotFound(agent_id)
+        """The root, if the session is there: nobody waits for the lock of a session that never existed."""
+        root = self._open_root_for(agent_id)
         try:
             with translate_errors("open", f"{self.root}/{agent_id}"):
                 if root.has(agent_id):
@@ -318,12 +209,6 @@ class FileStore:
         except SessionsError:
             os.close(root.fd)
             raise
-
-    def _read_or_error(self, root: Directory, agent_id: str) -> RecordOrError:
-        try:
-            return self._reader.read(root, agent_id)
-        except SessionsError as error:
-            return error
 
     def _lock(self, folder: Directory, agent_id: str, timeout: float | None = None) -> locks.Lock:
         seconds = self.lock_timeout if timeout is None else timeout

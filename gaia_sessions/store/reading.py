@@ -1,8 +1,8 @@
-"""One session read from its directory, and every way in which that can fail, told apart.
+"""One session read from its directory, and every way in which that can fail.
 
-Owns the difference between missing, corrupt and unreadable; a folder without a record that holds what is not ours,
-or stands where not everything is ours, is no session, so it counts as missing. Takes no lock: a rename lets a
-reader see the old record or the new one, nothing between.
+Owns the difference between missing, corrupt and unreadable. A folder without a record is no session, and counts as
+missing, if it holds other files than those of the store or stands in a root that the store does not own. Takes no lock:
+since records are replaced by a rename, a reader sees the old record or the new one and nothing between.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ STATE = "state.json"
 
 _SESSION_FILES = frozenset([STATE, "events.jsonl", "transcript.jsonl", "report.json"])
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
+_MAX_RECENT_BYTES = 1 << 16
+"""Bytes of the records that a cache keeps beside the last one: an event of a host concerns few sessions."""
 
 
 def open_session(root: Directory, agent_id: str) -> Directory:
@@ -46,7 +48,7 @@ def open_session(root: Directory, agent_id: str) -> Directory:
 
 
 def has(root: Directory, agent_id: str) -> bool:
-    """Whether ``read`` would find a record, or anything else than nothing."""
+    """Whether ``read`` would find a record or something corrupt in its place."""
     if has_state(root, agent_id):
         return True
     try:
@@ -59,7 +61,7 @@ def has(root: Directory, agent_id: str) -> bool:
 
 
 def has_state(root: Directory, agent_id: str) -> bool:
-    """Whether anything stands where the record of ``agent_id`` would be; so it is taken where nobody may look."""
+    """Whether anything stands where the record of ``agent_id`` would be; yes too where looking is not permitted."""
     try:
         return root.has(f"{agent_id}/{STATE}")
     except OSError as error:
@@ -67,7 +69,7 @@ def has_state(root: Directory, agent_id: str) -> bool:
 
 
 def has_unknown_files(root: Directory, agent_id: str) -> bool:
-    """Whether the folder of ``agent_id`` has something in it that we keep in none; raises like ``open_session``."""
+    """Whether the folder of ``agent_id`` holds a file that no session has. Raises like ``open_session``."""
     with open_session(root, agent_id) as folder:
         return _has_unknown_files(folder)
 
@@ -82,40 +84,55 @@ def load(root: Directory, folder: Directory, agent_id: str) -> Record:
 
 
 def read(root: Directory, agent_id: str) -> Record:
-    """Both in one."""
+    """The record of ``agent_id``. Raises like ``open_session``."""
     with open_session(root, agent_id) as folder:
         return load(root, folder, agent_id)
 
 
-class CachingReader:
-    """Reads like ``read``, and need not decode again what it read last: cleanup judges twice what it removes.
+class RecordCache:
+    """Reads like ``read``, but decodes and checks no record again that it read lately and that has the same bytes.
 
-    Its records are for looking at only: the same one may be given twice.
+    The bytes are read anew each time and compared, so a record is never older than the call that asks for it, whatever
+    was done to its file. The same record may be handed out twice: nobody may change it in place.
     """
 
-    __slots__ = ("_last",)
+    __slots__ = ("_recent",)
 
     def __init__(self) -> None:
-        self._last: tuple[bytes, Record] | None = None
+        self._recent: tuple[tuple[bytes, Record], ...] = ()
+
+    def load(self, root: Directory, folder: Directory, agent_id: str) -> Record:
+        """The record in the session's open ``folder``, as its bytes are now. Raises like ``open_session``."""
+        data = _read_state(root, folder, agent_id)
+        for recent_data, record in self._recent:
+            if recent_data == data and record["agent_id"] == agent_id:
+                return record
+        record = _decode_state(data, folder, agent_id)
+        self._recent = ((data, record), *_newest_of(self._recent))  # replaced whole: threads may share the cache
+        return record
 
     def read(self, root: Directory, agent_id: str) -> Record:
-        """The record as its bytes are now. Raises like ``open_session``."""
+        """The record of ``agent_id``, as its bytes are now. Raises like ``open_session``."""
         with open_session(root, agent_id) as folder:
-            data = _read_state(root, folder, agent_id)
-            last = self._last  # once: threads may share the reader
-            if last is not None and last[0] == data and last[1]["agent_id"] == agent_id:
-                return last[1]
-            record = _decode_state(data, folder, agent_id)
-            self._last = data, record
-            return record
+            return self.load(root, folder, agent_id)
 
     def read_existing(self, root: Directory, agent_ids: Iterable[str]) -> Iterator[Record]:
-        """The records of those that have one. Raises ``StoreFailure`` if that cannot be told for the moment."""
+        """The records of those of ``agent_ids`` that have one. Raises ``StoreFailure`` if that is not known."""
         for agent_id in agent_ids:
             try:
                 yield self.read(root, agent_id)
             except (SessionNotFound, CorruptSession):
                 continue
+
+
+def _newest_of(recent: tuple[tuple[bytes, Record], ...]) -> Iterator[tuple[bytes, Record]]:
+    """As many of the newest as fit into what a cache may keep."""
+    size = 0
+    for data, record in recent:
+        size += len(data)
+        if size > _MAX_RECENT_BYTES:
+            return
+        yield data, record
 
 
 def _decode_state(data: bytes, folder: Directory, agent_id: str) -> Record:

@@ -1,0 +1,163 @@
+"""The reading half of the file store: records by id and by alias, journals, and the events that wait.
+
+Owns how a session is found: by the index where that is complete, else by a look at every session. Takes no lock, writes
+nothing and creates nothing. What a hook reads within one call it need not decode twice: a store that is made for one
+call hands out the same record again while its bytes are the same. Records are never changed in place there; a program
+that uses the API may do that, and gets a new one each time.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.runs import aliases_of, newest_session_with
+
+from . import inbox, index, reading
+from . import journal as journals
+from . import root as roots
+from .directory import translate_errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.runs import Alias
+    from gaia_sessions.session.schema import Record
+
+    from .directory import Directory
+    from .inbox_keys import WaitingEvent
+    from .port import RecordOrError
+
+_SECONDS_TO_DEFER = 0.4
+"""Seconds that a hook keeps of its call, to put its event into the inbox."""
+
+_REBUILD_ADVICE = "run 'gaia-sessions cleanup': it rebuilds the index"
+
+
+class FileReader:
+    """What the port reads, from files below ``root``.
+
+    seconds_left: of the one call for which a hook makes this; None where time does not matter.
+    """
+
+    def __init__(self, root: str, *, seconds_left: Callable[[], float] | None = None) -> None:
+        self.root = root
+        self.seconds_left = seconds_left
+        self._cache = reading.RecordCache()
+        self._ids_by_alias: dict[Alias, list[str]] | None = None
+
+    def read(self, agent_id: str) -> Record:
+        check_agent_id(agent_id)
+        with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
+            return self._load(root, session, agent_id)
+
+    def _load(self, root: Directory, session: Directory, agent_id: str) -> Record:
+        """The record in the open directory of a session, for somebody outside of the store."""
+        return (self._cache.load if self.seconds_left else reading.load)(root, session, agent_id)
+
+    def _open_root_for(self, agent_id: str) -> Directory:
+        root = roots.open_if_exists(self.root)
+        if root is None:
+            raise SessionNotFound(agent_id)
+        return root
+
+    def has(self, agent_id: str) -> bool:
+        check_agent_id(agent_id)
+        root = roots.open_if_exists(self.root)
+        if root is None:
+            return False
+        with root, translate_errors("open", f"{self.root}/{agent_id}"):
+            return reading.has(root, agent_id)
+
+    def ids(self) -> list[str]:
+        root = roots.open_if_exists(self.root)
+        if root is None:
+            return []
+        with root, translate_errors("list", self.root):
+            return [name for name in roots.session_names(root) if reading.has_state(root, name)]
+
+    def scan(
+        self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
+    ) -> Iterator[tuple[str, RecordOrError]]:
+        root = roots.open_if_exists(self.root)
+        if root is None:
+            return
+        with root:
+            with translate_errors("list", self.root):
+                names = (
+                    index.all_ids_under(root, index.narrowest_key(agent_name, host_session_id)) if active_only else None
+                )
+                is_full_scan = names is None
+                if names is None:
+                    names = roots.session_names(root)
+            for name in names:
+                if is_full_scan and self._has_less_time_than(_SECONDS_TO_DEFER):
+                    raise StoreFailure(
+                        "look through", self.root, "too many sessions for one call of a hook", _REBUILD_ADVICE
+                    )
+                found = self._read_or_error(root, name)
+                if not isinstance(found, SessionNotFound):
+                    yield name, found
+
+    def _read_or_error(self, root: Directory, agent_id: str) -> RecordOrError:
+        try:
+            return self._cache.read(root, agent_id)
+        except SessionsError as error:
+            return error
+
+    def find(self, alias: Alias) -> str | None:
+        root = roots.open_if_exists(self.root)
+        if root is None:
+            return None
+        with root:
+            indexed_ids = index.all_ids_under(root, index.alias_key(alias))
+            if indexed_ids is None and self.seconds_left:
+                return newest_session_with(alias, self._cache.read_existing(root, self._candidate_ids(root, alias)))
+            found = newest_session_with(alias, self._cache.read_existing(root, indexed_ids)) if indexed_ids else None
+        if found or indexed_ids == []:
+            return found
+        return newest_session_with(
+            alias, (record for _, record in self.scan() if not isinstance(record, SessionsError))
+        )
+
+    def _candidate_ids(self, root: Directory, alias: Alias) -> list[str]:
+        """Who may have ``alias`` while the index is not complete: one look at all sessions answers each key of a call.
+
+        A session that gets the key after that look has an entry for it before it is written.
+        """
+        if self._ids_by_alias is None:
+            ids: dict[Alias, list[str]] = {}
+            for agent_id, record in self.scan():
+                for session_alias in () if isinstance(record, SessionsError) else set(aliases_of(record)):
+                    ids.setdefault(session_alias, []).append(agent_id)
+            self._ids_by_alias = ids
+        with translate_errors("look up", self.root):
+            indexed_ids = index.ids_under(root, index.alias_key(alias))
+        return list(dict.fromkeys([*indexed_ids, *self._ids_by_alias.get(alias, ())]))
+
+    def _has_less_time_than(self, seconds: float) -> bool:
+        return self.seconds_left is not None and self.seconds_left() < seconds
+
+    def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
+        check_agent_id(agent_id)
+        with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id):
+            return self._entries(agent_id, journal)
+
+    def _entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
+        with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
+            yield from journals.entries(session, journal)
+
+    def waiting(self) -> list[WaitingEvent]:
+        root = roots.open_if_exists(self.root)
+        if root is None:
+            return []
+        with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
+            return [(name, inbox.keys_in(name)) for name in inbox.names(root)]
+
+    def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
+        root = roots.open_if_exists(self.root)
+        if root is None:
+            return
+        with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
+            yield from inbox.events(root, inbox.names(root) if names is None else names)
