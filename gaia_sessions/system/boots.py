@@ -1,9 +1,9 @@
-"""Which boot of the machine this is: by the id that Linux gives it, elsewhere by the moment at which it began.
+"""Which boot of the machine this is: by the id that Linux gives it, on other systems by the time at which it started.
 
-Owns the id, and the comparison of two such moments. If unsure, it says that this is another boot: that costs a rebuild
-of the index; the opposite mistake hides sessions. Every later boot begins after the index of an earlier one was
-written, so two moments that are nearly the same are one boot, unless the clock was set back meanwhile by exactly the
-time between. That happens where the clock begins anew with every boot, so a clock that was never set proves nothing.
+Owns the id, and the comparison of two start times. Must never mistake another boot for this one, which would hide
+sessions; the opposite mistake costs only a rebuild of the index. A later boot starts after the index of an earlier one
+was written, so two start times that are nearly equal are of one boot, unless the clock was set back by exactly the time
+between. That happens where every boot resets the clock, so a clock that was never set proves nothing.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 import time
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # on Linux the other one stops while the machine sleeps
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # on Linux CLOCK_MONOTONIC stops in sleep
 _TOLERANCE = 1.0
-"""Seconds between two readings in one boot: clocks are set a little, and no machine starts anew that fast."""
+"""Seconds by which two readings in one boot may differ: clocks are adjusted, and no machine reboots that fast."""
 
 _EARLIEST_SET_TIME = 1_735_689_600.0
-"""2025-01-01: a clock that shows an earlier time began with the machine."""
+"""2025-01-01: a clock that shows an earlier time was never set since the machine started."""
 
 _PREFIX = b"since "
 
@@ -24,14 +24,14 @@ _PREFIX = b"since "
 def boot_id() -> bytes:
     """The id of this boot; empty where the system gives none."""
     try:
-        with open(_BOOT_ID, "rb") as file:  # as text it would load a codec first
+        with open(_BOOT_ID, "rb") as file:  # reading it as text would import a codec
             return file.read().strip()
     except OSError:
         return b""
 
 
 def boot_signature() -> bytes:
-    """What to keep of this boot, for ``is_this_boot``; empty if it cannot be told from others."""
+    """What identifies this boot to ``is_this_boot``; empty if nothing does."""
     id_of_boot = boot_id()
     if id_of_boot:
         return id_of_boot
@@ -40,7 +40,7 @@ def boot_signature() -> bytes:
 
 
 def is_this_boot(signature: bytes) -> bool:
-    """Whether ``signature`` is what ``boot_signature`` returned in this very boot; False if that is not sure."""
+    """Whether ``boot_signature`` returned ``signature`` in this boot; False if that is uncertain."""
     id_of_boot = boot_id()
     if id_of_boot:
         return signature == id_of_boot

@@ -1,7 +1,7 @@
-"""Which kind of file system a path lies on, where the system tells (Linux).
+"""The kind of file system that a path is on, as far as the system says (Linux).
 
-Owns the list of kinds that are reached over a network, on which neither locks nor renames can be relied
-on. Only warns: whoever must use one may know better.
+Owns the list of network file systems, whose locks and renames are not reliable. Must never refuse one: the answer is
+for a warning, and the user may know better.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ _TABLE = "/proc/self/mountinfo"
 
 
 def network_kind(path: str) -> str | None:
-    """The kind of network file system that ``path`` lies on; None for none. It need not exist yet."""
+    """The kind of the network file system that ``path`` is on, or would be if it existed; None for a local one."""
     kind = kind_at(path)
     return kind if kind in NETWORK else None
 
 
 def kind_at(path: str) -> str | None:
-    """The kind of file system that ``path`` lies on, or would; None where the system does not tell."""
+    """The kind of file system that ``path`` is on, or would be if it existed; None if the system does not say."""
     return kind_of(os.path.realpath(path), _mounts())
 
 
 def kind_of(path: str, mounts: list[tuple[str, str]]) -> str | None:
-    """The kind of the mount that ``path`` lies under: of ``mounts`` (point, kind) the deepest, the last made."""
+    """The kind of the mount that ``path`` is under: of ``mounts`` (point, kind) the deepest, the latest there."""
     matching = [(len(point), number, kind) for number, (point, kind) in enumerate(mounts) if _lies_under(path, point)]
     return max(matching)[2] if matching else None
 
@@ -43,7 +43,7 @@ def _mounts() -> list[tuple[str, str]]:
 
 
 def _parse_mount(line: str) -> tuple[str, str]:
-    """``36 35 98:0 /sub /mnt/point rw,noatime shared:1 - ext4 /dev/root rw``: see proc(5)."""
+    """The point and kind in a line ``36 35 98:0 /sub /mnt/point rw shared:1 - ext4 /dev/root rw``; see proc(5)."""
     before, _, after = line.partition(" - ")
     return _unescaped(before.split()[4]), after.split()[0]
 

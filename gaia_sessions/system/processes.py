@@ -1,9 +1,9 @@
-"""Processes of hosts: which one runs the sub-agents here, and whether it is still there.
+"""Processes of hosts: which one runs the sub-agents here, and whether it still exists.
 
-Owns what the system tells of a process, as Linux has it in ``/proc``; elsewhere nothing is known. A pid
-alone says little, since it is used again: with it go the start time, the boot, the pid namespace and
-the machine. Gone means proved gone; whatever cannot be told counts as not proved. Machines that share one
-baked id are taken for one: there the end of a boot is believed of all of them.
+Owns how ``/proc`` of Linux is read; on other systems nothing is known of a process. Pids are used again, so a process
+is described by its start time, boot, pid namespace and machine as well. Gone means proved gone: a process must never
+count as gone because something about it is unknown. Machines that were copied with one machine id count as one, so the
+end of a boot of any of them counts for all.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _MAX_PID_DIGITS = 10
 _MACHINE_ID_LENGTH = 32
 _HEX = frozenset("0123456789abcdef")
 _DELETED_SUFFIX = " (deleted)"
-# Of /proc/PID/stat, after the name in brackets: the parent, and the start in clock ticks since the boot.
+# Fields of /proc/PID/stat, counted after the name in brackets: the parent, the start in clock ticks since the boot.
 _PARENT, _STARTED = 1, 19
 
 
 def describe(pid: int) -> HostProcess | None:
-    """What is known of the process ``pid`` here and now; None if it is not there, or nothing can be told."""
+    """The description of the process ``pid``; None if it does not exist or cannot be described."""
     try:
         stat, local = _stat_fields(pid), _local_keys()
     except OSError:
@@ -43,31 +43,30 @@ def describe(pid: int) -> HostProcess | None:
 
 
 def host_process(names: tuple[str, ...], reported_pid: str = "") -> HostProcess | None:
-    """The process whose pid the host itself ``told``, else the nearest ancestor called one of ``names``.
+    """The process with the pid that the host reported, else the nearest ancestor that is called one of ``names``.
 
-    None if what was told is no ancestor of this process: then it was told to somebody who started this host.
+    None if the reported pid is no ancestor of this process: then it is of a host further up, which started this one.
     """
     if not (reported_pid.isdecimal() and len(reported_pid) < _MAX_PID_DIGITS):
         pid = nearest_ancestor(names)
     else:
-        pid = (
-            int(reported_pid) if int(reported_pid) in (1, *_ancestors()) else None
-        )  # whatever is there descends from the first
+        reported = int(reported_pid)
+        pid = reported if reported in (1, *_ancestors()) else None  # every process descends from process 1
     return describe(pid) if pid else None
 
 
 def nearest_ancestor(names: tuple[str, ...]) -> int | None:
-    """The pid of the nearest ancestor of this process whose program, or the file of it, is called one of ``names``."""
+    """The pid of the nearest ancestor of this process whose name or executable file is one of ``names``."""
     return next((pid for pid in _ancestors() if _program_name(pid) in names or _executable_name(pid) in names), None)
 
 
 def is_gone(process: HostProcess) -> bool:
-    """Whether ``process`` is proved to have ended: looked for where its pid means something, or its boot is over."""
+    """Whether ``process`` is proved to have ended: by its pid in the same namespace, or by the end of its boot."""
     return gone_and_reason(process)[0] is True
 
 
 def gone_and_reason(process: HostProcess) -> tuple[bool | None, str]:
-    """Whether ``process`` has ended, None where that cannot be told from here, and in words what says so."""
+    """Whether ``process`` has ended, None if that cannot be known from here; and the reason for people."""
     local = _local_keys()
     if local is None or "boot_id" not in process:
         return None, "nothing can be told of its host's process"
@@ -97,18 +96,18 @@ def _pid_gone_and_reason(pid: int, started: str) -> tuple[bool | None, str]:
 
 
 def _is_hidden(pid: int) -> bool:
-    """Whether the process is there all the same: ``/proc`` mounted with ``hidepid=2`` denies those of other users."""
+    """Whether the process exists although ``/proc`` does not show it, as with ``hidepid=2`` for other users."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         return True
-    return True  # or it began just now: that proves nothing either
+    return True  # or it has just started, which proves nothing either
 
 
 def program_and_state(pid: int) -> tuple[str, str] | None:
-    """What the program of process ``pid`` is called, and the letter of its state, as proc(5) has it; None for none."""
+    """The name of the process ``pid`` and the letter of its state in proc(5); None if it does not exist."""
     try:
         stat = _stat_fields(pid)
     except OSError:
@@ -123,7 +122,7 @@ def runs_of_gone_hosts(record: Record) -> frozenset[int]:
 
 
 def host_outlives_conversation(run: Run) -> bool:
-    """Whether ``run`` ended only because its conversation did, and its host is still there: its agent may be, too."""
+    """Whether ``run`` ended only with its conversation while its host still exists, so that its agent may too."""
     return (
         run.get("end") == ENDED_WITH_HOST and "host_process" in run and gone_and_reason(run["host_process"])[0] is False
     )
@@ -132,27 +131,27 @@ def host_outlives_conversation(run: Run) -> bool:
 def _local_keys() -> HostProcess | None:
     try:
         local: HostProcess = {"boot_id": boot_id().decode(errors="replace"), "pid_ns": os.readlink(_PID_NS)}
-        if os.readlink(_SELF) != str(os.getpid()):  # the table is that of another pid namespace
+        if os.readlink(_SELF) != str(os.getpid()):  # /proc is that of another pid namespace
             return None
     except OSError:
         return None
-    if not local["boot_id"] or _time_is_shifted():  # and with the time the start of every process
+    if not local["boot_id"] or _time_is_shifted():  # which shifts the start times of all processes
         return None
     machine = _machine_id()
     return {**local, "machine": machine} if machine else local
 
 
 def _time_is_shifted() -> bool:
-    """Whether this process is in a time namespace with a clock of its own, as time_namespaces(7) has it."""
+    """Whether this process is in a time namespace with a clock of its own; see time_namespaces(7)."""
     try:
         offsets = _read_text(_TIME_OFFSETS)
-    except OSError:  # a system without them
+    except OSError:  # a system without time namespaces
         return False
     return any(word.strip("-").strip("0") for line in offsets.splitlines() for word in line.split()[1:])
 
 
 def _machine_id() -> str | None:
-    """The machine's own id; many containers have none, and then another boot proves nothing."""
+    """The id of the machine; many containers have none, and then another boot proves nothing."""
     try:
         machine_id = _read_text(_MACHINE)
     except OSError:
@@ -181,7 +180,7 @@ def _program_name(pid: int) -> str:
 
 
 def _executable_name(pid: int) -> str:
-    """What the file is called that the process runs: its own name it may have changed, as newer Node does."""
+    """The name of the executable file; a process may change its own name, as newer versions of Node do."""
     try:
         return os.path.basename(os.readlink(f"/proc/{pid}/exe")).removesuffix(_DELETED_SUFFIX)
     except OSError:
@@ -189,9 +188,9 @@ def _executable_name(pid: int) -> str:
 
 
 def _stat_fields(pid: int) -> list[str] | None:
-    """The fields after the name, which may hold brackets, blanks and line ends; None if there is no such process.
+    """The fields after the name, which may have brackets, blanks and line feeds; None if there is no such process.
 
-    Raises ``OSError`` if that cannot be told.
+    Raises ``OSError`` if it may not be read.
     """
     try:
         return _read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
@@ -200,5 +199,5 @@ def _stat_fields(pid: int) -> list[str] | None:
 
 
 def _read_text(path: str) -> str:
-    with open(path, "rb") as file:  # as text it would load a codec first
+    with open(path, "rb") as file:  # reading it as text would import a codec
         return file.read().decode(errors="replace").rstrip("\n")
