@@ -1,8 +1,8 @@
-"""A delegation begins: its session, made once however often the host tells of it, or the one it resumes.
+"""A delegation begins: it gets a new session, or claims a run in the session that it asks to resume.
 
-Owns the join of a delegation by its exact key, and the claim. Look-up and creation run under a lock on
-that key, so the same delegation told twice, or twice at once, is one session. A delegation is never
-refused here: what may not be resumed is begun anew.
+Owns the join of a delegation by its exact key, and the claim. Look-up and creation run under a lock on that key, so a
+delegation that is reported twice, even at the same time, has one session. A delegation is never refused: where the
+policy forbids a resume, it gets a new session.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ _RUN_FIELDS = (
 )
 
 CLAIM_YIELD_AGE = timedelta(seconds=10)
-"""A claim older than this gives way to a new request of the same main session; younger ones run side by side."""
+"""A claim older than this gives way to a new request of the same main session; a younger one holds."""
 
 SEVERAL_REQUESTS = "several_requests"
 
 MAX_MENTIONED = 5
-"""At most this many of the sessions that a delegation names are kept with its run, to tell of with its report."""
+"""How many of the sessions that a delegation names are stored with its run, for the note beside its report."""
 
 CONTINUE_REASONS = frozenset(["phase_not_resumable", "not_ready", "clock_skew", "expired", "too_many_errors"])
-"""Reasons for which work is taken up in a new session; for any other the delegation is an ordinary one."""
+"""Reasons for which the work continues in a new session; with any other reason the delegation is an ordinary one."""
 
 
 def delegate(
     store: Store, event: Event, now: datetime, random_bytes: RandomBytes, config: Config, timeout: float
 ) -> EventResult:
-    """``created``, ``continued`` or ``claimed``; ``known`` if the host told of this delegation before.
+    """``created``, ``continued`` or ``claimed``; ``known`` if this delegation was reported before.
 
-    Raises ``LockTimeout`` after ``timeout`` seconds of somebody else being at it.
+    Raises ``LockTimeout`` if another process holds a lock for ``timeout`` seconds.
     """
     key = (event["host_session_id"], event["tool_use_id"])
     with store.lock_key(("delegation", *key), timeout):
@@ -61,7 +61,7 @@ def delegate(
         if existing and not _is_reused_id(existing, event):
             return _repeated_result(store, existing, key, now, config.limits)
         requested_ids = event.get("resume", [])
-        if len(requested_ids) == 1:  # a request is a consent, so it must be the only one
+        if len(requested_ids) == 1:  # a request is consent, so it must be unambiguous
             return _resume(store, event, now, random_bytes, config.limits, timeout, requested_ids[0])
         return _create_session(
             store, event, now, random_bytes, None, refused=SEVERAL_REQUESTS if requested_ids else None
@@ -69,7 +69,7 @@ def delegate(
 
 
 def session_of_delegation(store: Store, event: Event) -> Record | None:
-    """The session that has a run for exactly this delegation: a mark leads to it, its record decides."""
+    """The session that has a run for exactly this delegation; the index may be outdated, so its record decides."""
     key = (event["host_session_id"], event["tool_use_id"])
     agent_id = store.find(runs.delegation_alias(*key))
     record = read_or_none(store, agent_id) if agent_id else None
@@ -78,13 +78,13 @@ def session_of_delegation(store: Store, event: Event) -> Record | None:
 
 
 def _is_reused_id(record: Record, event: Event) -> bool:
-    """Whether ids of this host come again, and what this one meant before is over."""
+    """Whether the host reuses ids, and the delegation that had this one before is over."""
     run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
     return "recurring" in event and run is not None and runs.has_ended(run)
 
 
 def _repeated_result(store: Store, record: Record, key: tuple[str, str], now: datetime, limits: Limits) -> EventResult:
-    """The same answer again."""
+    """The result of a delegation that was reported before, equal to that of the first time."""
     run = runs.run_of_delegation(record, *key)
     if run and run["run"] > 1:
         return EventResult(KNOWN, record=record, resumed=_record_before(record, run))
@@ -116,7 +116,7 @@ def _resume(
 
     try:
         record, reason = change_with_result(store, requested_id, claim, timeout=timeout)
-    except (SessionNotFound, CorruptSession, NewerSchema, LockTimeout, TooLarge) as error:  # it starts now, or never
+    except (SessionNotFound, CorruptSession, NewerSchema, LockTimeout, TooLarge) as error:  # a delegation cannot wait
         return _create_session(store, event, now, random_bytes, None, refused=error.code)
     if reason is None:
         return EventResult("claimed", record=record, resumed=_record_before(record, record["runs"][-1]))
@@ -125,7 +125,7 @@ def _resume(
 
 
 def _with_claim(record: Record, event: Event, now: datetime, limits: Limits) -> tuple[Record, Entry | None, str | None]:
-    """With the run of a resume and its journal entry if the policy allows it; else ``record`` and the reason."""
+    """With a run for the resume, and its journal entry, if the policy allows it; else ``record`` and the reason."""
     freed_record = _with_stale_runs_ended(record, event, now)
     decision = _decide(freed_record, now, limits)
     if not decision["should_resume"]:
@@ -135,7 +135,7 @@ def _with_claim(record: Record, event: Event, now: datetime, limits: Limits) -> 
 
 
 def _with_stale_runs_ended(record: Record, event: Event, now: datetime) -> Record:
-    """Without what no longer stands in the way: runs of a host that is gone, and this main session's old claims."""
+    """With an end for the runs of hosts that are gone, and for old claims of the same main session."""
     from gaia_sessions.session.run_ends import with_end, with_end_of_gone_host
     from gaia_sessions.system.processes import runs_of_gone_hosts
 
@@ -153,7 +153,7 @@ def _is_old_claim(run: Run, event: Event, now: datetime) -> bool:
 
 
 def _is_only_claimed(run: Run, now: datetime) -> bool:
-    """Whether nothing but the delegation is known of it, and it stands in the way all the same."""
+    """Whether nothing but the delegation of ``run`` is known, and its claim would prevent a resume."""
     if not run.get("unannounced"):
         return runs.is_claimed(run, now)
     return "claimed_at" in run and not (runs.has_started(run) or runs.has_ended(run))
@@ -180,17 +180,17 @@ def _create_session(
 
 
 def run_fields_of(event: Event) -> Run:
-    """What a delegation tells of the run it begins."""
+    """The fields of a run that its delegation gives."""
     return {name: event[name] for name in _RUN_FIELDS if name in event}  # type: ignore[literal-required, return-value]
 
 
 def _record_before(record: Record, run: Run) -> Record:
-    """The session as it stood when ``run`` was claimed, as far as its runs go."""
+    """The session with the runs that it had when ``run`` was claimed."""
     return {**record, "runs": [earlier for earlier in record["runs"] if earlier["run"] < run["run"]]}
 
 
 def _mentioned_fields(store: Store, event: Event) -> Run:
-    """What the run keeps of the sessions that its delegation names: those it asked for, and what else is open."""
+    """The sessions that the delegation names, as its run stores them: those it asked for, and others that are open."""
     requested_ids, other_ids = event.get("resume", []), event.get("mentioned", [])
     mentioned_ids = [*requested_ids, *(agent_id for agent_id in other_ids if _is_open(store, agent_id))]
     kept = [agent_id for agent_id in dict.fromkeys(mentioned_ids) if is_agent_id(agent_id)][:MAX_MENTIONED]

@@ -1,6 +1,7 @@
-"""A run ends: what each piece of news says about it, and what becomes of its session.
+"""A run ends: which end each kind of event is evidence of.
 
-Owns which evidence is which end. What an end does is in ``endings``.
+Owns the rules that turn an event into an end. What an end does to a session is in ``session.run_ends``; which run the
+event belongs to is in ``join``.
 """
 
 from __future__ import annotations
@@ -64,16 +65,16 @@ def returned(store: Store, event: Event, now: datetime, timeout: float) -> Event
 
 
 def delegation_closed(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
-    """A delegation that is dealt with and never started was denied; about any other this says nothing."""
-    return change_joined_run(store, event, timeout, _EndRules(event, now).over, _word_for)
+    """A delegation that is over and never started was denied; any other stays as it is."""
+    return change_joined_run(store, event, timeout, _EndRules(event, now).delegation_closed, _word_for)
 
 
 def notify(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
-    """The main agent is told what became of an agent in the background, maybe for the first time.
+    """The host informs the main agent what became of an agent in the background.
 
-    An agent may have been woken since: then its delegation tells which stretch is meant. What woke it has
-    a key of its own, which leads nowhere, and then the latest is meant. The key of a run that was dropped leads
-    nowhere either, and that is over.
+    The agent may have been woken since, so the delegation decides which run is meant. If no run has the key of the
+    delegation, it is that of what woke the agent, and the latest run is meant; or that of a dropped run, which needs no
+    change.
     """
     by_delegation, by_agent = _without_key(event, "host_agent_id"), _without_key(event, "tool_use_id")
     rule = _EndRules(event, now).notification
@@ -93,8 +94,8 @@ def notify(store: Store, event: Event, now: datetime, timeout: float) -> EventRe
     return change_run(store, by_agent, found, timeout, rule, _word_for)
 
 
-def message(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:  # noqa: ARG001  # all take it
-    """Somebody wrote to the agent: kept as evidence, once. If that wakes it, its start says so."""
+def message(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:  # noqa: ARG001  # all handlers take it
+    """Somebody sent a message to the agent: noted in the journal, once. If it wakes the agent, a start follows."""
     found = find_run(store, event)
     if isinstance(found, EventResult):
         return found
@@ -112,7 +113,7 @@ def message(store: Store, event: Event, now: datetime, timeout: float) -> EventR
 
 
 def _is_same_call(entry: object, new_entry: dict[str, Json]) -> bool:
-    """Whether ``entry`` of a journal is about the very call of a tool that ``told`` is about."""
+    """Whether ``entry`` of a journal is about the same call of a tool as ``new_entry``."""
     evidence: Json = new_entry["evidence"]
     has_call = isinstance(evidence, dict) and "call" in evidence
     return (
@@ -123,7 +124,7 @@ def _is_same_call(entry: object, new_entry: dict[str, Json]) -> bool:
 
 
 class _EndRules:
-    """The rules of one piece of news, each by what it is."""
+    """The rules for one event, one method for each kind."""
 
     def __init__(self, event: Event, now: datetime) -> None:
         self.event = event
@@ -143,7 +144,7 @@ class _EndRules:
     def fail(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(record, run)
         has_begun = runs.has_started(run)
-        if self.event.get("interrupted") and (has_begun or run["run"] == 1):  # what was only claimed is left as it was
+        if self.event.get("interrupted") and (has_begun or run["run"] == 1):  # a mere claim is denied below
             return with_end(record, run, KILLED, self._detail("interrupted"), self.now)
         if not has_begun:
             return with_end(record, run, DENIED, self._detail("never started"), self.now)
@@ -155,7 +156,7 @@ class _EndRules:
         record, run = self._with_start(record, run)
         return with_end(record, run, STOPPED if is_silent_stop(run) else RETURNED, {}, self.now)
 
-    def over(self, record: Record, run: Run) -> Record:
+    def delegation_closed(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(record, run)
         return (
             record if runs.has_started(run) else with_end(record, run, DENIED, self._detail("never started"), self.now)
@@ -172,12 +173,12 @@ class _EndRules:
         return with_settled_return(record, runs.updated_run(record, run), self.now)
 
     def _is_after_block(self, run: Run) -> bool:
-        """Whether the agent had been kept going after the stop that ended ``run``, and now said something new."""
+        """Whether a hook kept the agent going after the stop that ended ``run``, and it has now sent a message."""
         has_new_message = self.event.get("again") and self.event.get("spoke") and runs.has_ended(run)
         return bool(has_new_message) and self.now >= parse_time(run["ended_at"])
 
     def _with_start(self, record: Record, run: Run) -> tuple[Record, Run]:
-        """Whoever names an agent for the run, or tells of its work, knows that it started."""
+        """With the start of ``run`` if the event shows it: it names the agent, or says that the agent was at work."""
         start_fields = self._start_of(run)
         if not start_fields:
             return record, run
@@ -187,7 +188,7 @@ class _EndRules:
         return record, runs.updated_run(record, run)
 
     def _start_of(self, run: Run) -> Run:
-        """What the news adds to what is known of the start: an agent nobody told of began when it was delegated."""
+        """What the event adds to the start of ``run``; a start that is not reported is that of the delegation."""
         if "host_agent_id" in self.event:
             return {} if "host_agent_id" in run else {"host_agent_id": self.event["host_agent_id"]}
         if "worked" not in self.event or runs.has_started(run):
@@ -203,7 +204,7 @@ class _EndRules:
 
 
 def _is_repeated(run: Run, message_fields: Run) -> bool:
-    """Whether a stop tells again, word for word, what the last one told: then there is nothing to judge anew."""
+    """Whether a stop repeats the last one word for word, so that nothing changes."""
     return (
         bool(message_fields)
         and message_fields.items() <= run.items()
@@ -229,4 +230,4 @@ HANDLERS = {
     events.NOTIFICATION: notify,
     events.MESSAGE: message,
 }
-"""What takes in which kind of event."""
+"""The function for each kind of event."""

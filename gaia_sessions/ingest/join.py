@@ -1,8 +1,8 @@
-"""Which session, and which of its runs, a piece of news belongs to.
+"""Which session, and which of its runs, an event belongs to.
 
-Owns the join by exact keys, in their order: the agent's own id, its delegation, the id in its last line,
-the id in its first message. There is no guessing by order, name or prompt, and keys that disagree lead
-nowhere.
+Owns the join by exact keys, in this order: the agent's own id, its delegation, the id in the marker, the id in the
+agent's first message. Nothing is guessed by order, name or prompt, and keys that disagree join nothing. What an event
+does to its run is a rule of the module for its kind.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def change_joined_run(
 ) -> EventResult:
     """Applies ``rule`` to the record and the run that ``event`` belongs to, under the session's lock.
 
-    The word for it is ``known`` if the rule left the record as it was, else what ``word`` calls it;
-    ``not_joined_result``, ``no_key`` and ``keys_disagree`` if there is no such run. Raises ``LockTimeout``.
+    The word of the result is ``known`` if the rule left the record as it was, else that of ``word_for``;
+    ``not_joined``, ``no_key`` or ``keys_disagree`` if no such run is found. Raises ``LockTimeout``.
     """
     found = find_run(store, event)
     return found if isinstance(found, EventResult) else change_run(store, event, found, timeout, rule, word_for)
@@ -59,9 +59,9 @@ def change_run(
 
     def change(record: Record) -> tuple[Record, Entry | None, str]:
         run = runs.run_by_number(record, number)
-        if run is None:  # dropped meanwhile
+        if run is None:  # dropped since it was found
             return record, None, not_joined_result(event).word
-        if not may_be_of_agent(run, event):  # somebody else joined it meanwhile
+        if not may_be_of_agent(run, event):  # another agent has joined it since it was found
             return record, None, KEYS_DISAGREE
         changed = rule(*_in_conversation_of_event(record, run, event))
         if changed is record:
@@ -73,9 +73,10 @@ def change_run(
 
 
 def _in_conversation_of_event(record: Record, run: Run, event: Event) -> tuple[Record, Run]:
-    """Where the agent is heard of now; a start judges that for itself, since it may be that of another run.
+    """The record and the run with the agent alive in the conversation of ``event``, if that is another one.
 
-    In its own conversation the news itself says what becomes of an end that was only that of the conversation.
+    In the run's own conversation the event itself decides about an end that came with the conversation's; and a start
+    decides for itself, because it may belong to another run.
     """
     in_own_conversation = runs.conversation_of(run) == event["host_session_id"]
     if in_own_conversation or "host_agent_id" not in event or event["kind"] == START:
@@ -84,9 +85,9 @@ def _in_conversation_of_event(record: Record, run: Run, event: Event) -> tuple[R
 
 
 def alive_in_conversation(record: Record, run: Run, host_session_id: str, now: datetime) -> tuple[Record, Run]:
-    """The record and the run with the agent alive in that conversation; without a process that is seen to be gone.
+    """The record and the run with the agent alive in this conversation, and without a process that is gone.
 
-    After "Move to background" another process goes on with the agent, and its start there may be told later.
+    After "Move to background" another process continues the agent, and its start there may be reported afterwards.
     """
     changed = with_agent_in_conversation(record, run, host_session_id, now)
     changed_run = runs.updated_run(changed, run)
@@ -121,7 +122,7 @@ def not_joined_result(event: Event) -> EventResult:
 
 
 def session_id_of_agent(store: Store, host: str | None, host_session_id: str, host_agent_id: str) -> str | None:
-    """The id of the newest session of this agent, since one that is woken after its end begins another."""
+    """The id of the newest session of this agent: an agent that wakes after its end begins another session."""
     return store.find(runs.agent_alias(host_session_id, host_agent_id, host))
 
 
@@ -192,9 +193,9 @@ def _run_of_event(store: Store, record: Record, event: Event) -> Run | None:
 
 
 def is_of_dropped_run(store: Store, record: Record, event: Event, *keys: str) -> bool:
-    """Whether by one of ``keys`` the event is of a run that ``record`` does not have any more: its journal knows.
+    """Whether one of ``keys`` of ``event`` is that of a run that ``record`` has dropped, by the session's journal.
 
-    Such news says nothing about the runs that are left, whatever else would lead to them.
+    Such an event says nothing about the runs that are left, even if another key leads to them.
     """
     if "runs_dropped" not in record:
         return False
@@ -213,7 +214,7 @@ def _is_of_agent(run: Run, event: Event) -> bool:
 
 
 def _is_of_other_delegation(run: Run, event: Event) -> bool:
-    """Whether ``run``, found by another key, is known to be of another delegation."""
+    """Whether ``run``, which was found by another key, is known to belong to another delegation."""
     tool_use_id = run.get("tool_use_id")
     return tool_use_id is not None and event.get("tool_use_id", tool_use_id) != tool_use_id
 
@@ -228,12 +229,12 @@ def _candidate_ids(store: Store, event: Event) -> Iterator[str | None]:
 
 
 def may_be_of_host(run: Run, event: Event) -> bool:
-    """Whether both are of one host, as far as both say of which: ids are unique only within one."""
+    """Whether both may be of one host: ids are unique only within a host."""
     return "host" not in run or event.get("host", run["host"]) == run["host"]
 
 
 def may_be_of_agent(run: Run, event: Event) -> bool:
-    """Whether ``run`` can be that of the agent the event names, if it names one."""
+    """Whether ``run`` may be that of the agent that ``event`` names, if it names one."""
     if "host_agent_id" not in event:
         return True
     return run.get("host_agent_id", event["host_agent_id"]) == event["host_agent_id"]

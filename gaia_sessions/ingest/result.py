@@ -1,6 +1,6 @@
-"""What was done with a piece of news, for the log and for the answer to the host.
+"""What was done with an event, for the log and for the reply to the host.
 
-Owns the words. Knows nothing of how any of it is done.
+Owns the words for the results that several modules return. Must never know how anything is done.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
 NOT_JOINED = "not_joined"
-"""The news has a key, and no session has it yet: it may come too early."""
+"""The event has a key that no session has yet: it may have come too early."""
 
 BUSY = "busy"
-"""Somebody held what had to be changed."""
+"""A lock was held by another process, or the store could not be written."""
 
 WAITS_FOR_APPROVAL = "waits_for_approval"
-"""A stop that did not say how the work ended met a session in ``approval``, and left it as it was."""
+"""An end without a stated outcome left a session in ``approval`` as it was."""
 
 NO_KEY = "no_key"
 KEYS_DISAGREE = "keys_disagree"
@@ -25,10 +25,10 @@ DEFERRED = "deferred"
 
 
 class EventResult:
-    """``word`` says what was done, ``record`` is the session as it is now.
+    """``word`` says what was done; ``record`` is the session afterwards.
 
-    resumed: the session whose work goes on with this delegation, as it was before; reason: why it could
-    not be resumed itself. refused: why a resume that was asked for came to nothing.
+    resumed: the session whose work this delegation continues, as it was before; reason: why that session could not be
+    resumed itself. refused: why a requested resume was refused.
     """
 
     __slots__ = ("agent_id", "reason", "record", "refused", "resumed", "word")

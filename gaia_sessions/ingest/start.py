@@ -1,7 +1,7 @@
-"""A sub-agent is at work: for the first time, or again because somebody wrote to it.
+"""A sub-agent is at work: for the first time, or again because a message woke it.
 
-Owns what an agent that wakes means: in a session that is still open a new run, after a finished one a new
-session that continues it. A start told late belongs to the run that has ended since.
+Owns what the waking of an agent means: a new run if its session is still open, a new session that continues the old one
+if not. A start that is reported late belongs to the run that has ended since.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def start(store: Store, event: Event, now: datetime, random_bytes: RandomBytes, 
 
 
 class _StartRule:
-    """The rule of one start."""
+    """The rule for one start."""
 
     def __init__(self, event: Event, now: datetime) -> None:
         self.event = event
@@ -82,26 +82,26 @@ class _StartRule:
 
     def _known(self, run: Run) -> Run:
         fields = _agent_fields(self.event)
-        if "host_session_id" in run:  # the key of its delegation; where it is heard of now is kept beside it
+        if "host_session_id" in run:  # it is part of the delegation's key; the present conversation has its own field
             del fields["host_session_id"]
         return fields if "started_at" in run else {**fields, "started_at": format_time(self.now)}
 
     def _is_in_own_conversation(self, run: Run) -> bool:
-        """Whether the news comes in the run's own conversation, and not in one that took its agent over."""
+        """Whether the event comes in the run's own conversation, not in one in which its agent continued."""
         return runs.conversation_of(run) == self.event["host_session_id"]
 
 
 def _is_wake(run: Run, event: Event, now: datetime) -> bool:
-    """Whether the agent was at rest: its last run is over, and that before the news."""
+    """Whether the start wakes an agent whose run had ended before the event."""
     if event.get("launch") or run.get("host_agent_id") != event["host_agent_id"]:
         return False
     if run.get("end") == ENDED_WITH_HOST and runs.conversation_of(run) != event["host_session_id"]:
-        return False  # its conversation ended, and it works on in another one
+        return False  # only its conversation ended, and it works on in another one
     return runs.has_ended(run) and run["end"] != DENIED and now >= parse_time(run["ended_at"])
 
 
 def _has_live_run(record: Record) -> bool:
-    """Whether another agent is at work on the session by now."""
+    """Whether an agent is at work on the session."""
     gone = processes.runs_of_gone_hosts(record)
     return any(runs.is_live(run) and run["run"] not in gone for run in record["runs"])
 

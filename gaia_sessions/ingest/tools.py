@@ -1,8 +1,7 @@
-"""What a sub-agent does with its tools, as far as its host was asked to tell.
+"""What a sub-agent does with its tools, as far as its host is set up to report it.
 
-Owns what each piece of such news does to the session it belongs to: the one that knows the agent by the
-host's own id, and no other. There are many, so none is worth waiting for: what meets a held lock, or an
-agent that no session knows, is let go.
+Owns what each such event does to the session that has the agent by the host's own id. There are many of these events,
+so none is deferred: one that meets a held lock, or an agent that no session has, is dropped.
 """
 
 from __future__ import annotations
@@ -29,9 +28,10 @@ if TYPE_CHECKING:
 
 
 def handle_tool_event(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
-    """``noted``; ``inferred`` if the work is seen to stand elsewhere now; ``known``; ``no_key`` if it is nobody's,
-    ``full`` if only the room for the end of the work is left in the record.
-    Only an inferred phase is worth a line of the journal, written with it. Raises ``LockTimeout``.
+    """``noted``; ``inferred`` if a phase was inferred; ``known``; ``no_key`` if no session has the agent.
+
+    ``full`` if the record has only the room that is reserved for the end of the work. Only an inferred phase gets a
+    journal entry. Raises ``LockTimeout``.
     """
     agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
     if agent_id is None:
@@ -42,9 +42,9 @@ def handle_tool_event(store: Store, event: Event, now: datetime, timeout: float)
 
     try:
         record, word = change_with_result(store, agent_id, change, timeout=timeout, reserved=RESERVED_BYTES)
-    except (SessionNotFound, CorruptSession, NewerSchema):  # the hint led to nothing that can be followed
+    except (SessionNotFound, CorruptSession, NewerSchema):  # the index was outdated, or the session cannot be changed
         return EventResult(NO_KEY)
-    except TooLarge:  # what is left is for the end
+    except TooLarge:  # the rest is reserved for the end
         return EventResult("full", agent_id)
     return EventResult(word, record=record)
 

@@ -1,7 +1,7 @@
-"""The main agent's own turn: what its end, and the end of its conversation, say about the agents it started.
+"""The end of the main agent's turn or conversation, and what it says about the agents that it started.
 
-Owns which runs are concerned: those of the conversation, and those whose agents the host names. Each is settled by
-itself: one that cannot be written now keeps no other from it.
+Owns which runs are concerned: those of the conversation, and those whose agents the host names. Each run is changed by
+itself: one that cannot be written does not keep the others from being changed.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 def main_stop(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
-    """The delegations of this turn are dealt with: what never started was denied, what returned is settled.
+    """The delegations of this turn are over: those that never started were denied, those that returned are settled.
 
-    Agents in the background, and what those delegated, go on; where the host does not say who they are, all
-    that other agents delegated counts as theirs. Whoever is named is alive in this conversation.
+    Agents in the background and those that they started go on. If the host does not name them, every agent that was
+    started by another agent counts as one of those. An agent that the host names is alive in this conversation.
     """
     live_agents = event.get("running")
     has_unknown_agent = _has_unknown_agent(store, event)
@@ -73,7 +73,7 @@ def _in_background(record: Record, run: Run) -> Record:
 
 
 def _has_unknown_agent(store: Store, event: Event) -> bool:
-    """Whether an agent is alive whose start we have not joined yet: it may be that of any delegation."""
+    """Whether an agent is alive that no session has yet: it may be that of any delegation."""
     running = event.get("running", ())
     return any(
         session_id_of_agent(store, event.get("host"), event["host_session_id"], agent) is None for agent in running
@@ -81,7 +81,7 @@ def _has_unknown_agent(store: Store, event: Event) -> bool:
 
 
 def session_end(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
-    """The conversation is over, and every agent of it with it, whether or not its start was told of."""
+    """The conversation is over, and so is every agent of it, whether its start was reported or not."""
 
     def rule(record: Record, run: Run) -> Record:
         return _end_with_conversation(record, run, now)
@@ -90,7 +90,7 @@ def session_end(store: Store, event: Event, now: datetime, timeout: float) -> Ev
 
 
 def session_left(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
-    """The conversation is over, and its process goes on with another one, and so do the agents in the background."""
+    """The conversation is over; its process continues with another one, as do the agents in the background."""
     background_agents = _agents_in_background(store, event, now)
 
     def rule(record: Record, run: Run) -> Record:
@@ -101,7 +101,7 @@ def session_left(store: Store, event: Event, now: datetime, timeout: float) -> E
 
 
 def _agents_in_background(store: Store, event: Event, now: datetime) -> set[str]:
-    """The agents of this conversation that work in the background, and all that those delegated to."""
+    """The agents of this conversation that work in the background, and all that were started by those."""
     parents: dict[str, str | None] = {}
     in_background: set[str] = set()
     for agent_id, number in _runs_of_conversation(store, event, now):
@@ -137,9 +137,9 @@ def _change_each_run(
             LockTimeout,
             StoreFailure,
             DurabilityUnknown,
-        ):  # it is deferred, and applied twice it changes nothing
+        ):  # the event is deferred, and applying it twice changes nothing
             words.add(BUSY)
-        except (SessionNotFound, CorruptSession, NewerSchema):  # there is nothing to settle
+        except (SessionNotFound, CorruptSession, NewerSchema):  # no run can be changed
             continue
         except SessionsError as error:
             failed = failed or error
@@ -186,7 +186,7 @@ def _runs_of_conversation(store: Store, event: Event, now: datetime) -> Iterator
 
 
 def _runs_of_live_agents(store: Store, event: Event) -> Iterator[RunRef]:
-    """The runs of the agents that the host says are alive, in whichever conversation they were heard of last."""
+    """The runs of the agents that the host names as alive, in whichever conversation they are."""
     for agent in event.get("running", ()):
         agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], agent)
         record = read_or_none(store, agent_id) if agent_id else None
@@ -196,4 +196,4 @@ def _runs_of_live_agents(store: Store, event: Event) -> Iterator[RunRef]:
 
 
 HANDLERS = {events.MAIN_STOP: main_stop, events.SESSION_END: session_end, events.SESSION_LEFT: session_left}
-"""What takes in which kind of event."""
+"""The function for each kind of event."""

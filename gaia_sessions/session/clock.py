@@ -1,7 +1,7 @@
-"""Times as the record writes and reads them.
+"""Times as a record stores them.
 
-Owns the one format we write, the forms we read, and the only reading of the wall clock. Rules never
-call ``utc_now``: they are handed ``now``. Whoever a hook loads takes ``timedelta`` from here.
+Owns the one format that is written, the forms that are read, and the only reading of the wall clock. Rules never call
+``utc_now``: ``now`` is an argument. Modules that a hook loads import ``timedelta`` from here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import UTC, datetime
-    from datetime import timedelta as timedelta  # noqa: PLC0414  # for others to take from here
+    from datetime import timedelta as timedelta  # noqa: PLC0414  # other modules import it from here
 else:
     try:  # the same classes without the module around them, which costs a seventh of a bare start before Python 3.12
         from _datetime import datetime, timedelta, timezone
@@ -18,7 +18,7 @@ else:
     UTC = timezone.utc  # noqa: UP017  # the module in C has no other name for it
 
 FUTURE_TOLERANCE = timedelta(minutes=5)
-"""Clocks of one person's machines may disagree by this much before a time counts as wrong."""
+"""How far ahead a time may be before it counts as wrong: the clocks of one person's machines differ."""
 
 
 def utc_now() -> datetime:
@@ -48,9 +48,9 @@ def parse_time(text: object) -> datetime:
 
 
 def are_canonical_times(texts: list[str]) -> bool:
-    """Whether each is a time in just the form that we write; asked of hundreds at once, so all is done in C.
+    """Whether each text is a time in exactly the form that is written.
 
-    Raises ``TypeError`` if one is no text.
+    Hundreds are checked at once, so the work is done in C. Raises ``TypeError`` if one is not a string.
     """
     joined, count = "\n".join(texts), len(texts)
     if not texts or set(map(len, texts)) != {_CANONICAL_LENGTH} or not joined.isascii():
@@ -68,10 +68,10 @@ _SEPARATORS = ((4, "-"), (7, "-"), (10, "T"), (26, "Z"))
 
 
 def compact_timestamp(moment: datetime) -> str:
-    """The time as generated ids carry it: ``20260108-180530``, UTC."""
+    """The time in the form of generated ids: ``20260108-180530``, UTC."""
     return moment.astimezone(UTC).strftime("%Y%m%d-%H%M%S")
 
 
 def seconds_between(earlier: datetime, later: datetime) -> float:
-    """Seconds from one to the other, never below zero: clocks step back, work does not."""
+    """The seconds from ``earlier`` to ``later``, never negative: a clock may be set back."""
     return max(0.0, (later - earlier).total_seconds())

@@ -1,6 +1,7 @@
-"""The normal event: what a host's hook told, in our words and without its raw JSON.
+"""The normal form of an event: what the hook of any host reports, without the host's raw JSON.
 
-Owns the shape in which every host's news reaches the lifecycle, and in which it waits in the inbox.
+Owns the kinds of events and their fields, the form in which ``ingest`` receives them and in which they wait in the
+inbox. Must never know how a host words its payloads.
 """
 
 from __future__ import annotations
@@ -16,23 +17,25 @@ if TYPE_CHECKING:
     from .schema import HostProcess
 
     class Event(TypedDict, total=False):
-        """What is not known is absent.
+        """A field whose value is not known is absent.
 
-        kind: one of ``KINDS``. at: when we heard of it. host_agent_id, tool_use_id, parent_host_agent_id:
-        the host's own keys. key_file, key_name: where the host will have noted the ``tool_use_id``.
-        host_process: the process that runs the agents. resume: the sessions that a delegation asks for in
-        our own words, as often as it asks; mentioned: the other ones that it names. marked, marked_id: what the
-        last line of ``last_message`` says in our own words; told_id: the session that our words in the
-        agent's own first message name. spoke: there was a last message, kept or not; of a failure, that
-        the agent itself told it. again: the agent had been kept going after an earlier stop. launch: the
-        host said that it launched the agent, not that it woke. interrupted: somebody stopped it.
-        worked: the agent was at work, though nobody told of its start; unannounced: nobody will tell of that.
-        unkeyed: which delegation it works on the host tells later. recurring: the ``tool_use_id`` comes again,
-        since it is made of what was asked, or by a model that counts from 0 in every turn.
-        running: the host's agents that are alive. source: what a conversation begins with, in the host's
-        word. transcript_path: the agent's own. call: the host's key for the very use of a tool that is told
-        of; tool_name: which tool an agent uses; writes: it edited something, or ran a command that does not
-        only read. outcome_assumed: nobody said how the work ended, and ``outcome`` is what that counts as.
+        - kind: one of ``KINDS``. at: when the hook was called.
+        - host_agent_id, tool_use_id, parent_host_agent_id: the host's own keys. key_file, key_name: where the host
+          will write the ``tool_use_id``. unkeyed: the host names the delegation later.
+          recurring: the host uses a ``tool_use_id`` more than once.
+        - host_process: the process that runs the agents. running: the agents of the host that are alive.
+        - resume: the session ids that the delegation's resume lines name, each as often as it stands there.
+          mentioned: other session ids in its text.
+        - marked, marked_id: phase and id in the marker that ends ``last_message``. told_id: the session id in the
+          note at the beginning of the agent's transcript. transcript_path: that of the agent itself.
+        - spoke: there was a last message, kept or not; of a failure, the agent itself described it.
+          again: a hook kept the agent going after an earlier stop. interrupted: somebody stopped the agent.
+        - launch: the host launched the agent, which therefore did not wake. worked: the agent was at work, though no
+          start was reported. unannounced: the host reports no starts.
+        - source: how a conversation began, in the host's word.
+        - tool_name: the tool that the agent uses. call: the host's key of that single use. writes: the tool edited
+          something, or ran a command that does not only read.
+        - outcome_assumed: no outcome was stated, and ``outcome`` is the default.
         """
 
         kind: str
@@ -94,21 +97,21 @@ TOOL_USED = "tool"
 
 KINDS = (
     DELEGATE,  # a sub-agent is about to be started
-    START,  # it is at work
-    STOP,  # it stopped, for this time
-    FAIL,  # it, or its delegation, failed or was interrupted
-    RETURNED,  # its delegation gave its report back
-    DELEGATION_CLOSED,  # its delegation is dealt with, whatever became of it
-    MESSAGE,  # somebody wrote to it
-    NOTIFICATION,  # the main agent is told what became of it
+    START,  # a sub-agent is at work
+    STOP,  # a sub-agent stopped, perhaps not for good
+    FAIL,  # a sub-agent or its delegation failed or was interrupted
+    RETURNED,  # a delegation returned its report
+    DELEGATION_CLOSED,  # a delegation is over, whatever became of it
+    MESSAGE,  # somebody sent a message to a sub-agent
+    NOTIFICATION,  # the host informs the main agent what became of a sub-agent
     SESSION_START,
     SESSION_END,
-    SESSION_LEFT,  # the conversation ended, and its process goes on with another one
+    SESSION_LEFT,  # a conversation ended, and its process continues with another one
     MAIN_STOP,  # the main agent ended its turn
-    FINALIZE,  # somebody said how the work ended
-    TOOL_CALL,  # an agent is about to use a tool
-    PERMISSION_REQUEST,  # somebody is asked whether it may
-    TOOL_USED,  # it has used it
+    FINALIZE,  # somebody stated how the work ended
+    TOOL_CALL,  # a sub-agent is about to use a tool
+    PERMISSION_REQUEST,  # the host asks a person whether a sub-agent may use a tool
+    TOOL_USED,  # a sub-agent has used a tool
 )
 
 _string_keys = (
@@ -141,7 +144,7 @@ check_event = object_with(
     | dict.fromkeys(("resume", "mentioned", "running"), array_of(check_string))
     | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_host_process},
 )
-"""Nothing for an event; ``InvalidInput`` names the first bad key of anything else."""
+"""Returns for an event; raises ``InvalidInput``, which names the first bad key, for anything else."""
 
 REQUIRED_FIELDS = {
     DELEGATE: ("host", "host_session_id", "tool_use_id", "agent_name", "purpose"),

@@ -1,7 +1,7 @@
-"""What may be an id, and how text from outside becomes a file name.
+"""Which strings may be ids, and how text from outside becomes a file name.
 
-Owns the rule for session ids, checked here before any path is built, and the encoding of host
-ids, which never are file names themselves. Must never touch a file.
+Owns the rule for session ids, which is checked before any path is built, and the encoding of host ids, which are never
+file names themselves. Must never touch a file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_ID_LENGTH = 128
 RANDOM_DIGITS = 8
 """How many random digits end a generated id."""
 SHORTEST_ABBREVIATION = 4
-"""How many characters of an id commands take at least in place of the whole."""
+"""The fewest characters of an id that commands accept in place of the whole."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ALPHANUMERIC = frozenset(_LETTERS + _LETTERS.upper() + "0123456789")
@@ -30,7 +30,7 @@ _DIGITS = frozenset("0123456789")
 _HEX = frozenset("0123456789abcdef")
 _TIMESTAMP_LENGTHS = (8, 6)
 
-# Windows opens these whatever the extension; records travel, so they are refused on every system.
+# Windows opens these devices whatever the extension; records are copied between systems, so all systems refuse them.
 _WINDOWS_DEVICES = frozenset(
     ["con", "prn", "aux", "nul"] + [port + digit for port in ("com", "lpt") for digit in "0123456789"]
 )
@@ -57,7 +57,7 @@ def _broken_rule(value: str) -> str | None:
     return next((problem for breaks, problem in _ID_RULES if breaks(value)), None)
 
 
-# In this order: each rule may rely on those before it.
+# The order matters: each rule may rely on those before it.
 _ID_RULES: tuple[tuple[Callable[[str], bool], str], ...] = (
     (lambda value: not value, "empty"),
     (lambda value: len(value) > MAX_ID_LENGTH, f"longer than {MAX_ID_LENGTH} characters"),
@@ -87,19 +87,19 @@ def is_generated_id(agent_id: str) -> bool:
 
 
 def fold_id(agent_id: str) -> str:
-    """The name two ids share that some file system would take for one: locks go by it."""
+    """The name that ids share if some file system treats them as one; locks are named by it."""
     return agent_id.casefold()
 
 
 def encode_key(*parts: str) -> str:
-    """One safe, case-proof file name for the exact strings ``parts``; different parts, different names.
+    """A file name for exactly these ``parts``, safe also where case is ignored; different parts give different names.
 
-    Short ones are escaped reversibly; long ones keep a readable beginning and end in a SHA-256.
+    A short name is escaped reversibly; a long one keeps a readable beginning and ends in a SHA-256 digest.
     """
     name = ".".join(_escape(part) for part in parts)
     if len(name) <= _MAX_NAME_LENGTH:
         return name
-    from hashlib import sha256  # loads OpenSSL, a tenth of a hook's whole budget: only for the rare long key
+    from hashlib import sha256  # loads OpenSSL, a tenth of a hook's budget, for the rare long key
 
     return name[:_SLUG_LENGTH] + "+" + sha256(name.encode()).hexdigest()
 

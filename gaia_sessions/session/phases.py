@@ -1,7 +1,7 @@
 """The nine phases of a piece of work and every move between them.
 
-Owns the one table. Final phases stand in it with no moves. Must never know of records, files or
-clocks; whoever needs to know what a phase allows asks here.
+Owns the one table of moves, in which final phases have none, and which phases are final or resumable. Must never know
+of records, files or clocks.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ RESUMABLE = (INVESTIGATING, PLANNING, APPROVAL)
 
 _WORKING_PHASES = (INVESTIGATING, PLANNING, APPROVAL, EXECUTING, VALIDATING)
 
-# Agents replan, and a stricter table would make them lie: among the open phases every move is legal,
-# except back to the beginning. Staying is a heartbeat.
+# Agents replan, and a stricter table would make them report wrong phases: among the open phases every move is legal,
+# except back to the first. A move to the same phase is a heartbeat.
 MOVES: dict[str, tuple[str, ...]] = {
     INITIALIZING: (INITIALIZING, *_WORKING_PHASES, *OUTCOMES),
     INVESTIGATING: (*_WORKING_PHASES, *OUTCOMES),
@@ -39,7 +39,7 @@ PHASES = tuple(MOVES)
 
 
 def check_phase(phase: object) -> str:
-    """``phase`` if it is one of the nine, else ``UnknownPhase``."""
+    """Returns ``phase`` if it is one of the nine; else raises ``UnknownPhase``."""
     if not isinstance(phase, str) or phase not in MOVES:
         from gaia_sessions.errors import UnknownPhase
 
@@ -48,7 +48,7 @@ def check_phase(phase: object) -> str:
 
 
 def check_outcome(outcome: object) -> str:
-    """``outcome`` if work may end so, else ``UnknownOutcome``."""
+    """Returns ``outcome`` if work may end with it; else raises ``UnknownOutcome``."""
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
         from gaia_sessions.errors import UnknownOutcome
 
@@ -57,7 +57,7 @@ def check_outcome(outcome: object) -> str:
 
 
 def check_move(from_phase: str, to_phase: str) -> None:
-    """Nothing if the table has the move, else ``IllegalMove``."""
+    """Raises ``IllegalMove`` if the table does not have the move."""
     if to_phase not in MOVES[from_phase]:
         from gaia_sessions.errors import IllegalMove
 
@@ -65,12 +65,12 @@ def check_move(from_phase: str, to_phase: str) -> None:
 
 
 def is_final(phase: str) -> bool:
-    """Whether nothing leads out of ``phase``."""
+    """Whether no move leads out of ``phase``."""
     return phase in OUTCOMES
 
 
 def is_resumable(phase: str) -> bool:
-    """Whether work that rests in ``phase`` may be taken up again."""
+    """Whether work that paused in ``phase`` may be resumed."""
     return phase in RESUMABLE
 
 

@@ -1,7 +1,7 @@
-"""May this work be resumed? The one policy, as a table of conditions.
+"""The one policy on whether work may be resumed, as a table of conditions.
 
-Owns the conditions, their order and the advice for each. Pure: ``now`` and the limits are arguments.
-Must never touch a file, a clock or a process.
+Owns the conditions, their order and the advice for each. Pure: ``now``, the limits and the runs of hosts that are gone
+are arguments. Must never touch a file, a clock or a process.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _IDLE = timedelta(minutes=30)
 
 
 class Limits:
-    """How long work may rest and how often it may fail and still be resumed: strictly under both."""
+    """The idle time and the number of errors under which work may be resumed; both must be strictly under the limit."""
 
     __slots__ = ("idle", "max_errors")
 
@@ -62,7 +62,7 @@ class Limits:
 
 
 class ResumeCase:
-    """What is to be decided on. gone: the numbers of the runs whose host is proved to be gone."""
+    """What the decision is about. dead_runs: the numbers of the runs whose host is proved to be gone."""
 
     __slots__ = ("dead_runs", "limits", "now", "record")
 
@@ -82,13 +82,13 @@ def decide(
     dead_runs: frozenset[int],
     problem: str | None = None,
 ) -> Decision:
-    """The decision on ``record``; None stands for a missing one, or for one unreadable because of ``problem``.
+    """The decision on ``record``; None stands for a missing record, or for one unreadable because of ``problem``.
 
-    ``checks`` has every condition in the order of the policy, ``reason`` is the first that fails, or
-    ``session_resumable``. ``idle_seconds`` counts from ``last_updated`` and is never negative; ``until`` is when it can
-    no longer be resumed if nothing happens before, None if it cannot be resumed now. ``dead_runs`` has
-    the numbers of the runs whose host is proved to be gone: they are over, whoever will say so. A denial keeps
-    nobody from going on, but not as was planned: it is passed on, and the advice says so.
+    ``checks`` has every condition in the order of the policy; ``reason`` is that of the first that fails, or
+    ``session_resumable``. ``idle_seconds`` counts from ``last_updated`` and is never negative. ``until`` is when the
+    session can no longer be resumed if nothing happens before; None if it cannot be resumed now. ``dead_runs`` has the
+    numbers of the runs whose host is proved to be gone: they count as ended, though nothing has recorded it yet. Work
+    with a denial may be resumed, but not as planned: the decision has the denial, and the advice says so.
     """
     results = _check_results(ResumeCase(record, now, limits, dead_runs) if record else None, problem)
     reason = next((reason for (reason, result) in results if not result["ok"]), RESUMABLE_REASON)
@@ -118,12 +118,12 @@ def _advice(reason: str, agent_id: str, record: Record | None) -> str:
 
 
 def resume_summary(decision: Decision) -> ResumeSummary:
-    """What a summary says of ``decision``."""
+    """``decision`` in the short form of summaries."""
     return {"should_resume": decision["should_resume"], "reason": decision["reason"], "until": decision["until"]}
 
 
 def is_running(decision: Decision) -> bool:
-    """Whether an agent is at work on the session that was found, be its phase resumable or not."""
+    """Whether the session exists and an agent is at work on it, whatever its phase."""
     return decision["phase"] is not None and any(
         check["name"] == _LIVE_RUN_CHECK and not check["ok"] for check in decision["checks"]
     )
@@ -205,7 +205,7 @@ ADVICE = {
     "expired": "start new work: this one has been idle for too long",
     "too_many_errors": "look at last_error and start new work: this one keeps failing",
 }
-"""What to do for each reason, in the order in which reasons are given; ``{id}`` stands for the session's."""
+"""What to do for each reason, in the order of the policy; ``{id}`` stands for the session's id."""
 
 ADVICE_WHEN_FINAL = "start new work: this session has ended"
-"""What to do in any final phase."""
+"""What to do if the phase is final."""

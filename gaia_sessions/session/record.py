@@ -1,7 +1,7 @@
-"""The record of one piece of work: how it begins, how it is written and read back.
+"""The record of one piece of work: how a new one looks, how it is encoded and decoded.
 
-Owns ``state.json`` as bytes. ``changes`` and ``runs`` make new records from old ones; nothing ever
-changes one in place. Must never touch a file or a clock.
+Owns the bytes of ``state.json``. ``updates`` and ``runs`` make new records from old ones; a record is never changed in
+place. Must never touch a file or a clock.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCHEMA = 1
 
 
 def new_record(agent_id: str, agent_name: str, purpose: str, metadata: dict[str, Json], now: datetime) -> Record:
-    """A session that has just begun: ``initializing``, not resumable, revision 1."""
+    """The record of a new session: ``initializing``, not resumable, revision 1."""
     timestamp = format_time(now)
     return {
         "agent_id": agent_id,
@@ -46,16 +46,16 @@ def new_record(agent_id: str, agent_name: str, purpose: str, metadata: dict[str,
 
 
 def encode(record: Record, limit: int = strict.DOCUMENT_LIMIT) -> bytes:
-    """The bytes of ``state.json``; ``InvalidInput`` or ``TooLarge`` if they would not be read back the same."""
+    """The bytes of ``state.json``; raises ``InvalidInput`` or ``TooLarge`` if they could not be read back."""
     return strict.dumps(record, limit)
 
 
 def decode(data: bytes, agent_id: str) -> Record:
-    """The record in ``data``, which must be that of ``agent_id``; ``InvalidInput`` says what is wrong and where.
+    """The record in ``data``, which must be that of ``agent_id``; ``InvalidInput`` names what is wrong and where.
 
-    A record without ``schema`` and ``revision``, as in the users' documents, reads as 1 and 0, and what their own
-    program wrote otherwise than we do as ``normalize_document`` has it. One with a newer schema is returned unchecked
-    but for its id: it is for showing only.
+    A record without ``schema`` and ``revision``, as in the users' documents, reads as if they were 1 and 0;
+    ``normalize_document`` corrects what their own program wrote. Of a record with a newer schema only the id is
+    checked: it can be shown and no more.
     """
     document = strict.load_object(data)
     document.setdefault("schema", SCHEMA)
@@ -69,9 +69,9 @@ def decode(data: bytes, agent_id: str) -> Record:
 
 
 def normalize_document(document: dict[str, Json]) -> dict[str, Json]:
-    """``document`` without the two values that the users' own program wrote and we never do.
+    """``document`` without the two invalid values that the users' own program may have written.
 
-    A duration below zero, from a clock that was set back, is zero; a summary that is null is none.
+    A negative duration, from a clock that was set back, becomes zero; a summary that is null is removed.
     """
     duration = document.get("duration_seconds")
     if isinstance(duration, int | float) and duration < 0:
@@ -82,13 +82,13 @@ def normalize_document(document: dict[str, Json]) -> dict[str, Json]:
 
 
 def has_newer_schema(record: Record | dict[str, Json]) -> bool:
-    """Whether a later version wrote it: such a record is shown, never rewritten."""
+    """Whether a later version wrote ``record``: such a record is shown, and never rewritten."""
     schema = record["schema"]  # as read, and not checked yet: it may be any JSON
     return isinstance(schema, int) and not isinstance(schema, bool) and schema > SCHEMA
 
 
 def check_readable(record: Record) -> None:
-    """Nothing if this version understands ``record``; of a newer one it may not, and raises ``NewerSchema``."""
+    """Raises ``NewerSchema`` if a later version wrote ``record`` and this version does not understand it."""
     if not has_newer_schema(record):
         return
     try:
@@ -98,5 +98,5 @@ def check_readable(record: Record) -> None:
 
 
 def is_open(record: Record) -> bool:
-    """Whether the work may still go on; of a later version's record that cannot be told, so it counts as open."""
+    """Whether the work is not final; a record of a newer schema counts as open, because its phase may be unknown."""
     return has_newer_schema(record) or record["phase"] not in OUTCOMES

@@ -1,8 +1,8 @@
-"""How much a record keeps of a long life, so that its end can always be written.
+"""How much a record keeps of many runs, so that the end of the work can always be written.
 
-Owns which runs and texts are dropped with every write, and what is shortened when a record does not fit. What
-people and agents store themselves (metadata, summary, errors) is never shortened: it must leave room for the end.
-Pure: knows records and their size in bytes, and no store.
+Owns which runs and texts are dropped with every write, and what is shortened when a record does not fit. What people
+and agents store themselves (metadata, summary, errors) is never shortened: it must leave room for the end. Pure: knows
+records and their size in bytes; must never know a store.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     Text = Literal["last_message", "detail"]
 
 MAX_RUNS = 50
-"""At most this many of the newest runs are kept, and of the earlier ones those that have no end yet."""
+"""How many of the newest runs are kept; earlier runs are kept only while they have no end."""
 
 MAX_EARLIER_MESSAGE_LENGTH = 200
-"""Characters kept of what was said last in a run, once a later run has said something."""
+"""How many characters are kept of the last message of a run, once a later run has one."""
 
 RESERVED_BYTES = 2 << 10
-"""Bytes that whoever stores something of his own must leave free: what it takes to record the end of the work."""
+"""How many bytes a write with people's own data must leave free: enough to record the end of the work."""
 
 BYTES_FOR_RUN = 1280
-"""Bytes that must be left, or can be made by shortening, when a run is claimed: what its start and end take at most."""
+"""How many bytes must be free, or can be freed by shortening, when a run is claimed: its start and end take no more."""
 
 _KEPT_MOVES = 10
 
@@ -48,9 +48,9 @@ def trim_record(record: Record) -> Record:
 
 
 def fit_record(record: Record, reserved: int = 0, previous: Record | None = None) -> tuple[Record, bytes]:
-    """``record`` as it is kept, and its bytes; shortened if need be, or with ``spare`` refused.
+    """The record as it is stored, and its bytes; a record that does not fit is shortened.
 
-    spare: so many bytes must stay free, unless the record does not grow by this change of ``before``.
+    With ``reserved`` it is not: so many bytes must stay free, unless the record is no larger than ``previous``.
     Raises ``TooLarge``, and ``InvalidInput`` like ``encode``.
     """
     record = trim_record(record)
@@ -66,7 +66,7 @@ def fit_record(record: Record, reserved: int = 0, previous: Record | None = None
 
 
 def check_room_for_run(record: Record) -> Record:
-    """``record`` itself; raises ``TooLarge`` if the start and the end of its latest run could not be kept any more."""
+    """Returns ``record``; raises ``TooLarge`` if the start and the end of its latest run would not fit."""
     limit = DOCUMENT_LIMIT - BYTES_FOR_RUN
     record_as_kept = trim_record(record)
     try:
@@ -77,7 +77,7 @@ def check_room_for_run(record: Record) -> Record:
 
 
 def _shorten(record: Record, excess: int) -> Record:
-    """By one step after the other, until it is shorter by ``too_much`` bytes, or nothing is left to shorten."""
+    """Shortens step by step until ``excess`` bytes are saved or nothing is left to shorten."""
     size = _size_but_for_metadata(record)
     target = size - excess
     for shorten in _SHORTENING_STEPS:
@@ -88,28 +88,28 @@ def _shorten(record: Record, excess: int) -> Record:
 
 
 def _size_but_for_metadata(record: Record) -> int:
-    """Encoded size without metadata, which is never shortened and usually the bulk."""
+    """The encoded size without metadata, which is never shortened and usually the largest part."""
     return len(encode({**record, "metadata": {}}))
 
 
 def _without_ended_runs(record: Record, newest: int) -> Record:
-    """With the ``newest`` runs, and of the earlier ones those that have no end yet."""
+    """With the ``newest`` runs, and those of the earlier ones that have no end."""
     runs = record.get("runs", [])
     return _with_runs(record, [*(run for run in runs[:-newest] if not has_ended(run)), *runs[-newest:-1]])
 
 
 def _without_lapsed_claims(record: Record) -> Record:
-    """Without what was only delegated before the latest run: it never began, or nobody told of it."""
+    """Without earlier runs that were only delegated: they never started, or no start was reported."""
     return _with_runs(record, [run for run in record.get("runs", [])[:-1] if has_ended(run) or may_be_at_work(run)])
 
 
 def _with_latest_run_only(record: Record) -> Record:
-    """What is known of the work as it is now: agents of earlier runs that are still at work give way to its end."""
+    """With the latest run alone, which shows the present state of the work; its end needs the room."""
     return _with_runs(record, [])
 
 
 def _with_runs(record: Record, earlier: list[Run]) -> Record:
-    """With those of its ``earlier`` runs and the latest."""
+    """With ``earlier`` and the latest run as the only runs."""
     runs = record.get("runs", [])
     kept = [*earlier, *runs[-1:]]
     dropped = len(runs) - len(kept)
@@ -119,7 +119,7 @@ def _with_runs(record: Record, earlier: list[Run]) -> Record:
 
 
 def _cut_text(record: Record, key: Text, longest: int, *, keep_latest: bool = False) -> Record:
-    """With at most ``longest`` characters of the text ``key`` of every run, ``but_the_latest`` that has one."""
+    """With at most ``longest`` characters of the text ``key`` in every run; ``keep_latest`` spares the latest text."""
     runs = record.get("runs", [])
     runs_with_text = [run for run in runs if key in run]
     too_long = [run for run in (runs_with_text[:-1] if keep_latest else runs_with_text) if len(run[key]) > longest]
@@ -130,7 +130,7 @@ def _cut_text(record: Record, key: Text, longest: int, *, keep_latest: bool = Fa
 
 
 def _with_shorter(run: Run, key: Text, longest: int) -> Run:
-    """A message has its point at its end, any other text at its beginning."""
+    """Keeps the end of a message and the beginning of any other text, where the point is."""
     if not longest:
         return without_keys(run, key)
     text = run[key]
@@ -138,7 +138,7 @@ def _with_shorter(run: Run, key: Text, longest: int) -> Run:
 
 
 def _shorten_details(longest: int) -> Shortening:
-    """The last error says the same again if it is that of a run."""
+    """A step that shortens the details of runs, and the last error if it repeats one of them."""
 
     def shorten(record: Record) -> Record:
         last = record["last_error"]
@@ -176,7 +176,7 @@ _SHORTENING_STEPS: tuple[Shortening, ...] = (
     lambda record: _cut_text(record, "last_message", 200),
     lambda record: _cut_text(record, "last_message", 0),
     _shorten_details(200),
-    _shorten_details(40),  # what the rules look for in a detail is shorter
+    _shorten_details(40),  # the details that rules compare are shorter
     _without_recent_calls,
     lambda record: _without_ended_runs(record, 1),
     _with_latest_moves,
@@ -184,4 +184,4 @@ _SHORTENING_STEPS: tuple[Shortening, ...] = (
     _without_lapsed_claims,
     _with_latest_run_only,
 )
-"""What gives way, the least needed first."""
+"""The steps of shortening; what is needed least goes first."""

@@ -1,9 +1,8 @@
 """How runs end: the table of ends, and what each does to the session.
 
-Owns the order of strength among pieces of evidence. They come in any order and twice: the stronger
-replaces the weaker while the session is open; afterwards it may still correct what the run says of its
-end, never the outcome. The one exception is a provisional end, which a later stop of the same agent
-re-judges. News of a run that is not the latest closes that run and says nothing about the work. Pure.
+Owns which evidence is stronger; it comes in any order and repeatedly. While the session is open, stronger evidence
+replaces weaker; afterwards it corrects the end of the run, but not the outcome, unless that is provisional. Evidence on
+a run that is not the latest closes only that run. Pure; must never know events or hosts.
 """
 
 from __future__ import annotations
@@ -36,24 +35,24 @@ if TYPE_CHECKING:
 
 SILENT_STOP_DETAIL = "stopped without a word"
 
-_CONCLUDED_ENDS = frozenset([ENDED_WITH_HOST, LOST])
-"""Ends that are concluded from the host's: who was delegated there, and not refused, was at work until then."""
+_INFERRED_ENDS = frozenset([ENDED_WITH_HOST, LOST])
+"""Ends inferred from that of the host: an agent that was delegated and not refused was at work until then."""
 
 
 def is_silent_stop(run: Run) -> bool:
-    """Whether its agent stopped without a last message: what became of the delegation decides."""
+    """Whether the agent of ``run`` stopped without a last message, so that the result of its delegation decides."""
     return run.get("end") == STOPPED and not has_ended(run)
 
 
 def is_stronger_evidence(run: Run, end: str) -> bool:
-    """Whether ``end`` is stronger evidence than all there was."""
+    """Whether ``end`` is stronger evidence than the end that ``run`` has, if any."""
     return not has_ended(run) or ENDS.index(end) < ENDS.index(run["end"])
 
 
 def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> Record:
-    """``run`` ended with ``end``, one of ``ENDS``; ``told`` is what else the evidence says of the run.
+    """With ``end``, one of ``ENDS``, as the end of ``run``, and with ``fields``, what else the evidence says of it.
 
-    ``record`` itself if there was evidence as strong before.
+    Returns ``record`` itself if the run has an end from evidence at least as strong.
     """
     if not is_stronger_evidence(run, end):
         return record
@@ -62,7 +61,7 @@ def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> 
         return _with_end_after_host(reopened_record, updated_run(reopened_record, run), end, fields, now)
     if record["phase"] in OUTCOMES and has_ended(run):
         return with_run(record, _with_corrected_end(run, end, fields))
-    if end in _CONCLUDED_ENDS:
+    if end in _INFERRED_ENDS:
         record = with_presumed_start(record, run, _last_activity(record, run, now))
         run = updated_run(record, run)
     ended_run: Run = {**without_keys(run, "detail"), **fields, "ended_at": format_time(now), "end": end}
@@ -73,12 +72,12 @@ def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> 
 
 
 def with_end_of_gone_host(record: Record, run: Run, now: datetime) -> Record:
-    """``run`` is lost, because the process of its host has ended."""
+    """With ``run`` lost, because the process of its host has ended."""
     return with_end(record, run, LOST, {"detail": "its host was gone"}, now)
 
 
 def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
-    """The agent's own words for its failure, in the place of what others said of it; counted once all the same."""
+    """With the agent's own description of its failure in place of another; the error is counted once."""
     previous_detail = run.get("detail")
     if run.get("end") != RUN_FAILED or previous_detail == detail:
         return record
@@ -90,7 +89,7 @@ def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
 
 
 def with_silent_stop(record: Record, run: Run, now: datetime) -> Record:
-    """The agent of ``run`` stopped and said nothing: the run stays open until its delegation returns, if it has not."""
+    """The agent of ``run`` stopped without a last message: the run stays open until its delegation has returned."""
     if run.get("end") == RETURNED:
         return with_end(record, run, STOPPED, {}, now)
     if has_ended(run) or is_silent_stop(run):
@@ -104,17 +103,17 @@ def marker_fields(marked_phase: str | None) -> Run:
 
 
 def without_denied_end(record: Record, run: Run, now: datetime) -> Record:
-    """A denied run whose agent turns out to be at work was not denied; nor is its session abandoned for that.
+    """Without the end ``denied`` of ``run`` and the abandonment that followed, because its agent is at work.
 
-    That a delegation never started is only concluded from hearing nothing, so it gives way to any sign of life.
+    That a delegation never started is inferred from missing events, so any event of its agent disproves it.
     """
     return _without_end(record, run, INVESTIGATING, now) if run.get("end") == DENIED else record
 
 
 def without_host_end(record: Record, run: Run, now: datetime) -> Record:
-    """A run that ended only because its conversation did has not, if something is heard of its agent after that.
+    """Without the end ``ended_with_host`` of ``run`` and the abandonment that followed, because its agent is alive.
 
-    Nor is its session abandoned for that: it stands where it stood before.
+    The session is in the phase in which it was before.
     """
     if run.get("end") != ENDED_WITH_HOST:
         return record
@@ -126,12 +125,12 @@ def with_agent_in_conversation(record: Record, run: Run, host_session_id: str, n
     """The agent of ``run`` is alive in the conversation ``host_session_id``; the record itself if that is known.
 
     An agent in the background works on when its conversation ends (seen with ``/clear``, ``/resume`` and "Move to
-    background" of Claude Code), and its news comes in the next one. A run that ended in any other way stays so.
+    background" of Claude Code), and its events come in the next one. A run with any other end keeps it.
     """
     if has_ended(run) and (run["end"] != ENDED_WITH_HOST or now < parse_time(run["ended_at"])):
         return record
     if has_ended(run) and record["phase"] in OUTCOMES and not _is_abandoned_by(record, run):
-        return record  # somebody said how the work ended
+        return record  # its end was stated by somebody
     record = without_host_end(record, run, now)
     if conversation_of(run) in (None, host_session_id):
         return record
@@ -139,14 +138,14 @@ def with_agent_in_conversation(record: Record, run: Run, host_session_id: str, n
 
 
 def _without_end(record: Record, run: Run, phase: str, now: datetime) -> Record:
-    """``run`` without its end; if that end abandoned the session, it is in ``phase`` again."""
+    """With ``run`` without its end; if that end abandoned the session, it is in ``phase`` again."""
     abandoned = _is_abandoned_by(record, run)
     record = with_run(record, without_keys(run, "ended_at", "end", "detail"))
     return with_rejudged_end(record, phase, now) if abandoned else record
 
 
 def is_abandoned_with_host(record: Record) -> bool:
-    """Whether the session is final only because the conversation of its latest run ended: nobody has said so."""
+    """Whether the session is final only because the conversation of its latest run ended."""
     return any(
         run.get("end") == ENDED_WITH_HOST and _is_abandoned_by(record, run) for run in record.get("runs", [])[-1:]
     )
@@ -154,12 +153,12 @@ def is_abandoned_with_host(record: Record) -> bool:
 
 def _is_abandoned_by(record: Record, run: Run) -> bool:
     """Whether the session is final because of the end of ``run``, the latest."""
-    is_from_run = record.get("finalized_at") == run["ended_at"] and is_latest(record, run)
-    return record["phase"] == ABANDONED and is_from_run
+    is_of_run = record.get("finalized_at") == run["ended_at"] and is_latest(record, run)
+    return record["phase"] == ABANDONED and is_of_run
 
 
 def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
-    """No stop will come for ``run``, which returned: in a resumable phase the work rests, in any other it failed."""
+    """No stop will come for ``run``, which returned: a resumable phase stays, any other becomes ``failed``."""
     if run.get("end") != RETURNED or not is_latest(record, run):
         return record
     if record["phase"] in OUTCOMES or record["phase"] in RESUMABLE:
@@ -168,7 +167,7 @@ def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
 
 
 def may_be_rejudged(record: Record, run: Run) -> bool:
-    """Whether ``run`` is the latest and stopped, and, if the session is final, that stop made it so."""
+    """Whether ``run`` is the latest and stopped, and the session is open or final only because of that stop."""
     if not is_latest(record, run) or run.get("end") != STOPPED or not has_ended(run):
         return False
     is_from_run = record.get("finalized_at") == run["ended_at"] and record["phase"] == _phase_after_stop(run)
@@ -176,7 +175,7 @@ def may_be_rejudged(record: Record, run: Run) -> bool:
 
 
 def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Record:
-    """The same run stopped again, because somebody kept its agent going after the first stop: judged afresh.
+    """With a second stop of ``run``, whose agent a hook kept going after the first: it replaces the first.
 
     A phase reported by the marker of the first stop no longer counts; one reported by command does.
     """
@@ -188,13 +187,13 @@ def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Rec
 
 
 def _with_end_after_host(record: Record, run: Run, end: str, fields: Run, now: datetime) -> Record:
-    """The true end of a run whose conversation had ended before: there will be no turn's end that settles it."""
+    """With the true end of a run whose conversation had ended before: no end of a turn will come to settle it."""
     record = with_end(record, run, end, fields, now)
     return with_settled_return(record, updated_run(record, run), now)
 
 
 def _last_activity(record: Record, run: Run, now: datetime) -> datetime:
-    """The latest that anything is known of the work at ``run``: its delegation, or what was written since."""
+    """The latest known activity of ``run``: its delegation, or the last write since."""
     run_began, active = started_or_claimed_at(run) or now, parse_time(record["last_updated"])
     return min(max(run_began, active), now)
 
@@ -205,7 +204,7 @@ def _with_corrected_end(run: Run, end: str, fields: Run) -> Run:
 
 
 def _phase_after_stop(run: Run) -> str:
-    """A pause is said by the marker, or was reported; anything but a marked failure is the end of the work."""
+    """The phase that the marker names; else ``approval`` if the agent reported that before; else ``completed``."""
     reported = run.get("reported")
     if run.get("detail") == MARKED_DETAIL and reported is not None:
         return reported
@@ -228,16 +227,12 @@ def _apply_failure(record: Record, run: Run, now: datetime) -> Record:
 
 
 def _apply_lost_host(record: Record, _run: Run, now: datetime) -> Record:
-    """Nothing was heard of the agent itself: that is no activity of the work."""
+    """Leaves ``last_updated`` as it is: the end of a host is no activity of the work."""
     return record if record["phase"] in RESUMABLE else with_outcome(record, ABANDONED, None, now)
 
 
-def _apply_return(record: Record, _run: Run, now: datetime) -> Record:
-    return with_activity(record, now)
-
-
 def _apply_denial(record: Record, run: Run, now: datetime) -> Record:
-    """The delegation came to nothing: with it goes the session it made, and nothing else changes."""
+    """Abandons the session if this delegation created it; else only the run is closed."""
     return with_outcome(record, ABANDONED, None, now) if run["run"] == 1 else record
 
 
@@ -245,7 +240,7 @@ _EFFECTS: dict[str, Effect] = {
     KILLED: _apply_abandonment,
     RUN_FAILED: _apply_failure,
     STOPPED: _apply_stop,
-    RETURNED: _apply_return,
+    RETURNED: lambda record, _run, now: with_activity(record, now),
     ENDED_WITH_HOST: _apply_lost_host,
     LOST: _apply_lost_host,
     DENIED: _apply_denial,

@@ -1,7 +1,7 @@
-"""The runs of a session: when a host really ran its sub-agent.
+"""The runs of a session: the stretches in which a host really ran its sub-agent.
 
-Owns how runs begin, start and are found by a host's exact keys. Never guesses: keys either match or they
-do not. How runs end is in ``endings``. Pure, like ``changes``; knows hosts only by the ids they give.
+Owns how runs begin and start, and how they are found by a host's exact keys: keys either match or do not, and nothing
+is guessed. How runs end is in ``run_ends``. Pure; knows hosts only by the ids they give.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     from .schema import Record, Run
 
     Alias = tuple[str, tuple[str, ...]]
-    """A kind of key, and the exact strings of one."""
+    """A kind of key, and the exact strings that make up the key."""
 
 CLAIM_LIFETIME = timedelta(minutes=10)
-"""A claim without a start holds the session for so long."""
+"""How long a claim without a start holds the session."""
 
 HOSTS_WITH_UNIQUE_AGENTS = frozenset(["claude-code"])
-"""Hosts that make an id by chance for each agent and keep it when the conversation's id changes, as seen in captures.
-Elsewhere an agent's id means nothing outside of its conversation: Codex has paths, made of the name of a task."""
+"""Hosts that give each agent a random id and keep it when the conversation's id changes, as captures show.
+
+On other hosts an agent's id has no meaning outside its conversation: Codex uses paths made of the name of a task.
+"""
 
 _START_KEYS = frozenset(["started_at", "host_agent_id", "reported"])
 
@@ -36,56 +38,56 @@ def has_ended(run: Run) -> bool:
 
 
 def has_started(run: Run) -> bool:
-    """Known to have been started: only delegated ones may never be."""
+    """Whether ``run`` is known to have started; a run that was only delegated may never start."""
     return not _START_KEYS.isdisjoint(run)
 
 
 def may_be_at_work(run: Run) -> bool:
-    """Known to have been started, or delegated on a host that tells of no starts and has refused nothing yet."""
+    """Whether ``run`` is known to have started, or was delegated on a host that reports no starts."""
     return has_started(run) or run.get("unannounced", False)
 
 
 def is_live(run: Run) -> bool:
-    """At work and not known to have ended; whether its host is still there is not asked."""
+    """Whether ``run`` may be at work and has no end; its host's process is not considered."""
     return not has_ended(run) and may_be_at_work(run)
 
 
 def run_by_number(record: Record, number: int) -> Run | None:
-    """The run with this ``number``, which is not its place: None if the record does not have it, or no longer."""
+    """The run with this ``number``, which is not its index; None if the record does not have it, or not any more."""
     return next((run for run in reversed(record.get("runs", [])) if run["run"] == number), None)
 
 
 def updated_run(record: Record, run: Run) -> Run:
-    """``run`` as ``record``, which was made from one that has it, says of it."""
+    """The state of ``run`` in ``record``, which was made from a record that has ``run``."""
     return next(other for other in reversed(record["runs"]) if other["run"] == run["run"])
 
 
 def next_run_number(record: Record) -> int:
-    """The number of the run that begins next: numbers go on, whichever runs are still there."""
+    """The number of the next run; numbers are not reused when runs are dropped."""
     runs = record.get("runs", [])
     return runs[-1]["run"] + 1 if runs else 1
 
 
 def is_latest(record: Record, run: Run) -> bool:
-    """Whether no later run was begun or claimed: news of an earlier one says nothing about the work as it is now."""
+    """Whether no later run exists: an event of an earlier run says nothing about the present state of the work."""
     return run["run"] == record["runs"][-1]["run"]
 
 
 def started_or_claimed_at(run: Run) -> datetime | None:
-    """When the run is known to have begun, or else to have been delegated."""
+    """When the run started or else was delegated, as far as known."""
     timestamp = run.get("started_at") or run.get("claimed_at")
     return parse_time(timestamp) if timestamp else None
 
 
 def is_claimed(run: Run, now: datetime) -> bool:
-    """Delegated a moment ago, and its start is still to be told of: the claim holds."""
+    """Whether ``run`` was delegated recently and its start is still to come: the claim holds."""
     if has_ended(run) or is_live(run) or "claimed_at" not in run:
         return False
     return -FUTURE_TOLERANCE <= now - parse_time(run["claimed_at"]) < CLAIM_LIFETIME
 
 
 def with_claimed_run(record: Record, keys: Run, now: datetime) -> Record:
-    """A run is claimed for the delegation that ``keys`` tell of. Moves neither phase nor ``last_updated``."""
+    """With a new run for the delegation that has ``keys``. Changes neither the phase nor ``last_updated``."""
     return with_new_run(record, {**keys, "claimed_at": format_time(now)})
 
 
@@ -95,14 +97,14 @@ def run_of_delegation(record: Record, host_session_id: str, tool_use_id: str) ->
 
 
 def conversation_of(run: Run) -> str | None:
-    """The host's session in which news of the run's agent comes: that of its delegation until the agent outlives it."""
+    """The host's session in which events of the agent come: that of its delegation until the agent outlives it."""
     return run.get("current_host_session_id", run.get("host_session_id"))
 
 
 def run_of_agent(record: Record, host_session_id: str, host_agent_id: str) -> Run | None:
-    """The latest run of exactly this agent: an unended one first, and of those alike one of this conversation.
+    """The latest run of exactly this agent; one without an end is preferred, then one of this conversation.
 
-    A conversation's id may change while an agent works on (``/clear``); the agent's own id holds, if it is unique.
+    A conversation's id may change while an agent works on (``/clear``); the agent's own id stays, if it is unique.
     """
     runs_of_agent = [run for run in reversed(record.get("runs", [])) if run.get("host_agent_id") == host_agent_id]
     in_conversation = [
@@ -115,13 +117,13 @@ def run_of_agent(record: Record, host_session_id: str, host_agent_id: str) -> Ru
 
 
 def unended_run_in_conversation(record: Record, host_session_id: str) -> Run | None:
-    """The latest unended run in this conversation of the host."""
+    """The latest run without an end in this conversation of the host."""
     runs = (run for run in reversed(record.get("runs", [])) if not has_ended(run))
     return next((run for run in runs if conversation_of(run) == host_session_id), None)
 
 
 def with_current_conversation(record: Record, run: Run, host_session_id: str) -> Record:
-    """News of the agent of ``run`` comes in ``host_session_id`` from now on."""
+    """With ``host_session_id`` as the conversation in which events of the agent of ``run`` come from now on."""
     updated = without_keys(run, "current_host_session_id")
     if host_session_id != run.get("host_session_id"):
         updated["current_host_session_id"] = host_session_id
@@ -134,14 +136,14 @@ def delegation_alias(host_session_id: str, tool_use_id: str) -> Alias:
 
 
 def agent_alias(host_session_id: str, host_agent_id: str, host: str | None = None) -> Alias:
-    """The key by which a store finds the session of this agent: in this conversation, or in all of its host's."""
+    """The key by which a store finds the session of this agent, in this conversation or in all those of its host."""
     if host in HOSTS_WITH_UNIQUE_AGENTS:
         return "agent_of_host", (host, host_agent_id)
     return "agent", (host_session_id, host_agent_id)
 
 
 def aliases_of(record: Record) -> list[Alias]:
-    """Every key by which ``record`` must be found."""
+    """Every key by which a store must find ``record``."""
     aliases: list[Alias] = []
     if has_newer_schema(record):
         return aliases
@@ -154,7 +156,7 @@ def aliases_of(record: Record) -> list[Alias]:
 
 
 def open_conversations(record: Record) -> list[str]:
-    """The hosts' conversations whose next turn or end concerns open work: of its unended runs, and of its latest."""
+    """The conversations whose next turn or end concerns open work: those of its runs without an end and its latest."""
     if not is_open(record) or has_newer_schema(record):
         return []
     runs = record.get("runs", [])
@@ -165,7 +167,7 @@ def open_conversations(record: Record) -> list[str]:
 
 
 def newest_session_with(alias: Alias, records: Iterable[Record]) -> str | None:
-    """The id of the session that was created last of those with ``alias``: an agent that is woken begins another."""
+    """The id of the session with ``alias`` that was created last: an agent that wakes after its end begins another."""
     matching = (record for record in records if alias in aliases_of(record))
     newest = max(matching, key=lambda record: (parse_time(record["created_at"]), record["agent_id"]), default=None)
     return newest["agent_id"] if newest else None
@@ -176,7 +178,7 @@ def _latest_run_with(record: Record, keys: dict[str, str]) -> Run | None:
 
 
 def with_reported_phase(record: Record, phase: str) -> Record:
-    """Whoever works on the session said where it stands: that is kept with its unended run, if it has one."""
+    """With ``phase`` noted as reported in the latest run, if that has no end."""
     run = record.get("runs", [])[-1:]
     if not run or has_ended(run[0]):
         return record
@@ -184,10 +186,10 @@ def with_reported_phase(record: Record, phase: str) -> Record:
 
 
 def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
-    """The agent of ``run`` is at work; ``known`` is what the news told of it. The first news of that is its start.
+    """The agent of ``run`` is at work, and ``fields`` are what an event says of it; the first such event is its start.
 
-    A session that had not begun is investigated from then on; one that waited for approval and is resumed
-    is being executed: whoever resumes it has decided, unless a denial is recorded. Neither is *reported*.
+    With the start, ``initializing`` becomes ``investigating``, and ``approval`` of a resumed session ``executing``:
+    whoever resumes it has decided, unless a denial is recorded. Neither counts as reported.
     """
     if fields.items() <= run.items():
         return record
@@ -198,7 +200,7 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
 
 
 def with_presumed_start(record: Record, run: Run, now: datetime) -> Record:
-    """A run whose start nobody tells of was at work by ``now``, from its delegation on; any other stays as it is."""
+    """With the start of a run whose host reports none, taken from its delegation; any other run stays as it is."""
     if has_started(run) or not run.get("unannounced"):
         return record
     return with_start(record, run, {"started_at": run.get("claimed_at") or format_time(now)}, now)
@@ -211,15 +213,15 @@ def _phase_after_start(record: Record, run: Run) -> str:
 
 
 def with_run(record: Record, run: Run) -> Record:
-    """``run`` in the place of the one with its number."""
+    """With ``run`` in place of the run with its number."""
     return {**record, "runs": [run if other["run"] == run["run"] else other for other in record["runs"]]}
 
 
 def without_keys(run: Run, *keys: str) -> Run:
-    """``run`` as if nothing were known under ``keys``."""
+    """``run`` without ``keys``."""
     return {key: value for key, value in run.items() if key not in keys}  # type: ignore[return-value]
 
 
 def with_new_run(record: Record, fields: Run) -> Record:
-    """A run with the next number, of which as much is ``known``."""
+    """With a new run that has the next number and ``fields``."""
     return {**record, "runs": [*record.get("runs", ()), {"run": next_run_number(record), **fields}]}

@@ -1,8 +1,8 @@
-"""What an agent's tools say about its work: how often each was used, that it is alive, where it must stand.
+"""What the tools of an agent show about its work: how often each is used, that the agent is alive, and its phase.
 
-Owns how tool calls are counted, and which phase is inferred from them while the agent reports none. An
-inferred phase is kept apart from a reported one (``inferred`` of a run) and gives way to it: as soon as
-the agent reports, nothing is inferred in that run any more. Pure, like ``runs``; knows no tool by name.
+Owns how tool calls are counted, and which phase is inferred from them while the agent reports none. An inferred phase
+is stored apart from a reported one (``inferred`` of a run); once the agent reports a phase, nothing is inferred in that
+run any more. Pure; must never know a tool by name.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ MAX_TOOL_NAME_LENGTH = 64
 MAX_TOOL_NAMES = 100
 MAX_RECENT_CALLS = 200
 OTHER_TOOLS = "other"
-"""Tools are counted under so many names of so many characters; those beyond are counted together.
+"""Tools beyond ``MAX_TOOL_NAMES`` are counted together under this name.
 
-So many calls are remembered, to count none twice: as many as may be told of at once, by digests of eight characters.
+``MAX_RECENT_CALLS`` digests of eight characters are kept so that no call is counted twice: as many as may be reported
+at once.
 """
 
 HEARTBEAT_INTERVAL = timedelta(minutes=1)
-"""News that changes nothing but the last activity is written only if that is so old."""
+"""An event that changes nothing but the last activity is written only if that is older than this."""
 
 _BEFORE_EXECUTING = (INITIALIZING, INVESTIGATING, PLANNING)
 _PHASES_TO_RETURN_TO = (PLANNING, EXECUTING, VALIDATING)
 
 
 def with_heartbeat(record: Record, run: Run, now: datetime) -> Record:
-    """The agent of ``run`` is about to use a tool: it is at work, and no more is known; it may be refused."""
+    """The agent of ``run`` is about to use a tool: it is at work, and the use may still be refused."""
     if (
         not _is_at_work(record, run)
         or -FUTURE_TOLERANCE <= now - parse_time(record["last_updated"]) < HEARTBEAT_INTERVAL
@@ -45,18 +46,18 @@ def with_heartbeat(record: Record, run: Run, now: datetime) -> Record:
 
 
 def with_permission_request(record: Record, run: Run, now: datetime) -> Record:
-    """The host asks somebody whether the agent of ``run`` may go on: ``approval``, unless it reports for itself."""
+    """The host asks a person to permit what the agent of ``run`` wants: ``approval``, unless the agent reports."""
     if not _is_at_work(record, run) or "reported" in run or record["phase"] == APPROVAL:
         return with_heartbeat(record, run, now)
     return _with_inferred_phase(with_activity(record, now), run, APPROVAL, now)
 
 
 def with_tool_use(record: Record, run: Run, call: str, name: str, now: datetime, *, writes: bool) -> Record:
-    """The agent of ``run`` has used the tool ``name``; ``call`` is the host's key for that, and counts once.
+    """The agent of ``run`` has used the tool ``name``; ``call`` is the host's key of this use, which counts once.
 
-    writes: it edited something, or ran a command that does not only read, so the work is ``executing``. Any
-    other tool says that whatever was asked before has been answered, and the work stands where it did. If the answer
-    was a denial, only the agent itself can say that it goes another way.
+    writes: the tool edited something, or ran a command that does not only read, so the work is ``executing``. Any
+    other tool shows that a permission asked for before was answered, so the phase is again that before the question.
+    If the answer was a denial, only the agent itself can report how the work continues.
     """
     tools, key = record.get("tools", _NO_TOOLS), call_digest(call)
     if not _is_at_work(record, run) or key in tools["recent"]:
@@ -66,7 +67,7 @@ def with_tool_use(record: Record, run: Run, call: str, name: str, now: datetime,
 
 
 def call_digest(call: str) -> str:
-    """What is remembered of ``call``. Nobody gains by two that are alike, and a real digest costs a hook an import."""
+    """A short digest of ``call``. A cryptographic one would cost a hook an import, and a collision helps nobody."""
     return f"{int.from_bytes(call.encode(), 'big') % _DIGEST_MODULUS:08x}"
 
 

@@ -1,7 +1,7 @@
-"""Pure changes of a record: old record in, new record out, ``now`` as an argument.
+"""Single changes of a record: each function takes a record and returns a new one; ``now`` is an argument.
 
-Owns what an update and a finalization do to a session's own keys. What they do to its runs is in
-``runs``; which moves are legal is in ``phases``. Must never touch a file or a clock.
+Owns how a session's own keys change. Runs change in ``runs`` and ``run_ends``; which moves are legal is in ``phases``;
+which changes an update consists of is in ``requests``. Must never touch a file or a clock.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MAX_HISTORY = 200
 
 
 def check_writable(record: Record) -> None:
-    """Nothing if this version may rewrite ``record``, else ``NewerSchema``."""
+    """Raises ``NewerSchema`` if this version may not rewrite ``record``."""
     if has_newer_schema(record):
         raise NewerSchema(record["agent_id"], record["schema"], SCHEMA)
 
 
 def check_open(record: Record) -> None:
-    """Nothing if the work still goes on, else ``SessionFinal``: final is final."""
+    """Raises ``SessionFinal`` if the work has ended."""
     if record["phase"] in OUTCOMES:
         from gaia_sessions.errors import SessionFinal
 
@@ -39,7 +39,7 @@ def check_open(record: Record) -> None:
 
 
 def check_revision(record: Record, expected: int | None) -> None:
-    """Nothing if nobody wrote since revision ``asked`` (or none was asked for), else ``RevisionChanged``."""
+    """Raises ``RevisionChanged`` if a revision is ``expected`` and the record has another one."""
     if expected is not None and record["revision"] != expected:
         from gaia_sessions.errors import RevisionChanged
 
@@ -47,12 +47,12 @@ def check_revision(record: Record, expected: int | None) -> None:
 
 
 def with_next_revision(record: Record) -> Record:
-    """``record`` as the next write of it: one revision on. Every changed record passes here exactly once."""
+    """With the revision raised by one; a store applies this once to every changed record."""
     return {**record, "revision": record["revision"] + 1}
 
 
 def with_activity(record: Record, now: datetime) -> Record:
-    """The work gave a sign of life at ``now``; never moves backwards, unless the old time was plainly wrong."""
+    """With activity at ``now``; ``last_updated`` never moves backwards, unless it was too far in the future."""
     last = parse_time(record["last_updated"])
     if now < last <= now + FUTURE_TOLERANCE:
         return record
@@ -60,7 +60,7 @@ def with_activity(record: Record, now: datetime) -> Record:
 
 
 def with_phase(record: Record, phase: str, now: datetime) -> Record:
-    """The work stands in ``phase`` from ``now`` on; staying is a heartbeat and leaves the record as it is."""
+    """With ``phase`` from ``now`` on; the same phase is a heartbeat and leaves the record as it is."""
     check_move(record["phase"], phase)
     if phase == record["phase"]:
         return record
@@ -83,12 +83,12 @@ def _with_move(record: Record, phase: str, now: datetime) -> Record:
 
 
 def with_metadata(record: Record, metadata: dict[str, Json]) -> Record:
-    """``metadata`` merged in, one level deep: equal keys are replaced whole."""
+    """With ``metadata`` merged in, one level deep: the value of an equal key is replaced."""
     return {**record, "metadata": {**record["metadata"], **metadata}}
 
 
 def with_error(record: Record, message: str, now: datetime) -> Record:
-    """One more error, the latest kept."""
+    """With one more error counted, and ``message`` as the last."""
     return {
         **record,
         "error_count": record["error_count"] + 1,
@@ -97,7 +97,7 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
 
 
 def with_denial(record: Record, message: str, now: datetime) -> Record:
-    """What the work waits for was refused, and why; it may be resumed all the same, to go another way."""
+    """With the denial of what the work waits for, and the reason; it may still be resumed, to continue differently."""
     if record["phase"] != APPROVAL:
         from gaia_sessions.errors import NothingToDeny
 
@@ -106,12 +106,12 @@ def with_denial(record: Record, message: str, now: datetime) -> Record:
 
 
 def without_denial(record: Record) -> Record:
-    """Without the answer to what was asked before: the work moved on, or asks again."""
+    """Without a denial: the work has moved on, or asks again."""
     return _without_keys(record, "denial") if "denial" in record else record
 
 
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
-    """Resuming switched on or off by hand until the next move; on is refused outside the resumable phases."""
+    """With resuming switched on or off until the next move; it cannot be switched on outside the resumable phases."""
     if ready and record["phase"] not in RESUMABLE:
         from gaia_sessions.errors import ResumeNotAllowed
 
@@ -120,17 +120,17 @@ def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  #
 
 
 def with_outcome(record: Record, outcome: str, summary: str | None, now: datetime) -> Record:
-    """The work ended at ``now`` with ``outcome``: the move, the time, how long it took, what came of it."""
+    """With the end of the work at ``now``: the move to ``outcome``, the time, the duration and the summary."""
     return _with_end(with_phase(record, outcome, now), summary, now)
 
 
 def with_confirmed_end(record: Record, summary: str | None, now: datetime) -> Record:
-    """An end that was only concluded, said by somebody: it is no longer provisional."""
+    """With an inferred end confirmed by a statement at ``now``, so that it is no longer provisional."""
     return _with_end(record, summary, now)
 
 
 def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
-    """The one way out of a final phase, for a provisional end: its ending is taken away, the move appended."""
+    """With ``phase`` in place of a provisional end, the one way out of a final phase; the move is added to history."""
     reopened = _without_keys(record, *_END_KEYS)
     moved = reopened if phase == record["phase"] else _with_move(reopened, phase, now)
     return _with_end(moved, None, now) if phase in OUTCOMES else moved
@@ -140,9 +140,9 @@ _END_KEYS = ("finalized_at", "duration_seconds", "summary")
 
 
 def normalize_imported(record: Record) -> Record:
-    """The record of another store or of the users' earlier tool, as we write it: revision one on, times in our form.
+    """A record of another store or of the users' earlier tool as it is stored here: next revision, canonical times.
 
-    That tool kept the time of an end when it reopened a session; here only what is final has one.
+    That tool kept the time of an end when it reopened a session; here only a final session has one.
     """
     cleaned = record if record["phase"] in OUTCOMES else _without_keys(record, *_END_KEYS)
     times = {key: _canonical_time(cleaned[key]) for key in _TIME_KEYS if key in cleaned}  # type: ignore[literal-required]

@@ -1,6 +1,7 @@
-"""The journals beside a record: entries a line each, only ever added.
+"""The journals beside a record: one entry a line, only ever appended.
 
-Owns how a line is added, when nothing of it may count against the record, and how lines are read back.
+Owns the layout of an entry of ``events.jsonl``, how its line is appended after the record was stored, and how the
+lines of any journal are read.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def entry_line(entry: Entry | None) -> bytes:
 
 
 def append_event(session: Directory, line: bytes, *, durable: bool) -> None:
-    """Adds ``line`` to the events of a record that stands by now; ``DurabilityUnknown`` if that is refused."""
+    """Appends ``line`` after its record was stored; raises ``DurabilityUnknown`` if the system refuses."""
     try:
         atomic.append(session, EVENTS, line, durable=durable)
     except StoreFailure as error:
@@ -56,9 +57,9 @@ def append_event(session: Directory, line: bytes, *, durable: bool) -> None:
 
 
 def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
-    """The entries of a session's ``journal`` in order, an error in the place of each bad line.
+    """The entries of a session's ``journal`` in order, with an error in place of each invalid line.
 
-    The last line is left out while it has no newline: it is being written, or was never finished.
+    A last line without a newline is left out: it is being written, or was never finished.
     """
     path = f"{folder.path}/{journal}"
     with translate_errors("read", path):

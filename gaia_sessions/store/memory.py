@@ -1,6 +1,6 @@
-"""The port over a dictionary: the reference model that the contract suite holds the file store to.
+"""A store in memory: the reference with which the contract tests compare the file store.
 
-Owns nothing durable. Says in the fewest words what each method means; one process, one thread.
+Owns the simplest implementation of every method of the port, for one process and one thread. Nothing in it is durable.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class MemoryStore:
-    """Records as bytes by id, so that nobody can change a kept one through a value handed out."""
+    """Keeps records as bytes, so that a stored record cannot be changed through a value that was returned."""
 
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}
@@ -78,7 +78,7 @@ class MemoryStore:
         agent_id: str,
         rule: RecordRule,
         *,
-        timeout: float | None = None,  # noqa: ARG002  # nobody else is here
+        timeout: float | None = None,  # noqa: ARG002  # one process holds no lock
         reserved: int = 0,
     ) -> Record:
         record = self.read(agent_id)
@@ -125,7 +125,7 @@ class MemoryStore:
         journal: str,
         entries: list[Json],
         *,
-        timeout: float | None = None,  # noqa: ARG002  # nobody else is here
+        timeout: float | None = None,  # noqa: ARG002  # one process holds no lock
     ) -> None:
         self.read(agent_id)
         lines = [strict.dump_line(entry) for entry in entries]
@@ -157,7 +157,7 @@ def _lines_of(entry: Entry | None) -> list[bytes]:
 
 
 class MemoryKeyLock:
-    """The block in which nobody else holds the key."""
+    """Holds the key for the length of a ``with`` block."""
 
     def __init__(self, held_keys: set[tuple[str, ...]], key: tuple[str, ...], timeout: float) -> None:
         self._held_keys = held_keys

@@ -1,6 +1,6 @@
-"""What would be written to a store, kept in memory instead: the store itself is only read.
+"""A store whose writes stay in memory above another store, which is only read.
 
-Owns what a rehearsal changed. Records are never changed in place, so it hands out those that it keeps.
+Owns the changes of a preview. Records are never changed in place, so the ones it keeps may be returned themselves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Overlay(MemoryStore):
-    """``base`` with changes above it that nobody else sees; ``inbox`` are the events of it that may be applied."""
+    """``base`` with changes that nobody else sees; ``inbox`` are the waiting events that may be applied."""
 
     def __init__(self, base: Store, inbox: list[WaitingEvent]) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Overlay(MemoryStore):
                 yield agent_id, record
 
     def _scan_conversation(self, host_session_id: str, *, active_only: bool) -> Iterator[tuple[str, RecordOrError]]:
-        """Kept, since many events of one conversation may wait, and each asks for all of its sessions."""
+        """Cached, because many events of one conversation may wait, and each asks for all of its sessions."""
         scan_key = (host_session_id, active_only)
         if scan_key not in self._conversation_scans:
             found = self.base.scan(active_only=active_only, host_session_id=host_session_id)

@@ -1,8 +1,8 @@
-"""What became of a run that nobody ended: the rules, and what they may be judged by.
+"""What became of a run without an end: the rules, and the evidence they use.
 
-Owns the order of the evidence: the host's own word first, then its process, then silence, which proves
-nothing. That word was only heard, and a process is seen: while that is there, nothing is closed. Pure: who
-gathers the evidence is next door, and ``now`` is an argument.
+Owns the order of the evidence: first that the host reported the end of its session, then its process, then silence,
+which proves nothing. While the process of the host exists nothing is closed, whatever was reported. Pure: ``reconcile``
+gathers the evidence, and ``now`` is an argument.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Run
 
     Judged = tuple[str, str]
-    """A verdict, and in words what it rests on."""
+    """A verdict, and the evidence for it in words."""
 
 RUNNING = "running"
-"""Known to be at work, or heard of too lately to doubt it."""
+"""The verdict on a run that is known to be at work, or showed activity a moment ago."""
 
 UNSURE = "unsure"
-"""Nothing proves that it is at work, and nothing that it is not: it is left alone."""
+"""The verdict on a run for which nothing proves whether it is at work: it is left as it is."""
 
 CLOSING_VERDICTS = frozenset([LOST, ENDED_WITH_HOST, DENIED])
-"""The verdicts that are an end of the run, by the same names."""
+"""The verdicts that close the run; each is the name of its end."""
 
 SILENCE = timedelta(minutes=10)
-"""A transcript that nobody wrote to for so long is silent."""
+"""How long after the last write a transcript counts as silent."""
 
 _JUST_BEGUN = timedelta(minutes=1)
 _LATE_WRITE_TOLERANCE = timedelta(minutes=1)
 
 
 class Evidence:
-    """What can be found out about one run from here.
+    """What could be found out about one run.
 
-    host_gone: whether the process of its host has ended, None if that cannot be told; host: what says so.
-    over_at: when its main session of the host was heard to end, if nothing was heard of that since.
-    written_at: when its transcript was last written to, None if it has none that can be looked at.
+    host_gone: whether the process of its host has ended, None if that cannot be determined; host: the same in words.
+    over_at: when its main session of the host ended, as far as the log says and unless it has continued.
+    written_at: when its transcript was last written to, None if it has none that can be examined.
     """
 
     __slots__ = ("host", "host_gone", "over_at", "written_at")
@@ -63,7 +63,7 @@ class Evidence:
 
 
 def judge(run: Run, evidence: Evidence, now: datetime) -> Judged:
-    """What became of ``run``, which has no end, and what says so."""
+    """The verdict on ``run``, which has no end, and the evidence for it in words."""
     host_end = _host_ended_run(run, evidence, now)
     if host_end and evidence.host_gone is False:
         return UNSURE, f"{host_end}, and yet {evidence.host}"
@@ -77,7 +77,7 @@ def judge(run: Run, evidence: Evidence, now: datetime) -> Judged:
 
 
 def _host_ended_run(run: Run, evidence: Evidence, now: datetime) -> str | None:
-    """That the host's main session ended while it had the run, unless its agent was at work after that."""
+    """The statement that the host's main session ended during the run; None if not, or if the agent worked on."""
     began, ended_at, written = started_or_claimed_at(run), evidence.over_at, evidence.written_at
     if began is None or ended_at is None or not began <= ended_at <= now + FUTURE_TOLERANCE:
         return None
@@ -87,7 +87,7 @@ def _host_ended_run(run: Run, evidence: Evidence, now: datetime) -> str | None:
 
 
 def _judge_claim(run: Run, evidence: Evidence, host_end: str | None, now: datetime) -> Judged:
-    """A delegation whose agent was never heard of: its start may be on its way for as long as the claim holds."""
+    """The verdict on a delegation without a start, which may still come while the claim holds."""
     claimed = started_or_claimed_at(run)
     if claimed is None:
         return UNSURE, f"nothing is known of its beginning; {evidence.host}"
@@ -101,7 +101,7 @@ def _judge_claim(run: Run, evidence: Evidence, host_end: str | None, now: dateti
 
 
 def _judge_silence(run: Run, evidence: Evidence, now: datetime) -> Judged:
-    """Nothing is known of the host: whoever wrote a moment ago is there, and whoever did not may be."""
+    """The verdict where nothing is known of the host: a recent write shows that the run is at work."""
     began = started_or_claimed_at(run)
     since = "its beginning is not known" if began is None else f"it began at {format_time(began)}"
     if _is_within(began, _JUST_BEGUN, now):
