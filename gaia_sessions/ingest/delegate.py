@@ -110,7 +110,6 @@ def _resume(
     timeout: float,
     requested_id: str,
 ) -> EventResult:
-
     def claim(record: Record) -> tuple[Record, Entry | None, str | None]:
         return _with_claim(record, event, now, limits)
 

@@ -35,7 +35,7 @@ _AGENT_FIELDS = (
 
 
 def start(store: Store, event: Event, now: datetime, random_bytes: RandomBytes, timeout: float) -> EventResult:
-    """``started``; ``woken`` for a new run, ``continued`` for a new session; else as ``change_run`` says."""
+    """``started``, in a run that was found or in a new one; ``continued`` in a new session; else as ``change_run``."""
     key = ("agent", event["host_agent_id"])
     with store.lock_key(key, timeout):
         found = find_run(store, event)

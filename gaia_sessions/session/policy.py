@@ -84,36 +84,32 @@ def decide(
 ) -> Decision:
     """The decision on ``record``; None stands for a missing record, or for one unreadable because of ``problem``.
 
-    ``checks`` has every condition in the order of the policy; ``reason`` is that of the first that fails, or
-    ``session_resumable``. ``idle_seconds`` counts from ``last_updated`` and is never negative. ``until`` is when the
-    session can no longer be resumed if nothing happens before; None if it cannot be resumed now. ``dead_runs`` has the
-    numbers of the runs whose host is proved to be gone: they count as ended, though nothing has recorded it yet. Work
-    with a denial may be resumed, but not as planned: the decision has the denial, and the advice says so.
+    ``dead_runs`` are the numbers of runs whose host is proved to be gone: they count as ended. ``checks`` has every
+    condition in the order of the policy, ``reason`` is that of the first that fails. ``until`` is when the session can
+    no longer be resumed if nothing happens before. Work with a ``denial`` may be resumed, but not as planned.
     """
     results = _check_results(ResumeCase(record, now, limits, dead_runs) if record else None, problem)
     reason = next((reason for (reason, result) in results if not result["ok"]), RESUMABLE_REASON)
+    should_resume = reason == RESUMABLE_REASON
+    last_updated = parse_time(record["last_updated"]) if record else None
     decision: Decision = {
-        "should_resume": reason == RESUMABLE_REASON,
+        "should_resume": should_resume,
         "reason": reason,
         "agent_id": agent_id,
         "phase": record["phase"] if record else None,
-        "idle_seconds": seconds_between(parse_time(record["last_updated"]), now) if record else None,
-        "until": None,
+        "idle_seconds": seconds_between(last_updated, now) if last_updated else None,
+        "until": format_time(last_updated + limits.idle) if last_updated and should_resume else None,
         "checks": [result for _, result in results],
         "advice": _advice(reason, agent_id, record),
     }
-    if record and decision["should_resume"]:
-        decision["until"] = format_time(parse_time(record["last_updated"]) + limits.idle)
-    if record and "denial" in record:
-        decision |= {"denial": record["denial"]}
-    if "denial" in decision and decision["should_resume"]:
-        decision["advice"] = f"go on another way: what it waited for was denied: {decision['denial']['message']}"
-    return decision
+    return {**decision, "denial": record["denial"]} if record and "denial" in record else decision
 
 
 def _advice(reason: str, agent_id: str, record: Record | None) -> str:
     if record and is_final(record["phase"]):
         return ADVICE_WHEN_FINAL
+    if record and "denial" in record and reason == RESUMABLE_REASON:
+        return f"go on another way: what it waited for was denied: {record['denial']['message']}"
     return ADVICE[reason].replace("{id}", agent_id)
 
 
