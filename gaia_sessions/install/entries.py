@@ -13,7 +13,7 @@ import re
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio.strict import json_type_of
 
-from .hook_command import is_our_hook, new_handler, our_scripts
+from .hook_command import is_own_hook, new_handler, own_scripts
 from .json_edit import append_value, remove_element, replace_value
 
 TYPE_CHECKING = False
@@ -56,14 +56,14 @@ def all_entries(text: JsonText) -> list[HookEntry]:
     ]
 
 
-def our_entries(text: JsonText) -> list[HookEntry]:
+def own_entries(text: JsonText) -> list[HookEntry]:
     """The handlers that start our hook."""
-    return [entry for entry in all_entries(text) if is_our_hook(entry.handler)]
+    return [entry for entry in all_entries(text) if is_own_hook(entry.handler)]
 
 
 def has_dead_entry(text: JsonText) -> bool:
     """Whether an entry of ours names a script that does not exist."""
-    return any(is_missing(path) for entry in our_entries(text) for path in our_scripts(entry.handler))
+    return any(is_missing(path) for entry in own_entries(text) for path in own_scripts(entry.handler))
 
 
 def is_missing(path: str) -> bool:
@@ -74,7 +74,7 @@ def is_missing(path: str) -> bool:
 def with_hooks(text: JsonText, host: HostSettings, words: list[str], *, tools: bool) -> JsonText:
     """``text`` with one group of ours for each event of ``host``, and no other entry of ours."""
     wanted = host.event_matchers(tools=tools)
-    for event in {entry.event: None for entry in our_entries(text) if entry.event not in wanted}:
+    for event in {entry.event: None for entry in own_entries(text) if entry.event not in wanted}:
         text = _without_event(text, event)
     for event, matcher in wanted.items():
         text = _with_hook(text, event, matcher, new_handler(host, words))
@@ -83,7 +83,7 @@ def with_hooks(text: JsonText, host: HostSettings, words: list[str], *, tools: b
 
 def without_hooks(text: JsonText) -> JsonText:
     """``text`` without any entry of ours."""
-    for event in {entry.event: None for entry in our_entries(text)}:
+    for event in {entry.event: None for entry in own_entries(text)}:
         text = _without_event(text, event)
     return text
 
@@ -134,7 +134,7 @@ def matches(matcher: Json, tool: str) -> bool:
 
 
 def _with_hook(text: JsonText, event: str, matcher: str | None, wanted: dict[str, Json]) -> JsonText:
-    existing = [entry for entry in our_entries(text) if entry.event == event]
+    existing = [entry for entry in own_entries(text) if entry.event == event]
     if len(existing) == 1 and (existing[0].matcher, existing[0].handler) == (matcher, wanted):
         return text
     group: dict[str, Json] = {"hooks": [wanted]} if matcher is None else {"matcher": matcher, "hooks": [wanted]}
@@ -149,7 +149,7 @@ def _with_hook(text: JsonText, event: str, matcher: str | None, wanted: dict[str
 
 def _without_event(text: JsonText, event: str) -> JsonText:
     """``text`` without our handlers of ``event``, removed from last to first, so that the other numbers stay valid."""
-    for entry in reversed([entry for entry in our_entries(text) if entry.event == event]):
+    for entry in reversed([entry for entry in own_entries(text) if entry.event == event]):
         text = _without_entry(text, entry)
     return text
 

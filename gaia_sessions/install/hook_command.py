@@ -89,7 +89,7 @@ def _split(command: str) -> tuple[str, ...]:
         return (command,)
 
 
-def is_our_hook(entry: Json) -> bool:
+def is_own_hook(entry: Json) -> bool:
     """Whether an entry starts one of our hooks and nothing else."""
     words = words_of(entry)
     return _are_hook_options(_words_after_hook(words)) and not _has_substitution(entry, words)
@@ -99,22 +99,22 @@ def is_mixed_entry(entry: Json) -> bool:
     """Whether an entry starts one of our hooks and something else, or in a way that is not recognised."""
     words = words_of(entry)
     is_named = any(_SCRIPT_PATH in word or _PROGRAM.search(word) for word in words)
-    return not is_our_hook(entry) and (
+    return not is_own_hook(entry) and (
         is_named or any(_words_after_hook(words[at:]) is not None for at in range(len(words)))
     )
 
 
-def our_scripts(entry: Json) -> list[str]:
+def own_scripts(entry: Json) -> list[str]:
     """The paths of our scripts, or of our program, in the command of an entry."""
-    return [word for word in words_of(entry) if is_our_script(word)]
+    return [word for word in words_of(entry) if is_own_script(word)]
 
 
 def starts_script_directly(entry: Json) -> bool:
     """Whether an entry starts our script as the program, which does no harm once the script no longer exists."""
-    return any(is_our_script(word) for word in words_of(entry)[:1])
+    return any(is_own_script(word) for word in words_of(entry)[:1])
 
 
-def is_our_script(word: str) -> bool:
+def is_own_script(word: str) -> bool:
     """Whether ``word`` is the path of one of our scripts, which need not exist."""
     folder, name = os.path.split(word)
     if name == HOOK_PROGRAM_NAME:
@@ -129,7 +129,7 @@ def is_our_script(word: str) -> bool:
 def _words_after_hook(words: list[str]) -> list[str] | None:
     """The words after those that start one of our hooks; None if ``words`` do not begin with such."""
     rest = _words_after_interpreter(words)
-    if rest and is_our_script(rest[0]):
+    if rest and is_own_script(rest[0]):
         return rest[1:]
     if rest is not words and rest[:1] == ["-m"]:
         rest = rest[1:]

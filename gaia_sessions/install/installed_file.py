@@ -8,7 +8,7 @@ from __future__ import annotations
 from gaia_sessions.errors import SessionsError
 
 from . import backups
-from .entries import our_entries
+from .entries import own_entries
 from .hook_command import TRACK_TOOLS, command_for, words_of
 from .permission import RULES, SETTING
 from .plan import INSTALLED_AT
@@ -62,7 +62,7 @@ def read_installed_file(places: Places, host: HostSettings, scope: str) -> tuple
         settings = load(path, host)
     except SessionsError as error:
         return _installed_file(places, host, scope, [], str(error)), None
-    return _installed_file(places, host, scope, our_entries(settings.text), None), settings
+    return _installed_file(places, host, scope, own_entries(settings.text), None), settings
 
 
 def _installed_file(

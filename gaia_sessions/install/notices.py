@@ -9,7 +9,7 @@ from gaia_sessions.hosts.registry import CODEX
 from gaia_sessions.hosts.settings import LOCAL, PROJECT, USER
 
 from . import git, permission
-from .entries import all_entries, allowed_rules, our_entries
+from .entries import all_entries, allowed_rules, own_entries
 from .hook_command import is_mixed_entry
 from .scopes import is_unread_from_here
 
@@ -56,7 +56,7 @@ def install_notices(
 def uninstall_notices(text: JsonText) -> list[str]:
     """The notices once ``text`` is what an uninstall leaves."""
     due = {
-        ENTRIES_BACK: bool(our_entries(text)),
+        ENTRIES_BACK: bool(own_entries(text)),
         MIXED_ENTRY: _has_mixed_entry(text),
         RULE_STAYS: any(permission.is_report_rule(rule) for rule in allowed_rules(text)),
     }

@@ -171,8 +171,8 @@ def _wanted_text(
 ) -> tuple[JsonText, list[str], list[str]]:
     """The new text of the settings, the rules in it that we added, and the earlier ones that it no longer has."""
     rule = permission.permission_rule() if request.report else None
-    our_rules = backup.texts(RULES) if backup else []
-    withdrawn = [old for old in our_rules if old != rule]
+    own_rules = backup.texts(RULES) if backup else []
+    withdrawn = [old for old in own_rules if old != rule]
     try:
         text = with_hooks(settings.text, request.host, words, tools=request.tools)
         for old in withdrawn:
@@ -182,7 +182,7 @@ def _wanted_text(
         with_permission = with_rule(text, rule)
     except InvalidInput as error:
         raise SettingsUnreadable(settings.path, error.problem, error.where) from None
-    return with_permission, [rule] if with_permission is not text or rule in our_rules else [], withdrawn
+    return with_permission, [rule] if with_permission is not text or rule in own_rules else [], withdrawn
 
 
 def _plan_setting(places: Places, request: InstallRequest, backup: Backup | None) -> tuple[str | None, list[Change]]:

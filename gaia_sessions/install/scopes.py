@@ -17,7 +17,7 @@ from gaia_sessions.errors import HooksElsewhere, SessionsError
 from gaia_sessions.hosts.registry import CODEX
 from gaia_sessions.hosts.settings import LOCAL, PROJECT
 
-from .entries import our_entries
+from .entries import own_entries
 from .settings import load
 
 TYPE_CHECKING = False
@@ -37,12 +37,12 @@ def default_scope(host: HostSettings) -> str:
 
 def installed_scope(places: Places, host: HostSettings) -> str:
     """The scope of this project that has our hooks, else the default."""
-    return next(iter(scopes_with_our_hooks(places, host)), default_scope(host))
+    return next(iter(scopes_with_hooks(places, host)), default_scope(host))
 
 
 def refuse_second(places: Places, host: HostSettings, scope: str) -> None:
     """Raises ``HooksElsewhere`` if another scope of this project has our hooks, and ``scope`` does not."""
-    present = scopes_with_our_hooks(places, host)
+    present = scopes_with_hooks(places, host)
     if scope in _PROJECT_SCOPES and present and scope not in present:
         raise HooksElsewhere(host.name, places.file_of(host, present[0]), present[0])
 
@@ -55,19 +55,19 @@ def is_unread_from_here(places: Places, host: HostSettings) -> bool:
     return bool(places.here) and here.startswith(project.rstrip(os.sep) + os.sep)
 
 
-def scopes_with_our_hooks(places: Places, host: HostSettings) -> list[str]:
+def scopes_with_hooks(places: Places, host: HostSettings) -> list[str]:
     """The scopes of this project that have our hooks, the default one first."""
     project_scopes = [scope for scope in _PROJECT_SCOPES if scope in host.files]
-    return [scope for scope in project_scopes if _has_our_hooks(places.file_of(host, scope), host)]
+    return [scope for scope in project_scopes if _has_hooks(places.file_of(host, scope), host)]
 
 
 def other_installed_scopes(places: Places, host: HostSettings, scope: str) -> list[str]:
     """The scopes of ``host`` other than ``scope`` that have our hooks; unreadable files are left out."""
-    return [other for other in host.files if other != scope and _has_our_hooks(places.file_of(host, other), host)]
+    return [other for other in host.files if other != scope and _has_hooks(places.file_of(host, other), host)]
 
 
-def _has_our_hooks(path: str, host: HostSettings) -> bool:
+def _has_hooks(path: str, host: HostSettings) -> bool:
     try:
-        return bool(our_entries(load(path, host).text))
+        return bool(own_entries(load(path, host).text))
     except SessionsError:
         return False

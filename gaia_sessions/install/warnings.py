@@ -16,10 +16,10 @@ from gaia_sessions.session.clock import parse_time
 
 from .entries import all_entries, is_missing, matches
 from .executable import interpreter_of
-from .hook_command import is_mixed_entry, is_our_hook, is_our_script, our_scripts, starts_script_directly, words_of
+from .hook_command import is_mixed_entry, is_own_hook, is_own_script, own_scripts, starts_script_directly, words_of
 from .json_text import as_object
 from .places import HOSTS, Places
-from .scopes import is_unread_from_here, scopes_with_our_hooks
+from .scopes import is_unread_from_here, scopes_with_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def file_warnings(installed: list[InstalledFile]) -> Iterator[InstallWarning]:
         if found["problem"]:
             yield _warning(UNREADABLE_SETTINGS, f"{found['problem']}; the host ignores the whole file", path)
         program = words[0] if words else ""
-        interpreter = interpreter_of(program) if is_our_script(program) else program
+        interpreter = interpreter_of(program) if is_own_script(program) else program
         if interpreter and os.path.isabs(interpreter) and not os.access(interpreter, os.X_OK):
             yield _warning(MISSING_INTERPRETER, f"the file names {interpreter}, which cannot be started", path)
 
@@ -85,11 +85,11 @@ def entry_warnings(read_settings: list[ReadSettings]) -> Iterator[InstallWarning
     """The warnings about each entry by itself."""
     for _, settings in read_settings:
         all_of_file = all_entries(settings.text)
-        our_handlers = [entry.handler for entry in all_of_file if is_our_hook(entry.handler)]
+        own_handlers = [entry.handler for entry in all_of_file if is_own_hook(entry.handler)]
         mixed_handlers = [entry.handler for entry in all_of_file if is_mixed_entry(entry.handler)]
         for harmless, consequence in ((False, _REFUSAL_NOTE), (True, _DOES_NOTHING_NOTE)):
             for path in _missing_scripts(
-                [handler for handler in our_handlers if starts_script_directly(handler) is harmless]
+                [handler for handler in own_handlers if starts_script_directly(handler) is harmless]
             ):
                 yield _warning(
                     MISSING_SCRIPT, f"the file names {path}, which does not exist; {consequence}", settings.path
@@ -104,7 +104,7 @@ def entry_warnings(read_settings: list[ReadSettings]) -> Iterator[InstallWarning
 
 
 def _missing_scripts(handlers: list[Json]) -> list[str]:
-    scripts = dict.fromkeys(path for entry in handlers for path in our_scripts(entry))
+    scripts = dict.fromkeys(path for entry in handlers for path in own_scripts(entry))
     return [path for path in scripts if is_missing(path)]
 
 
@@ -122,7 +122,7 @@ def visibility_warnings(installed: list[InstalledFile], places: Places, *, plugi
         everywhere = any(found["scope"] == USER for found in present) or (plugin and host.name == CLAUDE_CODE)
         if not present or everywhere or not is_unread_from_here(places, host):
             continue
-        if not scopes_with_our_hooks(Places(places.root, places.variables, places.here), host):
+        if not scopes_with_hooks(Places(places.root, places.variables, places.here), host):
             message = f"{host.name} started in {places.here} may not read this file; start it in"
             yield _warning(NOT_READ_HERE, f"{message} {places.project}, or install with --here", present[0]["file"])
 
@@ -189,7 +189,7 @@ def _duplicate_warnings(
         message = f"the plugin is enabled, and the settings contain the hooks too; {_DUPLICATE_NOTE}"
         yield _warning(INSTALLED_TWICE, message, files[0])
     for settings in read_settings:
-        groups = [(entry.event, entry.matcher) for entry in all_entries(settings.text) if is_our_hook(entry.handler)]
+        groups = [(entry.event, entry.matcher) for entry in all_entries(settings.text) if is_own_hook(entry.handler)]
         if len(set(groups)) < len(groups):
             yield _warning(
                 INSTALLED_TWICE, f"an event has more than one gaia-sessions entry; {_DUPLICATE_NOTE}", settings.path
@@ -209,7 +209,7 @@ def _rewriter_warnings(host: HostSettings, read_settings: list[Settings]) -> Ite
             if (
                 entry.event != host.delegates
                 or not words
-                or is_our_hook(entry.handler)
+                or is_own_hook(entry.handler)
                 or is_mixed_entry(entry.handler)
             ):
                 continue

@@ -97,7 +97,7 @@ def test_where_a_blank_in_the_path_breaks_the_first_line_the_interpreter_runs_th
         shutil.copytree(folder, environment.package / folder.name)
     words = environment.finds()
     assert words == [str(environment.python), "-P", "-m", "gaia_sessions", "hook"]
-    assert hook_command.is_our_hook({"command": words[0], "args": [*words[1:]]})
+    assert hook_command.is_own_hook({"command": words[0], "args": [*words[1:]]})
     assert project.start(words) == (0, b"", b"")
 
 

@@ -52,7 +52,7 @@ EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--tr
     ],
 )
 def test_it_is_ours(entry: Json) -> None:
-    assert hook_command.is_our_hook(entry)
+    assert hook_command.is_own_hook(entry)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_it_is_ours(entry: Json) -> None:
     ],
 )
 def test_it_is_not_ours(entry: Json) -> None:
-    assert (hook_command.is_our_hook(entry), hook_command.is_mixed_entry(entry)) == (False, False)
+    assert (hook_command.is_own_hook(entry), hook_command.is_mixed_entry(entry)) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -110,16 +110,16 @@ def test_it_is_not_ours(entry: Json) -> None:
     ],
 )
 def test_what_does_something_else_as_well_is_its_owners(entry: Json) -> None:
-    assert (hook_command.is_our_hook(entry), hook_command.is_mixed_entry(entry)) == (False, True)
+    assert (hook_command.is_own_hook(entry), hook_command.is_mixed_entry(entry)) == (False, True)
 
 
 def test_a_script_of_a_checkout_by_any_name_is_ours_while_it_is_there(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     (folder / "gaia_sessions" / "hooks").mkdir(parents=True)
     entry: Json = {"command": f"python3 {folder}/hooks/subagent_stop.py"}
-    assert not hook_command.is_our_hook(entry)
+    assert not hook_command.is_own_hook(entry)
     (folder / "gaia_sessions" / "hooks" / "__init__.py").write_bytes(b"")
-    assert hook_command.is_our_hook(entry)
+    assert hook_command.is_own_hook(entry)
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -127,7 +127,7 @@ def test_a_script_of_a_checkout_by_any_name_is_ours_while_it_is_there(tmp_path: 
 def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tools: bool) -> None:
     words = hook_command.command_for(HOSTS[host], tools=tools)
     entry = hook_command.new_handler(HOSTS[host], words)
-    assert (hook_command.is_our_hook(entry), hook_command.words_of(entry)) == (True, words)
+    assert (hook_command.is_own_hook(entry), hook_command.words_of(entry)) == (True, words)
     assert [os.path.isabs(words[0]), words[0]] == [True, PROGRAM]
     assert entry["timeout"] == 5 * HOSTS[host].per_second
 

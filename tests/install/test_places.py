@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.errors import SessionsError, exit_code
-from gaia_sessions.install.hook_command import command_for, is_our_hook, new_handler
+from gaia_sessions.install.hook_command import command_for, is_own_hook, new_handler
 from gaia_sessions.install.places import HOSTS
 from tests.install.conftest import Setup
 from tests.install.settings_files import REFUSED, ROWS, SAME, TAKEN
@@ -48,7 +48,7 @@ def of_others(said: Any) -> Any:
 def group_of_others(group: Any) -> Any:
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
         return group
-    kept = [entry for entry in group["hooks"] if not is_our_hook(entry)]
+    kept = [entry for entry in group["hooks"] if not is_own_hook(entry)]
     return {**group, "hooks": kept} if kept or not group["hooks"] else None
 
 
@@ -67,11 +67,11 @@ def test_installing_adds_ours_once_and_changes_nothing_else_that_is_said(setup: 
     said = setup.said()
     wanted = new_handler(host, command_for(host, tools=False))
     ours = {
-        (event, group.get("matcher")): [entry for entry in group["hooks"] if is_our_hook(entry)]
+        (event, group.get("matcher")): [entry for entry in group["hooks"] if is_own_hook(entry)]
         for event, groups in said["hooks"].items()
         for group in groups
         if isinstance(group, dict) and isinstance(group.get("hooks"), list)
-        if any(is_our_hook(entry) for entry in group["hooks"])
+        if any(is_own_hook(entry) for entry in group["hooks"])
     }
     assert ours == {(event, matcher): [wanted] for event, matcher in host.events.items()}
     assert of_others(said) == theirs
