@@ -11,7 +11,7 @@ _checkout = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 if os.path.isdir(os.path.join(_checkout, "gaia_sessions")):
     sys.path[0] = _checkout
 elif not sys.flags.safe_path:
-    del sys.path[0]  # installed, this stands among other people's programs, which are no modules of ours
+    del sys.path[0]  # installed, the script stands among other programs, which must not be imported
 
 if __name__ == "__main__":
     try:
@@ -21,5 +21,5 @@ if __name__ == "__main__":
         os.write(2, f"{sys.argv[0]}: {error}; run it with the Python that has gaia-sessions installed\n".encode())
         os._exit(1 if "--test" in sys.argv else 0)
 
-    # Nothing is buffered, so there is nothing to wait for: tearing the interpreter down costs a tenth of it all.
+    # Nothing is buffered, and tearing the interpreter down would cost a tenth of the whole call.
     os._exit(main(HOOK, sys.argv[1:]))

@@ -19,5 +19,5 @@ if __name__ == "__main__":
         os.write(2, f"{sys.argv[0]}: {error}; run it with the Python that has gaia-sessions installed\n".encode())
         os._exit(1 if "--test" in sys.argv else 0)
 
-    # Nothing is buffered, so there is nothing to wait for: tearing the interpreter down costs a tenth of it all.
+    # Nothing is buffered, and tearing the interpreter down would cost a tenth of the whole call.
     os._exit(main(PRE_DELEGATE, sys.argv[1:]))

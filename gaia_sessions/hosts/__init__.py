@@ -1,7 +1,7 @@
 """What is known of each host: how its payloads are read, which replies it obeys, where its settings are.
 
-A module or folder per host; ``registry`` lists them and ``protocol`` says what each must have. A payload becomes events
-here; no module of this package may read or write a record, or read the environment: it is handed in.
+A module or folder per host; ``registry`` lists them and ``protocol`` says what each must have. Must never read or write
+a record, nor read the environment: it is handed in.
 """
 
 PRE_DELEGATE = "pre_delegate"

@@ -41,7 +41,7 @@ ROOMS = frozenset(["errors", "jsonio", "session", "system", "config", "store", "
 # At most so many modules of ours are loaded, package files among them.
 MOST_FOR_NOTHING = 18
 MOST_FOR_SILENCE = 32
-MOST_FOR_DIRECT = 48
+MOST_FOR_DIRECT = 54
 MOST_FOR_EVENT = 60
 
 

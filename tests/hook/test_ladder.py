@@ -355,6 +355,16 @@ def test_the_script_can_be_started_by_its_name(hook: str) -> None:
     assert script.read_bytes().startswith(b"#!/usr/bin/env python3\n")
 
 
+def test_the_scripts_differ_in_nothing_but_their_hook_and_where_an_installed_one_stands() -> None:
+    """Each must work when it is copied alone, so none can import another."""
+    every, *others = ((SCRIPTS / f"{hook}.py").read_text("utf-8") for hook in ("every_event", *HOOKS[:2]))
+    begin, end = every.index("elif"), every.index("if __name__")
+    shared = (every[:begin] + "\n" + every[end:]).replace("HOOK", "NAME").split("\n", 2)
+    for hook, text in zip(HOOKS[:2], others, strict=True):
+        found = text.replace(hook.upper(), "NAME").split("\n", 2)
+        assert (found[0], found[2]) == (shared[0], shared[2])
+
+
 @pytest.mark.parametrize("hook", HOOKS)
 def test_without_the_package_a_host_notices_nothing_but_a_word_on_stderr(host: Host, tmp_path: Path, hook: str) -> None:
     lonely = tmp_path / "share" / "hooks"
