@@ -1,7 +1,7 @@
 """What one call costs inside a running process.
 
-Owns the yardstick of a durable write: the plainest code that locks, reads, writes whole, syncs, renames
-and syncs.
+Owns the yardsticks: the plainest code that reads a record, creates one durably, or changes one durably under a lock. It
+syncs and renames as the store does, and leaves out all else: checks, the index, journals, the rules.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from gaia_sessions import get_session, should_resume
 from gaia_sessions.api import Sessions
 from gaia_sessions.session import updates
 from gaia_sessions.session.clock import utc_now
+from gaia_sessions.session.ids import new_agent_id
+from gaia_sessions.session.record import new_record
 from gaia_sessions.session.requests import Update
 
 from . import samples
@@ -29,9 +31,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.schema import Record
+
 _BATCHES = 20
 _CALLS = 200
 _ROUNDS = 81
+_LOADS = 100
+_CREATIONS = 5
 _UPDATES = 5
 _READS = 20
 
@@ -57,6 +64,45 @@ def _median_of_a_batch(agent_id: str) -> float:
         if not may_resume:
             raise RuntimeError("a session that may be resumed was expected")
     return median(taken)
+
+
+def load(folder: str) -> Iterator[Finding]:
+    """Reading one session, compared with opening, reading and parsing its file."""
+    _, store = samples.project(folder)
+    agent_id = samples.create_paused(store, utc_now())
+    path = os.path.join(store.root, agent_id, "state.json")
+
+    def read_session() -> None:
+        for _ in range(_LOADS):
+            store.read(agent_id)
+
+    def read_bare() -> None:
+        for _ in range(_LOADS):
+            _bare_load(path)
+
+    ratio = compare(_ROUNDS, lambda _: (read_session, read_bare))
+    yield Finding("load: CPU of opening, reading and parsing alone", ratio.cpu, 4.0)
+
+
+def create(folder: str) -> Iterator[Finding]:
+    """A durable creation, compared with the plainest code that creates such a record."""
+    _, store = samples.project(folder)
+    sessions = Sessions(store.root)
+    bare = os.path.join(folder, "bare")
+    os.mkdir(bare)
+    sessions.create(samples.AGENT, "approval_workflow", samples.METADATA)
+
+    def create_sessions() -> None:
+        for _ in range(_CREATIONS):
+            sessions.create(samples.AGENT, "approval_workflow", samples.METADATA)
+
+    def create_bare() -> None:
+        for _ in range(_CREATIONS):
+            _bare_create(bare)
+
+    ratio = compare(_ROUNDS, lambda _: (create_sessions, create_bare))
+    yield Finding("durable creation: time of a bare one", ratio.wall, 2.0)
+    yield Finding("durable creation: CPU of a bare one", ratio.cpu, 4.0)
 
 
 def update(folder: str) -> Iterator[Finding]:
@@ -100,24 +146,49 @@ def long_history(folder: str) -> Iterator[Finding]:
         yield Finding(f"{what}, 200 moves: CPU of one without", ratio.cpu, limit)
 
 
-def _bare_update(folder: str, metadata: dict[str, object]) -> None:
+def _bare_load(path: str) -> Record:
+    with open(path, "rb") as file:
+        record: Record = json.loads(file.read())
+    return record
+
+
+def _bare_create(root: str) -> None:
+    now = utc_now()
+    record = new_record(new_agent_id(now, os.urandom(4)), samples.AGENT, "approval_workflow", samples.METADATA, now)
+    folder = os.path.join(root, record["agent_id"])
+    staged = f"{folder}.tmp"
+    os.mkdir(staged, 0o700)
+    _write_synced(os.path.join(staged, "state.json"), record)
+    _sync(staged)
+    os.rename(staged, folder)
+    _sync(root)
+
+
+def _bare_update(folder: str, metadata: dict[str, Json]) -> None:
     path = os.path.join(folder, "state.json")
     lock = os.open(f"{folder}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with open(path, "rb") as file:
-            record = json.loads(file.read())
+        record = _bare_load(path)
         record["metadata"].update(metadata)
         record["revision"] += 1
         record["last_updated"] = utc_now().isoformat()
         temporary = f"{path}.tmp"
-        with open(temporary, "wb") as file:
-            file.write(json.dumps(record, indent=2).encode())
-            file.flush()
-            os.fsync(file.fileno())
+        _write_synced(temporary, record)
         os.rename(temporary, path)
-        directory = os.open(folder, os.O_RDONLY)
-        os.fsync(directory)
-        os.close(directory)
+        _sync(folder)
     finally:
         os.close(lock)
+
+
+def _write_synced(path: str, record: Record) -> None:
+    with open(path, "wb") as file:
+        file.write(json.dumps(record, indent=2).encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: str) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    os.fsync(fd)
+    os.close(fd)

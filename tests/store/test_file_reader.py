@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.schema import Record, Run
 
-RUN: Run = {"run": 1, "host": "claude-code", "host_session_id": "s", "host_agent_id": "a", "claimed_at": "2026-01-08T18:05:30Z"}
+RUN: Run = {
+    "run": 1,
+    "host": "claude-code",
+    "host_session_id": "s",
+    "host_agent_id": "a",
+    "claimed_at": "2026-01-08T18:05:30Z",
+}
 
 
 def one_call(root: str) -> FileStore:
