@@ -97,10 +97,10 @@ def short_ago(text: str, now: datetime) -> str:
     """``12 min ago``: ``ago`` where there is little room."""
     seconds = (now - parse_time(text)).total_seconds()
     size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if abs(seconds) >= size), _SHORT_UNITS[-1])
-    told = f"{int(abs(seconds) / size)} {unit}"
+    span = f"{int(abs(seconds) / size)} {unit}"
     if seconds < 0:
-        return f"in {told}"
-    return "just now" if seconds < 1 else f"{told} ago"
+        return f"in {span}"
+    return "just now" if seconds < 1 else f"{span} ago"
 
 
 def local_time(text: str) -> str:
