@@ -32,6 +32,9 @@ HOOK_TIMEOUT = 5
 _SCRIPT = "every_event.py"
 _SCRIPTS = (_SCRIPT, "pre_delegate.py", "subagent_stop.py")
 _PACKAGE_NAMES = ("gaia_sessions", "gaia-sessions")
+_HOOK_PACKAGES = ("hook", "hooks")
+"""The package of the hooks in a checkout, and its name in checkouts of an earlier version."""
+
 _SCRIPT_PATH = os.path.join("hooks", _SCRIPT)
 _PROGRAM = re.compile(rf"(?<![\w.-]){HOOK_PROGRAM_NAME}(?![\w.-])")
 _INTERPRETERS = ("python", "pypy", "graalpy")
@@ -123,7 +126,8 @@ def is_own_script(word: str) -> bool:
     if name not in _SCRIPTS or hooks != "hooks":
         return False
     is_known = name == _SCRIPT or os.path.basename(above) in _PACKAGE_NAMES
-    return is_known or os.path.isfile(os.path.join(above, "gaia_sessions", "hooks", "__init__.py"))
+    package = os.path.join(above, "gaia_sessions")
+    return is_known or any(os.path.isfile(os.path.join(package, room, "__init__.py")) for room in _HOOK_PACKAGES)
 
 
 def _words_after_hook(words: list[str]) -> list[str] | None:

@@ -113,12 +113,13 @@ def test_what_does_something_else_as_well_is_its_owners(entry: Json) -> None:
     assert (hook_command.is_own_hook(entry), hook_command.is_mixed_entry(entry)) == (False, True)
 
 
-def test_a_script_of_a_checkout_by_any_name_is_ours_while_it_is_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("package", ["hook", "hooks"])
+def test_a_script_of_a_checkout_by_any_name_is_ours_while_it_is_there(tmp_path: Path, package: str) -> None:
     folder = tmp_path / "mine"
-    (folder / "gaia_sessions" / "hooks").mkdir(parents=True)
+    (folder / "gaia_sessions" / package).mkdir(parents=True)
     entry: Json = {"command": f"python3 {folder}/hooks/subagent_stop.py"}
     assert not hook_command.is_own_hook(entry)
-    (folder / "gaia_sessions" / "hooks" / "__init__.py").write_bytes(b"")
+    (folder / "gaia_sessions" / package / "__init__.py").write_bytes(b"")
     assert hook_command.is_own_hook(entry)
 
 
