@@ -203,7 +203,7 @@ class HookCall:
         result = dispatch.handle_event(store, event, self.now, config, LOCK_TIMEOUT)
         self.line |= {"decision": result.word, "session": result.agent_id}
         self.line |= {"refused": result.refused} if result.refused else {}
-        if event["kind"] not in KINDS_WITH_REPLY:
+        if event["kind"] not in KINDS_WITH_REPLY or (event["kind"] == "delegate" and result.resumed is None):
             return None
         from .replies import ReplyContext, build_reply
 
