@@ -418,7 +418,7 @@ def test_what_fails_never_ends_with_0_and_says_what_to_type(folder: Folder) -> N
 def test_a_missing_session_and_a_summary_that_is_not_stored_are_said_as_by_our_commands(folder: Folder) -> None:
     folder.put("a", timedelta(hours=1), phase="completed")
     lists = "`gaia-sessions list` shows the existing sessions"
-    advice = f"looked for in {plain(str(folder.session))}; {lists}; or start new work"
+    advice = f"searched in {plain(str(folder.session))}; {lists}; or start new work"
     assert folder.run(tool("should-resume nobody")) == Said(
         3, "Should resume nobody: False\n", f"not_found: {advice}\n"
     )

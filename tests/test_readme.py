@@ -53,7 +53,7 @@ def test_the_commands_for_the_shell_run_as_they_stand(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "resume it" in lines
     assert sum("  completed  " in line for line in lines) == 1
-    assert lines[-1] == "removed 0 sessions untouched for 24 hours"
+    assert lines[-1] == "removed 0 sessions not updated for 24 hours"
 
 
 def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 The names and leading arguments of the first five functions are fixed by the users' documents. Every function takes
 ``root``, the directory of the sessions; None means the one that the command line would find from here. All of them
 raise the errors of ``gaia_sessions.errors``, among them ``OwnedByAnother`` for the sessions of another user.
-``Sessions`` does the same for one root that is found and configured only once. Must never know how a result is shown.
+``Sessions``, next door, does the same for one root that is found and configured only once; a function here must never
+do more than call it.
 """
 
 from __future__ import annotations

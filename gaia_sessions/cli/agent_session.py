@@ -140,7 +140,7 @@ def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> N
 
 @_command("list")
 @click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
-@click.option("--agent", metavar="NAME", help="Only this kind of agent.")
+@click.option("--agent", metavar="NAME", help="Only sessions of this kind of agent.")
 def _list(call: Call, *, active_only: bool, agent: str | None) -> None:
     found = list(call.sessions().list(Filter(active_only=active_only, agent_name=agent)))
     if not found:

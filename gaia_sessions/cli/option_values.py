@@ -1,4 +1,7 @@
-"""``--metadata`` and ``-m``: facts about the work, as JSON or as key=value."""
+"""The values of options that need reading: metadata, times, and lengths of time. The one module to import dateutil.
+
+Owns which forms of them are accepted and the hint for every other form. Must never know which command asks.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _EXAMPLE = """--metadata '{"key": "value"}'"""
 
 
 class OtherMetadata(InvalidInput):
-    """``--metadata`` was given what another option takes, ``instead``, with ``after`` at the end of the line."""
+    """The value of ``--metadata`` belongs to the option ``instead``, with ``after`` at the end of the line."""
 
     def __init__(self, typed: str, problem: str, instead: list[str], after: str = "") -> None:
         super().__init__(problem, "--metadata", f"type {shlex.join(instead)}{after}")
@@ -44,11 +47,11 @@ class OtherMetadata(InvalidInput):
 
 
 def collect_metadata(documents: tuple[str, ...], pairs: tuple[str, ...]) -> dict[str, Json] | None:
-    """All of them as one object, in their order and the pairs last; None if none was given. Raises ``InvalidInput``."""
+    """All documents, and then all pairs, merged into one object; None if there are none. Raises ``InvalidInput``."""
     if not documents and not pairs:
         return None
     if documents.count(_STDIN) > 1:
-        raise UsageError("--metadata - was given twice", "standard input can be read only once: type it once")
+        raise UsageError("--metadata - was given twice", "standard input can be read only once: use it once")
     merged: dict[str, Json] = {}
     for document in documents:
         merged |= _load(document)
@@ -56,7 +59,7 @@ def collect_metadata(documents: tuple[str, ...], pairs: tuple[str, ...]) -> dict
 
 
 def _load(metadata: str) -> dict[str, Json]:
-    """The object, of which an error says that it came with this option."""
+    """The object in ``metadata``; an error names this option as its origin."""
     _reject_other_forms(metadata)
     source = f"--metadata {_STDIN}" if metadata == _STDIN else "--metadata"
     data = _read_bytes(metadata)
@@ -70,12 +73,12 @@ def _load(metadata: str) -> dict[str, Json]:
 
 
 def _reject_other_forms(metadata: str) -> None:
-    """Raises ``OtherMetadata`` for a pair and for a file, ``InvalidInput`` for nothing at all."""
+    """Raises ``OtherMetadata`` for a pair or the name of a file, ``InvalidInput`` for an empty value."""
     if not metadata.strip():
-        raise InvalidInput("it is empty", "--metadata", f"type {_EXAMPLE}, or leave it out")
+        raise InvalidInput("the value is empty", "--metadata", f"type {_EXAMPLE}, or omit the option")
     path = metadata.removeprefix("@")
     if metadata[0] not in "{[" and "\0" not in path and os.path.isfile(path):
-        problem = f"{metadata!r} is not JSON but a file"
+        problem = f"{metadata!r} is a file, not JSON"
         raise OtherMetadata(metadata, problem, ["--metadata", _STDIN], f" < {shlex.quote(path)}")
     key, equals, _ = metadata.partition("=")
     if equals and key.replace("_", "").replace("-", "").isalnum():
@@ -83,7 +86,7 @@ def _reject_other_forms(metadata: str) -> None:
 
 
 def _hint(data: bytes, error: InvalidInput) -> str:
-    """Single quotes for double ones, and those that the shell took away, are what goes wrong most."""
+    """The most common mistakes are single quotes for double ones, and quotes that the shell removed."""
     if error.problem.startswith("not JSON") and data[:1] in b"{'" and (b"'" in data or b'"' not in data):
         return f"JSON needs double quotes: {_EXAMPLE}"
     return error.hint
@@ -94,7 +97,7 @@ def _read_bytes(metadata: str) -> bytes:
         return metadata.encode("utf-8", "surrogateescape")
     data = sys.stdin.buffer.read(strict.DOCUMENT_LIMIT + 1) if sys.stdin else b""
     if not data.strip():
-        raise InvalidInput("nothing came on standard input", f"--metadata {_STDIN}")
+        raise InvalidInput("standard input is empty", f"--metadata {_STDIN}")
     return data
 
 
@@ -103,7 +106,7 @@ def _split_pair(pair: str) -> tuple[str, str]:
     if pair.startswith("{"):
         raise UsageError(f"-m takes KEY=VALUE, not {pair!r}", f"type --metadata {shlex.quote(pair)}")
     if not equals or not key:
-        raise UsageError(f"-m takes KEY=VALUE, not {pair!r}", "type for example -m task=T001")
+        raise UsageError(f"-m takes KEY=VALUE, not {pair!r}", "type, for example, -m task=T001")
     return key, value
 
 
@@ -113,7 +116,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 class Time(click.ParamType[datetime]):
-    """``90m`` (so long ago) or a date and time; without an offset it is local."""
+    """A length of time before now, such as ``90m``, or a date with or without a time; local without an offset."""
 
     name = "time"
 
@@ -125,7 +128,7 @@ class Time(click.ParamType[datetime]):
             return _time_ago(text) if text[-1:] in _UNITS and text[:-1].isdecimal() else _parse_time(text)
         except (ValueError, OverflowError):
             message = f"{_option_name(param)} {text!r} is not a time"
-            raise UsageError(message, "use for example 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05") from None
+            raise UsageError(message, "use, for example, 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05") from None
 
 
 class Hours(click.ParamType[float]):
@@ -141,7 +144,7 @@ class Hours(click.ParamType[float]):
             return timedelta(**{_UNITS[text[-1]]: float(text[:-1])}) / timedelta(hours=1)
         except (ValueError, OverflowError):
             message = f"{_option_name(param)} {text!r} is not a length of time"
-            raise UsageError(message, "use for example 24 (hours), 90m, 2h or 7d") from None
+            raise UsageError(message, "use, for example, 24 (hours), 90m, 2h or 7d") from None
 
 
 def _option_name(param: click.Parameter | None) -> str:
@@ -153,7 +156,7 @@ def _time_ago(text: str) -> datetime:
 
 
 def _parse_time(text: str) -> datetime:
-    if not _DATE_START.match(text):  # dateutil would make something of nearly anything
+    if not _DATE_START.match(text):  # dateutil accepts almost any text
         raise ValueError(text)
     from dateutil import parser, tz
 

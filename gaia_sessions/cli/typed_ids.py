@@ -1,7 +1,7 @@
-"""What people type for the id of a session: its beginning, its end, or ``latest``; and what a missing one is told.
+"""What people type for the id of a session (its beginning, its end, or ``latest``), and the hint if there is none.
 
-Owns the rules for a word that is not the whole id of a session here. Imported only once that is known: a command
-with the whole id of a session lists nothing.
+Owns the rules for text that is not the whole id of an existing session. Loaded only for such text: given a whole id, a
+command must never list all sessions.
 """
 
 from __future__ import annotations
@@ -21,17 +21,14 @@ if TYPE_CHECKING:
 
 LATEST = "latest"
 _UNSET = frozenset(["none", "null", "undefined"])
-"""What programs print for an id that they do not have: never a part of another."""
+"""What programs print for an id that they do not have; never taken as a part of an id."""
 _CUTOFF = 0.6
 _GENERATED_CUTOFF = 0.9
-"""How alike two ids must be for one to be named where the other was typed; any two generated ones are rather alike."""
+"""How similar an id must be to be suggested; generated ids are all rather similar, so they need more."""
 
 
 def resolve_id(sessions: Sessions, typed_id: str) -> str:
-    """The id of the session that ``typed`` stands for; ``typed`` itself if it stands for none.
-
-    Raises ``AmbiguousId``.
-    """
+    """The id of the session that ``typed_id`` names; ``typed_id`` itself if it names none. Raises ``AmbiguousId``."""
     if typed_id == LATEST:
         return _latest(sessions) or typed_id
     if len(typed_id) < SHORTEST_ABBREVIATION or typed_id.casefold() in _UNSET or other_root_hint(typed_id):
@@ -45,21 +42,21 @@ def resolve_id(sessions: Sessions, typed_id: str) -> str:
 
 
 def _latest(sessions: Sessions) -> str | None:
-    """The first line of a list that can be read."""
+    """The id of the most recently active session that can be read."""
     from gaia_sessions.usecases.listing import Filter
 
     return next((line["agent_id"] for line in sessions.list(Filter()) if "last_updated" in line), None)
 
 
 def other_root_hint(agent_id: str) -> str | None:
-    """What to type for a session that is not where it was looked for, but in a store of ours here or further up."""
+    """What to type for a session that is in another of the user's stores, here or in a folder above."""
     roots = own_roots_from(working_directory(), os.environ) if is_agent_id(agent_id) else ()
     found = next((root for root in roots if os.path.isfile(os.path.join(root, agent_id, "state.json"))), None)
     return f"it is in another store; add --root {shlex.quote(found)}" if found else None
 
 
 def explain(missing: SessionNotFound, sessions: Sessions) -> None:
-    """``missing`` says where it was looked for, and what may have been meant instead."""
+    """Adds to ``missing`` where the session was searched for, and what may have been meant."""
     if missing.root is not None:
         return
     hint = _missing_id_hint(missing.agent_id, sessions) if missing.agent_id else None
@@ -67,10 +64,10 @@ def explain(missing: SessionNotFound, sessions: Sessions) -> None:
 
 
 def advice(agent_id: str, sessions: Sessions, fallback: str) -> str:
-    """The same for whoever was told already that it is missing; ``otherwise`` is what to do if it exists nowhere."""
+    """What to do about a missing session: what ``explain`` would say, or ``fallback`` if it exists in no store."""
     missing = SessionNotFound(agent_id)
     explain(missing, sessions)
-    parts = [f"looked for in {well_formed(sessions.root)}", missing.hint]
+    parts = [f"searched in {well_formed(sessions.root)}", missing.hint]
     return "; ".join(parts if other_root_hint(agent_id) else [*parts, f"or {fallback}"])
 
 
@@ -80,9 +77,9 @@ def _missing_id_hint(agent_id: str, sessions: Sessions) -> str | None:
         return hint
     ids = sessions.ids()
     if not ids:
-        return "there are no sessions in that folder; --root DIR names another"
+        return "there are no sessions in that folder; use --root DIR for another folder"
     if agent_id == LATEST:
-        return "none of the sessions there can be read; `gaia-sessions list` says why"
+        return "none of the sessions in that folder can be read; `gaia-sessions list` says why"
     closest = closest_id(agent_id, ids)
     return f"the closest ID is {closest!r}; `gaia-sessions list` shows the existing sessions" if closest else None
 
@@ -93,7 +90,7 @@ def is_id_like(word: str) -> bool:
 
 
 def closest_id(typed_id: str, ids: Iterable[str]) -> str | None:
-    """The one of ``ids`` that has ``typed`` in it, else is most like it, whole or in its beginning or end; or None."""
+    """The id that contains ``typed_id``, else the one most similar to it, whole or in its beginning or end; or None."""
     names = {fold_id(agent_id): agent_id for agent_id in ids}
     wanted = fold_id(typed_id)
     containing = [name for name in names if wanted in name] if len(wanted) >= SHORTEST_ABBREVIATION else []
@@ -107,7 +104,7 @@ def closest_id(typed_id: str, ids: Iterable[str]) -> str | None:
 
 
 def _unique_forms(names: Iterable[str], length: int) -> dict[str, str]:
-    """What may have been mistyped for each of ``names``, but for what several share: that leads to none of them."""
+    """The forms of ``names`` that may have been mistyped: whole, beginning and end, without those that names share."""
     found: dict[str, list[str]] = {}
     for name in names:
         for form in {name, name[:length], name[-length:]}:

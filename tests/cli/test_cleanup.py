@@ -76,7 +76,7 @@ def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(
 
 def test_a_dry_run_where_there_is_no_root_makes_none(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
-    assert gaia("cleanup", "--dry-run").all == (0, "would remove 0 sessions untouched for 24 hours\n", "")
+    assert gaia("cleanup", "--dry-run").all == (0, "would remove 0 sessions not updated for 24 hours\n", "")
     assert tree() == before
 
 
@@ -84,7 +84,7 @@ def test_a_dry_run_where_there_is_no_root_makes_none(gaia: Gaia, tree: Gaia) -> 
 def test_for_people_what_went_and_what_stayed_and_why(gaia: Gaia, root: str) -> None:
     code, out, err = gaia("cleanup").all
     first, *lines = out.splitlines()
-    assert (code, first, err) == (0, "removed 3 sessions untouched for 24 hours", "")
+    assert (code, first, err) == (0, "removed 3 sessions not updated for 24 hours", "")
     assert sorted(lines) == [
         "  old",
         "  old-approval",
@@ -93,7 +93,7 @@ def test_for_people_what_went_and_what_stayed_and_why(gaia: Gaia, root: str) -> 
         "kept: future: clock_skew",
         "kept: newer: newer_schema",
     ]
-    assert gaia("cleanup").out.splitlines()[0] == b"removed 0 sessions untouched for 24 hours"
+    assert gaia("cleanup").out.splitlines()[0] == b"removed 0 sessions not updated for 24 hours"
 
 
 @pytest.mark.usefixtures("mixed")
@@ -114,7 +114,7 @@ def test_hours_say_how_long(gaia: Gaia, put: Gaia, root: str) -> None:
         put(f"h{hours}", idle=hours * HOUR, **QUIET)
     assert gaia("cleanup", "--hours", "2.5").all == (
         0,
-        "removed 1 session untouched for 2 hours 30 minutes\n  h3\n",
+        "removed 1 session not updated for 2 hours 30 minutes\n  h3\n",
         "",
     )
     assert gaia("cleanup", "--hours", "0", "--json").json["removed"] != []
@@ -125,7 +125,7 @@ def test_what_may_be_resumed_stays_even_at_0_hours(gaia: Gaia, put: Gaia) -> Non
     put("a")
     assert gaia("cleanup", "--hours", "0").all == (
         0,
-        "removed 0 sessions untouched for 0 hours\nkept: a: resumable\n",
+        "removed 0 sessions not updated for 0 hours\nkept: a: resumable\n",
         "",
     )
 
@@ -164,7 +164,7 @@ def test_leftovers_of_the_dead_are_swept_and_named(gaia: Gaia, put: Gaia, root: 
     left = Path(root, "a", ".state.json.0123456789abcdef.tmp")
     left.write_bytes(b"half")
     os.utime(left, (0, 0))
-    assert gaia("cleanup").all == (0, f"removed 0 sessions untouched for 24 hours\nswept: {left}\n", "")
+    assert gaia("cleanup").all == (0, f"removed 0 sessions not updated for 24 hours\nswept: {left}\n", "")
     assert not left.exists()
 
 

@@ -103,7 +103,7 @@ def test_a_dash_reads_metadata_from_stdin(gaia: Gaia, state: Gaia) -> None:
         ("[1]", "expected a JSON object, not an array"),
         ("null", "expected a JSON object, not null"),
         ('"text"', "expected a JSON object, not a string"),
-        ("", "--metadata: it is empty"),
+        ("", "--metadata: the value is empty"),
         ("{", "line 1 column 2: not JSON: Expecting property name enclosed in double quotes"),
         ('{"a": 1, "a": 2}', "key 'a': the same key twice in an object"),
         ('{"a": 1e999}', "1e999: a number that overflows"),
@@ -134,7 +134,7 @@ def test_a_pair_without_a_key_or_an_equals_sign_is_a_usage_error(gaia: Gaia, roo
     assert ended.all == (
         2,
         "",
-        f"Error: -m takes KEY=VALUE, not {pair!r}\nHint: type for example -m task=T001\n",
+        f"Error: -m takes KEY=VALUE, not {pair!r}\nHint: type, for example, -m task=T001\n",
     )
     assert not os.path.exists(root)
 
@@ -151,8 +151,8 @@ def test_latest_is_no_id_for_the_command_since_it_stands_for_the_newest_session(
         2,
         "",
         (
-            "Error: --id latest is taken: it stands for the newest session wherever an ID is typed\n"
-            "Hint: choose another ID, or leave out --id to have one generated\n"
+            "Error: --id latest is reserved: it means the most recent session\n"
+            "Hint: choose another ID, or omit --id to have one generated\n"
         ),
     )
     assert not os.path.exists(root)

@@ -39,7 +39,7 @@ def test_a_record_of_the_users_own_program_is_read_by_every_command_and_left_as_
     assert got == {**ours, "duration_seconds": 0.0, "schema": 1, "revision": 0}
     assert [(line["agent_id"], line["status"]) for line in listed] == [("done", "final")]
     assert (shown[0], shown[2]) == (0, "")
-    assert ("took" in shown[1], "summary" in shown[1], "-4" in shown[1]) == (True, False, False)
+    assert ("duration" in shown[1], "summary" in shown[1], "-4" in shown[1]) == (True, False, False)
     assert tree() == before
 
 
@@ -70,7 +70,7 @@ def test_a_missing_session_is_exit_code_3(gaia: Gaia, root: str) -> None:
         "",
         (
             f"Error: no session 'nobody' in {root}\n"
-            "Hint: there are no sessions in that folder; --root DIR names another\n"
+            "Hint: there are no sessions in that folder; use --root DIR for another folder\n"
         ),
     )
     assert not os.path.exists(root)
@@ -98,4 +98,4 @@ def test_the_record_of_another_session_is_corrupt(gaia: Gaia, put: Gaia, root: s
 
 def test_without_an_id_it_is_a_usage_error(gaia: Gaia) -> None:
     hint = "type gaia-sessions get ID; gaia-sessions list shows the IDs"
-    assert gaia("get").all == (2, "", f"Error: no ID was given\nHint: {hint}\n")
+    assert gaia("get").all == (2, "", f"Error: missing ID\nHint: {hint}\n")

@@ -219,9 +219,9 @@ def test_where_there_is_no_session_there_is_no_latest(gaia: Gaia, root: str, com
     ended = run(gaia, command, "latest")
 
     assert ended.code == 3
-    hint = "there are no sessions in that folder; --root DIR names another"
+    hint = "there are no sessions in that folder; use --root DIR for another folder"
     if command == "should-resume":
-        advice = f"looked for in {root}; {hint}; or start new work"
+        advice = f"searched in {root}; {hint}; or start new work"
         assert ended.all[1:] == (f"no: there is no session latest (not_found)\n  {advice}\n", "")
     else:
         assert ended.all[1:] == ("", f"Error: no session 'latest' in {root}\nHint: {hint}\n")
@@ -230,7 +230,7 @@ def test_where_there_is_no_session_there_is_no_latest(gaia: Gaia, root: str, com
 
 def test_where_none_can_be_read_there_is_no_latest(gaia: Gaia, root: str, spoil: Gaia) -> None:
     spoil("torn")
-    hint = "none of the sessions there can be read; `gaia-sessions list` says why"
+    hint = "none of the sessions in that folder can be read; `gaia-sessions list` says why"
     assert gaia("get", "latest").all == (3, "", f"Error: no session 'latest' in {root}\nHint: {hint}\n")
 
 
@@ -368,7 +368,7 @@ def test_of_a_missing_one_the_folder_and_the_nearest_id_are_named(
     message = f"no session '{typed}' in {root}"
     hint = f"the closest ID is '{near}'; {LISTS}" if near else LISTS
     if command == "should-resume":
-        said = f"no: there is no session {typed} (not_found)\n  looked for in {root}; {hint}; or start new work\n"
+        said = f"no: there is no session {typed} (not_found)\n  searched in {root}; {hint}; or start new work\n"
         assert ended.all == (3, said, "")
     else:
         assert ended.all == (3, "", f"Error: {message}\nHint: {hint}\n")
@@ -388,7 +388,7 @@ def test_whether_to_resume_a_missing_one_is_answered_with_the_same_in_json(gaia:
         "deploy-forntend",
     )
     assert decision["advice"] == (
-        f"looked for in {root}; the closest ID is 'deploy-frontend'; {LISTS}; or start new work"
+        f"searched in {root}; the closest ID is 'deploy-frontend'; {LISTS}; or start new work"
     )
 
 

@@ -154,7 +154,7 @@ def test_for_people_it_says_what_came_from_where_into_which_place(
     counted = f"1 session from {source} into {root}\n  {OPEN['agent_id']}\n"
     assert gaia("import", str(source), "--dry-run").all == (0, f"would import {counted}{skipped}", "")
     assert gaia("import", str(source)).all == (0, f"imported {counted}{skipped}", "")
-    again = f"imported 0 sessions from {source} into {root}\nalready there: {OPEN['agent_id']}\n{skipped}"
+    again = f"imported 0 sessions from {source} into {root}\nalready exists: {OPEN['agent_id']}\n{skipped}"
     assert gaia("import", str(source)).all == (0, again, "")
 
 
@@ -263,7 +263,7 @@ def test_an_empty_folder_has_nothing_to_import(gaia: Gaia, source: Path, tree: G
     Path(source, "no-record").mkdir()
     Path(source, ".hidden").mkdir()
     before = tree()
-    said = f"nothing to import in {source}: it has no folder with a state.json\n"
+    said = f"nothing to import in {source}: it has no folder that contains a state.json\n"
     assert gaia("import", str(source)).all == (0, said, "")
     assert tree() == before
 
@@ -275,8 +275,8 @@ def test_a_folder_named_by_mistake_leads_to_the_right_one(gaia: Gaia, leave: Gai
     ended = gaia("import", str(wrong))
     assert ended.all == (
         0,
-        f"nothing to import in {wrong}: it has no folder with a state.json\n",
-        f"Note: {wrong} has no sessions, and {source} has\nHint: gaia-sessions import '{source}'\n",
+        f"nothing to import in {wrong}: it has no folder that contains a state.json\n",
+        f"Note: no sessions in {wrong}; found some in {source}\nHint: gaia-sessions import '{source}'\n",
     )
     assert json.loads(gaia("import", str(wrong), "--json").out)["instead"] == str(source)
 
@@ -291,7 +291,7 @@ def test_the_root_itself_is_said_to_be_read_where_it_is(
     monkeypatch.chdir(tmp_path)
     before = everything_in(Path(root))
     words = ["import", spelling.format(root=root, link=link)]
-    said = f"nothing to import: {root} is where the sessions are kept; its records are read where they are\n"
+    said = f"nothing to import: {root} is already the directory of the sessions\n"
     assert gaia(*words).all == (0, said, "")
     assert gaia(*words, "--json").json == report(Path(root), root, in_place=True)
     assert everything_in(Path(root)) == before

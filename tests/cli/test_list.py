@@ -126,13 +126,13 @@ def test_a_folder_that_exists_and_has_no_sessions_is_not_said_to_be_missing(gaia
 def test_what_the_options_leave_out_is_counted_where_nothing_else_is_there(
     gaia: Gaia, root: str, words: list[str]
 ) -> None:
-    told = f"No sessions found in {root} with these options; without them there are 3\n"
+    told = f"No sessions found in {root} with these options; without them, there are 3\n"
     assert gaia("list", *words).all == (0, told, "")
 
 
 def test_a_single_session_that_is_left_out_is_counted_as_one(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a", phase="completed", resume_ready=False)
-    told = f"No sessions found in {root} with these options; without them there is 1\n"
+    told = f"No sessions found in {root} with these options; without them, there is 1\n"
     assert gaia("list", "--active-only").all == (0, told, "")
 
 
@@ -172,7 +172,7 @@ def test_what_is_no_time_is_a_usage_error(gaia: Gaia, option: str, text: str) ->
         "",
         (
             f"Error: {option} {text!r} is not a time\n"
-            "Hint: use for example 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05\n"
+            "Hint: use, for example, 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05\n"
         ),
     )
 

@@ -108,7 +108,7 @@ def test_what_the_system_refuses_is_told_and_is_no_success(
     told = f"Error: {reason}\nHint: {hint}\n"
     answers = {
         ("reconcile",): f"closed 0 runs\nfailed: gone: {reason}\n",
-        ("cleanup",): f"removed 0 sessions untouched for 24 hours\nfailed: gone: {reason}\n",
+        ("cleanup",): f"removed 0 sessions not updated for 24 hours\nfailed: gone: {reason}\n",
         ("cleanup", "--quiet"): "",
     }
     for words, out in answers.items():
@@ -131,7 +131,7 @@ def test_what_a_record_says_does_not_reach_the_terminal(gaia: Gaia, put: Gaia, t
 def test_cleanup_tells_what_it_closed_first(gaia: Gaia, put: Gaia) -> None:
     put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
     lost = f"lost: gone, run 1: no process {NOBODY}, its host; the session is abandoned\n"
-    nothing = "0 sessions untouched for 24 hours\n"
+    nothing = "0 sessions not updated for 24 hours\n"
     assert gaia("cleanup", "-n").all == (0, f"would remove {nothing}would close: {lost}", "")
     assert gaia("cleanup").all == (0, f"removed {nothing}closed: {lost}", "")
     assert gaia("cleanup").all == (0, f"removed {nothing}", "")

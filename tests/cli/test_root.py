@@ -92,7 +92,7 @@ def test_an_id_in_a_store_further_up_is_answered_with_the_root_to_use(
     assert gaia(words[0], "a", *words[1:], "--json").error["hint"] == hint
     assert found.code == 0
     nowhere = gaia(words[0], "b", *words[1:]).err
-    assert nowhere.endswith(b"Hint: there are no sessions in that folder; --root DIR names another\n")
+    assert nowhere.endswith(b"Hint: there are no sessions in that folder; use --root DIR for another folder\n")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_whether_to_resume_what_is_in_a_store_further_up_is_answered_with_the_ro
     assert (ended.code, ended.err) == (3, b"")
     decision = json.loads(ended.out)
     here = searched / ".claude" / "session"
-    advice = f"looked for in {here}; it is in another store; add --root {above}"
+    advice = f"searched in {here}; it is in another store; add --root {above}"
     assert (decision["reason"], decision["advice"]) == ("not_found", advice)
     assert gaia("should-resume", "b").out.endswith(b"; or start new work\n")
 

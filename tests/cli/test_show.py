@@ -49,12 +49,12 @@ def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
             "  revision: 7\n"
             "phases\n"
             f"  {local_time(begun)}  initializing\n"
-            "  …  2 earlier moves no longer kept\n"
+            "  …  2 earlier phase changes discarded\n"
             f"  {local_time(moved)}  initializing → approval\n"
             "runs\n"
-            "  3 earlier runs no longer kept; their ends: gaia-sessions events agent-123\n"
+            "  3 earlier runs discarded; for their ends: gaia-sessions events agent-123\n"
             f"  4, h, from {local_time(begun)}, stopped {local_time(moved)}, said\n"
-            "  5, unknown host, start unknown, not ended, said last: I need your approval\n"
+            "  5, unknown host, start unknown, not ended, last message: I need your approval\n"
         ),
         "",
     )
@@ -64,9 +64,9 @@ def test_of_a_final_one_how_long_it_took_and_what_came_of_it(gaia: Gaia, put: Ga
     put("a", idle=timedelta(hours=2))
     gaia("finalize", "a", "completed", "--summary", "applied")
     lines = gaia("show", "a").out.decode().splitlines()
-    assert [line for line in lines if line.startswith(("  took", "  summary", "  phase"))] == [
+    assert [line for line in lines if line.startswith(("  duration", "  summary", "  phase"))] == [
         "  phase: completed",
-        "  took: 2 hours",
+        "  duration: 2 hours",
         "  summary: applied",
     ]
 

@@ -59,7 +59,7 @@ def test_everything_at_once_is_one_revision(gaia: Gaia, state: Gaia, session: st
     words = ("--phase", "planning", "-m", "a=1", "--error", "no such host", "--no-resume-ready", "--if-revision", "1")
     assert gaia("update", session, *words).all == (
         0,
-        "agent-123: phase planning, revision 2, 1 error, switched off\n",
+        "agent-123: phase planning, revision 2, 1 error, disabled\n",
         "",
     )
     kept = state(session)
@@ -82,7 +82,7 @@ def test_readiness_is_switched_off_and_on_by_hand(gaia: Gaia, state: Gaia, sessi
     gaia("update", session, "--phase", "approval")
     assert gaia("update", session, "--no-resume-ready").all == (
         0,
-        "agent-123: phase approval, revision 3, switched off\n",
+        "agent-123: phase approval, revision 3, disabled\n",
         "",
     )
     assert gaia("update", session, "--phase", "approval").code == 0
@@ -257,12 +257,9 @@ def test_a_session_is_named_by_its_id_or_by_its_hosts_agent(gaia: Gaia, put: Gai
 
     assert gaia("update", "--host-agent", "s", "x:1", "--phase", "planning").code == 0
     assert state("a")["phase"] == "planning"
-    both = "Error: an ID and --host-agent at once\nHint: leave one of them out: both name a session\n"
+    both = "Error: ID and --host-agent cannot be combined\nHint: omit one of them: both select a session\n"
     assert gaia("update", "a", "--host-agent", "s", "x:1").all == (2, "", both)
-    none = (
-        "Error: no ID was given; gaia-sessions list shows the IDs\n"
-        "Hint: type gaia-sessions update ID --phase planning\n"
-    )
+    none = "Error: missing ID; gaia-sessions list shows the IDs\nHint: type gaia-sessions update ID --phase planning\n"
     assert gaia("update", "--phase", "planning").all == (2, "", none)
 
 

@@ -1,4 +1,4 @@
-"""``cleanup``: sessions that have not been used for a while."""
+"""``cleanup``: remove sessions that have not been used for a while."""
 
 from __future__ import annotations
 
@@ -32,8 +32,5 @@ def command(call: Call, hours: float, *, dry_run: bool, corrupt: bool, quiet: bo
     Sessions that can be resumed, or may still be running, are kept.
     """
     report = call.sessions().cleanup(hours, dry_run=dry_run, corrupt=corrupt)
-    if call.as_json:
-        output.print_json(report)
-    elif not quiet:
-        output.print_lines(reports.cleanup_lines(report))
+    call.print_result(report, lambda: () if quiet else reports.cleanup_lines(report))
     return output.print_failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)

@@ -1,4 +1,4 @@
-"""``create``: begin a session."""
+"""``create``: create a session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
 )
 @AGENT
 @PURPOSE
-@click.option("--id", "agent_id", metavar="ID", help="ID to use.  [default: one is generated]")
+@click.option("--id", "agent_id", metavar="ID", help="ID to use.  [default: generated]")
 @METADATA
 @PAIRS
 def command(
@@ -36,8 +36,8 @@ def command(
 ) -> None:
     """Create a session and print its ID."""
     if agent_id == LATEST:
-        message = f"--id {LATEST} is taken: it stands for the newest session wherever an ID is typed"
-        raise UsageError(message, "choose another ID, or leave out --id to have one generated")
+        message = f"--id {LATEST} is reserved: it means the most recent session"
+        raise UsageError(message, "choose another ID, or omit --id to have one generated")
     sessions = call.sessions()
     is_new = output.is_stderr_terminal() and not os.path.lexists(sessions.root)
     new_id = sessions.create(agent, purpose, collect_metadata(metadata, pairs), agent_id)
@@ -46,16 +46,13 @@ def command(
         message = f"{sessions.root} was created for the sessions"
         hint = "to keep them elsewhere, use --root DIR or set GAIA_SESSIONS_ROOT"
         output.print_notice("root_created", message, hint, as_json=call.as_json)
-    if call.as_json:
-        output.print_json({"agent_id": new_id})
-    else:
-        output.print_line(new_id)
+    call.print_result({"agent_id": new_id}, lambda: [new_id])
 
 
 def warn_if_network(root: str) -> None:
-    """Says so while the person who chose the place can still choose another."""
+    """Warns about a network file system while it is still easy to choose another place."""
     kind = network_kind(root)
     if kind:
         output.print_to_stderr(
-            f"Warning: {root} is on {kind}: locks cannot be relied on there; keep sessions on a local disk"
+            f"Warning: {root} is on {kind}: locks are not reliable there; keep sessions on a local disk"
         )

@@ -29,7 +29,7 @@ def command(call: Call, agent_id: str) -> None:
 
 
 def _readable_entries(found: Iterator[Json | SessionsError]) -> Iterator[Json]:
-    """The entries; one that cannot be read is complained of, and hides no other."""
+    """The entries that can be read; for each other one, a line on stderr."""
     for entry in found:
         if isinstance(entry, SessionsError):
             output.print_to_stderr(f"skipped: {entry}")

@@ -1,4 +1,4 @@
-"""``finalize``: the work has ended."""
+"""``finalize``: end a session."""
 
 from __future__ import annotations
 
@@ -29,14 +29,11 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
     record, ended_now = sessions.finalize(call.session_id(agent_id, writes=True), outcome, summary, error)
     if not ended_now:
         print_unchanged(call, record, {"summary": summary, "error": error})
-    if call.as_json:
-        output.print_json(record)
-    else:
-        output.print_line(plain.update_line(record, sessions.decide(record), utc_now()))
+    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(record), utc_now())])
 
 
 def print_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> None:
-    """Says on stderr which of ``texts``, by their options' names, ``record`` has not: it had ended already."""
+    """Prints on stderr which of ``texts``, named by their options, the record does not have: it had already ended."""
     last_error = record["last_error"]
     stored = (record.get("summary"), last_error["message"] if last_error else None)
     not_stored = [f"the {name}" for name, text in texts.items() if text and text not in stored]
@@ -50,7 +47,7 @@ def print_unchanged(call: Call, record: Record, texts: dict[str, str | None]) ->
 
 
 def _reorder_arguments(click_command: click.Command, words: list[str]) -> list[str]:
-    """``completed ID`` is taken for ``ID completed``, and ``done ID`` for ``ID done``, unless ID is an outcome."""
+    """Swaps ``completed ID`` to ``ID completed``, and ``done ID`` to ``ID done``, unless ID is an outcome itself."""
     first, second = [*argument_positions(click_command, words), -1, -1][:2]
     if second < 0 or words[second] in OUTCOMES:
         return words

@@ -1,4 +1,4 @@
-"""``get``: a session's record as JSON."""
+"""``get``: print the record of a session as JSON."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``hook``: the one entry for every event of a host.
+"""``hook``: handle one event of a host.
 
-Only ``--help`` gets here from a shell: what a host calls is answered by ``cli.start`` without a command line.
+From a shell, only ``--help`` runs this: ``cli.start`` handles the calls of hosts without click.
 """
 
 from __future__ import annotations

@@ -33,10 +33,7 @@ def command(call: Call, directory: str, *, dry_run: bool) -> int:
     """
     check_expanded("DIR", directory, os.environ)
     report = call.sessions().import_sessions(directory, dry_run=dry_run)
-    if call.as_json:
-        output.print_json(report)
-    else:
-        output.print_lines(import_lines(report))
+    call.print_result(report, lambda: import_lines(report))
     _suggest_other_directory(report, as_json=call.as_json)
     if number := unreadable_count(report):
         raise NothingReadable(report["directory"], number)

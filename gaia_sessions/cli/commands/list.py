@@ -1,4 +1,4 @@
-"""``list``: which sessions there are."""
+"""``list``: list sessions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @declare("list --active-only", "list --agent terraform-architect --phase approval", "list --since 2h --limit 10 --json")
 @click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
-@click.option("--agent", metavar="NAME", help="Only this kind of agent.")
-@click.option("--phase", "phases", metavar="PHASE", multiple=True, help="Only this phase; can be repeated.")
-@click.option("--since", type=TIME, help="Only those created at or after this time: 2h or 3d (ago), or a date.")
-@click.option("--until", type=TIME, help="Only those created at or before this time.")
+@click.option("--agent", metavar="NAME", help="Only sessions of this kind of agent.")
+@click.option("--phase", "phases", metavar="PHASE", multiple=True, help="Only sessions in this phase; can be repeated.")
+@click.option("--since", type=TIME, help="Only sessions created at or after this time: 2h or 3d (ago), or a date.")
+@click.option("--until", type=TIME, help="Only sessions created at or before this time.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N sessions.")
 def command(
     call: Call,

@@ -22,8 +22,5 @@ def command(call: Call, *, dry_run: bool) -> int:
     Each verdict comes with its evidence. A run that may still be active is listed as unsure and left alone.
     """
     report = call.sessions().reconcile(dry_run=dry_run)
-    if call.as_json:
-        output.print_json(report)
-    else:
-        output.print_lines(reports.reconcile_lines(report))
+    call.print_result(report, lambda: reports.reconcile_lines(report))
     return output.print_failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)

@@ -1,4 +1,4 @@
-"""``schema``: the shape of ``state.json``, for editors and other programs."""
+"""``schema``: print the JSON Schema of ``state.json``, for editors and other programs."""
 
 from __future__ import annotations
 

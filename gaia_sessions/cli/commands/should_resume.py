@@ -1,4 +1,4 @@
-"""``should-resume``: the question that counts."""
+"""``should-resume``: whether a session may be resumed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.render import decisions
 from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, EXIT_NO, CorruptSession, InvalidId, SessionNotFound
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.policy import Decision
 
-# The answer to all of these is no as well, but a script can tell them from a no of the policy.
+# For these the answer is no as well, but a script can distinguish them from a no of the policy.
 _EXIT_CODES = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[CorruptSession]}
 
 
@@ -30,19 +29,15 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
     try:
         decision = decision_for(call, agent_id)
     except InvalidId as error:
-        output.print_json(_invalid_id_decision(agent_id, error)) if call.as_json else output.print_line(
-            decisions.invalid_id_line(error.code)
-        )
+        answer = _invalid_id_decision(agent_id, error)
+        call.print_result(answer, lambda: [decisions.invalid_id_line(answer["reason"])])
         raise
-    if call.as_json:
-        output.print_json(decision)
-    else:
-        output.print_lines(decisions.decision_lines(decision, verbose=verbose))
+    call.print_result(decision, lambda: decisions.decision_lines(decision, verbose=verbose))
     return exit_code_of(decision)
 
 
 def decision_for(call: Call, typed_id: str) -> Decision:
-    """The policy's answer on the session that was ``typed`` as ID; a missing one is advised where it may be."""
+    """The policy's decision on the session that ``typed_id`` names; for a missing one, with advice where it may be."""
     sessions, agent_id = call.sessions(), call.session_id(typed_id)
     decision = sessions.explain(agent_id)
     if decision["reason"] == "not_found":
@@ -53,7 +48,7 @@ def decision_for(call: Call, typed_id: str) -> Decision:
 
 
 def exit_code_of(decision: Decision) -> int:
-    """0 for yes; for no what tells a reason of the policy from a session that is missing or corrupt."""
+    """0 for yes; for no, a code that distinguishes a reason of the policy from a missing or corrupt session."""
     return EXIT_DONE if decision["should_resume"] else _EXIT_CODES.get(decision["reason"], EXIT_NO)
 
 

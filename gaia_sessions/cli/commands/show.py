@@ -1,4 +1,4 @@
-"""``show``: one session for a person."""
+"""``show``: show one session to a person."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def command(call: Call, agent_id: str) -> None:
 
 
 def _with_decision(sessions: Sessions, record: Record) -> dict[str, object]:
-    """The record and the policy's answer; what a later version wrote may not be understood, and has none."""
+    """The record with the policy's decision; a record of a later version may not be understood, and gets none."""
     try:
         check_readable(record)
     except NewerSchema:

@@ -1,4 +1,4 @@
-"""``update``: news of the work."""
+"""``update``: record the progress of the work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import plain
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     "--host-agent",
     nargs=2,
     metavar="SESSION AGENT",
-    help="Name the session by the host's IDs of its agent instead of by ID.",
+    help="Select the session by the host's IDs of its agent instead of by ID.",
 )
 @click.option("--phase", metavar="PHASE", help="New phase; a final phase ends the session.")
 @METADATA
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     "--resume-ready/--no-resume-ready", default=None, help="Allow or forbid resuming until the phase changes."
 )
 @click.option(
-    "--deny", "denial", metavar="TEXT", help="Deny what the session waits for in phase approval, and say why."
+    "--deny", "denial", metavar="TEXT", help="Deny what the session in phase approval is waiting for, and say why."
 )
 @click.option("--if-revision", metavar="N", type=int, help="Write only if the record is at revision N.")
 def command(
@@ -50,14 +49,11 @@ def command(
     pairs: tuple[str, ...],
     **changes: Any,  # noqa: ANN401  # the options above that are named as ``Update`` names them
 ) -> None:
-    """Update a session: phase, metadata, errors. Without options, only note that the work is going on."""
+    """Update a session: phase, metadata, errors. Without options, only record that the work goes on."""
     new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
     record = sessions.update(_session_id(call, agent_id, host_agent), Update(metadata=new_metadata, **changes))
-    if call.as_json:
-        output.print_json(record)
-    else:
-        output.print_line(plain.update_line(record, sessions.decide(record), utc_now()))
+    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(record), utc_now())])
 
 
 def _session_id(call: Call, agent_id: str | None, host_agent: tuple[str, str] | None) -> str:
@@ -68,4 +64,4 @@ def _session_id(call: Call, agent_id: str | None, host_agent: tuple[str, str] | 
     if host_agent is None:
         ctx = click.get_current_context()
         raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == "agent_id"))
-    raise UsageError("an ID and --host-agent at once", "leave one of them out: both name a session")
+    raise UsageError("ID and --host-agent cannot be combined", "omit one of them: both select a session")

@@ -1,4 +1,4 @@
-"""What people see: text and tables made of values.
+"""What a person sees: text and tables, made from values.
 
 Owns wording, columns and colour. Must never read a store, a clock or the environment.
 """

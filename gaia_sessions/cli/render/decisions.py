@@ -1,7 +1,7 @@
-"""How the policy's answer is said: a sentence, a line for each check that failed, and what to do.
+"""The policy's decision in words: a sentence, a line for each failed check, and what to do.
 
-Owns the sentence for each check. Decides nothing: ``policy`` does. Every sentence ends in the reason's code, which
-``docs/policy.md`` and ``--json`` use too.
+Owns the sentence for each check; every sentence ends with the code of its reason, which ``docs/policy.md`` and
+``--json`` use too. Must never decide anything: ``policy`` does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST = 500
 
 
 def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str]:
-    """Yes or no, and why; of the checks those that failed, or with ``verbose`` all; at the end what to do."""
+    """Yes or no, and why; the failed checks, or with ``verbose`` all checks; at the end what to do."""
     first, *others = _failed_sentences(decision)
     yield f"{'yes' if decision['should_resume'] else 'no'}: {first}"
     if verbose and decision["phase"]:
@@ -42,10 +42,10 @@ def invalid_id_line(code: str) -> str:
 
 
 def _failed_sentences(decision: Decision) -> list[str]:
-    """A sentence for each check that failed; if none did, one for why the work may be resumed.
+    """A sentence for each failed check; if none failed, one that says why the work may be resumed.
 
-    Nothing can be said of the phase or the age of a session that is missing or cannot be read. In a phase from which
-    work is not resumed, resuming is always off: nobody switched it off.
+    For a session that is missing or cannot be read, only the first failed check means anything. In a phase that is not
+    resumable, ``resume_ready`` is always off, and that is not worth a sentence.
     """
     failed = [check for check in decision["checks"] if not check["ok"]]
     if decision["should_resume"]:
@@ -71,7 +71,7 @@ def _sentence(subject: str, check: CheckResult) -> str:
 def _phase(subject: str, check: CheckResult) -> str:
     if is_final(str(check["actual"])):
         return f"{subject} has ended: it is {check['actual']}"
-    return f"{subject} is in {check['actual']}, from where work is not resumed"
+    return f"{subject} is in {check['actual']}, which is not a resumable phase"
 
 
 def _running(subject: str, check: CheckResult) -> str:
@@ -106,12 +106,12 @@ _SENTENCES: dict[str, tuple[str, Sentence]] = {
     "phase": ("phase_not_resumable", _phase),
     "no_live_run": ("running", _running),
     "not_claimed": ("claimed", _claimed),
-    "resume_ready": ("not_ready", lambda subject, _: f"resuming {subject} is switched off"),
+    "resume_ready": ("not_ready", lambda subject, _: f"resuming {subject} is disabled"),
     "clock": ("clock_skew", _clock),
     "idle_seconds": ("expired", lambda subject, check: f"{subject} {_idle(check)}"),
     "error_count": ("too_many_errors", _errors),
 }
-"""What is said when the check of that name fails, and the code of the reason that it is."""
+"""By the name of a check: the code of its reason, and the sentence to print if it fails."""
 
 
 def _as_number(value: object) -> float:
@@ -123,7 +123,7 @@ def _as_texts(value: object) -> list[str]:
 
 
 def _check_line(check: CheckResult) -> str:
-    """``ok  idle_seconds: 12, limit 1800``; what says no more than its verdict is left out."""
+    """``ok  idle_seconds: 12, limit 1800``; values that add nothing to the outcome are left out."""
     outcome = "ok" if check["ok"] else "NO"
     values = [_value_text(check["actual"])] if _is_worth_showing(check["actual"]) else []
     values += [f"limit {_value_text(check['limit'])}"] if _is_worth_showing(check["limit"]) else []

@@ -1,6 +1,6 @@
-"""Plain text, one fact per line, the same whoever reads: pipes, logs, agents, people.
+"""Plain text about one session or a list, one fact per line, for pipes, logs, agents and people alike.
 
-Owns the wording of every command's answer. Knows no terminal; ``tables`` does.
+Owns that wording. Must never know a terminal: ``tables`` does.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 NO_PURPOSE = "general"
-"""What a session has as its purpose where nobody said one."""
+"""The purpose of a session that was created without one."""
 
 _LONGEST_EVENT = 500
 _LONGEST_PATH = 4096
 
 
 def update_line(record: Record, decision: Decision, now: datetime) -> str:
-    """What the session is like now."""
+    """The state of the session after an update."""
     facts = [f"phase {record['phase']}", f"revision {record['revision']}"]
     if record["error_count"]:
         facts.append(plural(record["error_count"], "error"))
@@ -42,28 +42,28 @@ def update_line(record: Record, decision: Decision, now: datetime) -> str:
 
 
 def decision_text(record: Record, decision: Decision, now: datetime) -> str:
-    """The policy's answer in a few words; empty for a final session."""
+    """The policy's decision in a few words; empty for a final session."""
     return resume_text(resume_summary(decision), record["phase"], now, running=is_running(decision))
 
 
 def list_lines(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator[str]:
-    """A line per session, columns two blanks apart."""
+    """A line for each session, with two blanks between columns."""
     for line in lines:
         yield "  ".join([line["agent_id"], *columns(line, now)]).rstrip()
 
 
 def no_sessions_line(root: str, left_out: int, *, exists: bool = True) -> str:
-    """Where was looked, whether that folder ``exists``, and how many sessions the options of the command left out."""
+    """Which folder was searched, whether it exists, and how many sessions the options of the command excluded."""
     if not exists:
         return f"No sessions found: {safe(root, _LONGEST_PATH)} does not exist"
     message = f"No sessions found in {safe(root, _LONGEST_PATH)}"
     if not left_out:
         return message
-    return f"{message} with these options; without them there {'is' if left_out == 1 else 'are'} {left_out}"
+    return f"{message} with these options; without them, there {'is' if left_out == 1 else 'are'} {left_out}"
 
 
 def columns(line: Summary | CorruptSummary, now: datetime) -> list[str]:
-    """What is said of one session after its id: whose and what, phase, activity, remarks."""
+    """The columns of one session after its id: agent and purpose, phase, last activity, notes."""
     if "problem" in line:
         return ["-", line["status"], "-", safe(line["problem"])]
     return [
@@ -75,7 +75,7 @@ def columns(line: Summary | CorruptSummary, now: datetime) -> list[str]:
 
 
 def _agent_and_purpose(line: Summary) -> str:
-    """The agent and, where somebody said it, what for: agents of one kind are told apart by that."""
+    """The agent and, if one was given, the purpose, which distinguishes agents of one kind."""
     name = safe(line["agent_name"], 40)
     return name if line["purpose"] == NO_PURPOSE else f"{name}: {safe(line['purpose'], 40)}"
 
@@ -87,7 +87,7 @@ def _status_notes(line: Summary, now: datetime) -> Iterator[str]:
 
 
 def session_notes(line: Summary) -> Iterator[str]:
-    """What is worth knowing of a session beside its phase and the policy's answer."""
+    """What is worth knowing of a session besides its phase and the policy's decision."""
     if line.get("denied"):
         yield "denied"
     if line["error_count"]:
@@ -97,7 +97,7 @@ def session_notes(line: Summary) -> Iterator[str]:
 
 
 def session_lines(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
-    """One session for people: what it is, its phases as a timeline, its errors, its runs."""
+    """One session: its facts, its phases as a timeline, its runs."""
     yield f"{record['agent_id']}: {safe(record['agent_name'])}, {safe(record['purpose'])}"
     yield from (f"  {name}: {value}" for name, value in facts(record, decision, now))
     yield "phases"
@@ -108,7 +108,7 @@ def session_lines(record: Record, decision: Decision, now: datetime) -> Iterator
 
 
 def facts(record: Record, decision: Decision, now: datetime) -> Iterator[tuple[str, str]]:
-    """Name and value of everything worth saying of a session at a glance."""
+    """Name and value of each fact about a session."""
     yield "phase", record["phase"]
     if text := decision_text(record, decision, now):
         yield "resume", text
@@ -122,7 +122,7 @@ def facts(record: Record, decision: Decision, now: datetime) -> Iterator[tuple[s
     if "tools" in record:
         yield "tools", _tool_counts(record["tools"])
     if "duration_seconds" in record:
-        yield "took", duration(record["duration_seconds"])
+        yield "duration", duration(record["duration_seconds"])
     if "summary" in record:
         yield "summary", safe(record["summary"])
     yield from ((f"metadata {safe(key, 40)}", safe(_value_text(value))) for key, value in record["metadata"].items())
@@ -130,7 +130,7 @@ def facts(record: Record, decision: Decision, now: datetime) -> Iterator[tuple[s
 
 
 def _tool_counts(tools: Tools) -> str:
-    """``12 calls: Bash 7, Read 5``, what was used most first."""
+    """``12 calls: Bash 7, Read 5``, the most used tool first."""
     counts = sorted(tools["counts"].items(), key=lambda counted: (-counted[1], counted[0]))
     by_tool = ", ".join(f"{name} {number}" for name, number in counts)
     return safe(f"{plural(sum(tools['counts'].values()), 'call')}: {by_tool}")
@@ -141,16 +141,16 @@ def _value_text(value: Json) -> str:
 
 
 def timeline(record: Record) -> Iterator[tuple[str, str]]:
-    """When the work came to each phase; what is no longer kept is said to be missing."""
+    """When the work entered each phase, and how many changes are no longer kept."""
     yield local_time(record["created_at"]), "initializing"
     if record.get("history_dropped"):
-        yield "…", f"{plural(record['history_dropped'], 'earlier move')} no longer kept"
+        yield "…", f"{plural(record['history_dropped'], 'earlier phase change')} discarded"
     for move in record["history"]:
         yield local_time(move["timestamp"]), f"{move['from_phase']} → {move['to_phase']}"
 
 
 def event_line(entry: Json) -> str:
-    """One entry of a session's events: when, what, which run, where the work stood then, on what evidence."""
+    """One entry of a session's events: time, kind, run, phase at that time, evidence."""
     if not isinstance(entry, dict):
         return safe(entry)
     parts = [f"{local_time(str(entry.get('at')))}  {entry.get('kind')}"]
@@ -163,16 +163,16 @@ def event_line(entry: Json) -> str:
 
 
 def run_lines(record: Record) -> Iterator[str]:
-    """A line for each; what is no longer kept is said to be missing."""
+    """A line for each run, and how many runs are no longer kept."""
     if record.get("runs_dropped"):
         dropped = plural(record["runs_dropped"], "earlier run")
-        yield f"{dropped} no longer kept; their ends: gaia-sessions events {record['agent_id']}"
+        yield f"{dropped} discarded; for their ends: gaia-sessions events {record['agent_id']}"
     no_end = "end not reported" if is_final(record["phase"]) else "not ended"
     yield from (run_line(run, no_end) for run in record["runs"])
 
 
 def run_line(run: Run, no_end: str) -> str:
-    """One run in a line: which, for whom, from when to when, how it ended; ``no_end`` is said where no end is known."""
+    """One run in a line: number, host, start, end, details; ``no_end`` is printed where no end is known."""
     began = run.get("started_at") or run.get("claimed_at")
     start = f"from {local_time(began)}" if began else "start unknown"
     parts = [f"{run['run']}", safe(run.get("host", "unknown host")), start]
@@ -182,5 +182,5 @@ def run_line(run: Run, no_end: str) -> str:
     if "inferred" in run:
         parts.append(f"{run['inferred']} inferred from its tools")
     if "last_message" in run:
-        parts.append(f"said last: {safe(run['last_message'], 80)}")
+        parts.append(f"last message: {safe(run['last_message'], 80)}")
     return ", ".join(parts)

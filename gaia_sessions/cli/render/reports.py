@@ -1,4 +1,7 @@
-"""How the verdicts on unended runs are said: one line per run, the evidence with it."""
+"""What a command on many sessions did: ``reconcile``, ``cleanup`` and ``import``, one line for each session or run.
+
+Owns the wording of those reports. Must never judge a run or a session itself.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _LONGEST = 500
 
 
 def reconcile_lines(report: Reconciled) -> Iterator[str]:
-    """How many runs were closed, or would be; then every run judged, and whatever could not be."""
+    """How many runs were closed, or would be; then each run that was judged, and each session that was not."""
     verdicts = report["verdicts"]
     closed = [verdict for verdict in verdicts if verdict["verdict"] in CLOSING_VERDICTS]
     yield f"{'would close' if report['dry_run'] else 'closed'} {plural(len(closed), 'run')}"
@@ -40,7 +43,7 @@ def _sort_key(verdict: Verdict) -> tuple[bool, str, int]:
 
 
 def unchanged_lines(report: Reconciled | Report) -> Iterator[str]:
-    """A line for each session that was left as it is: somebody is at work on it, or why else."""
+    """A line for each session that was left unchanged, with the reason."""
     yield from (f"busy: {agent_id}" for agent_id in report["busy"])
     yield from _reason_lines("kept", report["kept"])
     yield from _reason_lines("corrupt", report["corrupt"])
@@ -52,9 +55,9 @@ def _reason_lines(word: str, sessions: list[SkippedSession]) -> Iterator[str]:
 
 
 def cleanup_lines(report: Report) -> Iterator[str]:
-    """What was removed, or would be; then whatever was not."""
+    """What was removed, or would be; then what was not."""
     verb = "would remove" if report["dry_run"] else "removed"
-    condition = f"untouched for {age(report['hours'])}" + (", or unreadable" if report["corrupt_too"] else "")
+    condition = f"not updated for {age(report['hours'])}" + (", or unreadable" if report["corrupt_too"] else "")
     yield f"{verb} {plural(len(report['removed']), 'session')} {condition}"
     yield from (f"  {agent_id}" for agent_id in report["removed"])
     closed = "would close" if report["dry_run"] else "closed"
@@ -64,16 +67,16 @@ def cleanup_lines(report: Report) -> Iterator[str]:
 
 
 def import_lines(report: Imported) -> Iterator[str]:
-    """What was taken in, or would be; then whatever was not, each with its reason."""
+    """What was imported, or would be; then what was not, with the reason."""
     directory, root = safe(report["directory"], _LONGEST), safe(report["root"], _LONGEST)
     if report["in_place"]:
-        yield f"nothing to import: {directory} is where the sessions are kept; its records are read where they are"
+        yield f"nothing to import: {directory} is already the directory of the sessions"
         return
     if is_empty(report):
-        yield f"nothing to import in {directory}: it has no folder with a state.json"
+        yield f"nothing to import in {directory}: it has no folder that contains a state.json"
         return
     verb = "would import" if report["dry_run"] else "imported"
     yield f"{verb} {plural(len(report['imported']), 'session')} from {directory} into {root}"
     yield from (f"  {agent_id}" for agent_id in report["imported"])
-    yield from (f"already there: {agent_id}" for agent_id in report["already_there"])
+    yield from (f"already exists: {agent_id}" for agent_id in report["already_there"])
     yield from (f"skipped: {safe(one['agent_id'])}: {safe(one['detail'], _LONGEST)}" for one in report["skipped"])

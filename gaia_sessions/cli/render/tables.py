@@ -1,7 +1,7 @@
-"""The same facts as renderables for a terminal. The one door to rich; imported only when stdout is one.
+"""Sessions as tables for a terminal. The one module to import rich; loaded only when stdout is a terminal.
 
-Owns which columns of the list of sessions there is room for, and what shrinks and goes first: the purpose, then the
-agent; the id, the answer, the phase and the age are shown whole wherever they fit.
+Owns which columns fit, which are shortened or dropped first (the purpose, then the agent; the others are shown whole
+wherever they fit), and which short part of an id is shown, since commands accept it as ID. Must never read a session.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ _STYLES = {
 
 
 COLUMNS = ("id", "agent", "phase", "resume", "active", "purpose")
-"""The columns as they are shown."""
+"""The columns, in their order."""
 
 _FIXED_COLUMNS = ("resume", "phase", "active")
 _MIN_WIDTH = 8
 _MIN_ID_WIDTH = 12
 _GAP = 2
 _CALLER_ID_LENGTH = 12
-"""Characters of a caller's own id that are shown where they suffice."""
+"""Characters that are shown of an id chosen by a caller, if they are unique."""
 
 
 class _SessionTable:
-    """The list of sessions at whatever width it is drawn: a line of headings and a line for each session."""
+    """The list of sessions at any width: a line of headings and a line for each session."""
 
     def __init__(self, lines: Sequence[Summary | CorruptSummary], now: datetime, others: Iterable[str]) -> None:
         short = shorten_ids([line["agent_id"] for line in lines], others)
@@ -64,7 +64,7 @@ class _SessionTable:
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
         rows = self._rows
         widths, gap = fit_columns(_widths(rows), options.max_width)
-        if "phase" not in widths:  # a final session has no answer, and would say nothing
+        if "phase" not in widths:  # otherwise a final session would have an empty row
             rows = [{**row, "resume": row.get("resume") or row.get("phase", "")} for row in rows]
             widths, gap = fit_columns(_widths(rows), options.max_width)
         yield _one_line((" " * gap).join(cut(name, room) for name, room in widths.items()).rstrip(), "dim")
@@ -74,15 +74,15 @@ class _SessionTable:
 
 
 def _widths(rows: Sequence[Mapping[str, str]]) -> dict[str, int]:
-    """How wide each column would be whole, with its heading, and 0 where it has nothing to say."""
+    """The full width of each column with its heading; 0 for an empty column."""
     longest = {name: max(cell_len(row.get(name, "")) for row in rows) for name in COLUMNS}
     return {name: max(cells, len(name)) if cells else 0 for name, cells in longest.items()}
 
 
 def fit_columns(full_widths: Mapping[str, int], room: int) -> tuple[dict[str, int], int]:
-    """The width of each column that is shown, in their order, and of the gap between them.
+    """The width of each column that is shown, in order, and of the gap between them; the sum is at most ``room``.
 
-    wanted: the width at which a column is whole; 0 if it is empty. The sum is never over ``room``.
+    ``full_widths`` are the widths at which the columns are shown whole; 0 for an empty one.
     """
     widths = {"id": min(full_widths["id"], _MIN_ID_WIDTH, room)}
     for name in _FIXED_COLUMNS:
@@ -105,12 +105,12 @@ def _total_width(widths: Mapping[str, int], gap: int) -> int:
 def session_table(
     lines: Sequence[Summary | CorruptSummary], now: datetime, others: Iterable[str] = ()
 ) -> RenderableType:
-    """The sessions, a line each, none wider than the terminal."""
+    """The sessions, one line each, none wider than the terminal."""
     return _SessionTable(lines, now, others)
 
 
 def _cells(short_id: str, line: Summary | CorruptSummary, now: datetime) -> dict[str, str]:
-    """What the columns say of a session; of one that cannot be read only the id and the problem."""
+    """The cells of a session; for one that cannot be read, only the id and the problem."""
     if "problem" in line:
         _, _, problem = safe(line["problem"], 500).rpartition(f"/{line['agent_id']}/state.json: ")
         return {"id": short_id, "status": line["status"], "problem": problem}
@@ -147,14 +147,14 @@ def _problem_row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int, 
 
 
 def cut(text: str, room: int) -> str:
-    """``text`` in exactly ``room`` cells, with an ellipsis for what does not fit."""
+    """``text`` in exactly ``room`` cells, with an ellipsis if it does not fit."""
     cell = Text(text)
     cell.truncate(room, overflow="ellipsis", pad=True)
     return cell.plain
 
 
 def cut_middle(agent_id: str, room: int) -> str:
-    """``agent_id`` in exactly ``room`` cells; ids that are alike differ at their beginning or at their end."""
+    """``agent_id`` in exactly ``room`` cells, cut in the middle: similar ids differ at their beginning or their end."""
     if len(agent_id) <= room:
         return agent_id.ljust(room)
     end = (room - 1) // 2
@@ -166,16 +166,16 @@ def _one_line(text: str = "", style: str = "") -> Text:
 
 
 def shorten_ids(ids: Sequence[str], others: Iterable[str] = ()) -> list[str]:
-    """For each of ``ids`` a short part that none of the rest and of ``others`` has, or the whole id.
+    """For each of ``ids``, a short part that no other of them and none of ``others`` has, or else the whole id.
 
-    Of a generated id that is its random part, of a caller's own one what makes it recognisable.
+    For a generated id, it is the random part; for an id chosen by a caller, its beginning or its last words.
     """
     parts = _PartCounts([*ids, *others])
     return [next(filter(parts.is_unique, _candidates(agent_id)), agent_id) for agent_id in ids]
 
 
 def _candidates(agent_id: str) -> Iterator[str]:
-    """The parts to try, the best first: none that a command line would take for something else."""
+    """The parts to try, the best first, without those that a command would not accept as ID."""
     parts = _parts_of_generated(agent_id) if is_generated_id(agent_id) else _parts_of_caller_id(agent_id)
     return filter(is_agent_id, parts)
 
@@ -185,7 +185,7 @@ def _parts_of_generated(agent_id: str) -> Iterator[str]:
 
 
 def _parts_of_caller_id(agent_id: str) -> Iterator[str]:
-    """Its beginning; its last whole words; then whatever is longer."""
+    """The beginning of the id, its last whole words, then longer parts."""
     if len(agent_id) <= _CALLER_ID_LENGTH:
         return
     yield agent_id[:_CALLER_ID_LENGTH]
@@ -199,7 +199,7 @@ def _parts_of_caller_id(agent_id: str) -> Iterator[str]:
 
 
 class _PartCounts:
-    """How many of some ids have a text as a part, counted once for each length that is asked for."""
+    """How many ids have a text as a part, counted once for each length that is needed."""
 
     __slots__ = ("_counts_by_length", "_ids")
 
@@ -208,7 +208,7 @@ class _PartCounts:
         self._counts_by_length: dict[int, Counter[str]] = {}
 
     def is_unique(self, part: str) -> bool:
-        """Whether ``part``, which is of one of the ids, is of no other."""
+        """Whether only one id has ``part``."""
         length = len(part)
         if length not in self._counts_by_length:
             self._counts_by_length[length] = Counter(form for one in self._ids for form in abbreviations(one, length))
@@ -226,7 +226,7 @@ def session_view(record: Record, decision: Decision, now: datetime) -> Renderabl
 
 
 def render(renderable: RenderableType, terminal: TextIO, size: terminal_size) -> str:
-    """``renderable`` as text for ``terminal``: in that size, in colours if it has them and ``NO_COLOR`` is not set."""
+    """``renderable`` as text for a terminal of that size, in colours if it has them and ``NO_COLOR`` is not set."""
     width, height = size
     console = Console(file=terminal, highlight=False, emoji=False, markup=False, width=width, height=height)
     with console.capture() as captured:

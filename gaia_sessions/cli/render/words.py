@@ -1,7 +1,7 @@
-"""How people say times, counts and texts.
+"""Times, lengths of time and texts, as a person reads them.
 
-Owns the wording that plain text and tables share. Texts in a record are anybody's, so what a terminal
-would obey is taken out of them here.
+Owns the wording that plain text and tables share, and makes texts safe: a record may contain anybody's text, so
+characters that would control a terminal are replaced here. Must never know a record's fields or a terminal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F
 
 
 class Copyable(str):
-    """A line whose end is there to be copied, be it a command or a marker; ``before`` is what precedes that."""
+    """A line that ends with something to copy, a command or a marker; ``before`` is the text that precedes it."""
 
     __slots__ = ("before",)
 
@@ -40,7 +40,7 @@ class Copyable(str):
 
 
 def safe(text: object, longest: int = 200) -> str:
-    """``text`` on one line, without what would steer a terminal or turn the writing direction, not over ``longest``."""
+    """``text`` on one line of at most ``longest`` characters, without terminal or direction controls."""
     words = " ".join(str(text).translate(_UNSAFE).split())
     return words if len(words) <= longest else words[: longest - 1] + "…"
 
@@ -52,7 +52,7 @@ def duration(seconds: float) -> str:
 
 
 def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bool = False) -> str:
-    """What may be done with a session in ``phase``: ``resumable for 12 min``, or why not; empty for a final one."""
+    """Whether a session in ``phase`` may be resumed: ``resumable for 12 min``, or why not; empty for a final one."""
     if resume["until"] is not None:
         return f"resumable for {_remaining_time((parse_time(resume['until']) - now).total_seconds())}"
     if is_final(phase):
@@ -60,11 +60,11 @@ def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bo
     return "running" if running else _NOT_RESUMABLE.get(resume["reason"], resume["reason"].replace("_", " "))
 
 
-_NOT_RESUMABLE = {"phase_not_resumable": "not resumable", "corrupt": "not resumable", "not_ready": "switched off"}
+_NOT_RESUMABLE = {"phase_not_resumable": "not resumable", "corrupt": "not resumable", "not_ready": "disabled"}
 
 
 def _remaining_time(seconds: float) -> str:
-    """``12 min``, to the nearest: right after an activity the whole limit is left, not a second less."""
+    """``12 min``, rounded to the nearest, so that the whole limit is shown right after an activity."""
     size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if seconds >= size), _SHORT_UNITS[-1])
     return f"{max(0, round(seconds / size))} {unit}"
 
@@ -82,11 +82,11 @@ def age(hours: float) -> str:
     """``24 hours``, ``30 minutes``, ``7 days``: whole hours up to two days, else the two largest units."""
     if hours == int(hours) and hours < _MANY_HOURS:
         return plural(int(hours), "hour")
-    return precise_duration(round(hours * 3600, 6))  # what a number of hours has of a microsecond is not meant
+    return precise_duration(round(hours * 3600, 6))  # a fraction of a microsecond is a rounding error
 
 
 def ago(text: str, now: datetime) -> str:
-    """``3 minutes ago``, seen from ``now``; the future is named as such."""
+    """``3 minutes ago``, counted from ``now``, or ``in 3 minutes`` for the future."""
     seconds = (now - parse_time(text)).total_seconds()
     if seconds < 0:
         return f"in {duration(-seconds)}"
@@ -94,7 +94,7 @@ def ago(text: str, now: datetime) -> str:
 
 
 def short_ago(text: str, now: datetime) -> str:
-    """``12 min ago``: ``ago`` where there is little room."""
+    """``12 min ago``: the short form of ``ago``."""
     seconds = (now - parse_time(text)).total_seconds()
     size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if abs(seconds) >= size), _SHORT_UNITS[-1])
     span = f"{int(abs(seconds) / size)} {unit}"
@@ -104,9 +104,9 @@ def short_ago(text: str, now: datetime) -> str:
 
 
 def local_time(text: str) -> str:
-    """``2026-01-08 19:05:30+01:00``: to the second, in the time zone of the machine; --since takes it as it is.
+    """``2026-01-08 19:05:30+01:00``: to the second, in the time zone of the machine; ``--since`` accepts this form.
 
-    Unchanged if it is no time, or if it is outside the years 1 to 9999 there.
+    Unchanged if ``text`` is not a time, or if the local time is not in the years 1 to 9999.
     """
     try:
         return parse_time(text).astimezone().isoformat(sep=" ", timespec="seconds")

@@ -1,7 +1,7 @@
-"""A line that is too long for a terminal, in several: broken between words, never inside what is there to be copied.
+"""Breaks a line that is too long for a terminal: between words, and never inside text that is there to be copied.
 
-Owns which part of a line is copied, and how far the lines that follow the first are indented. Knows no terminal: the
-width is an argument. Imported only when a line is too long.
+Owns which part of a line is there to be copied, and how far the following lines are indented. Must never know a
+terminal: the width is an argument. Loaded only when a line is too long.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from textwrap import TextWrapper
 from .words import Copyable
 
 _COMMAND = re.compile(r"(.*?(?:^|: |\b(?:type|see) ))((?:gaia-sessions|export|cd|sudo|unset|rm|python3?) .+)")
-"""A line that ends in a command to type: what stands before it, and the command."""
+"""A line that ends with a command to type: the text before it, and the command."""
 
 _NO_BREAK = re.compile(r"`[^`]*`|'gaia-sessions [^']*'|\[gaia-sessions: [^]]*\]|--root (?:'[^']*'|\S+)")
-"""What is copied from the middle of a line."""
+"""Text in the middle of a line that is there to be copied."""
 
 _START = re.compile(r" *(?:(?:\S+ {2,})+|[A-Za-z]+: +)?")
-"""What a line begins with, and what the next ones are indented by: columns, or one word and a colon."""
+"""The beginning of a line that gives the indent of the following lines: columns, or one word and a colon."""
 
 _GLUE = "\0"
 
 
 def wrap_line(line: str, width: int) -> str:
-    """``line`` in lines of at most ``width``; a command or a marker stands alone on its own, however long it is."""
+    """``line`` in lines of at most ``width``; a command or a marker gets a line of its own, however long it is."""
     if len(line) <= width:
         return line
     before, copied = _split_copyable(line)
@@ -36,7 +36,7 @@ def wrap_line(line: str, width: int) -> str:
 
 
 def _split_copyable(line: str) -> tuple[str, str]:
-    """What stands before the part that is copied, and that part; empty where the line does not end in one."""
+    """The text before the part to copy, and that part; empty if the line does not end with one."""
     if isinstance(line, Copyable):
         return line.before, line[len(line.before) :]
     found = _COMMAND.fullmatch(line)
@@ -52,7 +52,7 @@ def _fill(line: str, width: int) -> str:
 
 
 def _shift_left(line: str, width: int) -> str:
-    """A path that does not fit where it would be indented, as far to the left as it must be."""
+    """``line`` with its indent reduced until it fits, for a path that is too long."""
     return line if len(line) <= width else line.lstrip(" ").rjust(width)
 
 

@@ -1,7 +1,7 @@
-"""What was typed wrong, and the line to type instead.
+"""Turns an error of click, or of a value, into a usage error with the line that was probably meant.
 
-Owns what each kind of mistake is answered with; those of options and of arguments too many have modules of their own.
-Loaded only when a command line could not be understood; runs nothing.
+Owns which explanation each kind of error gets, and those of unknown commands, unknown words and missing arguments;
+unknown options and extra arguments have modules of their own. Must never run a command.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _PLAIN_WORDS = {
     "a valid integer": "a whole number",
     "a valid float": "a number",
 }
-"""What click says for those who know the types of Python, and what everybody understands."""
+"""Phrases of click that name types of Python, and plain ones for them."""
 
 
 def to_usage_error(error: click.UsageError, argv: list[str]) -> UsageError:
-    """``error`` of click about the words ``argv`` in our words, with the line that was probably meant."""
+    """The usage error for ``error`` of click about the words ``argv``, with the line that was probably meant."""
     if isinstance(error, NoSuchCommand):
         return _unknown_command(error, argv)
     if isinstance(error, ExtraArguments):
@@ -45,16 +45,16 @@ def to_usage_error(error: click.UsageError, argv: list[str]) -> UsageError:
 
 
 def add_command_hint(error: SessionsError, argv: list[str], group: click.Command) -> None:
-    """Puts the line that was probably meant into the hint of ``error``, if it is one that we know a line for."""
+    """Replaces the hint of ``error`` by the line that was probably meant, if there is one."""
     hint: str | None = None
     if isinstance(error, UnknownOutcome):
-        hint = _known_word_hint(str(error.outcome), synonyms.OUTCOMES, OUTCOMES, argv)
+        hint = _valid_word_hint(str(error.outcome), synonyms.OUTCOMES, OUTCOMES, argv)
     elif isinstance(error, UnknownPhase) and _asks_for_active(str(error.phase), argv, group):
         hint = command_hint(replace_option(argv, "--phase", str(error.phase), ["--active-only"]))
     elif isinstance(error, UnknownPhase):
-        hint = _known_word_hint(str(error.phase), synonyms.PHASES, PHASES, argv)
+        hint = _valid_word_hint(str(error.phase), synonyms.PHASES, PHASES, argv)
     elif isinstance(error, UnknownHost):
-        hint = _known_word_hint(str(error.host), {}, error.known, argv)
+        hint = _valid_word_hint(str(error.host), {}, error.known, argv)
     elif isinstance(error, OtherMetadata):
         hint = command_hint(replace_option(argv, "--metadata", error.typed, error.instead), after=error.after)
     error.hint = hint or error.hint
@@ -65,9 +65,10 @@ def _asks_for_active(phase: str, argv: list[str], group: click.Command) -> bool:
     return bool(positions) and argv[positions[0]] == "list" and phase.casefold() in synonyms.ACTIVE_WORDS
 
 
-def _known_word_hint(
+def _valid_word_hint(
     word: str, synonym_table: Mapping[str, str], valid_words: Collection[str], argv: list[str]
 ) -> str | None:
+    """The line with the valid word that was probably meant by ``word``."""
     return correction_hint(word, intended_word(word, synonym_table, valid_words), argv)
 
 
@@ -87,7 +88,7 @@ def _unknown_command(error: NoSuchCommand, argv: list[str]) -> UsageError:
 
 
 def _session_command_hint(word: str, rest: list[str]) -> str | None:
-    """What is done to one session, by commands that have other arguments."""
+    """The hint for a word that means a command on one session, whose arguments are different."""
     agent_id = rest[:1] or ["ID"]
     if word in synonyms.DELETE_COMMANDS:
         return f"{PROGRAM} cleanup removes old sessions; finalize ends one"
@@ -114,7 +115,7 @@ def _approve_hint(agent_id: list[str], rest: list[str]) -> str | None:
 
 
 def _deny_hint(agent_id: list[str], rest: list[str]) -> str | None:
-    """``deny ID 'too dear'``, in quotes or not."""
+    """The line for ``deny ID 'too expensive'``, with or without quotes."""
     if any(word.startswith("-") for word in rest):
         return None
     return command_hint(["update", *agent_id, "--deny", " ".join(rest) or "TEXT"])
@@ -131,12 +132,12 @@ def _similar_command_hint(word: str, rest: list[str], error: NoSuchCommand) -> s
 
 
 def _inner_names(ctx: click.Context) -> list[str]:
-    """The names of the commands below the program: what it is called may hold blanks."""
+    """The names of the commands after that of the program, which may contain blanks."""
     return ctx.command_path.removeprefix(ctx.find_root().command_path).split()
 
 
 def _arguments_for(name: str, rest: list[str], ctx: click.Context) -> list[str] | None:
-    """``rest`` as the command ``name`` takes it; None if it does not."""
+    """The arguments ``rest`` as the command ``name`` takes them; None if it does not take them."""
     command = ctx.command
     for part in name.split():
         command = (command.get_command(ctx, part) if isinstance(command, click.Group) else None) or command
@@ -149,22 +150,18 @@ def _arguments_for(name: str, rest: list[str], ctx: click.Context) -> list[str] 
 
 
 def _missing_argument(argument: str, ctx: click.Context, argv: list[str]) -> UsageError | None:
-    """The line with what is missing in its place; it keeps the options that were given."""
+    """The line with the missing argument in its place and all options that were given."""
     is_end = "finalize" in ctx.command_path
     if argument != "ID" and not is_end:
         return None
     positions = argument_positions(ctx.find_root().command, argv)
     has_outcome = any(argv[place] in OUTCOMES for place in positions)
     if argument != "ID" and not has_outcome:
-        return UsageError(
-            "no outcome was given: completed, failed or abandoned", f"type {command_line([*argv, COMPLETED])}"
-        )
+        return UsageError("missing outcome: completed, failed or abandoned", f"type {command_line([*argv, COMPLETED])}")
     position = next(place for place in positions if argv[place] == ctx.info_name)
     missing = ["ID", COMPLETED] if is_end and not has_outcome else ["ID"]
     words = [*argv[: position + 1], *missing, *argv[position + 1 :]]
     line = command_hint(words, after=f"; {LIST_HINT}")
     if line and len(line) <= MAX_ONE_LINE:
-        return UsageError("no ID was given", line)
-    return UsageError(
-        f"no ID was given; {LIST_HINT}", command_hint(words) or f"type the ID right after {argv[position]}"
-    )
+        return UsageError("missing ID", line)
+    return UsageError(f"missing ID; {LIST_HINT}", command_hint(words) or f"type the ID right after {argv[position]}")

@@ -1,7 +1,7 @@
 """Arguments that a command does not take: what was probably meant by them, and the line to type instead.
 
-Owns what each command makes of a word too many. No line in a hint leaves out what was typed: where all of it cannot be
-kept, the hint shows the form of the line instead. Loaded only when there is such an argument; runs nothing.
+Owns the meaning of an extra word for each command. Where a line cannot keep everything that was typed, the hint shows
+only the form of the line. Must never run a command.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _Line:
-    """A line with ``extra`` words: its command, and where the names, the arguments taken and the extra ones stand."""
+    """A line with ``extra`` words: its command, and the positions of names, of valid arguments and of extra ones."""
 
     def __init__(self, error: ExtraArguments, argv: list[str]) -> None:
         positions = argument_positions(error.command.find_root().command, argv)
@@ -47,7 +47,7 @@ class _Line:
         }
 
     def rest(self) -> list[str]:
-        """What was given, without the extra words."""
+        """All words but the extra ones."""
         return [word for place, word in enumerate(self.argv) if place not in self.places]
 
     def has(self, option: str) -> bool:
@@ -58,28 +58,28 @@ class _Line:
         return UsageError(message, hint or f"see {self.path} --help")
 
     def instead(self, *words: str) -> UsageError:
-        """``words`` in the place of the extra ones, unless that would give an option for the second time."""
+        """The error with a line that has ``words`` instead of the extra ones, unless that would repeat an option."""
         is_repeated = any(word in self.options and not self.options[word].multiple and self.has(word) for word in words)
         return self.unexpected_error(None if is_repeated else command_hint([*self.rest(), *words]))
 
     def one_id_error(self) -> UsageError:
-        """The command takes one ID and was given several."""
+        """The error for several IDs where the command takes one."""
         words = ["ID" if place == self.taken[0] else word for place, word in enumerate(self.argv)]
         words = [word for place, word in enumerate(words) if place not in self.places]
-        hint = command_hint(words, after=" for each of them")
-        return UsageError(f"{self.name} takes one ID", hint or "type the line once for each of them")
+        hint = command_hint(words, after=" for each ID")
+        return UsageError(f"{self.name} takes one ID", hint or "run the command once per ID")
 
     def no_id_error(self, advice: str, *command: str) -> UsageError:
-        """The command takes no ID, and ``command`` does, which is given with ``ID`` in it."""
+        """The error for an ID where none is taken; ``command`` takes one, and is given with ``ID`` in its place."""
         is_one = len(self.rest()) == self.names[-1] + 1 and len(self.extra) == 1 and is_id_like(self.extra[0])
         words = [self.extra[0] if is_one and word == "ID" else word for word in command]
-        after = "" if is_one else f"; {LIST_HINT}" if len(self.extra) == 1 else " for each of them"
+        after = "" if is_one else f"; {LIST_HINT}" if len(self.extra) == 1 else " for each ID"
         line = command_hint([*self.argv[: self.names[0]], *words]) or f"see {PROGRAM} {command[0]} --help"
         return UsageError(f"{self.name} takes no ID; {advice}", line + after)
 
 
 def to_usage_error(error: ExtraArguments, argv: list[str]) -> UsageError:
-    """What to type instead of a line with more arguments than its command takes."""
+    """The usage error for more arguments than the command takes."""
     line = _Line(error, argv)
     for explain in (_missing_quotes, _missing_dashes, _EXPLANATIONS.get(line.name), _in_a_folder):
         usage_error = explain(line) if explain else None
@@ -89,7 +89,7 @@ def to_usage_error(error: ExtraArguments, argv: list[str]) -> UsageError:
 
 
 def _missing_quotes(line: _Line) -> UsageError | None:
-    """The extra words go on with the text of an option: ``--summary Terraform applied``."""
+    """The extra words continue the text of an option: ``--summary Terraform applied``."""
     first, behind = line.places[0], line.places[-1] + 1
     texts = {name for name, option in line.options.items() if option.metavar == "TEXT"}
     if all("=" in word or word in PHASES for word in line.extra) or behind - first != len(line.places):
@@ -159,8 +159,8 @@ def _for_finalize(line: _Line) -> UsageError:
     if not outcomes:
         return line.instead("--summary", " ".join(line.extra))
     if not is_ended:
-        return UsageError("finalize takes one ID", f"type {PROGRAM} finalize ID {outcomes[0]} for each of them")
-    return UsageError("a session has one outcome", f"name one: {PROGRAM} finalize ID {'|'.join(OUTCOMES)}")
+        return UsageError("finalize takes one ID", f"type {PROGRAM} finalize ID {outcomes[0]} for each ID")
+    return UsageError("a session has one outcome", f"use only one: {PROGRAM} finalize ID {'|'.join(OUTCOMES)}")
 
 
 def _for_cleanup(line: _Line) -> UsageError | None:
@@ -190,12 +190,12 @@ def _for_hooks(line: _Line) -> UsageError | None:
     except UnknownHost as unknown:
         intended = closest_word(word, unknown.known)
         return line.instead("--host", intended) if intended else line.unexpected_error(unknown.hint)
-    except UsageError as by_hand:
-        return by_hand
+    except UsageError as error:
+        return error
 
 
 def _in_a_folder(line: _Line) -> UsageError | None:
-    """A command that is about a project finds it by the working directory."""
+    """The extra word is a folder; a command works on the project of the working directory."""
     if line.name not in synonyms.TAKE_NO_ID or len(line.extra) > 1 or not _is_folder(line.extra[0]):
         return None
     return line.unexpected_error(command_hint(line.rest(), before=f"cd {shlex.quote(line.extra[0])} && "))

@@ -1,6 +1,6 @@
-"""The line to type instead of a wrong one: how it is made from what was given, and how it is written.
+"""The line to type instead of a wrong one: how it is made from the words that were typed.
 
-Owns how long a line in an error message may be. Knows no command.
+Owns how long a line in an error message may be. Must never know a single command.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ MAX_ONE_LINE = 74
 """Characters of a hint that fit into one line of 80 columns."""
 
 _MAX_TWO_LINES = 149
-"""With it, the whole hint has two lines of 80 columns: there is room for a generated ID and a sentence."""
+"""Characters of a hint in two lines of 80 columns: room for a generated ID and a sentence."""
 
 
 def command_hint(words: list[str], before: str = "", after: str = "") -> str | None:
-    """What to type; None if it is too long to be read in an error message."""
+    """The hint to type a line of ``words``; None if it is too long for an error message."""
     line = f"{before}{command_line(words)}{after}"
     return f"type {line}" if len(line) <= _MAX_TWO_LINES else None
 
@@ -27,7 +27,7 @@ def command_line(words: list[str]) -> str:
 
 
 def replace_word(argv: list[str], old: str, new: list[str]) -> list[str]:
-    """``argv`` with the last ``old`` in it, alone or at either side of a ``=``, replaced by ``new``."""
+    """``argv`` with the last ``old`` in it, alone or on either side of a ``=``, replaced by ``new``."""
     for place in range(len(argv) - 1, -1, -1):
         name, equals, value = argv[place].partition("=")
         if argv[place] == old:
@@ -40,12 +40,12 @@ def replace_word(argv: list[str], old: str, new: list[str]) -> list[str]:
 
 
 def correction_hint(word: str, intended: str | None, argv: list[str]) -> str | None:
-    """What to type where ``meant`` was meant by ``word``, if it is known."""
+    """The hint to type ``intended`` instead of ``word``; None if ``intended`` is not known."""
     return intended and (command_hint(replace_word(argv, word, [intended])) or f"did you mean {intended}?")
 
 
 def option_value(argv: list[str], option: str) -> str | None:
-    """The last value of ``option``, behind it or behind its ``=``; None if there is none."""
+    """The last value of ``option``, in the next word or after a ``=``; None if it has none."""
     for place in range(len(argv) - 1, -1, -1):
         if argv[place] == option:
             return argv[place + 1] if place + 1 < len(argv) else None
@@ -55,7 +55,7 @@ def option_value(argv: list[str], option: str) -> str | None:
 
 
 def replace_option(argv: list[str], option: str, value: str, new: list[str]) -> list[str]:
-    """``argv`` with ``new`` in the place of ``option`` and its ``value``; as it is if they are not in it."""
+    """``argv`` with ``new`` instead of ``option`` and its ``value``; unchanged if it does not contain them."""
     for place, word in enumerate(argv):
         if word == option and argv[place + 1 : place + 2] == [value]:
             return [*argv[:place], *new, *argv[place + 2 :]]

@@ -40,7 +40,7 @@ END_COMMANDS = {
 APPROVE_COMMANDS = frozenset(["approve", "accept"])
 DENY_COMMANDS = frozenset(["deny", "reject", "refuse"])
 COMMANDS_WITH_ID = {"check": "should-resume"}
-"""What these words mean with an ID behind them."""
+"""The meaning of these words if an ID follows."""
 
 DELETE_COMMANDS = frozenset(["rm", "delete", "remove", "del", "drop"])
 HOOKS_COMMANDS = {
@@ -51,7 +51,7 @@ HOOKS_COMMANDS = {
 NEED_ID = frozenset(["get", "update", "should-resume", "finalize", "show", "events"])
 TAKE_NO_ID = frozenset(["list", "cleanup", "doctor", "reconcile", "hooks install", "hooks uninstall", "hooks status"])
 LS_OPTIONS = frozenset(["-l", "-a", "-la", "-al"])
-"""What people type behind ``ls`` by habit."""
+"""Options that people type after ``ls`` by habit."""
 
 OPTIONS = {
     "--status": ["--phase"],
@@ -87,18 +87,18 @@ OPTIONS = {
 }
 
 ID_OPTIONS = frozenset(["--id", "--agent-id", "--session", "--session-id"])
-"""Options that people try for an ID which stands by itself."""
+"""Options that people try for the ID, which is an argument."""
 
 OUTCOME_OPTIONS = frozenset(["--outcome", "--status", "--state", "--phase", "--as"])
-"""Options that people try for an outcome which stands by itself."""
+"""Options that people try for the outcome, which is an argument."""
 
 DURATION_OPTIONS = {"--days": "d", "--weeks": "w", "--minutes": "m", "--hours": "h"}
-"""Options that people try for a length of time, whose unit belongs to its value."""
+"""Options that people try for a length of time, and the unit that belongs to its value."""
 
 DURATION_UNITS = [["hours"], ["days"], ["weeks"], ["minutes"], ["hour"], ["day"], ["week"], ["minute"]]
 
 ACTIVE_WORDS = frozenset(["active", "open", "running"])
-"""What people call sessions that have not ended: no phase, but several."""
+"""What people call sessions that have not ended, which may be in one of several phases."""
 
 OUTCOMES = {
     **END_COMMANDS,

@@ -1,6 +1,6 @@
-"""Options that a command does not have: which one was meant, or what stands by itself in its place.
+"""Options that a command does not have: which option was meant, or which argument.
 
-Owns how a line with such an option is corrected. Loaded only when there is one; runs nothing.
+Owns how a line with such an option is corrected. Must never run a command.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .synonyms import closest_word, intended_word
 
 
 def to_usage_error(option: str, ctx: click.Context, argv: list[str]) -> UsageError:
-    """What to type instead of ``typed``, which the command of this context does not have."""
+    """The usage error for ``option``, which the command of this context does not have."""
     inner = _move_after_command(ctx, option, argv)
     if inner:
         name, line = inner
@@ -31,15 +31,15 @@ def option_names(command: click.Command, ctx: click.Context) -> list[str]:
 
 
 def _argument_instead_error(option: str, ctx: click.Context, argv: list[str]) -> UsageError | None:
-    """An option for what is an argument, or belongs to another command."""
+    """The error for an option that is an argument, or that belongs to another command."""
     message = f"no such option: {option}"
     if option in synonyms.ID_OPTIONS and _has_argument(ctx, "agent_id"):
         without = command_hint(replace_word(argv, option, []))
-        return UsageError(message, without or "leave it out: the ID stands by itself")
+        return UsageError(message, without or "omit the option: the ID is a positional argument")
     if line := _with_outcome(option, argv) if _has_argument(ctx, "outcome") else None:
-        return UsageError(message, command_hint(line) or "leave it out: the outcome stands by itself")
+        return UsageError(message, command_hint(line) or "omit the option: the outcome is a positional argument")
     if option == "--summary" and ctx.info_name == "update":
-        return UsageError(f"{message}; a summary is given when the session ends", _finalize_hint(ctx, argv))
+        return UsageError(f"{message}; only finalize takes a summary", _finalize_hint(ctx, argv))
     return None
 
 
@@ -56,7 +56,7 @@ def _has_argument(ctx: click.Context, argument: str) -> bool:
 
 
 def _with_outcome(option: str, argv: list[str]) -> list[str] | None:
-    """The line with the outcome by itself, for ``--completed`` and for ``--outcome completed``."""
+    """The line with the outcome as an argument, for ``--completed`` and for ``--outcome completed``."""
     outcome = synonyms.END_COMMANDS.get(option.lstrip("-"))
     if outcome:
         return replace_word(argv, option, [outcome])
@@ -66,7 +66,7 @@ def _with_outcome(option: str, argv: list[str]) -> list[str] | None:
 
 
 def _finalize_hint(ctx: click.Context, argv: list[str]) -> str:
-    """``finalize`` with all that was given for ``update``; its form if it does not take all of that."""
+    """The line of ``finalize`` with everything that was given for ``update``; only its form if that is impossible."""
     form = f"type {PROGRAM} finalize ID {COMPLETED} --summary TEXT"
     text, phase = option_value(argv, "--summary"), option_value(argv, "--phase") or COMPLETED
     if text is None or phase not in OUTCOMES:
@@ -88,7 +88,7 @@ def _duration_hint(option: str, valid_options: list[str], argv: list[str]) -> st
 
 
 def _move_after_command(ctx: click.Context, option: str, argv: list[str]) -> tuple[str, list[str]] | None:
-    """The inner command that has the option which was typed before its name, and the line in the right order."""
+    """The inner command that has the option, which was typed before its name, and the line in the right order."""
     start = next((place for place, word in enumerate(argv) if word.partition("=")[0] == option), len(argv))
     group, names = ctx.command, list[int]()
     for place in range(start + 1, len(argv)):

@@ -185,7 +185,7 @@ def test_what_may_be_resumed_is_said_with_the_time_that_is_left(left: timedelta,
         ({"phase": "executing", "runs": [{"run": 1, "started_at": MOMENT}]}, "running"),
         ({"phase": "executing"}, "not resumable"),
         ({"phase": "approval", "resume_ready": True, "runs": [{"run": 1, "claimed_at": MOMENT}]}, "claimed"),
-        ({"phase": "approval"}, "switched off"),
+        ({"phase": "approval"}, "disabled"),
         ({"phase": "approval", "resume_ready": True, "error_count": 3}, "too many errors"),
         ({"phase": "completed"}, ""),
         ({"phase": "completed", "runs": [{"run": 1, "started_at": MOMENT}]}, ""),
@@ -319,7 +319,7 @@ def test_a_broken_line_has_all_its_words_and_fits(line: str, width: int) -> None
         ({}, "agent-1: phase initializing, revision 1, not resumable"),
         ({"phase": "approval", "resume_ready": True}, "agent-1: phase approval, revision 1, resumable for 30 min"),
         ({"error_count": 1}, "agent-1: phase initializing, revision 1, 1 error, not resumable"),
-        ({"error_count": 2, "phase": "planning"}, "agent-1: phase planning, revision 1, 2 errors, switched off"),
+        ({"error_count": 2, "phase": "planning"}, "agent-1: phase planning, revision 1, 2 errors, disabled"),
         ({"phase": "completed"}, "agent-1: phase completed, revision 1"),
     ],
 )
@@ -345,10 +345,10 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
     said = {
         "not_found": "no: there is no session agent-1",
         "corrupt": "no: agent-1 cannot be read: line 1 : not JSON",
-        "phase_not_resumable": "no: agent-1 is in executing, from where work is not resumed",
+        "phase_not_resumable": "no: agent-1 is in executing, which is not a resumable phase",
         "running": "no: agent-1 has a run that has not ended: 1",
         "claimed": "no: agent-1 was just delegated, and run 1 is about to start",
-        "not_ready": "no: resuming agent-1 is switched off",
+        "not_ready": "no: resuming agent-1 is disabled",
         "clock_skew": "no: the last activity of agent-1 is 1 hour in the future; the limit is 5 minutes",
         "expired": "no: agent-1 has been idle for 1 hour 35 minutes; the limit is 30 minutes",
         "too_many_errors": "no: agent-1 has had 3 errors; the limit is 3",
@@ -395,7 +395,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
         "swept": ["x.tmp"],
     }
     assert list(reports.cleanup_lines(report)) == [
-        "removed 1 session untouched for 24 hours",
+        "removed 1 session not updated for 24 hours",
         "  a",
         "closed: lost: f, run 2: no host; the session is abandoned",
         "busy: c",
@@ -405,7 +405,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
         "swept: x.tmp",
     ]
     report |= {"corrupt_too": False, "dry_run": True, "hours": 0.5}
-    assert next(reports.cleanup_lines(report)) == "would remove 1 session untouched for 30 minutes"
+    assert next(reports.cleanup_lines(report)) == "would remove 1 session not updated for 30 minutes"
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
         ({"run": 1, "ended_at": MOMENT, "end": "lost"}, f"1, unknown host, start unknown, lost {LOCAL}"),
         (
             {"run": 1, "detail": "a\nb", "last_message": "m" * 100},
-            f"1, unknown host, start unknown, not ended, a b, said last: {'m' * 79}…",
+            f"1, unknown host, start unknown, not ended, a b, last message: {'m' * 79}…",
         ),
         (
             {"run": 1, "inferred": "executing"},

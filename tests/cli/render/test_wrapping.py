@@ -36,7 +36,7 @@ yes: {ID} is in approval and has been idle for 20
     [gaia-sessions: resume {ID}]
 """,
     "not ready": f"""\
-no: resuming {ID} is switched off (not_ready)
+no: resuming {ID} is disabled (not_ready)
   start new work, or allow resuming again:
     gaia-sessions update {ID} --resume-ready
 """,
@@ -51,8 +51,8 @@ no: {ID} has a run that has not ended: 1 (running)
   leave it alone: its agent may still be at work
 """,
     "executing": f"""\
-no: {ID} is in executing, from where work is not
-    resumed (phase_not_resumable)
+no: {ID} is in executing, which is not a resumable
+    phase (phase_not_resumable)
   resume only from investigating, planning or approval; otherwise start new work
 """,
     "ended": f"""\
@@ -133,7 +133,7 @@ def test_what_is_told_while_a_script_takes_the_answer_fits_the_terminal_too(
     with (tmp_path / "answer").open("wb") as file:
         ended = terminal("finalize", OTHER, "failed", stdout=file.fileno())
     error, hint = ended.out.decode().split("Hint: ")
-    assert (ended.code, hint) == (3, "there are no sessions in that folder; --root DIR names another\n")
+    assert (ended.code, hint) == (3, "there are no sessions in that folder; use --root DIR for another folder\n")
     assert (error.startswith(f"Error: no session '{OTHER}' in\n"), error.split()[-1]) == (True, root)
     assert (tmp_path / "answer").read_bytes() == b""
 

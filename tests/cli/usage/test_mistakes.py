@@ -78,11 +78,11 @@ WRONG = [
     ("finalize a nonsense", "unknown outcome 'nonsense'", "the outcomes are completed, failed, abandoned"),
     (
         "finalize a",
-        "no outcome was given: completed, failed or abandoned",
+        "missing outcome: completed, failed or abandoned",
         "type gaia-sessions finalize a completed",
     ),
-    ("finalize completed", "no ID was given", f"type gaia-sessions finalize ID completed; {IDS}"),
-    ("finalize", "no ID was given", f"type gaia-sessions finalize ID completed; {IDS}"),
+    ("finalize completed", "missing ID", f"type gaia-sessions finalize ID completed; {IDS}"),
+    ("finalize", "missing ID", f"type gaia-sessions finalize ID completed; {IDS}"),
     (
         "finalize a completed all is well",
         "unexpected arguments: all is well",
@@ -117,17 +117,17 @@ WRONG = [
     ),
     (
         "update a --summary x",
-        "no such option: --summary; a summary is given when the session ends",
+        "no such option: --summary; only finalize takes a summary",
         "type gaia-sessions finalize a completed --summary x",
     ),
     (
         "update a --phase failed --summary x",
-        "no such option: --summary; a summary is given when the session ends",
+        "no such option: --summary; only finalize takes a summary",
         "type gaia-sessions finalize a failed --summary x",
     ),
     (
         "update a -m k=v --summary x",
-        "no such option: --summary; a summary is given when the session ends",
+        "no such option: --summary; only finalize takes a summary",
         "type gaia-sessions finalize ID completed --summary TEXT",
     ),
     ("update a --frobnicate", "no such option: --frobnicate", "gaia-sessions update --help lists the options"),
@@ -146,14 +146,14 @@ WRONG = [
     (
         "list --since soon",
         "--since 'soon' is not a time",
-        "use for example 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05",
+        "use, for example, 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05",
     ),
     ("cleanup --dryrun", "no such option: --dryrun", "type gaia-sessions cleanup --dry-run"),
     ("cleanup --older-than 48", "no such option: --older-than", "type gaia-sessions cleanup --hours 48"),
     ("cleanup --days 1", "no such option: --days", "type gaia-sessions cleanup --hours 1d"),
     ("cleanup --days=1 --dry-run", "no such option: --days", "type gaia-sessions cleanup --hours 1d --dry-run"),
     ("list --days 1", "no such option: --days", "type gaia-sessions list --since 1d"),
-    ("cleanup --hours soon", "--hours 'soon' is not a length of time", "use for example 24 (hours), 90m, 2h or 7d"),
+    ("cleanup --hours soon", "--hours 'soon' is not a length of time", "use, for example, 24 (hours), 90m, 2h or 7d"),
     ("get a --jsn", "no such option: --jsn", "type gaia-sessions get a --json"),
     ("show --id a", "no such option: --id", "type gaia-sessions show a"),
     ("show --id=a", "no such option: --id", "type gaia-sessions show a"),
@@ -169,7 +169,7 @@ WRONG = [
     ("update a approval", "unexpected argument: approval", "type gaia-sessions update a --phase approval"),
     ("update a k=v l='w x'", "unexpected arguments: k=v 'l=w x'", "type gaia-sessions update a -m k=v -m 'l=w x'"),
     ("update a nonsense", "unexpected argument: nonsense", "see gaia-sessions update --help"),
-    ("update", "no ID was given", f"type gaia-sessions update ID; {IDS}"),
+    ("update", "missing ID", f"type gaia-sessions update ID; {IDS}"),
     ("create scribe", "unexpected argument: scribe", "type gaia-sessions create --agent scribe"),
     (
         "create scribe take notes",
@@ -180,19 +180,19 @@ WRONG = [
     ("list approval", "unexpected argument: approval", "type gaia-sessions list --phase approval"),
     ("list scribe", "unexpected argument: scribe", "type gaia-sessions list --agent scribe"),
     ("list help", "unexpected argument: help", "type gaia-sessions list --help"),
-    ("get a b", "get takes one ID", "type gaia-sessions get ID for each of them"),
-    ("show a b", "show takes one ID", "type gaia-sessions show ID for each of them"),
-    ("events a b c", "events takes one ID", "type gaia-sessions events ID for each of them"),
+    ("get a b", "get takes one ID", "type gaia-sessions get ID for each ID"),
+    ("show a b", "show takes one ID", "type gaia-sessions show ID for each ID"),
+    ("events a b c", "events takes one ID", "type gaia-sessions events ID for each ID"),
     (
         "should-resume a b --verbose",
         "should-resume takes one ID",
-        "type gaia-sessions should-resume ID --verbose for each of them",
+        "type gaia-sessions should-resume ID --verbose for each ID",
     ),
-    ("update a agent-123", "update takes one ID", "type gaia-sessions update ID for each of them"),
-    ("finalize a b failed", "finalize takes one ID", "type gaia-sessions finalize ID failed for each of them"),
+    ("update a agent-123", "update takes one ID", "type gaia-sessions update ID for each ID"),
+    ("finalize a b failed", "finalize takes one ID", "type gaia-sessions finalize ID failed for each ID"),
     ("list agent-123", "list takes no ID; show shows one session", "type gaia-sessions show agent-123"),
     ("list latest", "list takes no ID; show shows one session", "type gaia-sessions show latest"),
-    ("list a1 a2", "list takes no ID; show shows one session", "type gaia-sessions show ID for each of them"),
+    ("list a1 a2", "list takes no ID; show shows one session", "type gaia-sessions show ID for each ID"),
     ("list --limit 3 a1", "list takes no ID; show shows one session", f"type gaia-sessions show ID; {IDS}"),
     (
         "list terraform-architect",
@@ -218,7 +218,7 @@ WRONG = [
     (
         "cleanup 2 3",
         "cleanup takes no ID; finalize ends one session",
-        "type gaia-sessions finalize ID abandoned for each of them",
+        "type gaia-sessions finalize ID abandoned for each ID",
     ),
     ("finalize a b c", "unknown outcome 'b'", "the outcomes are completed, failed, abandoned"),
     ("hooks install .", "unexpected argument: .", "type gaia-sessions hooks install"),
@@ -232,15 +232,15 @@ WRONG = [
         "unexpected arguments: such host",
         "type gaia-sessions update a --error 'no such host'",
     ),
-    ("update --phase approval", f"no ID was given; {IDS}", "type gaia-sessions update ID --phase approval"),
+    ("update --phase approval", f"missing ID; {IDS}", "type gaia-sessions update ID --phase approval"),
     (
         "update --error boom",
-        "no ID was given; gaia-sessions list shows the IDs",
+        "missing ID; gaia-sessions list shows the IDs",
         "type gaia-sessions update ID --error boom",
     ),
-    ("show --root=x", "no ID was given", f"type gaia-sessions show ID --root=x; {IDS}"),
-    ("finalize --summary x", f"no ID was given; {IDS}", "type gaia-sessions finalize ID completed --summary x"),
-    ("finalize failed --error x", f"no ID was given; {IDS}", "type gaia-sessions finalize ID failed --error x"),
+    ("show --root=x", "missing ID", f"type gaia-sessions show ID --root=x; {IDS}"),
+    ("finalize --summary x", f"missing ID; {IDS}", "type gaia-sessions finalize ID completed --summary x"),
+    ("finalize failed --error x", f"missing ID; {IDS}", "type gaia-sessions finalize ID failed --error x"),
     ("create --agent x scribe", "unexpected argument: scribe", "type gaia-sessions create --agent x --purpose scribe"),
     ("create --agent x --purpose y z", "unexpected argument: z", "type gaia-sessions create --agent x --purpose 'y z'"),
     (
@@ -251,7 +251,7 @@ WRONG = [
     (
         "finalize a completed failed",
         "a session has one outcome",
-        "name one: gaia-sessions finalize ID completed|failed|abandoned",
+        "use only one: gaia-sessions finalize ID completed|failed|abandoned",
     ),
     (
         "finalize a completed 'Terraform applied'",
@@ -263,9 +263,9 @@ WRONG = [
         "unexpected argument: applied",
         "type gaia-sessions finalize a completed --summary 'Terraform applied'",
     ),
-    ("show", "no ID was given", f"type gaia-sessions show ID; {IDS}"),
-    ("should-resume", "no ID was given", f"type gaia-sessions should-resume ID; {IDS}"),
-    ("events", "no ID was given", f"type gaia-sessions events ID; {IDS}"),
+    ("show", "missing ID", f"type gaia-sessions show ID; {IDS}"),
+    ("should-resume", "missing ID", f"type gaia-sessions should-resume ID; {IDS}"),
+    ("events", "missing ID", f"type gaia-sessions events ID; {IDS}"),
     ("cleanup 48", "unexpected argument: 48", "type gaia-sessions cleanup --hours 48"),
     ("hooks install codex", "unexpected argument: codex", "type gaia-sessions hooks install --host codex"),
     ("hooks install claude", "unexpected argument: claude", "type gaia-sessions hooks install --host claude-code"),
@@ -288,7 +288,7 @@ WRONG = [
     ("hooks install user", "unexpected argument: user", "type gaia-sessions hooks install --user"),
     # Values
     ("update a -m '{}'", "-m takes KEY=VALUE, not '{}'", "type --metadata '{}'"),
-    ("update a -m plan", "-m takes KEY=VALUE, not 'plan'", "type for example -m task=T001"),
+    ("update a -m plan", "-m takes KEY=VALUE, not 'plan'", "type, for example, -m task=T001"),
     ("hooks install --host claude", "unknown host 'claude'", "type gaia-sessions hooks install --host claude-code"),
     (
         "hooks install --host nonsense",
@@ -314,15 +314,15 @@ REFUSED = [
     ("update a --metadata=plan=x -m k=v", "'plan=x' is not JSON", "type gaia-sessions update a -m plan=x -m k=v"),
     (
         "update a --metadata @f.json",
-        "'@f.json' is not JSON but a file",
+        "'@f.json' is a file, not JSON",
         "type gaia-sessions update a --metadata - < f.json",
     ),
     (
         "update a --metadata f.json",
-        "'f.json' is not JSON but a file",
+        "'f.json' is a file, not JSON",
         "type gaia-sessions update a --metadata - < f.json",
     ),
-    ("update a --metadata ''", "it is empty", """type --metadata '{"key": "value"}', or leave it out"""),
+    ("update a --metadata ''", "the value is empty", """type --metadata '{"key": "value"}', or omit the option"""),
     (
         """update a --metadata "{'k': 'v'}" """,
         "line 1 column 2: not JSON: Expecting property name enclosed in double quotes",
@@ -392,7 +392,7 @@ def test_repeated_metadata_is_merged_in_order_and_nothing_is_dropped(
 def test_standard_input_is_read_for_metadata_at_most_once(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
     put("a")
     before = tree()
-    told = "Error: --metadata - was given twice\nHint: standard input can be read only once: type it once\n"
+    told = "Error: --metadata - was given twice\nHint: standard input can be read only once: use it once\n"
     assert gaia("update", "a", "--metadata", "-", "--metadata", "-", stdin=b'{"a": 1}').all == (2, "", told)
     assert tree() == before
 
