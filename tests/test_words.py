@@ -59,7 +59,7 @@ GONE = {
 GONE_AS_WHOLE_NAME = {
     "over": "delegation_closed",
     "done": "result, EventResult",
-    "logged": "log_reader",
+    "logged": "hook_log",
     "both_ends": "tool_only_hosts",
 }
 GONE_AS_MODULE = {

@@ -1,7 +1,7 @@
 """Events that could not be joined or applied yet, one file each in ``.inbox``.
 
-Owns their names, by which the oldest comes first, and nothing of what they mean. A file with any other name is left
-alone; a folder of that name which somebody else keeps in a root that is not ours is neither read nor written to.
+Owns the names of the files, by which the oldest comes first, and nothing of what the events mean. A file with any other
+name is left alone; a folder ``.inbox`` that somebody else keeps in a root of theirs is neither read nor written to.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from gaia_sessions.session.clock import compact_timestamp
 from . import atomic
 from . import root as roots
 from .directory import NotAFile, TooBig
-from .root import INBOX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,12 +35,12 @@ _KEYS_START = _TIME_LENGTH + _RANDOM_LENGTH + 1
 
 
 def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> None:
-    """Keeps ``event``; two at the same moment do not meet. Raises ``StoreFailure``, ``OSError``."""
+    """Stores ``event``; two of the same moment get different names. Raises ``StoreFailure``, ``OSError``."""
     name = file_name_of(event, now, os.urandom(4))
     data = strict.dumps(event)
-    added = not root.has(INBOX)
-    with roots.ensure_folder(root, INBOX) as inbox:
-        if not roots.owns_folder(root, INBOX):
+    added = not root.has(roots.INBOX)
+    with roots.ensure_folder(root, roots.INBOX) as inbox:
+        if not roots.owns_folder(root, roots.INBOX):
             _mark_owned(inbox)
         atomic.replace(inbox, name, data, durable=durable)
     if added and durable:
@@ -49,14 +48,14 @@ def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> None:
 
 
 def _mark_owned(inbox: Directory) -> None:
-    """Marks what was ours before somebody changed the mark of the root: it holds nothing, or events of ours alone."""
+    """Marks an ``.inbox`` of the store, made before the root lost its mark: it holds events or nothing at all."""
     if not all(atomic.is_temporary(name) or is_event_name(name) for name in inbox.names()):
         raise StoreFailure("defer to", inbox.path, "somebody else keeps files there", "keep the sessions elsewhere")
     roots.write_ownership_mark(inbox)
 
 
 def file_name_of(event: Event, now: datetime, random_bytes: bytes) -> str:
-    """The name under which ``event`` waits: when it came, four random bytes, and the keys of whom it concerns."""
+    """The name of the file of ``event``: when it came, four random bytes, and the keys of whom it concerns."""
     from .inbox_keys import keys_of_event
 
     keys = keys_of_event(event)
@@ -67,7 +66,7 @@ def file_name_of(event: Event, now: datetime, random_bytes: bytes) -> str:
 
 
 def is_event_name(name: str) -> bool:
-    """Whether ``put``, of this version or one that knew no keys, gives such a name to an event."""
+    """Whether ``put`` gives such a name to an event, in this version or in an earlier one that knew no keys."""
     time, (random_hex, dash, keys) = name[:_TIME_LENGTH], name[_TIME_LENGTH : -len(_SUFFIX)].partition("-")
     digits = time[:8] + time[9:15] + time[16:22]
     if not name.endswith(_SUFFIX) or time[8::7] != "---" or not _DIGITS.issuperset(digits):
@@ -77,25 +76,25 @@ def is_event_name(name: str) -> bool:
 
 
 def keys_in(name: str) -> str:
-    """The keys in a name of ours, one after the other; empty where none are: in one of an earlier version."""
+    """The keys in the name of an event, one after the other; empty in a name of an earlier version."""
     return name[_KEYS_START : -len(_SUFFIX)]
 
 
 def names(root: Directory) -> list[str]:
-    """The names of all events, the oldest first; what else stands there is not of our making."""
+    """The names of all events, the oldest first; files with other names are left out."""
     try:
-        inbox = root.below(INBOX)
+        inbox = root.below(roots.INBOX)
     except FileNotFoundError:
         return []
     with inbox:
         found = sorted(filter(is_event_name, inbox.names()))
-    return found if found and roots.owns_folder(root, INBOX) else []
+    return found if found and roots.owns_folder(root, roots.INBOX) else []
 
 
 def events(root: Directory, wanted_names: Iterable[str]) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-    """Each event of those names with its name; one taken out meanwhile is left out, and what is not of our making."""
+    """Each event of ``wanted_names`` with its name; files that are gone or have other names are left out."""
     try:
-        inbox = root.below(INBOX)
+        inbox = root.below(roots.INBOX)
     except FileNotFoundError:
         return
     with inbox:
@@ -120,7 +119,7 @@ def _read_event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
 
 
 def remove(root: Directory, name: str) -> None:
-    """Takes ``name`` out; nothing if somebody else did, or if it is no event of ours."""
-    if is_event_name(name) and root.has(INBOX) and roots.owns_folder(root, INBOX):
-        with root.below(INBOX) as inbox:
+    """Removes the event ``name``, if it is still there and the name of an event."""
+    if is_event_name(name) and root.has(roots.INBOX) and roots.owns_folder(root, roots.INBOX):
+        with root.below(roots.INBOX) as inbox:
             atomic.discard(inbox, name)

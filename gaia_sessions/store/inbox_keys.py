@@ -1,7 +1,7 @@
-"""Whom an event in the inbox concerns, told by keys short enough to stand in the name of its file.
+"""Whom an event in the inbox concerns: keys that are short enough to stand in the name of its file.
 
-Owns which keys an event and a record have, and which of many waiting events one call tries. The keys are digests:
-two different ids may have the same one, and then an event is tried once more than it need be. Pure.
+Owns which keys an event and a record have, and which of many waiting events one call tries. The keys are digests: two
+different ids may have the same key, and then an event is tried once more than necessary. Pure: touches no file.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     """The name of an event in the inbox, and its keys, one after the other; empty if they are not known."""
 
 MAX_KEYS = 12
-"""An event with more is one that may concern anybody."""
+"""An event with more keys counts as one that may concern anybody."""
 
 MAX_MATCHING = 32
-"""At most this many events that concern the news at hand are tried before it."""
+"""At most this many events that concern the same sessions as a new event are tried before it."""
 
 _KEY_LENGTH, _KEY_MODULUS = 8, (1 << 32) - 5
 """Hexadecimal digits of a key, and the largest prime number that fits into them."""
@@ -33,7 +33,7 @@ CONVERSATION_KINDS = (MAIN_STOP, SESSION_END, SESSION_LEFT)
 
 
 def keys_of_event(event: Mapping[str, object]) -> str:
-    """What ``event`` is found by while it waits, the most telling key first; empty if that is not known."""
+    """The keys by which ``event`` is found while it waits, the narrowest first; empty if they are not known."""
     keys = list(dict.fromkeys([*keys_named_in(event), *_conversation_keys(event)]))
     return "".join(keys) if len(keys) <= MAX_KEYS else ""
 
@@ -49,7 +49,7 @@ def keys_named_in(event: Mapping[str, object]) -> list[str]:
 
 
 def sessions_named_in(event: Mapping[str, object]) -> Iterator[str]:
-    """The ids of sessions that ``event`` names in any of its keys."""
+    """The ids of sessions that stand in any member of ``event``."""
     for name in ("agent_id", "marked_id", "told_id"):
         value = event.get(name)
         if isinstance(value, str):
@@ -60,7 +60,7 @@ def sessions_named_in(event: Mapping[str, object]) -> Iterator[str]:
 
 
 def may_concern_others(event: Mapping[str, object]) -> bool:
-    """Whether only records can say whom ``event`` concerns besides the agent and the delegation that it names."""
+    """Whether ``event`` may concern others than the agent and the delegation that it names: records say whom."""
     return event.get("kind") in CONVERSATION_KINDS or any(sessions_named_in(event))
 
 
@@ -87,25 +87,25 @@ def all_keys(waiting: Iterable[WaitingEvent]) -> set[str] | None:
 
 
 def may_change(record: Record, waiting_keys: set[str] | None) -> bool:
-    """Whether one of the events with the keys ``known`` may change ``record``; none does that of a later version."""
+    """Whether an event with one of ``waiting_keys`` may change ``record``; none changes one of a later version."""
     return not has_newer_schema(record) and (
         waiting_keys is None or not waiting_keys.isdisjoint(keys_of_record(record))
     )
 
 
 def matching_events(waiting: Iterable[WaitingEvent], keys: set[str]) -> list[WaitingEvent]:
-    """The events that have one of ``keys``, or may have."""
+    """The events that have one of ``keys``, and those whose keys are not known."""
     return [
         (name, event_keys) for name, event_keys in waiting if not event_keys or any(key in event_keys for key in keys)
     ]
 
 
 def events_to_try(waiting: Iterable[WaitingEvent], keys: set[str], other_count: int, random_number: int) -> list[str]:
-    """The names of those events that are tried by a call whose news has ``keys``, in the order of ``waiting``.
+    """The names of the events that a call tries whose own events have ``keys``, in the order of ``waiting``.
 
-    The oldest of those that have one of its keys, and so many ``others``, beginning at a place that ``chance`` says:
-    none that can never be applied keeps another from being tried. Those that have their first key in common stay
-    together: they are of one agent, and are applied in the order in which they came.
+    These are the oldest that have one of the keys, and ``other_count`` others, from a place that ``random_number``
+    chooses, so that no event that can never be applied keeps another from being tried. Events with the same first key
+    stay together: they are of one agent, and are applied in the order in which they came.
     """
     groups: dict[str, list[str]] = {}
     order: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""A key that a host writes into a file of its own, maybe a moment after it told the news.
+"""A key that a host writes into a file of its own, perhaps a moment after it has reported the event.
 
-Owns reading one string of one small JSON object, and trusts nothing in it: a link, a file that is no such
-object, or a value that is no short text counts as not there.
+Owns reading one string of one small JSON object, and trusts nothing in it: a link, a file that holds no such object, or
+a value that is no short text counts as missing. Loaded by nearly every hook, so it stays apart from ``external_file``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAX_FILE_BYTES = 1 << 16
 
 
 def read_key(path: str, member: str) -> str | None:
-    """What the file at the absolute ``path`` has under ``member``; None if that is no key, or not there yet."""
+    """What the file at the absolute ``path`` has under ``member``; None if that is no key or not written yet."""
     folder, name = os.path.split(path)
     if not os.path.isabs(path) or "\0" in path:
         return None

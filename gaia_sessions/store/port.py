@@ -1,6 +1,6 @@
-"""What every store promises, method by method; one contract suite holds them all to it.
+"""What every store promises, method by method; one contract suite holds each store to it.
 
-Only type checkers read this at run time: importing ``typing`` would cost a hook more than its work.
+Owns no code. Only type checkers import this module: ``typing`` would cost a hook more than its work.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Reader(Protocol):
     def read(self, agent_id: str) -> Record:
         """The record as the last acknowledged write, or a later one, left it. Takes no lock, creates nothing.
 
-        Raises ``SessionNotFound``; ``CorruptSession`` for what is there and is no record.
+        Raises ``SessionNotFound``, and ``CorruptSession`` if what stands there is no record.
         """
 
     def scan(
@@ -52,24 +52,24 @@ class Reader(Protocol):
     ) -> Iterator[tuple[str, RecordOrError]]:
         """Every session with its record, or with the error its reading raised, in no order, one at a time.
 
-        ``active_only`` may leave out those that are final, and then ``agent_name`` those of other names and
-        ``host_session_id`` those that ``conversations_of`` does not count to this conversation, at a cost by the
-        number of those left in: a promise on cost, not on what is in.
-        A session that comes or goes meanwhile may be in or out. Takes no lock, creates nothing.
+        ``active_only`` permits leaving out final sessions, ``agent_name`` and ``host_session_id`` then also those of
+        another name and of another conversation. This promises that the cost follows the number of sessions that are
+        left, not that none of the others is among them. A session that is created or deleted meanwhile may be in or
+        out. Takes no lock, creates nothing.
         """
 
 
 class Store(Reader, Protocol):
     """Records by id. Acknowledged means durable; a reader never waits; no writer is ever lost.
 
-    When the system refuses a write, what stood before stands then still.
+    When the system refuses a write, nothing has changed.
     """
 
     def has(self, agent_id: str) -> bool:
-        """Whether ``read`` would find something under this id, a record or what is none. Costs as much at any size."""
+        """Whether ``read`` would find a record, or something corrupt. The cost does not depend on the record's size."""
 
     def ids(self) -> list[str]:
-        """The ids under which a record stands, or what is none in its place, in no order. Reads no record."""
+        """The ids under which a record stands, or something corrupt in its place, in no order. Reads no record."""
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
         """Stores a new record durably; ``find`` finds it by its aliases. Of concurrent calls for one id one succeeds.
@@ -94,50 +94,48 @@ class Store(Reader, Protocol):
         """
 
     def find(self, alias: Alias) -> str | None:
-        """The id of the session with exactly this ``alias``, by ``aliases_of`` its record; None if there is none.
+        """The id of the session whose record has exactly this ``alias``, by ``aliases_of``; None if no record has it.
 
         Of several it is the newest, by ``created_at`` and then by id: an agent that is woken after its work was
-        finished begins another session, and its news belongs there. By the records as they were just now.
+        finished begins another session, and its next events belong there.
         """
 
     def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
-        """Removes the session if ``judge``, given what is found with nobody between, says so; whether it did.
+        """Deletes the session if ``should_delete``, called with what is found under the lock, says so; whether it did.
 
-        Durable once ``purge_trash`` has returned. Nothing deleted revives: who waited for it finds it gone.
-        Raises ``SessionNotFound``, and ``LockTimeout`` at once when somebody is at work on it.
+        Durable once ``purge_trash`` has returned. A writer that waited for the session finds it gone.
+        Raises ``SessionNotFound``, and ``LockTimeout`` at once if somebody else has locked it.
         """
 
     def ensure_index(self) -> None:
-        """Look-ups by alias, and scans for what is active, cost little again after a reboot; nothing if they do.
+        """Makes look-ups by alias and scans for active sessions cheap again after a reboot, unless they are cheap.
 
-        A store of a hook stops when the call has little time left, and the next one goes on there.
+        The store of a hook stops when the call has little time left, and the next call goes on from there.
         """
 
     def purge_trash(self) -> None:
-        """The deletions so far are durable when this returns, and their remains are removed.
-
-        Raises ``DurabilityUnknown``.
-        """
+        """Makes the deletions so far durable and removes what is left of them. Raises ``DurabilityUnknown``."""
 
     def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:
-        """Removes what killed processes left behind over an hour before ``now``, and corrects the marks of the index.
+        """Removes what killed processes left behind over an hour before ``now``, and corrects the index.
 
-        ``active`` are the sessions that a scan just showed not to be final. Says what it removed.
+        ``active`` are the sessions that a scan has just shown not to be final. Returns what it removed.
         """
 
     def lock_key(self, key: tuple[str, ...], timeout: float) -> HeldLock:
-        """Nobody else is in a block with this ``key`` meanwhile. Raises ``LockTimeout`` on entering."""
+        """A block that nobody else is in with the same ``key``. Raises ``LockTimeout`` on entering."""
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
-        """Adds whole ``entries`` to the end of a session's ``journal``, durably, in order, none interleaved.
+        """Adds ``entries`` to the end of a session's ``journal``, durably, whole and in order.
 
         Raises ``SessionNotFound``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``.
         """
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
-        """The entries of a journal in order, an ``InvalidInput`` in the place of each unreadable one.
+        """The entries of a journal in order, with an ``InvalidInput`` in the place of each unreadable one.
 
-        An unfinished last entry is left out. Takes no lock. Raises ``SessionNotFound`` when it is called.
+        An unfinished last entry is left out. Takes no lock. Raises ``SessionNotFound`` when it is called, not when the
+        first entry is asked for.
         """
 
     def defer(self, event: Event, now: datetime) -> None:
@@ -146,15 +144,15 @@ class Store(Reader, Protocol):
     def waiting(self) -> list[WaitingEvent]:
         """The names of the events in the inbox, the oldest first, each with the keys of whom it concerns.
 
-        Reads no event: one may turn out not to be there. Without keys, as earlier versions kept them, it may
+        Reads no event, so one may be gone when it is read. An event without keys, as earlier versions kept them, may
         concern anybody.
         """
 
     def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-        """The events of the inbox with their names, the oldest first, or those of ``names`` in their order.
+        """The events of the inbox with their names, the oldest first, or those of ``names`` in the order of these.
 
-        One that was taken out meanwhile is left out.
+        An event that was removed meanwhile is left out.
         """
 
     def dismiss(self, name: str) -> None:
-        """Takes an event out of the inbox; nothing if it is gone already."""
+        """Removes an event from the inbox, if it is still there."""

@@ -54,12 +54,12 @@ def _write_staged(stage: Directory, name: str, files: dict[str, bytes], *, durab
             os.fsync(session.fd)
 
 
-def replace(root: Directory, session: Directory, old: Record, new: Record, spare: int, *, durable: bool) -> Record:
+def replace(root: Directory, session: Directory, old: Record, new: Record, reserved: int, *, durable: bool) -> Record:
     """``session`` holds what is kept of ``new`` in the place of ``old``; returns that.
 
     Raises like ``fit_record`` and ``atomic.replace``, and ``OSError``.
     """
-    new, data = fit_record(new, spare, old)
+    new, data = fit_record(new, reserved, old)
     old_keys, new_keys = index.keys_of(old), index.keys_of(new)
     index.add(root, new["agent_id"], _difference(new_keys, old_keys))
     if not is_open(new):
@@ -81,7 +81,7 @@ def check_deletable(root: Directory, agent_id: str, found: RecordOrError) -> Non
     """Raises ``StoreFailure`` for a folder in a root of somebody else that holds no record but other files."""
     if isinstance(found, CorruptSession) and not roots.is_owned(root) and reading.has_unknown_files(root, agent_id):
         path = f"{root.path}/{agent_id}"
-        raise StoreFailure("remove", path, "it holds what is not ours", "remove it by hand if it is a session")
+        raise StoreFailure("remove", path, "it holds files that no session has", "remove it by hand if it is a session")
 
 
 def delete(root: Directory, agent_id: str, found: RecordOrError, *, durable: bool) -> None:

@@ -69,7 +69,7 @@ def gone_and_reason(process: HostProcess) -> tuple[bool | None, str]:
     """Whether ``process`` has ended, None if that cannot be known from here; and the reason for people."""
     local = _local_keys()
     if local is None or "boot_id" not in process:
-        return None, "nothing can be told of its host's process"
+        return None, "nothing is known of its host's process"
     if process["boot_id"] != local["boot_id"]:
         if "machine" in local and process.get("machine") == local["machine"]:
             return True, "the machine of its host was started anew since"

@@ -86,7 +86,7 @@ def test_a_folder_with_a_bad_state_file_and_more_is_told_of_and_not_removed(gaia
     ended = gaia("cleanup", "--corrupt", "--json")
 
     assert ended.code != 0
-    assert b"web: cannot remove: it holds what is not ours" in ended.out + ended.err
+    assert b"web: cannot remove: it holds files that no session has" in ended.out + ended.err
     assert left_of(root, THEIRS) == THEIRS
 
 

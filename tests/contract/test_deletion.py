@@ -1,4 +1,4 @@
-"""What every store promises of removing: delete, settle, tend."""
+"""What every store promises of removing: delete, purge_trash, sweep."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_deleted_id_can_be_created_anew_and_nothing_of_the_old_returns(store: 
     assert dict(store.scan(active_only=True)) == {"agent-1": new(purpose="anew")}
 
 
-def test_settling_and_tending_change_no_session(store: Store, new: New, began: datetime) -> None:
+def test_purging_and_sweeping_change_no_session(store: Store, new: New, began: datetime) -> None:
     store.create(new())
     store.create(new("final", phase="completed"))
     store.append("agent-1", "events.jsonl", [{"number": 1}])
@@ -135,7 +135,7 @@ def test_settling_twice_is_settling_once(store: Store, new: New) -> None:
     assert everything(store) == {}
 
 
-def test_a_store_never_written_to_can_be_settled_and_tended(store: Store, began: datetime) -> None:
+def test_a_store_never_written_to_can_be_purged_and_swept(store: Store, began: datetime) -> None:
     store.purge_trash()
 
     assert store.sweep(began, []) == []

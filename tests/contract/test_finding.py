@@ -182,7 +182,7 @@ def test_a_session_is_found_no_more_by_the_keys_of_runs_that_were_dropped(store:
     assert store.find(agent_alias("h", "a")) == "agent-1"
 
 
-def test_keys_are_told_apart_exactly_whatever_is_in_them(store: Store, new_with_run: New) -> None:
+def test_keys_are_distinguished_exactly_whatever_is_in_them(store: Store, new_with_run: New) -> None:
     """By case, by where one part ends and the next begins, by length: no two of them meet."""
     keys = [(one, other) for one in STRANGE for other in STRANGE[:5]]
     for number, (one, other) in enumerate(keys):
@@ -197,7 +197,7 @@ def test_keys_are_told_apart_exactly_whatever_is_in_them(store: Store, new_with_
 def test_of_several_sessions_with_one_key_the_newest_is_found_whichever_was_written_last(
     store: Store, new_with_run: New, put_to_the_test: PutToTheTest
 ) -> None:
-    """An agent that was woken after its work was finished: news of either reaches the session that it works on."""
+    """An agent that was woken after its work was finished: events of either reach the session that it works on."""
     alias = agent_alias("host", "child")
     older = new_with_run("older", host_session_id="host", host_agent_id="child")
     newer = {**older, "agent_id": "newer", "created_at": "2026-01-08T19:00:00.000000Z"}
@@ -296,7 +296,7 @@ def test_a_session_is_counted_to_the_conversations_that_its_last_write_says(stor
     assert (concerned("first"), concerned("second")) == ([], [])
 
 
-def test_conversations_are_told_apart_exactly_whatever_is_in_their_ids(store: Store, new: New) -> None:
+def test_conversations_are_distinguished_exactly_whatever_is_in_their_ids(store: Store, new: New) -> None:
     for number, host_session_id in enumerate(STRANGE):
         store.create(new(f"agent-{number}", runs=[{"run": 1, "host_session_id": host_session_id}]))
 

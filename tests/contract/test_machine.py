@@ -78,8 +78,8 @@ def outcome(act: Act, store: Store) -> tuple[str, object]:
     try:
         return "done", act(store)
     except SessionsError as error:
-        told = {name: value for name, value in vars(error).items() if name != "path"}
-        return type(error).__name__, told
+        fields = {name: value for name, value in vars(error).items() if name != "path"}
+        return type(error).__name__, fields
 
 
 def entry_of(record: Record) -> dict[str, Json]:
@@ -206,7 +206,7 @@ class Twins(RuleBasedStateMachine):
     @rule(chosen=IDS, host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), name=st.sampled_from(NAMES))
     def create_for_a_delegation(self, chosen: str, host: str, tool: str, name: str) -> None:
         run: Run = {"run": 1, "host_session_id": host, "tool_use_id": tool}
-        record: Record = {**new_record(chosen, name, "told by a host", {}, self.now), "runs": [run]}
+        record: Record = {**new_record(chosen, name, "reported by a host", {}, self.now), "runs": [run]}
         self.both(lambda store: store.create(record, entry_of(record)))
 
     @rule(host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), child=st.sampled_from(CHILDREN))

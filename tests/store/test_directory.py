@@ -112,7 +112,7 @@ def test_walking_leaves_no_descriptor_open_whether_it_arrives_or_not(folder: Dir
     assert os.listdir("/proc/self/fd") == before
 
 
-def test_an_error_of_the_system_becomes_ours_with_what_where_and_why() -> None:
+def test_an_error_of_the_system_becomes_a_failure_with_what_where_and_why() -> None:
     with pytest.raises(StoreFailure) as refused, translate_errors("write", "/some/where"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -155,7 +155,7 @@ def test_an_inbox_of_somebody_else_is_neither_read_nor_emptied_nor_written_to(
     assert os.listdir(mail.parent) == ["mail.json"]
 
 
-def test_an_inbox_of_ours_stays_so_when_the_mark_of_its_root_is_edited(
+def test_an_inbox_of_the_store_stays_so_when_the_mark_of_its_root_is_edited(
     root: str, store: FileStore, now: datetime
 ) -> None:
     store.defer(event(1), now)

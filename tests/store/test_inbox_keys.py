@@ -37,7 +37,7 @@ CONCERNS: dict[str, tuple[dict[str, object], Any]] = {
     "a delegation that resumes it": ({"kind": "delegate", "tool_use_id": "t9", "resume": ["two", "one"]}, SESSION),
     "a stop of its agent": ({"kind": "stop", "host_session_id": "h1", "host_agent_id": "a1"}, JOINED),
     "its agent in another conversation": ({"kind": "stop", "host_session_id": "h2", "host_agent_id": "a1"}, JOINED),
-    "news of its delegation": ({"kind": "returned", "host_session_id": "h1", "tool_use_id": "t1"}, JOINED),
+    "an event of its delegation": ({"kind": "returned", "host_session_id": "h1", "tool_use_id": "t1"}, JOINED),
     "the end of its conversation": ({"kind": "session_end", "host_session_id": "h1"}, JOINED),
     "the end of a turn of it": ({"kind": "main_stop", "host_session_id": "h1"}, JOINED),
     "a start whose key the host notes later": (
@@ -48,7 +48,7 @@ CONCERNS: dict[str, tuple[dict[str, object], Any]] = {
         {"kind": "stop", "host_session_id": "h1", "host_agent_id": "a9", "unkeyed": True},
         UNJOINED,
     ),
-    "news without any key": ({"kind": "session_start"}, SESSION),
+    "an event without any key": ({"kind": "session_start"}, SESSION),
     "more sessions than a name can tell": (
         {"kind": "delegate", "resume": [f"s{number}" for number in range(MAX_KEYS + 1)]},
         SESSION,
@@ -118,7 +118,7 @@ def test_the_events_at_hand_are_all_tried_and_some_others_in_the_order_in_which_
 
     names = events_to_try(waiting, keys, others, chance)
 
-    mine = [name for name, told in waiting if any(key in told for key in keys)]
+    mine = [name for name, event_keys in waiting if any(key in event_keys for key in keys)]
     assert names == sorted(set(names))
     assert set(mine) <= set(names)
     assert len(names) - len(mine) == min(others, size - len(mine))

@@ -64,7 +64,7 @@ OF_CONVERSATION = "conversation/host/one"
 MARKS = {"active/one", f"name/{encode_key('Explore')}/one"}
 
 
-def test_a_new_session_is_marked_active_and_by_name_and_its_alias_leads_to_it(
+def test_a_new_session_has_entries_as_active_and_by_name_and_its_alias_leads_to_it(
     root: str, store: FileStore, now: datetime
 ) -> None:
     store.create(for_host("one", now))
@@ -72,7 +72,9 @@ def test_a_new_session_is_marked_active_and_by_name_and_its_alias_leads_to_it(
     assert hints(root) == {"complete", *MARKS, OF_CONVERSATION, OF_ALIAS}
 
 
-def test_a_final_session_is_marked_no_more_and_its_alias_stays(root: str, store: FileStore, now: datetime) -> None:
+def test_a_final_session_has_no_entry_among_the_active_and_its_alias_stays(
+    root: str, store: FileStore, now: datetime
+) -> None:
     store.create(for_host("one", now))
 
     store.change("one", finished)
@@ -80,13 +82,13 @@ def test_a_final_session_is_marked_no_more_and_its_alias_stays(root: str, store:
     assert hints(root) == {"complete", OF_ALIAS}
 
 
-def test_a_session_whose_runs_share_a_key_lists_its_mark_once(now: datetime) -> None:
+def test_a_session_whose_runs_share_a_key_lists_it_once(now: datetime) -> None:
     agent: Run = {"host": "claude-code", "host_session_id": "host", "host_agent_id": "child"}
     runs: list[Run] = [{**agent, "run": number} for number in range(1, 51)]
 
-    marks = index.keys_of({**for_host("one", now), "runs": runs})
+    keys = index.keys_of({**for_host("one", now), "runs": runs})
 
-    assert marks == [
+    assert keys == [
         index.ACTIVE_KEY,
         index.name_key("Explore"),
         index.conversation_key("host"),
@@ -94,7 +96,7 @@ def test_a_session_whose_runs_share_a_key_lists_its_mark_once(now: datetime) -> 
     ]
 
 
-def test_a_reopened_session_is_marked_again(root: str, store: FileStore, now: datetime) -> None:
+def test_a_reopened_session_has_its_entries_again(root: str, store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
     store.change("one", finished)
 
@@ -120,8 +122,8 @@ def test_a_deleted_unreadable_session_leaves_no_hint(root: str, store: FileStore
     assert hints(root) == {"complete"}
 
 
-def test_a_session_is_marked_before_it_is_there(root: str, store: FileStore, now: datetime) -> None:
-    """So that whoever is killed between leaves a mark too many, never one too few."""
+def test_a_session_has_its_entries_before_it_is_there(root: str, store: FileStore, now: datetime) -> None:
+    """So that whoever is killed between leaves an entry too many, never one too few."""
     store.create(new_record("another", "Explore", "-", {}, now))
     Path(root, ".stage").rmdir()
     Path(root, ".stage").write_bytes(b"in the way")
@@ -157,7 +159,7 @@ def run_with(fault: str, script: str, root: str, *options: str) -> int:
 
 
 @pytest.mark.parametrize("fault", ["fsync:error=EIO:when=1", "fsync:error=EIO:when=2", "/^rename:error=EIO"])
-def test_a_session_is_unmarked_only_after_its_final_write(
+def test_a_session_loses_its_entries_only_after_its_final_write(
     root: str, store: FileStore, now: datetime, fault: str
 ) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
@@ -181,7 +183,7 @@ def test_whoever_is_killed_giving_a_session_another_key_leaves_it_findable_by_th
     assert store.find(delegation_alias("host", "tool/2")) is None
 
 
-def test_a_mark_too_many_leads_to_nothing_that_is_not_there(root: str, store: FileStore, now: datetime) -> None:
+def test_an_entry_too_many_leads_to_nothing_that_is_not_there(root: str, store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
     for name in ("never-was", "con", "state.json"):
         Path(root, ".index", "active", name).touch()
@@ -190,7 +192,7 @@ def test_a_mark_too_many_leads_to_nothing_that_is_not_there(root: str, store: Fi
 
 
 @pytest.mark.parametrize("complete", [None, b"", b"2", b"2 ", b"2 the boot before this one", b"2 \xff\xfe", b"\xff"])
-def test_without_a_vouched_index_of_this_boot_readers_scan_and_write_nothing(
+def test_without_a_complete_index_of_this_boot_readers_scan_and_write_nothing(
     root: str, store: FileStore, now: datetime, complete: bytes | None
 ) -> None:
     store.create(for_host("one", now))
@@ -214,7 +216,7 @@ def test_without_any_index_readers_scan_and_make_none(root: str, store: FileStor
     assert not Path(root, ".index").exists()
 
 
-def test_an_index_lost_with_sessions_there_is_not_vouched_for_by_a_creation(
+def test_an_index_lost_with_sessions_there_is_not_completed_by_a_creation(
     root: str, store: FileStore, now: datetime
 ) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
@@ -253,7 +255,7 @@ def test_a_key_that_leads_astray_is_looked_for_in_every_record_and_no_reader_cor
 
 
 @pytest.mark.parametrize("planted", ["host_key", "host_key/delegation", f"host_key/delegation/{ALIAS_LEAF}"])
-def test_a_key_is_looked_for_in_every_record_where_its_folder_is_none_of_ours(
+def test_a_key_is_looked_for_in_every_record_where_its_folder_is_somebody_elses(
     root: str, store: FileStore, now: datetime, tmp_path: Path, planted: str
 ) -> None:
     store.create(for_host("one", now))
@@ -309,7 +311,7 @@ def run_without_boot_id(script: str, *arguments: str, in_a_boot: tuple[str, ...]
 def test_without_an_id_of_the_boot_the_index_is_relied_on_in_one_boot_and_in_no_later_one(
     root: str, now: datetime
 ) -> None:
-    """The next boot, after a power cut: every mark is lost, what vouches for them is still there."""
+    """The next boot, after a power cut: every entry is lost, the file that calls them complete is still there."""
     another = ("unshare", "--time", "--boottime", "60")
     if subprocess.run([*another, "true"], capture_output=True, check=False).returncode:
         pytest.skip("needs the right to make a time namespace, for the clock of another boot")
@@ -323,7 +325,7 @@ def test_without_an_id_of_the_boot_the_index_is_relied_on_in_one_boot_and_in_no_
     assert json.loads(run_without_boot_id(LOOKS, root)) == [True, [], None]
 
 
-def test_an_index_vouched_for_without_an_id_of_the_boot_is_not_relied_on_where_there_is_one(
+def test_an_index_completed_without_an_id_of_the_boot_is_not_relied_on_where_there_is_one(
     root: str, store: FileStore, now: datetime
 ) -> None:
     run_without_boot_id(CREATES, root, json.dumps(for_host("one", now)))
@@ -363,19 +365,19 @@ def test_an_index_of_the_first_version_is_not_relied_on_and_made_anew(
     assert dict(store.scan(active_only=True, host_session_id="host")) == {"one": store.read("one")}
 
 
-def test_news_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_applied_later(
+def test_an_event_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_applied_later(
     root: str, store: FileStore, now: datetime
 ) -> None:
     five_without_an_index(root, store, now)
     of_host: Any = {"at": format_time(now), "host": "claude-code", "host_session_id": "host"}
     delegation = {"tool_use_id": "new", "agent_name": "Explore", "purpose": "-"}
-    told: list[Any] = [
+    events: list[Any] = [
         {**of_host, "kind": "delegate", **delegation},
         {**of_host, "kind": "stop", "tool_use_id": "a", "host_agent_id": "a1", "spoke": True, "last_message": "done"},
         {**of_host, "kind": "main_stop", "running": ["x", "y"]},
     ]
 
-    words = [dispatch.handle_event(OfHook(root, 2), event, now, Config({}), 0).word for event in told]
+    words = [dispatch.handle_event(OfHook(root, 2), event, now, Config({}), 0).word for event in events]
     assert (words, len(store.waiting()), len(list(store.scan()))) == (["deferred"] * 3, 3, 5)
 
     deferred.apply_deferred(store, now, Config({}))
@@ -416,7 +418,7 @@ def is_complete(root: str) -> bool:
 
 
 def five_without_an_index(root: str, store: FileStore, now: datetime) -> set[str]:
-    """Makes them; returns the marks they had."""
+    """Makes them; returns the entries they had."""
     for name in "abcde":
         run: Run = {"run": 1, "host_session_id": "host", "tool_use_id": name}
         store.create({**new_record(name, "Explore", "-", {}, now), "runs": [run]})
@@ -425,7 +427,7 @@ def five_without_an_index(root: str, store: FileStore, now: datetime) -> set[str
     return right
 
 
-def test_a_rebuild_without_the_time_for_all_sessions_vouches_for_nothing_and_the_next_goes_on(
+def test_a_rebuild_without_the_time_for_all_sessions_completes_nothing_and_the_next_goes_on(
     root: str, store: FileStore, now: datetime
 ) -> None:
     right = five_without_an_index(root, store, now)
@@ -525,17 +527,17 @@ MARKS_AND_UNMARKS = """
 import sys
 from gaia_sessions.store import index
 from gaia_sessions.store.directory import Directory
-mark = index.conversation_key("host")
+key = index.conversation_key("host")
 with Directory.at(sys.argv[1]) as root:
     for _ in range(500):
-        index.add(root, sys.argv[2], [mark])
-        if sys.argv[2] not in index.ids_under(root, mark):
-            sys.exit("a mark was lost")
-        index.remove(root, sys.argv[2], [mark])
+        index.add(root, sys.argv[2], [key])
+        if sys.argv[2] not in index.ids_under(root, key):
+            sys.exit("an entry was lost")
+        index.remove(root, sys.argv[2], [key])
 """
 
 
-def test_a_folder_that_goes_with_its_last_mark_takes_nobody_elses_with_it(
+def test_a_folder_that_goes_with_its_last_entry_takes_nobody_elses_with_it(
     root: str, store: FileStore, now: datetime
 ) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
@@ -549,7 +551,7 @@ def test_a_folder_that_goes_with_its_last_mark_takes_nobody_elses_with_it(
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_tending_rebuilds_the_index_whole(
+def test_a_sweep_rebuilds_the_index_whole(
     root: str,
     store: FileStore,
     now: datetime,
@@ -576,7 +578,7 @@ def test_tending_rebuilds_the_index_whole(
         assert index.is_complete(opened)
 
 
-def test_tending_mends_marks_too_many_and_too_few(root: str, store: FileStore, now: datetime) -> None:
+def test_a_sweep_corrects_entries_too_many_and_too_few(root: str, store: FileStore, now: datetime) -> None:
     for agent_id in ("one", "two", "three"):
         store.create(new_record(agent_id, "Explore", "-", {}, now))
     store.change("three", finished)
@@ -621,7 +623,7 @@ def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, st
 
 @pytest.mark.parametrize("kind", ["file", "link", "pipe", "folder"])
 @pytest.mark.parametrize("folder", ["name", "conversation", "host_key", "host_key/delegation", "."])
-def test_what_is_no_folder_of_the_index_is_passed_over_by_tending_and_stays(
+def test_what_is_no_folder_of_the_index_is_passed_over_by_a_sweep_and_stays(
     root: str, store: FileStore, now: datetime, tmp_path: Path, folder: str, kind: str
 ) -> None:
     store.create(for_host("one", now))

@@ -1,4 +1,4 @@
-"""Reading one session: missing, corrupt and unreadable are told apart, and none hides another."""
+"""Reading one session: missing, corrupt and unreadable are distinguished, and none hides another."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_corrupt_session_has_its_id_and_is_counted_where_something_stands_for_
     assert sorted(store.ids()) == (["two"] if damage in without_record else ["one", "two"])
 
 
-def test_a_folder_that_holds_what_is_not_ours_has_no_id(root: str, store: FileStore) -> None:
+def test_a_folder_that_holds_other_files_has_no_id(root: str, store: FileStore) -> None:
     Path(root, "docs").mkdir()
     Path(root, "docs", "notes.txt").write_bytes(b"theirs")
 

@@ -50,7 +50,7 @@ def test_a_root_that_is_there_keeps_its_mode_and_what_is_in_it(root: str) -> Non
     assert Path(root, ".gitignore").read_bytes() == b"# edited by hand\n"
 
 
-def test_sessions_are_ids_of_folders_and_where_the_root_is_ours_of_links(root: str) -> None:
+def test_sessions_are_ids_of_folders_and_where_the_store_owns_the_root_of_links(root: str) -> None:
     with root_ownership.make_root(root, durable=False):
         pass
     for name in ("one", "Two.2", "agent-20260108-180530-0123abcd", ".locks", "con", "two words", "é"):
@@ -62,9 +62,9 @@ def test_sessions_are_ids_of_folders_and_where_the_root_is_ours_of_links(root: s
     folders = ["Two.2", "agent-20260108-180530-0123abcd", "one"]
 
     with Directory.at(root) as opened:
-        ours = sorted(roots.session_names(opened))
+        in_owned = sorted(roots.session_names(opened))
         Path(root, ".gitignore").unlink()
         theirs = sorted(roots.session_names(opened))
 
-    assert ours == sorted([*folders, "linked", "dangling"])
+    assert in_owned == sorted([*folders, "linked", "dangling"])
     assert theirs == folders

@@ -74,7 +74,7 @@ def test_leftovers_older_than_an_hour_go_and_are_named_and_younger_ones_stay(
 
 
 def test_what_has_no_name_of_our_form_stays_however_old(root: str, store: FileStore, now: datetime) -> None:
-    """Even in a root of ours: somebody had a reason to put it there."""
+    """Even in a root that the store owns: somebody had a reason to put it there."""
     names = (".notes.tmp", ".notes.0123456789ABCDEF.tmp", ".0123456789abcdef.tmp", "notes.0123456789abcdef.tmp")
     places = (*names, ".locks/precious", ".stage/mine/", ".stage/one.0123/", ".stage/one.0123456789abcdef", "one/x.tmp")
     kept = {planted(now, 99 * HOUR, f"{root}/{place}") for place in (*places, ".trash/keep.0123456789abcde")}
@@ -180,7 +180,7 @@ def test_temporaries_beside_the_sessions_are_swept_too(root: str, store: FileSto
 
 
 def test_temporaries_of_a_session_finalized_later_are_swept_too(root: str, store: FileStore, now: datetime) -> None:
-    """Its finalization was killed, and told again."""
+    """Its finalization was killed, and then repeated."""
     old = planted(now, 2 * HOUR, f"{root}/one/.state.json.0123456789abcdef.tmp")
     store.change("one", lambda record: {**record, "phase": "completed"})
 
@@ -190,7 +190,7 @@ def test_temporaries_of_a_session_finalized_later_are_swept_too(root: str, store
 
 
 def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store: FileStore, now: datetime) -> None:
-    """Step by step what ``create`` does under the session's lock, with a cleanup between marking and moving in."""
+    """Step by step what ``create`` does under the session's lock, with a cleanup between its entries and its rename."""
     run: Run = {"run": 1, "host_session_id": "host", "tool_use_id": "tool"}
     record: Record = {**new_record("two", "Explore", "-", {}, now), "runs": [run]}
 
@@ -208,7 +208,7 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
     assert ({agent_id for agent_id, _ in store.scan(active_only=True)}, store.find(ALIAS)) == ({"one", "two"}, "two")
 
 
-def test_tending_twice_is_tending_once(root: str, store: FileStore) -> None:
+def test_sweeping_twice_is_sweeping_once(root: str, store: FileStore) -> None:
     leftovers(root, datetime.now(UTC), 2 * HOUR, "old")
     store.sweep(datetime.now(UTC), ["one"])
     before = {str(path) for path in Path(root).rglob("*")}

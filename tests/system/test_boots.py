@@ -27,10 +27,10 @@ def began(name: bytes) -> float:
 
 
 def test_another_process_of_this_boot_knows_it_again() -> None:
-    told = subprocess.run([sys.executable, "-c", NAME], capture_output=True, check=True).stdout.strip()
+    signature = subprocess.run([sys.executable, "-c", NAME], capture_output=True, check=True).stdout.strip()
 
-    assert boots.is_this_boot(told)
-    assert abs(began(told) - (time.time() - time.clock_gettime(time.CLOCK_BOOTTIME))) < 1
+    assert boots.is_this_boot(signature)
+    assert abs(began(signature) - (time.time() - time.clock_gettime(time.CLOCK_BOOTTIME))) < 1
 
 
 @pytest.mark.parametrize("seconds", [-86_400, -60, -2, 2, 60])

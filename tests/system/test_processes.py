@@ -243,7 +243,7 @@ def test_where_the_system_tells_nothing_nothing_is_proved(
 
 
 @pytest.mark.parametrize("offset", ["0 0", "5 0", "-5 0", "0 1"])
-def test_where_clocks_are_shifted_nothing_is_told_since_every_start_is(
+def test_where_clocks_are_shifted_nothing_is_known_since_every_start_is(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, offset: str
 ) -> None:
     process = described(child.pid)
@@ -353,25 +353,25 @@ def test_no_ancestor_of_these_names_is_none() -> None:
     assert nearest_ancestor(()) is None
 
 
-TOLD = (
+REPORTED = (
     "from gaia_sessions.system.processes import host_process; "
-    "print((host_process({names!r}, {told!r}) or {{}}).get('pid'))"
+    "print((host_process({names!r}, {reported!r}) or {{}}).get('pid'))"
 )
 
 
-def told_to_a_child(told: str, names: tuple[str, ...] = ()) -> str:
-    command = [sys.executable, "-c", TOLD.format(names=names, told=told)]
+def reported_to_a_child(reported: str, names: tuple[str, ...] = ()) -> str:
+    command = [sys.executable, "-c", REPORTED.format(names=names, reported=reported)]
     folder = Path(processes.__file__).parents[2]
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout.strip()
 
 
 def test_a_host_is_believed_which_process_it_is_only_if_that_is_an_ancestor(child: subprocess.Popen[bytes]) -> None:
-    assert told_to_a_child(str(os.getpid())) == str(os.getpid())
-    assert told_to_a_child(str(os.getppid())) == str(os.getppid())
-    assert told_to_a_child("1") == "1"
+    assert reported_to_a_child(str(os.getpid())) == str(os.getpid())
+    assert reported_to_a_child(str(os.getppid())) == str(os.getppid())
+    assert reported_to_a_child("1") == "1"
     own = text("/proc/self/comm")
-    assert told_to_a_child(str(child.pid), (own,)) == "None"
-    assert told_to_a_child("", (own,)) == told_to_a_child("no pid", (own,)) == str(os.getpid())
+    assert reported_to_a_child(str(child.pid), (own,)) == "None"
+    assert reported_to_a_child("", (own,)) == reported_to_a_child("no pid", (own,)) == str(os.getpid())
 
 
 def test_the_asking_process_is_not_its_own_ancestor() -> None:

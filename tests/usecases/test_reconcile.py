@@ -396,7 +396,7 @@ def test_a_table_of_processes_that_is_not_ours_proves_nothing(root: str) -> None
     )
     if done.returncode:
         pytest.skip("needs the right to make a pid namespace")
-    assert done.stdout == 'None (None, "nothing can be told of its host\'s process")\n'
+    assert done.stdout == 'None (None, "nothing is known of its host\'s process")\n'
     assert root
 
 
