@@ -47,12 +47,12 @@ _GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 
 def module_of(host: str) -> HostModule:
     """The module that reads the payloads of ``host``."""
-    return __import__(_module_name(host), fromlist=[""])  # costs less than importlib
+    return __import__(_module_name(host), fromlist=["HOST"])  # costs less than importlib
 
 
 def settings_of(host: str) -> HostSettings:
     """Where ``host``, a supported one, keeps the settings that start our hooks. Only ``install`` needs them."""
-    settings: HostSettings = __import__(f"{_module_name(host)}.settings", fromlist=[""]).SETTINGS
+    settings: HostSettings = __import__(f"{_module_name(host)}.settings", fromlist=["SETTINGS"]).SETTINGS
     return settings
 
 
