@@ -67,7 +67,7 @@ def _pre_delegate(root: str) -> Iterator[Step]:
     yield "with its context", isinstance(context, dict) and context.get("session_metadata") == {"plan": "three steps"}
     answer = _run_for_json(root, {"agent_name": "tester", "agent_id": "../elsewhere"})
     yield "an impossible id is refused", answer.get("reason") == "invalid_input"
-    yield "a host's delegation is taken in without a word", _run(root, PRE_DELEGATE, _DELEGATION) == ""
+    yield "a host's delegation is recorded without output", _run(root, PRE_DELEGATE, _DELEGATION) == ""
 
 
 def _subagent_stop(root: str) -> Iterator[Step]:
@@ -79,7 +79,7 @@ def _subagent_stop(root: str) -> Iterator[Step]:
     answer = json.loads(_run(root, SUBAGENT_STOP, {"agent_id": "agent-unknown"}))
     yield "an unknown id changes nothing", answer["finalized"] is False
     yield (
-        "a host's stop is taken in without a word",
+        "a host's stop is recorded without output",
         _run(root, SUBAGENT_STOP, {"hook_event_name": "SubagentStop"}) == "",
     )
 
@@ -100,20 +100,20 @@ def _run(root: str, hook: str, payload: Mapping[str, object]) -> str:
 
 
 def _every_event(root: str) -> Iterator[Step]:
-    yield "a delegation is taken in without a word", _run(root, HOOK, _DELEGATION) == ""
+    yield "a delegation is recorded without output", _run(root, HOOK, _DELEGATION) == ""
     agent = {"session_id": "test-session", "agent_id": "a1", "agent_type": "tester"}
     started = _run_for_json(root, {**agent, "hook_event_name": "SubagentStart"}, HOOK)
-    yield "a sub-agent is told how to pause", "[gaia-sessions: approval]" in json.dumps(started)
+    yield "a starting sub-agent gets the note on how to pause", "[gaia-sessions: approval]" in json.dumps(started)
     response = {"status": "completed", "agentId": "a1"}
     returned = {**_DELEGATION, "hook_event_name": "PostToolUse", "tool_response": response}
     answer = json.dumps(_run_for_json(root, returned, HOOK))
     [record] = list_sessions(root=root)
-    yield "a return without a stop leaves the work to be resumed", record.get("resume_ready") is True
+    yield "after a return without a stop the work can be resumed", record.get("resume_ready") is True
     line = f"[gaia-sessions: resume {record['agent_id']}]"
-    yield "the main agent is told how", line in answer
+    yield "the main agent gets the line that resumes it", line in answer
     tool_input = {"description": "Go on", "prompt": f"Go on.\n{line}", "subagent_type": "tester"}
     resumed = _run_for_json(root, {**_DELEGATION, "tool_use_id": "toolu_again", "tool_input": tool_input}, HOOK)
-    yield "and the next delegation gets a briefing", "updatedInput" in json.dumps(resumed)
+    yield "the delegation that resumes it gets a briefing", "updatedInput" in json.dumps(resumed)
 
 
 _STEPS = {PRE_DELEGATE: _pre_delegate, SUBAGENT_STOP: _subagent_stop, HOOK: _every_event}

@@ -47,7 +47,7 @@ _GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 
 def module_of(host: str) -> HostModule:
     """The module that reads the payloads of ``host``."""
-    return __import__(_module_name(host), fromlist=["HOST"])  # costs less than importlib
+    return __import__(_module_name(host), fromlist=["GENERAL"])  # costs less than importlib
 
 
 def settings_of(host: str) -> HostSettings:
