@@ -1,4 +1,4 @@
-"""``python -m gaia_sessions`` is the command line."""
+"""``python -m gaia_sessions`` runs the command line."""
 
 from gaia_sessions.cli.start import main
 

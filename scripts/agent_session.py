@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Answers the command lines of the earlier agent_session.py; put a copy of this, or a link to it, where that one was.
+"""Accepts the command lines of the earlier agent_session.py; put a copy of this file, or a link to it, in its place.
 
-It also has the functions of that one, for scripts that import it. Every Python must be able to parse this file: it says
-which one to use.
+It also has the functions of the earlier tool, for scripts that import it. Every Python must be able to parse this file,
+because the file says which Python to use.
 """
 
 import os
 import sys
 
 _ADVICE = (
-    "%s: %s cannot run it (%s): use a Python of 3.11 or later that has gaia-sessions,"
-    " which `python3 -m pip install /path/to/gaia-sessions` installs there\n"
+    "%s: %s cannot run it (%s): use Python 3.11 or later with gaia-sessions,"
+    " which `python3 -m pip install /path/to/gaia-sessions` installs\n"
 )
 
 
@@ -20,7 +20,7 @@ def _give_up(reason):  # type: (object) -> None  # noqa: ANN001, ANN202  # older
 
 
 if __name__ == "__main__":
-    if sys.version_info < (3, 11):  # noqa: UP036  # that is the question
+    if sys.version_info < (3, 11):  # noqa: UP036  # an older Python is what this tests for
         _give_up("it is Python " + ".".join(map(str, sys.version_info[:2])))
     try:
         from gaia_sessions.cli.agent_session import main

@@ -483,8 +483,8 @@ def test_a_python_that_cannot_run_it_is_told_in_one_sentence(
     said = folder.run(f"{python} tools/4-memory/agent_session.py {words}")
     assert re.fullmatch(
         rf"tools/4-memory/agent_session\.py: \S+ cannot run it \({reason}\):"
-        r" use a Python of 3\.11 or later that has gaia-sessions, which"
-        r" `python3 -m pip install /path/to/gaia-sessions` installs there\n",
+        r" use Python 3\.11 or later with gaia-sessions, which"
+        r" `python3 -m pip install /path/to/gaia-sessions` installs\n",
         said.err,
     )
     assert (said.code, said.out) == (8, "")

@@ -23,8 +23,6 @@ from gaia_sessions.errors import (
     exit_code,
     well_formed,
 )
-from gaia_sessions.store import atomic
-from gaia_sessions.store.directory import Directory
 from gaia_sessions.system import streams, users
 
 from . import output
@@ -122,6 +120,9 @@ def _print_error(status: int, code: str, message: str, hint: str, *, as_json: bo
 
 def _report_bug(*, as_json: bool) -> int:
     import traceback
+
+    from gaia_sessions.store import atomic
+    from gaia_sessions.store.directory import Directory
 
     stack_trace = well_formed(traceback.format_exc())
     folder = users.state_folder(os.environ)

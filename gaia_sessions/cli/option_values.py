@@ -110,7 +110,7 @@ def _split_pair(pair: str) -> tuple[str, str]:
     return key, value
 
 
-_DATE_START = re.compile(r"\d{4}-?\d\d-?\d\d|\d\d:\d\d", re.ASCII)
+_DATE_START = r"\d{4}-?\d\d-?\d\d|\d\d:\d\d"
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -156,7 +156,7 @@ def _time_ago(text: str) -> datetime:
 
 
 def _parse_time(text: str) -> datetime:
-    if not _DATE_START.match(text):  # dateutil accepts almost any text
+    if not re.match(_DATE_START, text, re.ASCII):  # dateutil accepts almost any text
         raise ValueError(text)
     from dateutil import parser, tz
 
