@@ -99,6 +99,10 @@ class Directory:
         finally:
             os.close(fd)
 
+    def is_of_this_user(self) -> bool:
+        """Whether it belongs to the user who runs this, or that is root; by its descriptor, which none can exchange."""
+        return os.geteuid() in (os.fstat(self.fd).st_uid, 0)
+
     def has(self, name: str) -> bool:
         """Whether anything at all stands under ``name``."""
         return self.inode(name) is not None
@@ -189,10 +193,7 @@ def open_or_create(folder: int, name: str, flags: int, mode: int = PRIVATE_FILE)
 
 
 def open_private(folder: int, name: str, flags: int) -> int:
-    """The same for a file that nobody else may use from now on, whatever the umask was when it was made.
-
-    Raises ``OSError`` for what is no regular file, and for a file that has a second name: it may be anybody's.
-    """
+    """The same for a regular file with one name, which nobody else may use from now on; raises ``OSError``."""
     fd = open_or_create(folder, name, flags)
     try:
         _make_private(fd)

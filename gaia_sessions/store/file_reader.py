@@ -45,16 +45,13 @@ class FileReader:
         self.root = root
         self.seconds_left = seconds_left
         self._cache = reading.RecordCache()
+        self._load = self._cache.load if seconds_left else reading.load  # for somebody outside of the store
         self._ids_by_alias: dict[Alias, list[str]] | None = None
 
     def read(self, agent_id: str) -> Record:
         check_agent_id(agent_id)
         with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
             return self._load(root, session, agent_id)
-
-    def _load(self, root: Directory, session: Directory, agent_id: str) -> Record:
-        """The record in the open directory of a session, for somebody outside of the store."""
-        return (self._cache.load if self.seconds_left else reading.load)(root, session, agent_id)
 
     def _open_root_for(self, agent_id: str) -> Directory:
         root = roots.open_if_exists(self.root)

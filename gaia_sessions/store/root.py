@@ -25,6 +25,10 @@ from gaia_sessions.system.project_root import claude_folder, owned_by_another
 from . import atomic
 from .directory import Directory, translate_errors
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 LOCKS = ".locks"
 STAGE = ".stage"
 TRASH = ".trash"
@@ -39,22 +43,21 @@ def open_if_exists(path: str) -> Directory | None:
     """The root at ``path``, None if it does not exist; raises ``StoreFailure``, ``OwnedByAnother``."""
     with translate_errors("open", path):
         try:
-            return open_checked(path)
+            root = Directory.at(path)
         except FileNotFoundError:
             return None
+    return root if root.is_of_this_user() else _refuse(root)
 
 
-def open_checked(path: str) -> Directory:
-    """The root at ``path``; raises ``OSError``, ``OwnedByAnother``.
-
-    What stands at ``path`` may be exchanged after a look at it; the owner of an open directory cannot.
-    """
+def open_existing(path: str) -> Directory:
+    """The root at ``path``; raises ``OSError``, ``OwnedByAnother``."""
     root = Directory.at(path)
-    uid = os.fstat(root.fd).st_uid
-    if os.geteuid() in (uid, 0):
-        return root
-    os.close(root.fd)
-    raise owned_by_another(path, uid)
+    return root if root.is_of_this_user() else _refuse(root)
+
+
+def _refuse(root: Directory) -> NoReturn:
+    with root:
+        raise owned_by_another(root.path, os.fstat(root.fd).st_uid)
 
 
 def write_ownership_mark(folder: Directory) -> None:

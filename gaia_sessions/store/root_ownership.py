@@ -48,7 +48,7 @@ def make_root(path: str, *, durable: bool) -> Directory:
     with Directory.at(parent_path or os.curdir) as parent:
         if name:
             parent.add(name)
-    root = roots.open_checked(path)
+    root = roots.open_existing(path)
     if not root.has(roots.OWNERSHIP_MARK) and may_own(root):
         if durable:
             _sync_upwards(parent_path)
