@@ -46,7 +46,7 @@ def open_if_exists(path: str) -> Directory | None:
             root = Directory.at(path)
         except FileNotFoundError:
             return None
-    return root if root.is_of_this_user() else _refuse(root)
+        return root if root.is_of_this_user() else _refuse(root)
 
 
 def open_existing(path: str) -> Directory:
