@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from gaia_sessions import models
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, SessionsError
-from gaia_sessions.ingest import deferred, dispatch
-from gaia_sessions.ingest.result import EventResult
+from gaia_sessions.ingest import EventResult, deferred, dispatch
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.config import origin_of, project_file
-from gaia_sessions.hosts.registry import CODEX
+from gaia_sessions.hosts import CODEX
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.install import warnings
 from gaia_sessions.install.installed_file import ABSENT

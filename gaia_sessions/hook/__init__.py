@@ -1,4 +1,56 @@
 """One call of a hook: ``run`` reads, finds the host, applies, replies and logs; ``direct`` answers users' own scripts.
 
-A hook fails open and silent. Must never know what one host calls things, and imports no third party.
+A hook fails open and silent. Owns how long a call may take: a host waits for its hooks, so a call ends within three
+seconds, and a store that is opened here gives up waiting when the time is over. Must never know what one host calls
+things, and imports no third party.
 """
+
+from __future__ import annotations
+
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.config import Config
+    from gaia_sessions.store.directory import Directory
+    from gaia_sessions.store.file_store import FileStore
+    from gaia_sessions.store.locks import Release
+
+READ_TIMEOUT = 1.5
+LOCK_TIMEOUT = 2.0
+TOTAL_TIMEOUT = 2.6
+"""Seconds. The rest of the three belongs to starting and ending an interpreter."""
+
+
+class TimeLimits:
+    """The time of one call, which begins when this is made."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+
+    def restart(self) -> None:
+        """Begins again: the time that a person took to type does not count."""
+        self.started = time.monotonic()
+
+    def milliseconds(self) -> float:
+        return round((time.monotonic() - self.started) * 1000, 1)
+
+    def seconds_left(self) -> float:
+        return self.started + TOTAL_TIMEOUT - time.monotonic()
+
+    def is_late(self) -> bool:
+        """Whether the time that is left is needed for the events of this call."""
+        return time.monotonic() > self.started + READ_TIMEOUT
+
+    def open_store(self, root: str, config: Config) -> FileStore:
+        """The store at ``root``, whose locks are waited for no longer than the time that is left."""
+        from gaia_sessions.store.file_store import FileStore
+
+        return FileStore.from_config(
+            root, config, lock_timeout=LOCK_TIMEOUT, wait=self._wait, seconds_left=self.seconds_left
+        )
+
+    def _wait(self, folder: Directory, name: str, seconds: float) -> Release | None:
+        from gaia_sessions.store.locks import sleep_and_retry
+
+        return sleep_and_retry(folder, name, min(seconds, self.seconds_left()))

@@ -17,7 +17,7 @@ from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import COMPLETED, FAILED, check_outcome
 from gaia_sessions.system import streams
 
-from .time_limits import LOCK_TIMEOUT
+from . import LOCK_TIMEOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
 
-    from .time_limits import TimeLimits
+    from . import TimeLimits
 
     Answer = dict[str, object]
     Request = dict[str, Json]

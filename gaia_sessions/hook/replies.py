@@ -8,7 +8,7 @@ when it continues earlier work: of two hooks that rewrite a prompt, the last to 
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.registry import CLAUDE_CODE, module_of
+from gaia_sessions.hosts import CLAUDE_CODE, module_of
 from gaia_sessions.session import events
 from gaia_sessions.session.runs import conversation_of
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gaia_sessions.config import Config
     from gaia_sessions.hosts.payload import Payload
     from gaia_sessions.hosts.protocol import HostModule
-    from gaia_sessions.ingest.result import EventResult
+    from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store

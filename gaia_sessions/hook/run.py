@@ -13,14 +13,14 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import config as configs
+from gaia_sessions import hosts
 from gaia_sessions.errors import InvalidInput, SessionsError, well_formed
-from gaia_sessions.hosts import HOOK
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import format_time, utc_now
 from gaia_sessions.system import streams
 from gaia_sessions.system.project_root import check_owner, find_root, working_directory
 
-from .time_limits import LOCK_TIMEOUT, READ_TIMEOUT, TimeLimits
+from . import LOCK_TIMEOUT, READ_TIMEOUT, TimeLimits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,10 +134,10 @@ class HookCall:
         try:
             self.payload = payload = _with_standard_keys(strict.load_object(data, INPUT_LIMIT))
         except InvalidInput:
-            self.is_host_call = self.hook == HOOK or any(name.encode() in data for name in _EVENT_NAME_KEYS)
+            self.is_host_call = self.hook == hosts.HOOK or any(name.encode() in data for name in _EVENT_NAME_KEYS)
             self._load_settings()  # which find the log
             raise
-        self.is_host_call = self.hook == HOOK or _EVENT_NAME_KEY in payload
+        self.is_host_call = self.hook == hosts.HOOK or _EVENT_NAME_KEY in payload
         return payload
 
     def _load_settings(self) -> Config:
@@ -171,14 +171,13 @@ class HookCall:
         self._reply(self._apply(events, payload, config) if events else [])
 
     def _find_host(self, payload: Payload) -> tuple[str, HostModule]:
-        from gaia_sessions.hosts import registry
         from gaia_sessions.store import hook_log
 
         configured = self.arguments.host if self.arguments else None
-        if configured not in (None, *registry.HOSTS):
+        if configured not in (None, *hosts.HOSTS):
             self.line["unknown_host"] = hook_log.shorten_id(configured)
-        name = registry.host_of(configured, payload, os.environ)
-        return name, registry.module_of(name)
+        name = hosts.host_of(configured, payload, os.environ)
+        return name, hosts.module_of(name)
 
     def _apply(self, events: list[Event], payload: Payload, config: Config) -> list[Reply]:
         """Applies the events that wait in the inbox, then ``events``: one that fails does not stop the others."""

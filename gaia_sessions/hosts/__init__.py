@@ -1,10 +1,102 @@
 """What is known of each host: how its payloads are read, which replies it obeys, where its settings are.
 
-A module or folder per host; ``registry`` lists them and ``protocol`` says what each must have. Must never read or write
-a record, nor read the environment: it is handed in.
+A module or folder per host, listed here; ``protocol`` says what each must have. Only the module of the host that sent a
+payload is imported. Some hosts read the settings of another one and run our hook as if they were that one. Therefore a
+key that only one host sends beats the host that the hook was installed for, and that one beats the environment. Must
+never read or write a record, nor read the environment: it is handed in.
 """
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .payload import Payload
+    from .protocol import HostModule
+    from .settings import HostSettings
 
 PRE_DELEGATE = "pre_delegate"
 SUBAGENT_STOP = "subagent_stop"
 HOOK = "hook"
 """The names of the hooks. The third one takes every event of a host."""
+
+CLAUDE_CODE = "claude-code"
+CODEX = "codex"
+QWEN_CODE = "qwen-code"
+GEMINI_CLI = "gemini-cli"
+CURSOR = "cursor"
+COPILOT = "copilot"
+FACTORY = "factory"
+
+SUPPORTED = "supported"
+"""Real clients were run with our hooks; ``hooks install`` writes the settings."""
+
+EXPERIMENTAL = "experimental"
+"""Written from documents and other people's logs; no client was ever run. The settings are written by hand."""
+
+STATUS_BY_HOST = {
+    CLAUDE_CODE: SUPPORTED,
+    CODEX: SUPPORTED,
+    QWEN_CODE: SUPPORTED,
+    GEMINI_CLI: SUPPORTED,
+    CURSOR: EXPERIMENTAL,
+    COPILOT: EXPERIMENTAL,
+    FACTORY: EXPERIMENTAL,
+}
+"""Each host by its name in records. The name of its module is the same, with underscores."""
+
+HOSTS = tuple(STATUS_BY_HOST)
+
+_GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
+
+
+def module_of(host: str) -> HostModule:
+    """The module that reads the payloads of ``host``."""
+    return __import__(_module_name(host), fromlist=["GENERAL"])  # costs less than importlib
+
+
+def settings_of(host: str) -> HostSettings:
+    """Where ``host``, a supported one, keeps the settings that start our hooks. Only ``install`` needs them."""
+    settings: HostSettings = __import__(f"{_module_name(host)}.settings", fromlist=["SETTINGS"]).SETTINGS
+    return settings
+
+
+def host_of(configured: str | None, payload: Payload, variables: Mapping[str, str]) -> str:
+    """The name of the host that sent ``payload``.
+
+    configured: the host that the hook was installed for, if its command names one. variables: the environment.
+    """
+    installed_for = configured if configured in HOSTS else CLAUDE_CODE
+    detected = _host_by_keys(payload)
+    if detected is None and installed_for == CLAUDE_CODE:
+        detected = _host_by_environment(payload, variables)
+    return detected or installed_for
+
+
+def _module_name(host: str) -> str:
+    return f"gaia_sessions.hosts.{host.replace('-', '_')}"
+
+
+def _host_by_keys(payload: Payload) -> str | None:
+    if "cursor_version" in payload:
+        return CURSOR
+    if "sessionId" in payload or "hookEventName" in payload:
+        return COPILOT
+    if "turn_id" in payload and "model" in payload:
+        return CODEX
+    return GEMINI_CLI if payload.get("hook_event_name") in _GEMINI_EVENTS else None
+
+
+def _host_by_environment(payload: Payload, variables: Mapping[str, str]) -> str | None:
+    """The host by the variables that only it sets. A client that was started inside another inherits that one's."""
+    session = variables.get("GEMINI_SESSION_ID")
+    if session and session == payload.get("session_id"):
+        return GEMINI_CLI
+    if "timestamp" in payload and "QWEN_PROJECT_DIR" in variables:
+        return QWEN_CODE
+    if "CLAUDE_PROJECT_DIR" in variables:
+        return None
+    if "FACTORY_PROJECT_DIR" in variables:
+        return FACTORY
+    return COPILOT if "timestamp" in payload else None

@@ -1,6 +1,6 @@
 """What the module of a host must have. Only a type checker imports this module, so it costs a hook nothing.
 
-``registry.module_of`` promises this type, and ``tests/hosts/test_registry.py`` checks each module against it.
+``module_of`` promises this type, and ``tests/hosts/test_registry.py`` checks each module against it.
 """
 
 from __future__ import annotations

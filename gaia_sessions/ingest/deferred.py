@@ -15,8 +15,8 @@ from gaia_sessions.session.events import REQUIRED_FIELDS, check_event
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 
+from . import BUSY, NO_KEY, EventResult
 from .dispatch import EARLY_KINDS, apply_event, may_join_later, with_key
-from .result import BUSY, NO_KEY, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

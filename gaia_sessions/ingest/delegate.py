@@ -17,8 +17,8 @@ from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED
 from gaia_sessions.store.writes import change_with_result, create_under_new_id
 
+from . import KNOWN, EventResult
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
-from .result import KNOWN, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from gaia_sessions.session.events import (
 )
 from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
 
-from .result import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult
+from . import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from gaia_sessions.session.schema import DENIED, KILLED, MAX_MESSAGE_LENGTH, RET
 from gaia_sessions.session.schema import FAILED as RUN_FAILED
 from gaia_sessions.store.journal import EVENTS
 
+from . import KEYS_DISAGREE, KNOWN, EventResult
 from .join import (
     change_joined_run,
     change_run,
@@ -35,7 +36,6 @@ from .join import (
     may_be_of_agent,
     not_joined_result,
 )
-from .result import KEYS_DISAGREE, KNOWN, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

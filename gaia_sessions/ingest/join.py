@@ -17,7 +17,7 @@ from gaia_sessions.session.run_ends import with_agent_in_conversation
 from gaia_sessions.store.journal import EVENTS, event_entry
 from gaia_sessions.store.writes import change_with_result
 
-from .result import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, EventResult
+from . import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

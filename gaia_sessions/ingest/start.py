@@ -16,8 +16,8 @@ from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 from gaia_sessions.store.writes import create_under_new_id
 from gaia_sessions.system import processes
 
+from . import EventResult
 from .join import change_run, entry_of_event, find_run
-from .result import EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

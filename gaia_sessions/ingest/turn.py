@@ -20,8 +20,8 @@ from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.run_ends import with_end, with_settled_return
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 
+from . import BUSY, KNOWN, EventResult
 from .join import alive_in_conversation, changed_run_entry, may_be_of_host, read_or_none, session_id_of_agent
-from .result import BUSY, KNOWN, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

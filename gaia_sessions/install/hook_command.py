@@ -15,7 +15,7 @@ import sys
 from functools import lru_cache
 
 from gaia_sessions.errors import StoreFailure, well_formed
-from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.hosts import CLAUDE_CODE
 
 from .executable import HOOK_PROGRAM_NAME, hook_program
 

@@ -5,7 +5,7 @@ Owns when each is due. Must never contain their text, which belongs to ``cli.ren
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.registry import CODEX
+from gaia_sessions.hosts import CODEX
 from gaia_sessions.hosts.settings import LOCAL, PROJECT, USER
 
 from . import git, permission

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
+from gaia_sessions import hosts
 from gaia_sessions.errors import BadSetting
-from gaia_sessions.hosts import registry
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.system.project_root import SESSIONS_PATH, claude_folder, find_root, working_directory
 from gaia_sessions.system.users import home_folder, state_folder
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.hosts.settings import HostSettings
 
-HOSTS = {
-    name: registry.settings_of(name) for name, status in registry.STATUS_BY_HOST.items() if status == registry.SUPPORTED
-}
+HOSTS = {name: hosts.settings_of(name) for name, status in hosts.STATUS_BY_HOST.items() if status == hosts.SUPPORTED}
 """The settings of each host that ``hooks install`` writes to."""
 
 

@@ -11,7 +11,7 @@ import os
 from contextlib import contextmanager
 
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, UsageError
-from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import format_time
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import HooksElsewhere, SessionsError
-from gaia_sessions.hosts.registry import CODEX
+from gaia_sessions.hosts import CODEX
 from gaia_sessions.hosts.settings import LOCAL, PROJECT
 
 from .entries import own_entries

@@ -10,7 +10,7 @@ import os
 
 from gaia_sessions import config
 from gaia_sessions.errors import InvalidInput, StoreFailure
-from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.store import external_file, hook_log
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions import hosts as heard
 from gaia_sessions.cli.commands.hooks import command
 from gaia_sessions.cli.render import hooks
-from gaia_sessions.hosts import registry as heard
 from gaia_sessions.install import installed_file as states
 from gaia_sessions.install import notices
 from gaia_sessions.install.executable import hook_program

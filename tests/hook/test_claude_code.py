@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.hosts import HOOK, claude_code, registry
+from gaia_sessions.hosts import CLAUDE_CODE, HOOK, claude_code
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.session.events import check_event
 
@@ -32,7 +32,7 @@ def only(payload: Any, config: Config = DEFAULTS) -> Any:
 
 
 def read(payload: Any, config: Config = DEFAULTS) -> Any:
-    return claude_code.events_of(HOOK, HookPayload(registry.CLAUDE_CODE, payload, config, NOW, NO_HOST))
+    return claude_code.events_of(HOOK, HookPayload(CLAUDE_CODE, payload, config, NOW, NO_HOST))
 
 
 def test_a_delegation_is_an_event_without_its_prompt(host: Host) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.hosts import registry
+from gaia_sessions import hosts
 from gaia_sessions.hosts.marker import NOTE
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def test_what_of_vs_code_cannot_be_read_is_met_with_silence(host: Host) -> None:
     assert host.run("pre_delegate", b'{"hookEventName": "PreToolUse", ') == (0, b"", b"")
 
 
-@pytest.mark.parametrize("name", registry.HOSTS)
+@pytest.mark.parametrize("name", hosts.HOSTS)
 def test_a_tool_that_starts_no_agent_is_met_with_silence(host: Host, name: str) -> None:
     payload = {**BASE, "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"}
-    for event in registry.module_of(name).EVENTS_BY_HOOK["pre_delegate"]:
+    for event in hosts.module_of(name).EVENTS_BY_HOOK["pre_delegate"]:
         ran = host.run("every_event", {**payload, "hook_event_name": event})
         assert (ran.code, ran.out, ran.err) == (0, b"", b"")
     assert host.records() == {}

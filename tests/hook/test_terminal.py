@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.hook.time_limits import READ_TIMEOUT
+from gaia_sessions.hook import READ_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

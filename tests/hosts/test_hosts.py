@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from gaia_sessions import hosts
 from gaia_sessions.config import Config
 from gaia_sessions.hook.replies import _REPLY_BUILDERS
 from gaia_sessions.hook.run import KINDS_WITH_REPLY
-from gaia_sessions.hosts import HOOK, registry
+from gaia_sessions.hosts import HOOK
 from gaia_sessions.hosts.marker import END_OF_DATA, NOTE
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.hosts.tool_only import content_key
@@ -77,31 +78,31 @@ TOLD: dict[str, tuple[str | None, dict[str, Any], dict[str, str], str]] = {
 def test_what_only_one_host_sends_beats_the_wiring_and_that_beats_the_environment(
     wired: str | None, payload: dict[str, Any], environ: dict[str, str], name: str
 ) -> None:
-    assert registry.host_of(wired, payload, environ) == name
+    assert hosts.host_of(wired, payload, environ) == name
 
 
 def test_the_kinds_that_are_answered_are_those_that_the_ladder_asks_about() -> None:
     assert set(_REPLY_BUILDERS) == KINDS_WITH_REPLY
-    assert {kind for name in registry.HOSTS for kind in registry.module_of(name).SUPPORTED_REPLIES} <= KINDS_WITH_REPLY
+    assert {kind for name in hosts.HOSTS for kind in hosts.module_of(name).SUPPORTED_REPLIES} <= KINDS_WITH_REPLY
 
 
 SILENT_STARTS = {"qwen-code", "gemini-cli", "factory", "copilot"}
 
 
-@pytest.mark.parametrize("name", registry.HOSTS)
+@pytest.mark.parametrize("name", hosts.HOSTS)
 def test_a_delegation_says_whether_its_start_will_be_told_of(name: str) -> None:
     asked = {"prompt": PROMPT, "message": PROMPT, "agent_name": "x"}
     tools = {"codex": "spawn_agent", "qwen-code": "agent", "gemini-cli": "invoke_agent", "factory": "Task"}
     payload = {**STAMPED, "tool_name": tools.get(name, "Agent"), "tool_input": asked, "tool_use_id": "t"}
-    [event] = registry.module_of(name).EVENTS_BY_HOOK["pre_delegate"][:1]
+    [event] = hosts.module_of(name).EVENTS_BY_HOOK["pre_delegate"][:1]
     found = told(name, {**payload, "hook_event_name": event, "subagent_id": "a", "subagent_type": "x"})
 
     assert [event.get("unannounced", False) for event in found[:1]] == [name in SILENT_STARTS]
 
 
 def test_every_host_has_a_module_that_says_what_it_is_heard_and_told_by() -> None:
-    for name in registry.HOSTS:
-        module = registry.module_of(name)
+    for name in hosts.HOSTS:
+        module = hosts.module_of(name)
         assert set(module.EVENTS_BY_HOOK) == {"pre_delegate", "subagent_stop", "hook"}
         assert module.GENERAL
         assert ("delegate" in module.SUPPORTED_REPLIES) == (module.rewrite_prompt is not None)
@@ -119,7 +120,7 @@ def told(host: str, payload: dict[str, Any]) -> list[Any]:
 
 def read(host: str, payload: dict[str, Any]) -> list[Any]:
     message = HookPayload(host, payload, Config({}), NOW, {})
-    return [*registry.module_of(host).events_of(HOOK, message)]
+    return [*hosts.module_of(host).events_of(HOOK, message)]
 
 
 RETURNED = {"kind": "returned", "host_session_id": "s", "worked": True}
@@ -330,9 +331,9 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize("name", [name for name in registry.HOSTS if name != "claude-code"])
+@pytest.mark.parametrize("name", [name for name in hosts.HOSTS if name != "claude-code"])
 def test_whatever_a_payload_holds_it_is_read_or_passed_by(name: str) -> None:
-    module = registry.module_of(name)
+    module = hosts.module_of(name)
     whole: dict[str, Any] = {
         **STAMPED,
         "conversation_id": "s",

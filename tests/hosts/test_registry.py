@@ -8,34 +8,34 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import hosts
-from gaia_sessions.hosts import claude_code, codex, copilot, cursor, factory, gemini_cli, qwen_code, registry
+from gaia_sessions.hosts import claude_code, codex, copilot, cursor, factory, gemini_cli, qwen_code
 
 if TYPE_CHECKING:
     from gaia_sessions.hosts.protocol import HostModule
 
-# mypy compares each module with the protocol here: the registry imports by name, which no type checker can follow.
+# mypy compares each module with the protocol here: `hosts` imports by name, which no type checker can follow.
 MODULES: dict[str, HostModule] = {
-    registry.CLAUDE_CODE: claude_code,
-    registry.CODEX: codex,
-    registry.QWEN_CODE: qwen_code,
-    registry.GEMINI_CLI: gemini_cli,
-    registry.CURSOR: cursor,
-    registry.COPILOT: copilot,
-    registry.FACTORY: factory,
+    hosts.CLAUDE_CODE: claude_code,
+    hosts.CODEX: codex,
+    hosts.QWEN_CODE: qwen_code,
+    hosts.GEMINI_CLI: gemini_cli,
+    hosts.CURSOR: cursor,
+    hosts.COPILOT: copilot,
+    hosts.FACTORY: factory,
 }
 
 
 def test_each_host_of_the_table_is_compared_with_the_protocol() -> None:
-    assert list(MODULES) == list(registry.HOSTS)
+    assert list(MODULES) == list(hosts.HOSTS)
 
 
-@pytest.mark.parametrize("name", registry.HOSTS)
+@pytest.mark.parametrize("name", hosts.HOSTS)
 def test_the_module_of_a_host_is_the_one_of_its_name(name: str) -> None:
-    assert registry.module_of(name) is MODULES[name]
+    assert hosts.module_of(name) is MODULES[name]
 
 
-@pytest.mark.parametrize("name", registry.HOSTS)
+@pytest.mark.parametrize("name", hosts.HOSTS)
 def test_exactly_the_supported_hosts_have_settings_that_install_writes(name: str) -> None:
     folder = Path(hosts.__file__).parent / name.replace("-", "_")
 
-    assert (folder / "settings.py").is_file() == (registry.STATUS_BY_HOST[name] == registry.SUPPORTED)
+    assert (folder / "settings.py").is_file() == (hosts.STATUS_BY_HOST[name] == hosts.SUPPORTED)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import PROJECT
 from gaia_sessions.install import plan
 from gaia_sessions.install.places import HOSTS, Places

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_sessions import hosts as heard
 from gaia_sessions.config import load, user_file
 from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
 from gaia_sessions.hosts import HOOK
-from gaia_sessions.hosts import registry as heard
 from gaia_sessions.hosts.claude_code import tools
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.install import hook_command

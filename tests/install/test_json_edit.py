@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.install.entries import with_hooks, with_rule, without_hooks, without_rule
 from gaia_sessions.install.json_edit import append_value, remove_element, replace_value
 from gaia_sessions.install.json_text import JsonText, parse

@@ -25,7 +25,7 @@ from gaia_sessions.usecases import sessions
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
-    from gaia_sessions.ingest.result import EventResult
+    from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.schema import Record
 
 LIMIT = DOCUMENT_LIMIT

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gaia_sessions import hosts
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.cli.render.hooks import result_lines, status_lines
 from gaia_sessions.errors import OwnedByAnother, UnknownHost, UsageError, well_formed
-from gaia_sessions.hosts import registry
 from gaia_sessions.hosts.settings import LOCAL, PROJECT, SCOPES, USER
 from gaia_sessions.install import plan, scopes
 from gaia_sessions.install.places import HOSTS, Places
@@ -36,7 +36,7 @@ class _Host(click.Choice[str]):
     """A host whose settings we write; a host that must be configured manually has an error of its own."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
-        if value in registry.HOSTS and value not in HOSTS:
+        if value in hosts.HOSTS and value not in HOSTS:
             raise UsageError(
                 f"{value} must be configured manually", "docs/hosts.md explains how, under Experimental hosts"
             )
@@ -53,7 +53,7 @@ _HERE = click.option(
 _HOST = click.option(
     "--host",
     type=_Host(list(HOSTS)),
-    default=registry.CLAUDE_CODE,
+    default=hosts.CLAUDE_CODE,
     metavar="|".join(HOSTS),
     help="Host whose settings to use.  [default: claude-code]",
 )

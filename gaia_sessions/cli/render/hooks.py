@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 
-from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.install import installed_file, notices, plan, warnings
 
 from .words import Copyable, ago, safe

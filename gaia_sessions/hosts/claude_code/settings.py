@@ -6,7 +6,7 @@ when it cannot be parsed.
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.registry import CLAUDE_CODE
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import LOCAL, SHARED_FILES, HostSettings
 
 SETTINGS = HostSettings(

@@ -6,7 +6,7 @@ those that start no agent.
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.registry import CODEX
+from gaia_sessions.hosts import CODEX
 from gaia_sessions.hosts.settings import PROJECT, USER, HostSettings
 
 SETTINGS = HostSettings(

@@ -5,7 +5,7 @@ It removes comments before it parses.
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.registry import GEMINI_CLI
+from gaia_sessions.hosts import GEMINI_CLI
 from gaia_sessions.hosts.settings import SHARED_FILES, HostSettings
 
 SETTINGS = HostSettings(

@@ -5,7 +5,7 @@ It removes comments before it parses. The events of the agents themselves are le
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.registry import QWEN_CODE
+from gaia_sessions.hosts import QWEN_CODE
 from gaia_sessions.hosts.settings import SHARED_FILES, HostSettings
 
 SETTINGS = HostSettings(
