@@ -1,4 +1,4 @@
-"""The table of options: for each one its key in a file, its default, and how a value is parsed.
+"""The table of options: for each one its key in a file, and how a value is parsed.
 
 Must never know of files or the environment, which ``config`` reads.
 """
@@ -13,16 +13,15 @@ _TOO_LARGE = 1e9
 
 
 class Option:
-    """One option: its key in a file, its default, how a value is parsed, and what a message says is expected.
+    """One option: its key in a file, how a value is parsed, and what a message says is expected.
 
     ``parse`` takes what a file, a variable or a flag has, and raises ``ValueError`` or ``OverflowError``.
     """
 
-    __slots__ = ("default", "expected", "key", "parse")
+    __slots__ = ("expected", "key", "parse")
 
-    def __init__(self, key: str, parse: Callable[[object], object], *, default: object, expected: str) -> None:
+    def __init__(self, key: str, parse: Callable[[object], object], *, expected: str) -> None:
         self.key = key
-        self.default = default
         self.parse = parse
         self.expected = expected
 
@@ -94,17 +93,17 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 OPTIONS: dict[str, Option] = {
-    "idle_minutes": Option("idle_minutes", _positive, default=30.0, expected="a number of minutes above 0"),
-    "max_errors": Option("max_errors", _count, default=3, expected="a whole number above 0"),
-    "durability": Option("durability", _durability, default="full", expected='"full" or "fast"'),
-    "lock_timeout": Option("lock_timeout", _nonnegative, default=10.0, expected="a number of seconds from 0"),
-    "hooks": Option("hooks.enabled", _boolean, default=True, expected="true or false"),
-    "ignore_agents": Option("hooks.ignore_agents", _names, default=(), expected="a list of agent types"),
-    "note": Option("hooks.note", _note, default="all", expected='"all", "resume" or "off"'),
-    "track": Option("hooks.track", _track, default="all", expected='"all" or "named"'),
-    "report_command": Option("hooks.report_command", _boolean, default=False, expected="true or false"),
-    "store_description": Option("hooks.store_description", _boolean, default=True, expected="true or false"),
-    "keep_last_message": Option("hooks.keep_last_message", _boolean, default=True, expected="true or false"),
+    "idle_minutes": Option("idle_minutes", _positive, expected="a number of minutes above 0"),
+    "max_errors": Option("max_errors", _count, expected="a whole number above 0"),
+    "durability": Option("durability", _durability, expected='"full" or "fast"'),
+    "lock_timeout": Option("lock_timeout", _nonnegative, expected="a number of seconds from 0"),
+    "hooks": Option("hooks.enabled", _boolean, expected="true or false"),
+    "ignore_agents": Option("hooks.ignore_agents", _names, expected="a list of agent types"),
+    "note": Option("hooks.note", _note, expected='"all", "resume" or "off"'),
+    "track": Option("hooks.track", _track, expected='"all" or "named"'),
+    "report_command": Option("hooks.report_command", _boolean, expected="true or false"),
+    "store_description": Option("hooks.store_description", _boolean, expected="true or false"),
+    "keep_last_message": Option("hooks.keep_last_message", _boolean, expected="true or false"),
 }
 
 

@@ -20,6 +20,7 @@ from gaia_sessions.store import root as roots
 from gaia_sessions.store import root_ownership
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log import ended_host_sessions, read_lines
+from gaia_sessions.system.project_root import VARIABLE_PREFIX
 from gaia_sessions.usecases.preview import Preview
 from gaia_sessions.usecases.reconcile import reconcile
 
@@ -74,7 +75,7 @@ def shell_command(*words: str) -> str:
 
 def undo_command(origin: str) -> str:
     """The command that removes a setting from ``origin``: unsets a variable, or opens a file of the user's."""
-    return shell_command("unset", origin) if origin.startswith(config.PREFIX) else edit_command(origin)
+    return shell_command("unset", origin) if origin.startswith(VARIABLE_PREFIX) else edit_command(origin)
 
 
 def edit_command(path: str) -> str:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     SkippedProject = tuple[str, str, int]
     """A project that a search skipped: its folder, the path in it that another user owns, and that user's id."""
 
+VARIABLE_PREFIX = "GAIA_SESSIONS_"
+"""With which the name of every variable begins that only this program reads."""
+
+ROOT_VARIABLE = VARIABLE_PREFIX + "ROOT"
 SESSIONS_PATH = os.path.join(".claude", "session")
 
 _SUPERUSER = 0
@@ -125,13 +129,13 @@ def _explicit_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> st
         _check_no_url("--root", flag)
         check_expanded("--root", flag, environ)
         return os.path.normpath(os.path.join(cwd, flag))
-    configured = environ.get("GAIA_SESSIONS_ROOT")
+    configured = environ.get(ROOT_VARIABLE)
     if not configured:
         return ""
-    _check_no_url("GAIA_SESSIONS_ROOT", configured)
-    check_expanded("GAIA_SESSIONS_ROOT", configured, environ)
+    _check_no_url(ROOT_VARIABLE, configured)
+    check_expanded(ROOT_VARIABLE, configured, environ)
     if not os.path.isabs(configured):
-        raise BadSetting("GAIA_SESSIONS_ROOT", f"{configured!r} is not absolute", "give the whole path")
+        raise BadSetting(ROOT_VARIABLE, f"{configured!r} is not absolute", "give the whole path")
     return os.path.normpath(configured)
 
 
