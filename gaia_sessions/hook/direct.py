@@ -56,9 +56,10 @@ class DirectContext:
 
     def apply_inbox(self, *before: Event) -> None:
         """Applies the events that wait in the inbox before anything is written, first those that concern ``before``."""
-        from gaia_sessions.ingest import deferred
+        if self.store.may_have_waiting():
+            from gaia_sessions.ingest.deferred import apply_deferred
 
-        self.applied += deferred.apply_deferred(self.store, self.now, self.config, new_events=[*before])
+            self.applied += apply_deferred(self.store, self.now, self.config, new_events=[*before])
 
 
 def pre_delegate(request: Request, context: DirectContext) -> Answer:

@@ -181,11 +181,12 @@ class HookCall:
 
     def _apply(self, events: list[Event], payload: Payload, config: Config) -> list[Reply]:
         """Applies the events that wait in the inbox, then ``events``: one that fails does not stop the others."""
-        from gaia_sessions.ingest import deferred
-
         store = self.time.open_store(self.root or "", config)
-        applied = deferred.apply_deferred(store, self.now, config, self.time.is_late, new_events=events)
-        self.line |= {"inbox": applied} if applied else {}
+        if store.may_have_waiting():
+            from gaia_sessions.ingest.deferred import apply_deferred
+
+            applied = apply_deferred(store, self.now, config, self.time.is_late, new_events=events)
+            self.line |= {"inbox": applied} if applied else {}
         replies, failed = [], []
         for event in events:
             try:

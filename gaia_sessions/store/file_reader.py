@@ -12,7 +12,7 @@ from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.runs import aliases_of, newest_session_with
 
-from . import inbox, index, reading
+from . import index, reading
 from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
@@ -145,7 +145,22 @@ class FileReader:
         with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
             yield from journals.entries(session, journal)
 
+    def may_have_waiting(self) -> bool:
+        """Whether any event may wait; False only if the inbox is surely empty, so that a call need not ask further."""
+        try:
+            root = roots.open_if_exists(self.root)
+            if root is None:
+                return False
+            with root, root.below(roots.INBOX) as folder:
+                return bool(folder.names())
+        except FileNotFoundError:
+            return False
+        except (OSError, SessionsError):  # ``waiting`` says what is wrong
+            return True
+
     def waiting(self) -> list[WaitingEvent]:
+        from . import inbox
+
         root = roots.open_if_exists(self.root)
         if root is None:
             return []
@@ -153,6 +168,8 @@ class FileReader:
             return [(name, inbox.keys_in(name)) for name in inbox.names(root)]
 
     def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
+        from . import inbox
+
         root = roots.open_if_exists(self.root)
         if root is None:
             return

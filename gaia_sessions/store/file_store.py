@@ -16,7 +16,7 @@ from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.updates import check_writable, with_next_revision
 
-from . import atomic, inbox, index, locks, reading, session_directory
+from . import atomic, index, locks, reading, session_directory
 from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
@@ -188,10 +188,14 @@ class FileStore(FileReader):
             atomic.append(session, journal, lines, durable=self.durable)
 
     def defer(self, event: Event, now: datetime) -> None:
+        from . import inbox
+
         with translate_errors("defer", self.root), self._make_root() as root:
             inbox.put(root, event, now, durable=self.durable)
 
     def dismiss(self, name: str) -> None:
+        from . import inbox
+
         root = roots.open_if_exists(self.root)
         if root is None:
             return
