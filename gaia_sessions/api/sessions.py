@@ -170,9 +170,9 @@ class Sessions:
         return Preview(self._store, utc_now(), self.config)
 
     def _ended_host_sessions(self) -> Mapping[tuple[str, str], datetime]:
-        from gaia_sessions.store import hook_log
+        from gaia_sessions.store import hook_log_reader
 
-        return hook_log.ended_host_sessions(self.root)
+        return hook_log_reader.ended_host_sessions(self.root)
 
     def _apply_deferred(self) -> None:
         """Applies the events that wait in the inbox, and logs which."""

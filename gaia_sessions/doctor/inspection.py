@@ -19,7 +19,7 @@ from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.store import root as roots
 from gaia_sessions.store import root_ownership
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.hook_log import ended_host_sessions, read_lines
+from gaia_sessions.store.hook_log_reader import ended_host_sessions, read_lines
 from gaia_sessions.system.project_root import VARIABLE_PREFIX
 from gaia_sessions.usecases.preview import Preview
 from gaia_sessions.usecases.reconcile import reconcile

@@ -12,7 +12,7 @@ from gaia_sessions import config
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
-from gaia_sessions.store import external_file, hook_log
+from gaia_sessions.store import external_file, hook_log_reader
 
 from . import warnings
 from .backups import LIMIT
@@ -109,8 +109,8 @@ def _last_events(root: str) -> LastEvents:
     The texts of times as the log writes them have the order of the times.
     """
     last: LastEvents = {}
-    for line in hook_log.read_lines(root):
-        event, at, host = line.get("event"), hook_log.line_time(line), line.get("host", CLAUDE_CODE)
+    for line in hook_log_reader.read_lines(root):
+        event, at, host = line.get("event"), hook_log_reader.line_time(line), line.get("host", CLAUDE_CODE)
         if at and isinstance(event, str) and isinstance(host, str) and event.strip() not in _NOT_EVENTS:
             of_host = last.setdefault(host, {})
             of_host[event] = max(of_host.get(event, at), at)

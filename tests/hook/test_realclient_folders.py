@@ -16,7 +16,7 @@ import pytest
 
 from gaia_sessions import get_session, list_sessions
 from gaia_sessions.install.executable import hook_program
-from gaia_sessions.store.hook_log import read_lines
+from gaia_sessions.store.hook_log_reader import read_lines
 from tests.hook.test_realclient import client, delegation, script
 
 if TYPE_CHECKING:

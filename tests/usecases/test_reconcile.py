@@ -19,7 +19,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import encode
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.hook_log import LOG_NAMES
+from gaia_sessions.store.hook_log_reader import LOG_NAMES
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.reconcile import reconcile
