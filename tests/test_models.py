@@ -21,7 +21,7 @@ from gaia_sessions.ingest import EventResult, deferred, dispatch
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.events import REQUIRED_FIELDS
+from gaia_sessions.session.event_checks import REQUIRED_FIELDS
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import check_readable, decode, encode
 from gaia_sessions.session.schema import ENDS

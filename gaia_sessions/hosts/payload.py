@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions.session import events
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import os
 
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure, TooLarge
 from gaia_sessions.session.clock import parse_time, timedelta
-from gaia_sessions.session.events import REQUIRED_FIELDS, check_event
+from gaia_sessions.session.event_checks import REQUIRED_FIELDS, check_event
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 

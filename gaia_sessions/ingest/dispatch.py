@@ -15,6 +15,7 @@ from gaia_sessions.session.events import (
     FAIL,
     FINALIZE,
     MAIN_STOP,
+    MAX_MESSAGE_LENGTH,
     NOTIFICATION,
     PERMISSION_REQUEST,
     RETURNED,
@@ -26,7 +27,6 @@ from gaia_sessions.session.events import (
     TOOL_CALL,
     TOOL_USED,
 )
-from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
 
 from . import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult
 

@@ -21,7 +21,7 @@ from gaia_sessions.session.run_ends import (
     with_silent_stop,
     without_denied_end,
 )
-from gaia_sessions.session.schema import DENIED, KILLED, MAX_MESSAGE_LENGTH, RETURNED, STOPPED
+from gaia_sessions.session.schema import DENIED, KILLED, RETURNED, STOPPED
 from gaia_sessions.session.schema import FAILED as RUN_FAILED
 from gaia_sessions.store.journal import EVENTS
 
@@ -200,7 +200,7 @@ class _EndRules:
         return {**fields, **marker_fields(self.event.get("marked"))}
 
     def _detail(self, default: str) -> Run:
-        return {"detail": (self.event.get("error") or default)[:MAX_MESSAGE_LENGTH]}
+        return {"detail": (self.event.get("error") or default)[: events.MAX_MESSAGE_LENGTH]}
 
 
 def _is_repeated(run: Run, message_fields: Run) -> bool:

@@ -1,14 +1,10 @@
 """The normal form of an event: what the hook of any host reports, without the host's raw JSON.
 
 Owns the kinds of events and their fields, the form in which ``ingest`` receives them and in which they wait in the
-inbox. Must never know how a host words its payloads.
+inbox. What has waited is checked by ``event_checks``. Must never know how a host words its payloads.
 """
 
 from __future__ import annotations
-
-from .checks import array_of, check_flag, check_string, check_time, object_with, one_of
-from .phases import FAILED, OUTCOMES, RESUMABLE
-from .schema import check_host_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,6 +74,9 @@ if TYPE_CHECKING:
         writes: bool
 
 
+MAX_MESSAGE_LENGTH = 4000
+"""How many characters are kept of an agent's last message, and of the description of a failure."""
+
 DELEGATE = "delegate"
 START = "start"
 STOP = "stop"
@@ -113,55 +112,3 @@ KINDS = (
     PERMISSION_REQUEST,  # the host asks a person whether a sub-agent may use a tool
     TOOL_USED,  # a sub-agent has used a tool
 )
-
-_string_keys = (
-    "host",
-    "host_session_id",
-    "host_agent_id",
-    "tool_use_id",
-    "parent_host_agent_id",
-    "agent_id",
-    "agent_name",
-    "purpose",
-    "transcript_path",
-    "last_message",
-    "marked_id",
-    "told_id",
-    "key_file",
-    "key_name",
-    "summary",
-    "error",
-    "tool_name",
-    "call",
-    "source",
-)
-
-check_event = object_with(
-    {"kind": one_of(KINDS), "at": check_time},
-    dict.fromkeys(_string_keys, check_string)
-    | dict.fromkeys(("background", "spoke", "again", "launch", "interrupted", "writes"), check_flag)
-    | dict.fromkeys(("worked", "unkeyed", "recurring", "unannounced", "outcome_assumed"), check_flag)
-    | dict.fromkeys(("resume", "mentioned", "running"), array_of(check_string))
-    | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_host_process},
-)
-"""Returns for an event; raises ``InvalidInput``, which names the first bad key, for anything else."""
-
-REQUIRED_FIELDS = {
-    DELEGATE: ("host", "host_session_id", "tool_use_id", "agent_name", "purpose"),
-    START: ("host_session_id", "host_agent_id"),
-    STOP: ("host_session_id",),
-    FAIL: ("host_session_id",),
-    RETURNED: ("host_session_id",),
-    DELEGATION_CLOSED: ("host_session_id", "tool_use_id"),
-    NOTIFICATION: ("host_session_id",),
-    MESSAGE: ("host_session_id", "host_agent_id"),
-    SESSION_START: (),
-    SESSION_END: ("host_session_id",),
-    SESSION_LEFT: ("host_session_id",),
-    MAIN_STOP: ("host_session_id",),
-    FINALIZE: ("agent_id", "outcome"),
-    TOOL_CALL: ("host_session_id", "host_agent_id"),
-    PERMISSION_REQUEST: ("host_session_id", "host_agent_id"),
-    TOOL_USED: ("host_session_id", "host_agent_id", "tool_name", "call"),
-}
-"""The fields without which an event of each kind cannot be applied, beside those that every event has."""

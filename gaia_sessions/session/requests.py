@@ -11,10 +11,10 @@ from gaia_sessions.jsonio import strict
 
 from . import updates
 from .checks import check_flag, check_string, integer_from
+from .events import MAX_MESSAGE_LENGTH
 from .phases import ABANDONED, APPROVAL, check_outcome, check_phase, is_final
 from .retention import RESERVED_BYTES
 from .runs import with_reported_phase
-from .schema import MAX_MESSAGE_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -52,9 +52,6 @@ ENDS = (KILLED, FAILED, STOPPED, RETURNED, ENDED_WITH_HOST, LOST, DENIED)
 MARKED_DETAIL = "said so in its last line"
 """The detail of a run whose agent stated its end with the marker."""
 
-MAX_MESSAGE_LENGTH = 4000
-"""How many characters are kept of an agent's last message, and of the description of a failure."""
-
 _check_phase = one_of(PHASES)
 
 _check_message = object_with({"message": check_string}, {})

@@ -12,7 +12,7 @@ import pytest
 from gaia_sessions.config import Config
 from gaia_sessions.hosts import CLAUDE_CODE, HOOK, claude_code
 from gaia_sessions.hosts.payload import HookPayload
-from gaia_sessions.session.events import check_event
+from gaia_sessions.session.event_checks import check_event
 
 if TYPE_CHECKING:
     from typing import Any

@@ -16,7 +16,7 @@ from gaia_sessions.hosts import HOOK
 from gaia_sessions.hosts.marker import END_OF_DATA, NOTE
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.hosts.tool_only import content_key
-from gaia_sessions.session.events import check_event
+from gaia_sessions.session.event_checks import check_event
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 

@@ -8,7 +8,8 @@ import pytest
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session import events
-from gaia_sessions.session.events import KINDS, check_event
+from gaia_sessions.session.event_checks import check_event
+from gaia_sessions.session.events import KINDS
 
 SOURCE = Path(events.__file__).read_text(encoding="utf-8")
 

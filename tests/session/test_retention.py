@@ -15,11 +15,12 @@ from gaia_sessions.ingest import deferred, dispatch
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session import requests, retention
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.retention import BYTES_FOR_RUN, MAX_RUNS, RESERVED_BYTES, fit_record, trim_record
 from gaia_sessions.session.runs import CLAIM_LIFETIME
-from gaia_sessions.session.schema import MARKED_DETAIL, MAX_MESSAGE_LENGTH
+from gaia_sessions.session.schema import MARKED_DETAIL
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.usecases import sessions
 from tests.records import START, WHEN, moved, record_with, unchanged

@@ -19,8 +19,8 @@ from gaia_sessions.hosts.payload import (
     with_addition,
 )
 from gaia_sessions.session import events
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED
-from gaia_sessions.session.schema import MAX_MESSAGE_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
