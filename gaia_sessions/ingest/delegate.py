@@ -15,7 +15,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED
-from gaia_sessions.store.writes import change_with_result, create_under_new_id
+from gaia_sessions.store import change_with_result, create_under_new_id
 
 from . import KNOWN, EventResult
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store import RandomBytes
     from gaia_sessions.store.port import Entry, Store
-    from gaia_sessions.store.writes import RandomBytes
 
 _RUN_FIELDS = (
     *("host", "host_session_id", "tool_use_id", "parent_host_agent_id"),

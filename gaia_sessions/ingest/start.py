@@ -13,7 +13,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.run_ends import with_agent_in_conversation, with_end_of_gone_host, without_denied_end
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
-from gaia_sessions.store.writes import create_under_new_id
+from gaia_sessions.store import create_under_new_id
 from gaia_sessions.system import processes
 
 from . import EventResult
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store import RandomBytes
     from gaia_sessions.store.port import Store
-    from gaia_sessions.store.writes import RandomBytes
 
 _AGENT_FIELDS = (
     *("host", "host_session_id", "host_agent_id", "parent_host_agent_id", "host_process"),

@@ -10,7 +10,7 @@ from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound, T
 from gaia_sessions.session import events, tool_inference
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.runs import run_of_agent
-from gaia_sessions.store.writes import change_with_result
+from gaia_sessions.store import change_with_result
 
 from . import KNOWN, NO_KEY, EventResult
 from .join import alive_in_conversation, changed_run_entry, may_be_of_host, session_id_of_agent

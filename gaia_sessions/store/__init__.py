@@ -1,5 +1,69 @@
 """Where records are stored: the port, the file store, and the store in memory that it is compared with.
 
-``atomic`` is the only code that writes a file, ``locks`` the only code that locks. Must never know a rule of the
-domain: rules come in as functions, records go out as they were stored.
+``atomic`` is the only code that writes a file, ``locks`` the only code that locks. Owns what stands between a pure rule
+and the port of any store: an id that is free for a new record, and the result of a rule beside the record it made. Must
+never know a rule of the domain: rules come in as functions, records go out as they were stored.
 """
+
+from __future__ import annotations
+
+from gaia_sessions.errors import SessionExists
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from typing import TypeVar
+
+    from gaia_sessions.session.schema import Record
+
+    from .port import Entry, Store
+
+    RandomBytes = Callable[[int], bytes]
+    """Returns so many random bytes."""
+
+    Result = TypeVar("Result")
+
+
+def create_under_new_id(
+    store: Store,
+    record: Record,
+    now: datetime,
+    random_bytes: RandomBytes,
+    entry: Entry | None = None,
+    *,
+    reserved: int = 0,
+) -> Record:
+    """Stores ``record`` and returns it; in the rare case that its generated id is taken, under another one."""
+    while True:
+        try:
+            store.create(record, entry, reserved=reserved)
+        except SessionExists:
+            from gaia_sessions.session.ids import new_agent_id
+
+            record = {**record, "agent_id": new_agent_id(now, random_bytes(4))}
+        else:
+            return record
+
+
+def change_with_result(
+    store: Store,
+    agent_id: str,
+    rule: Callable[[Record], tuple[Record, Entry | None, Result]],
+    *,
+    timeout: float | None = None,
+    reserved: int = 0,
+) -> tuple[Record, Result]:
+    """``store.change`` with a rule that also returns what it found; the stored record and that result.
+
+    The result is that of the call under the lock, which may see another record than the caller read before.
+    """
+    results: list[Result] = []
+
+    def under_lock(record: Record) -> tuple[Record, Entry | None]:
+        changed, entry, result = rule(record)
+        results.append(result)
+        return changed, entry
+
+    record = store.change(agent_id, under_lock, timeout=timeout, reserved=reserved)
+    return record, results[-1]

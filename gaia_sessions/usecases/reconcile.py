@@ -17,9 +17,9 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.runs import conversation_of, has_ended, run_by_number, updated_run
+from gaia_sessions.store import change_with_result
 from gaia_sessions.store.hook_log import MAX_LOGGED_ID_LENGTH
 from gaia_sessions.store.journal import event_entry
-from gaia_sessions.store.writes import change_with_result
 from gaia_sessions.system import processes
 
 from .reconcile_rules import CLOSING_VERDICTS, Evidence, judge

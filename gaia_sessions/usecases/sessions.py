@@ -12,8 +12,8 @@ from gaia_sessions.session.ids import check_agent_id, new_agent_id
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.requests import check_metadata, finalize_rule, reserved_for_texts, with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.store import create_under_new_id
 from gaia_sessions.store.journal import event_entry
-from gaia_sessions.store.writes import create_under_new_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.requests import Update
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store import RandomBytes
     from gaia_sessions.store.port import Entry, Store
-    from gaia_sessions.store.writes import RandomBytes
 
 
 def create(
