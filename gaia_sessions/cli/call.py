@@ -45,7 +45,7 @@ class Call:
 
     def __init__(self, root: str | None, lock_timeout: float | None, *, as_json: bool) -> None:
         self.root = root
-        self._flags = {"lock_timeout": lock_timeout}
+        self._flags = {} if lock_timeout is None else {"lock_timeout": lock_timeout}
         self.as_json = as_json
         self._sessions: Sessions | None = None
 

@@ -10,7 +10,7 @@ from importlib import import_module
 
 import click
 
-from gaia_sessions.errors import EXIT_DONE
+from gaia_sessions.errors.exit_codes import EXIT_DONE
 
 from . import output
 

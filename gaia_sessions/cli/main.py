@@ -12,17 +12,8 @@ import sys
 import click
 
 from gaia_sessions import __version__
-from gaia_sessions.errors import (
-    EXIT_BUG,
-    EXIT_DONE,
-    EXIT_INTERRUPTED,
-    InvalidInput,
-    SessionsError,
-    StoreFailure,
-    UsageError,
-    exit_code,
-    well_formed,
-)
+from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure, UsageError, well_formed
+from gaia_sessions.errors.exit_codes import EXIT_BUG, EXIT_DONE, EXIT_INTERRUPTED, exit_code
 from gaia_sessions.system import streams, users
 
 from . import output

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
-from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, StoreFailure, well_formed
+from gaia_sessions.errors import StoreFailure, well_formed
+from gaia_sessions.errors.exit_codes import EXIT_CODES, EXIT_DONE
 from gaia_sessions.jsonio import strict
 
 from .render.words import safe

@@ -10,7 +10,8 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render.words import Copyable, safe
-from gaia_sessions.errors import EXIT_DONE, EXIT_NO, BadSetting, OwnedByAnother, plural
+from gaia_sessions.errors import BadSetting, OwnedByAnother, plural
+from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_NO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,8 @@ import click
 
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.render import decisions
-from gaia_sessions.errors import EXIT_CODES, EXIT_DONE, EXIT_NO, CorruptSession, InvalidId, SessionNotFound
+from gaia_sessions.errors import CorruptSession, InvalidId, SessionNotFound
+from gaia_sessions.errors.exit_codes import EXIT_CODES, EXIT_DONE, EXIT_NO
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
