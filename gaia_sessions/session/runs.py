@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, format_time, parse_time, timedelta
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, OUTCOMES
-from .record import has_newer_schema, is_open
+from .record import has_newer_schema
 from .updates import with_activity, with_phase
 
 TYPE_CHECKING = False
@@ -157,7 +157,7 @@ def aliases_of(record: Record) -> list[Alias]:
 
 def open_conversations(record: Record) -> list[str]:
     """The conversations whose next turn or end concerns open work: those of its runs without an end and its latest."""
-    if not is_open(record) or has_newer_schema(record):
+    if has_newer_schema(record) or record["phase"] in OUTCOMES:
         return []
     runs = record.get("runs", [])
     concerned = [run for run in runs[:-1] if not has_ended(run)] + runs[-1:]

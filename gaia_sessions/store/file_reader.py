@@ -159,6 +159,8 @@ class FileReader:
             return True
 
     def waiting(self) -> list[WaitingEvent]:
+        if not self.may_have_waiting():
+            return []
         from . import inbox
 
         root = roots.open_if_exists(self.root)
