@@ -14,7 +14,7 @@ import click
 from gaia_sessions import __version__
 from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure, UsageError, well_formed
 from gaia_sessions.errors.exit_codes import EXIT_BUG, EXIT_DONE, EXIT_INTERRUPTED, exit_code
-from gaia_sessions.system import streams, users
+from gaia_sessions.system import state_folder, streams
 
 from . import output
 from .call import declare_program
@@ -116,7 +116,7 @@ def _report_bug(*, as_json: bool) -> int:
     from gaia_sessions.store.directory import Directory
 
     stack_trace = well_formed(traceback.format_exc())
-    folder = users.state_folder(os.environ)
+    folder = state_folder(os.environ)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with Directory.at(folder) as logs:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.session.clock import timedelta
+from gaia_sessions.system import config_folder
 from gaia_sessions.system.project_root import ROOT_VARIABLE, VARIABLE_PREFIX, claude_folder
-from gaia_sessions.system.users import config_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

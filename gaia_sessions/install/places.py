@@ -11,8 +11,8 @@ import os
 from gaia_sessions import hosts
 from gaia_sessions.errors import BadSetting
 from gaia_sessions.hosts.settings import USER
+from gaia_sessions.system import home_folder, state_folder
 from gaia_sessions.system.project_root import SESSIONS_PATH, claude_folder, find_root, working_directory
-from gaia_sessions.system.users import home_folder, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,5 +1,51 @@
 """What the machine says: processes, users, the project's folders, mounts, streams.
 
-Owns every question to the operating system that is not about a store. Must never know what a session is, but for the
-facts about processes that a run keeps.
+Owns every question to the operating system that is not about a store; here, where the current user's own folders are,
+which every search for sessions and settings asks. Must never know what a session is, but for the facts about processes
+that a run keeps, nor create a folder.
 """
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_PROGRAM = "gaia-sessions"
+
+
+def home_folder(environ: Mapping[str, str]) -> str:
+    """The user's home, as shells find it: ``HOME``, else the system's user database; empty if neither is a path."""
+    variable = environ.get("HOME", "")
+    if os.path.isabs(variable):
+        return variable
+    import pwd  # hardly anybody has no HOME
+
+    try:
+        system_home = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return ""
+    return system_home if os.path.isabs(system_home) else ""
+
+
+def config_folder(environ: Mapping[str, str]) -> str:
+    """The folder of the user's own settings file; empty where the user has no home."""
+    return _xdg_folder(environ, "XDG_CONFIG_HOME", ".config")
+
+
+def state_folder(environ: Mapping[str, str]) -> str:
+    """The folder of what this program keeps for the user outside any project; empty where the user has no home."""
+    return _xdg_folder(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
+
+
+def _xdg_folder(environ: Mapping[str, str], variable: str, default: str) -> str:
+    """The folder of this program in that of ``variable``; by the XDG rule a relative path counts as unset."""
+    base = environ.get(variable, "")
+    if not os.path.isabs(base):
+        home = home_folder(environ)
+        if not home:
+            return ""
+        base = os.path.join(home, default)
+    return os.path.join(base, _PROGRAM)

@@ -13,7 +13,7 @@ import stat
 
 from gaia_sessions.errors import BadSetting
 
-from .users import home_folder
+from . import home_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

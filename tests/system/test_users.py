@@ -7,7 +7,8 @@ import pwd
 
 import pytest
 
-from gaia_sessions.system.users import config_folder, home_folder, state_folder, user_name
+from gaia_sessions.system import config_folder, home_folder, state_folder
+from gaia_sessions.system.users import user_name
 
 
 @pytest.mark.parametrize(
