@@ -3,7 +3,7 @@
 Owns the order of steps by which the promises of the port hold: lock, read, apply the rule, write whole, sync, rename,
 sync, answer. Each step has its module: ``file_reader`` reads and finds, ``locks`` locks, ``session_directory`` creates,
 replaces and deletes, ``journal`` appends, ``inbox`` defers, ``sweep`` tidies. Knows records only by the functions of
-the domain.
+the domain. Hooks that only look load no module that writes a session.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import os
 from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.updates import check_writable, with_next_revision
 
-from . import atomic, index, locks, reading, session_directory
+from . import atomic, index, locks, reading
 from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
@@ -77,6 +76,10 @@ class FileStore(FileReader):
         return cls(root, durable=durable, lock_timeout=timeout, wait=wait, seconds_left=seconds_left)
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
+        from gaia_sessions.session.retention import fit_record
+
+        from . import session_directory
+
         agent_id = check_agent_id(record["agent_id"])
         line = journals.entry_line(entry)
         files = {reading.STATE: fit_record(record, reserved)[1]} | ({journals.EVENTS: line} if line else {})
@@ -105,6 +108,8 @@ class FileStore(FileReader):
             changed, entry = result if isinstance(result, tuple) else (result, None)
             if changed is record:
                 return record
+            from . import session_directory
+
             line = journals.entry_line(entry)
             changed = with_next_revision(changed)
             with translate_errors("change", session.path):
@@ -142,6 +147,8 @@ class FileStore(FileReader):
                 raise found
             if not should_delete(found):
                 return False
+            from . import session_directory
+
             session_directory.check_deletable(root, agent_id, found)
             with translate_errors("delete", f"{self.root}/{agent_id}"):
                 session_directory.delete(root, agent_id, found, durable=self.durable)
@@ -152,6 +159,8 @@ class FileStore(FileReader):
         root = roots.open_if_exists(self.root)
         if root is None:
             return
+        from . import session_directory
+
         with root, translate_errors("empty the trash of", self.root):
             session_directory.purge_trash(root, durable=self.durable)
 
