@@ -39,10 +39,10 @@ ROOMS = frozenset(["errors", "jsonio", "session", "system", "config", "store", "
 """The packages that a hook may load; the others are for people who wait."""
 
 # At most so many modules of ours are loaded, package files among them.
-MOST_FOR_NOTHING = 18
-MOST_FOR_SILENCE = 32
-MOST_FOR_DIRECT = 54
-MOST_FOR_EVENT = 60
+MOST_FOR_NOTHING = 16
+MOST_FOR_SILENCE = 26
+MOST_FOR_DIRECT = 46
+MOST_FOR_EVENT = 54
 
 
 class Loaded(NamedTuple):
