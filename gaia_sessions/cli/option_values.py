@@ -1,13 +1,13 @@
 """The values of options that need reading: metadata, times, and lengths of time. The one module to import dateutil.
 
-Owns which forms of them are accepted and the hint for every other form. Must never know which command asks.
+Owns which forms of them are accepted and the hint for every other form. Must never know which command asks. What only
+a hint needs is imported where the hint is made: most calls of ``update`` need none.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 from datetime import UTC, datetime, timedelta
 
@@ -40,6 +40,8 @@ class OtherMetadata(InvalidInput):
     """The value of ``--metadata`` belongs to the option ``instead``, with ``after`` at the end of the line."""
 
     def __init__(self, typed: str, problem: str, instead: list[str], after: str = "") -> None:
+        import shlex
+
         super().__init__(problem, "--metadata", f"type {shlex.join(instead)}{after}")
         self.typed = typed
         self.instead = instead
@@ -78,6 +80,8 @@ def _reject_other_forms(metadata: str) -> None:
         raise InvalidInput("the value is empty", "--metadata", f"type {_EXAMPLE}, or omit the option")
     path = metadata.removeprefix("@")
     if metadata[0] not in "{[" and "\0" not in path and os.path.isfile(path):
+        import shlex
+
         problem = f"{metadata!r} is a file, not JSON"
         raise OtherMetadata(metadata, problem, ["--metadata", _STDIN], f" < {shlex.quote(path)}")
     key, equals, _ = metadata.partition("=")
@@ -104,6 +108,8 @@ def _read_bytes(metadata: str) -> bytes:
 def _split_pair(pair: str) -> tuple[str, str]:
     key, equals, value = pair.partition("=")
     if pair.startswith("{"):
+        import shlex
+
         raise UsageError(f"-m takes KEY=VALUE, not {pair!r}", f"type --metadata {shlex.quote(pair)}")
     if not equals or not key:
         raise UsageError(f"-m takes KEY=VALUE, not {pair!r}", "type, for example, -m task=T001")
