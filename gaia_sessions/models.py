@@ -45,12 +45,12 @@ def _check_time(text: str) -> str:
     return text
 
 
-_TEXTS: dict[record_types.Text, Any] = {
-    record_types.Text.TIME: Annotated[
+_TEXTS: dict[record_types.TextKind, Any] = {
+    record_types.TextKind.TIME: Annotated[
         str, AfterValidator(_check_time), Field(json_schema_extra={"format": "date-time"})
     ],
-    record_types.Text.PHASE: Literal[PHASES],
-    record_types.Text.END: Literal[ENDS],
+    record_types.TextKind.PHASE: Literal[PHASES],
+    record_types.TextKind.END: Literal[ENDS],
 }
 
 
@@ -148,7 +148,7 @@ def _marked(annotation: Any, marks: list[object]) -> Any:  # noqa: ANN401
         match mark:
             case record_types.AtLeast(least):
                 annotation = Annotated[annotation, Field(ge=least)]
-            case record_types.Text():
+            case record_types.TextKind():
                 annotation = _TEXTS[mark]
     return annotation
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Entry, Store
 
     RunRule = Callable[[Record, Run], Record]
+    """The new record, made of a record and the run of it to which an event belongs."""
     JoinedRun = tuple[Record, Run]
     """The record of a session, and that of its runs to which an event belongs."""
 

@@ -25,14 +25,15 @@ from .join import alive_in_conversation, changed_run_entry, may_be_of_host, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Entry, Store
 
-    RunRule = Callable[[Record, Run], Record]
+    from .join import RunRule
+
     RunRef = tuple[str, int]
     """A session, and the number of its run."""
 

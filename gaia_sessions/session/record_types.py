@@ -21,7 +21,7 @@ class AtLeast(NamedTuple):
     least: int
 
 
-class Text(Enum):
+class TextKind(Enum):
     """What a string must be: a time, a phase, or how a run can end."""
 
     TIME = "time"
@@ -29,9 +29,9 @@ class Text(Enum):
     END = "end"
 
 
-Time = Annotated[str, Text.TIME]
-Phase = Annotated[str, Text.PHASE]
-End = Annotated[str, Text.END]
+Time = Annotated[str, TextKind.TIME]
+Phase = Annotated[str, TextKind.PHASE]
+End = Annotated[str, TextKind.END]
 Count = Annotated[int, AtLeast(0)]
 Number = Annotated[int, AtLeast(1)]
 Seconds = Annotated[float, AtLeast(0)]

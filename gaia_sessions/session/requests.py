@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .schema import Record
 
-    RecordRule = Callable[[Record], Record]
+    PureRule = Callable[[Record], Record]
 
 
 class Update:
@@ -87,7 +87,7 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
     return _with_readiness(_with_changes(record, request, request.phase, now), request)
 
 
-def finalize_rule(outcome: str, summary: str | None, error: str | None, now: datetime) -> RecordRule:
+def finalize_rule(outcome: str, summary: str | None, error: str | None, now: datetime) -> PureRule:
     """The rule that ends the work with ``outcome``; a record that ended with it before stays as it is.
 
     An end that was only concluded from the end of the host is confirmed. Another outcome raises ``SessionFinal``.
@@ -108,7 +108,7 @@ def finalize_rule(outcome: str, summary: str | None, error: str | None, now: dat
     return rule
 
 
-def unless_waiting(rule: RecordRule) -> RecordRule:
+def unless_waiting(rule: PureRule) -> PureRule:
     """``rule`` for all but sessions in ``approval``, which stay as they are."""
     return lambda record: record if record["phase"] == APPROVAL else rule(record)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .schema import Record, Run
 
     Shortening = Callable[[Record], Record]
-    Text = Literal["last_message", "detail"]
+    RunTextKey = Literal["last_message", "detail"]
 
 MAX_RUNS = 50
 """How many of the newest runs are kept; earlier runs are kept only while they have no end."""
@@ -118,7 +118,7 @@ def _with_runs(record: Record, earlier: list[Run]) -> Record:
     return {**record, "runs": kept, "runs_dropped": record.get("runs_dropped", 0) + dropped}
 
 
-def _cut_text(record: Record, key: Text, longest: int, *, keep_latest: bool = False) -> Record:
+def _cut_text(record: Record, key: RunTextKey, longest: int, *, keep_latest: bool = False) -> Record:
     """With at most ``longest`` characters of the text ``key`` in every run; ``keep_latest`` spares the latest text."""
     runs = record.get("runs", [])
     runs_with_text = [run for run in runs if key in run]
@@ -129,7 +129,7 @@ def _cut_text(record: Record, key: Text, longest: int, *, keep_latest: bool = Fa
     return {**record, "runs": [shorter.get(run["run"], run) for run in runs]}
 
 
-def _with_shorter(run: Run, key: Text, longest: int) -> Run:
+def _with_shorter(run: Run, key: RunTextKey, longest: int) -> Run:
     """Keeps the end of a message and the beginning of any other text, where the point is."""
     if not longest:
         return without_keys(run, key)

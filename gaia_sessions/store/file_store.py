@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
-    from .port import Entry, RecordOrError, RecordRule
+    from .port import Entry, RecordOrError, StoreRule
 
 _SECONDS_AFTER_REBUILD = 1.2
 """Seconds that a hook keeps of its call, to answer after it has rebuilt the index."""
@@ -94,7 +94,7 @@ class FileStore(FileReader):
                     raise SessionExists(agent_id)
                 session_directory.create(root, record, files, durable=self.durable)
 
-    def change(self, agent_id: str, rule: RecordRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
+    def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
         check_agent_id(agent_id)
         with (
             self._open_root_with(agent_id) as root,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .inbox_keys import WaitingEvent
-    from .port import Entry, RecordOrError, RecordRule
+    from .port import Entry, RecordOrError, StoreRule
 
 
 class MemoryStore:
@@ -76,7 +76,7 @@ class MemoryStore:
     def change(
         self,
         agent_id: str,
-        rule: RecordRule,
+        rule: StoreRule,
         *,
         timeout: float | None = None,  # noqa: ARG002  # one process holds no lock
         reserved: int = 0,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Entry: TypeAlias = dict[str, Json]
     """One entry of a journal, as data."""
-    RecordRule = Callable[[Record], Record | tuple[Record, Entry | None]]
+    StoreRule = Callable[[Record], Record | tuple[Record, Entry | None]]
     """A pure function: the new record, alone or with the entry that the journal of events gets with it."""
     RecordOrError: TypeAlias = Record | SessionsError
 
@@ -79,7 +79,7 @@ class Store(Reader, Protocol):
         Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``.
         """
 
-    def change(self, agent_id: str, rule: RecordRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
+    def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
         """Reads the record, applies ``rule``, stores the result durably and returns it; no other write comes between.
 
         The store raises the revision by one, so the ``revision`` of an entry is that of the record before plus one.

@@ -118,7 +118,7 @@ def _has_same(sessions: Reader, expected: Record) -> bool:
             return True
     except SessionNotFound:
         return False
-    except CorruptSession:
+    except CorruptSession:  # what cannot be read is not the same record, and its ID is taken all the same
         pass
     raise SessionExists(expected["agent_id"])
 
