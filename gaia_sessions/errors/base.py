@@ -11,10 +11,18 @@ if TYPE_CHECKING:
     from typing import Self
 
 
+_PACKAGE = __name__.rpartition(".")[0]
+
+
 class SessionsError(Exception):
     """The root of the tree: ``code`` is for programs, the message for people; ``hint`` says what to do next."""
 
     code = "error"
+
+    def __init_subclass__(cls) -> None:
+        """Gives each error the public path: programs and tracebacks name it by that one."""
+        if cls.__module__.startswith(_PACKAGE):
+            cls.__module__ = _PACKAGE
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(well_formed(message))
@@ -44,6 +52,9 @@ def _restore(error_type: type[SessionsError], args: tuple[object, ...], data: di
     error.args = args
     error.__dict__.update(data)
     return error
+
+
+SessionsError.__module__ = _PACKAGE
 
 
 class UsageError(SessionsError):
@@ -109,11 +120,11 @@ class SessionExists(Conflict):
 class NewerSchema(Conflict):
     code = "newer_schema"
 
-    def __init__(self, agent_id: str, schema: int, supported: int) -> None:
+    def __init__(self, agent_id: str, schema: int, known: int) -> None:
         self.agent_id = agent_id
         self.schema = schema
         super().__init__(
-            f"session {agent_id!r} has schema {schema}; this version writes {supported} and can only show newer ones",
+            f"session {agent_id!r} has schema {schema}; this version writes {known} and can only show newer ones",
             "update gaia-sessions",
         )
 
