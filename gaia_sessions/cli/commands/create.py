@@ -10,6 +10,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
+from gaia_sessions.cli.render import plain
 from gaia_sessions.cli.typed_ids import LATEST
 from gaia_sessions.errors import UsageError
 from gaia_sessions.system.mounts import network_kind
@@ -35,24 +36,30 @@ def command(
     call: Call, agent: str, purpose: str, agent_id: str | None, metadata: tuple[str, ...], pairs: tuple[str, ...]
 ) -> None:
     """Create a session and print its ID."""
+    _refuse_reserved_id(agent_id)
+    sessions = call.sessions()
+    is_new_root = not os.path.lexists(sessions.root)
+    new_id = sessions.create(agent, purpose, collect_metadata(metadata, pairs), agent_id)
+    warn_if_network(sessions.root)
+    if is_new_root:
+        _print_new_root(call, sessions.root)
+    call.print_result({"agent_id": new_id}, lambda: [new_id])
+
+
+def _refuse_reserved_id(agent_id: str | None) -> None:
     if agent_id == LATEST:
         message = f"--id {LATEST} is reserved: it means the most recent session"
         raise UsageError(message, "choose another ID, or omit --id to have one generated")
-    sessions = call.sessions()
-    is_new = output.is_stderr_terminal() and not os.path.lexists(sessions.root)
-    new_id = sessions.create(agent, purpose, collect_metadata(metadata, pairs), agent_id)
-    warn_if_network(sessions.root)
-    if is_new:
-        message = f"{sessions.root} was created for the sessions"
-        hint = "to keep them elsewhere, use --root DIR or set GAIA_SESSIONS_ROOT"
-        output.print_notice("root_created", message, hint, as_json=call.as_json)
-    call.print_result({"agent_id": new_id}, lambda: [new_id])
+
+
+def _print_new_root(call: Call, root: str) -> None:
+    """Says where the directory of the sessions was created, if a person reads stderr."""
+    if output.is_stderr_terminal():
+        output.print_notice("root_created", *plain.new_root_notice(root), as_json=call.as_json)
 
 
 def warn_if_network(root: str) -> None:
     """Warns about a network file system while it is still easy to choose another place."""
     kind = network_kind(root)
     if kind:
-        output.print_to_stderr(
-            f"Warning: {root} is on {kind}: locks are not reliable there; keep sessions on a local disk"
-        )
+        output.print_to_stderr(plain.network_warning(root, kind))

@@ -34,16 +34,7 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
 
 def print_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> None:
     """Prints on stderr which of ``texts``, named by their options, the record does not have: it had already ended."""
-    last_error = record["last_error"]
-    stored = (record.get("summary"), last_error["message"] if last_error else None)
-    not_stored = [f"the {name}" for name, text in texts.items() if text and text not in stored]
-    result = (
-        f"{' and '.join(not_stored)} {'were' if len(not_stored) > 1 else 'was'} not stored"
-        if not_stored
-        else "nothing was changed"
-    )
-    hint = f"`gaia-sessions show {record['agent_id']}` shows what is stored"
-    output.print_notice("unchanged", f"already {record['phase']}: {result}", hint, as_json=call.as_json)
+    output.print_notice("unchanged", plain.unchanged_line(record, texts), plain.show_hint(record), as_json=call.as_json)
 
 
 def _reorder_arguments(click_command: click.Command, words: list[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -47,12 +47,19 @@ def command(
     host_agent: tuple[str, str] | None,
     metadata: tuple[str, ...],
     pairs: tuple[str, ...],
-    **changes: Any,  # noqa: ANN401  # the options above that are named as ``Update`` names them
+    *,
+    phase: str | None,
+    error: str | None,
+    resume_ready: bool | None,
+    denial: str | None,
+    if_revision: int | None,
 ) -> None:
     """Update a session: phase, metadata, errors. Without options, only record that the work goes on."""
     new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
-    record = sessions.update(_session_id(call, agent_id, host_agent), Update(metadata=new_metadata, **changes))
+    session_id = _session_id(call, agent_id, host_agent)
+    request = Update(phase, new_metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial)
+    record = sessions.update(session_id, request)
     call.print_result(record, lambda: [plain.update_line(record, sessions.decide(record), utc_now())])
 
 

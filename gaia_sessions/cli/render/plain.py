@@ -1,4 +1,4 @@
-"""Plain text about one session or a list, one fact per line, for pipes, logs, agents and people alike.
+"""Plain text about one session, a list or their directory, one fact per line, for pipes, logs, agents and people alike.
 
 Owns that wording. Must never know a terminal: ``tables`` does.
 """
@@ -39,6 +39,34 @@ def update_line(record: Record, decision: Decision, now: datetime) -> str:
     if "denial" in record:
         facts.append("denied")
     return f"{record['agent_id']}: {', '.join(facts)}"
+
+
+def new_root_notice(root: str) -> tuple[str, str]:
+    """That the directory of the sessions was created, and how to choose another."""
+    return f"{root} was created for the sessions", "to keep them elsewhere, use --root DIR or set GAIA_SESSIONS_ROOT"
+
+
+def network_warning(root: str, kind: str) -> str:
+    """Why a network file system of this ``kind`` is no place for sessions."""
+    return f"Warning: {root} is on {kind}: locks are not reliable there; keep sessions on a local disk"
+
+
+def unchanged_line(record: Record, texts: dict[str, str | None]) -> str:
+    """That the session had already ended, and which of ``texts``, named by their options, the record does not have."""
+    last_error = record["last_error"]
+    stored = (record.get("summary"), last_error["message"] if last_error else None)
+    not_stored = [f"the {name}" for name, text in texts.items() if text and text not in stored]
+    result = (
+        f"{' and '.join(not_stored)} {'were' if len(not_stored) > 1 else 'was'} not stored"
+        if not_stored
+        else "nothing was changed"
+    )
+    return f"already {record['phase']}: {result}"
+
+
+def show_hint(record: Record) -> str:
+    """Which command prints what is stored."""
+    return f"`gaia-sessions show {record['agent_id']}` shows what is stored"
 
 
 def decision_text(record: Record, decision: Decision, now: datetime) -> str:
