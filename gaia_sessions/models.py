@@ -31,7 +31,7 @@ from .session.schema import ENDS, check_run_end, check_run_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self, TypeAlias
+    from typing import Self
 
 _DEFAULTS = {"schema": SCHEMA, "revision": 0}
 """The values of the keys that a record of the users' own program does not have."""
@@ -153,14 +153,25 @@ def _marked(annotation: Any, marks: list[object]) -> Any:  # noqa: ANN401
     return annotation
 
 
-if TYPE_CHECKING:  # a type checker cannot see what is made at run time
-    Move: TypeAlias = Any
-    LastError: TypeAlias = Any
-    Denial: TypeAlias = Any
-    HostProcess: TypeAlias = Any
-    Run: TypeAlias = Any
-    Tools: TypeAlias = Any
-    Session: TypeAlias = Any
+if TYPE_CHECKING:  # a type checker cannot see the fields, which are made at run time: it takes them for Any
+
+    class _Seen(BaseModel):
+        def __getattr__(self, key: str) -> Any: ...  # noqa: ANN401
+
+    class Move(_Seen): ...
+
+    class LastError(_Seen): ...
+
+    class Denial(_Seen): ...
+
+    class HostProcess(_Seen): ...
+
+    class Run(_Seen): ...
+
+    class Tools(_Seen): ...
+
+    class Session(_Seen): ...
+
 else:
     Move = _model_of(record_types.Move, "Move")
     LastError = _model_of(record_types.LastError, "LastError")
