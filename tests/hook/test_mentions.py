@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
-from tests.hook.test_resume import GOES_ON, decision, expired, finished, logged, paused, request
+from tests.ingest.test_resume import GOES_ON, decision, expired, finished, logged, paused, request
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,293 @@
+"""What becomes of events, updates and ends that find a record full: the end of the work always fits."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.config import Config
+from gaia_sessions.errors import SessionFinal, TooLarge
+from gaia_sessions.ingest import deferred, dispatch
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
+from gaia_sessions.session import requests, retention
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.record import encode
+from gaia_sessions.session.retention import BYTES_FOR_RUN, RESERVED_BYTES
+from gaia_sessions.session.runs import CLAIM_LIFETIME
+from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.usecases import sessions
+from tests.records import START
+
+if TYPE_CHECKING:
+    from gaia_sessions.ingest import EventResult
+    from gaia_sessions.session.schema import Record
+
+LIMIT = DOCUMENT_LIMIT
+
+AGENT = "agent-1"
+MESSAGES = st.sampled_from(["done", "x" * MAX_MESSAGE_LENGTH, "\U0001f9ed" * MAX_MESSAGE_LENGTH, '"\\' * 2000])
+MARKS = st.sampled_from([None, "approval", "planning", "failed"])
+
+STEPS = st.lists(
+    st.one_of(
+        st.just(("start",)),
+        st.just(("start",)),
+        st.tuples(st.just("stop"), MESSAGES, MARKS),
+        st.tuples(st.just("stop"), MESSAGES, st.just("approval")),
+        st.tuples(st.just("fail"), MESSAGES),
+        st.tuples(st.just("notification"), st.sampled_from(["completed", "failed", "abandoned"])),
+        st.just(("session_end",)),
+        st.tuples(st.just("tool"), st.integers(0, 400)),
+        st.tuples(st.just("phase"), st.sampled_from(["planning", "executing", "approval"])),
+        st.tuples(st.just("metadata"), st.integers(1, 5000)),
+    ),
+    max_size=30,
+)
+
+
+class Full:
+    """A session whose metadata leaves no more free than it must, and the host that runs its agent."""
+
+    def __init__(self, free: int, limit: int = LIMIT) -> None:
+        self.store = MemoryStore()
+        self.now = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
+        self.tell("delegate", tool_use_id="toolu_01ABCDEFGHIJKLMNOPQRSTUV", agent_name="Explore", purpose="p")
+        [(self.agent_id, record)] = self.store.scan()
+        assert not isinstance(record, Exception)
+        room = limit - RESERVED_BYTES - len(encode({**record, "metadata": {"fill": ""}, "revision": 100})) - free
+        self.update(requests.Update(metadata={"f": "x" * room}))
+        self.metadata = self.record["metadata"]
+        self.tell("start", tool_use_id="toolu_01ABCDEFGHIJKLMNOPQRSTUV", **self.process())
+
+    @property
+    def record(self) -> Record:
+        return self.store.read(self.agent_id)
+
+    def process(self) -> dict[str, Any]:
+        known = {"pid": 4_000_000, "started": "123456789", "boot_id": "b" * 36, "pid_ns": "pid:[4026531836]"}
+        return {"transcript_path": "/home/somebody/.claude/projects/" + "p" * 100, "host_process": known}
+
+    def tell(self, kind: str, **keys: Any) -> None:
+        self.now += timedelta(seconds=7)
+        told = {"kind": kind, "at": format_time(self.now), "host": "claude-code", "host_session_id": "h" * 36}
+        agent = {} if kind in ("delegate", "session_end") else {"host_agent_id": "a1b2c3d4e5f6a7b8c"}
+        self.take_in({**told, **agent, **keys})
+
+    def take_in(self, event: Any) -> EventResult:
+        return dispatch.handle_event(self.store, event, self.now, Config({"idle_minutes": 10_000}), 0)
+
+    def of(self, number: int) -> dict[str, Any]:
+        """What news says that comes in the conversation of claim ``number``."""
+        return {"host_session_id": f"{number:036}", **self.process()}
+
+    def claim(self, number: int) -> EventResult:
+        """A resume asked for in a conversation of its own, ten minutes after the last one."""
+        self.now += CLAIM_LIFETIME
+        keys = {"host_session_id": f"{number:036}", "tool_use_id": f"toolu_{number:024}"}
+        told = {"kind": "delegate", "at": format_time(self.now), "host": "claude-code", **keys, **self.process()}
+        return self.take_in({**told, "agent_name": "Explore", "purpose": "p", "resume": [self.agent_id]})
+
+    def update(self, asked: requests.Update) -> None:
+        self.now += timedelta(seconds=7)
+        sessions.update(self.store, self.now, self.agent_id, asked)
+
+    def take(self, step: tuple[Any, ...]) -> None:
+        match step:
+            case ("start",):
+                self.tell("start", **self.process())
+            case ("stop", message, marked):
+                self.tell("stop", spoke=True, last_message=message, **({"marked": marked} if marked else {}))
+            case ("fail", message):
+                self.tell("fail", error=message)
+            case ("notification", outcome):
+                self.tell("notification", outcome=outcome)
+            case ("session_end",):
+                self.tell("session_end")
+            case ("tool", number):
+                self.tell("tool", call=f"c{number}", tool_name=f"tool-{number}", writes=bool(number % 2))
+            case ("phase", phase):
+                self.update(requests.Update(phase))
+            case ("metadata", size):
+                self.update(requests.Update(metadata={"more": "x" * size}))
+
+
+SMALL = 1 << 15
+
+
+@given(st.integers(0, 3000), STEPS)
+def test_no_event_about_a_full_record_is_lost_for_its_size(free: int, steps: list[tuple[Any, ...]]) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(retention, "DOCUMENT_LIMIT", SMALL)  # in the full size it takes minutes
+        check_events(Full(free, SMALL), steps)
+
+
+def check_events(full: Full, steps: list[tuple[Any, ...]]) -> None:
+    for step in steps:
+        try:
+            full.take(step)
+        except TooLarge:
+            if step[0] not in ("phase", "metadata"):
+                raise
+        except SessionFinal:  # it takes no update, whatever its size
+            pass
+        ends = ("stop", "fail", "session_end", "notification")
+        assert step[0] not in ends or "ended_at" in full.record["runs"][-1]
+        assert {**full.record["metadata"], **full.metadata} == full.record["metadata"]
+        assert len(encode(full.record)) <= SMALL
+        if len(list(full.store.scan())) > 1:
+            return  # it was woken after its end: a new session, which is small
+    told: list[Any] = list(full.store.entries(full.agent_id, "events.jsonl"))
+    runs = full.record["runs"]
+    last = runs[-1]["run"]
+    reopened = set() if "ended_at" in runs[-1] else {last}  # it may have ended with its conversation, and work on
+    assert {entry["run"] for entry in told if "end" in entry} | reopened == set(range(1, last + 1))
+
+
+@pytest.mark.parametrize("free", [0, 1, 500, 2000])
+def test_a_session_full_of_metadata_is_woken_often_and_ends(free: int) -> None:
+    full = Full(free)
+    for number in range(10):
+        full.tell("stop", spoke=True, marked="approval", last_message=f"{number} {'x' * 3990}")
+        assert full.record["runs"][-1]["end"] == "stopped"
+        full.tell("start", **full.process())
+        assert "ended_at" not in full.record["runs"][-1]
+    full.tell("fail", error="e" * MAX_MESSAGE_LENGTH)
+
+    record = full.record
+    assert (record["phase"], record["error_count"], record["metadata"]) == ("failed", 1, full.metadata)
+    assert (record["runs"][-1]["run"], record["runs"][-1]["end"]) == (11, "failed")
+    assert len(encode(record)) <= LIMIT
+    told: list[Any] = list(full.store.entries(full.agent_id, "events.jsonl"))
+    assert [entry["run"] for entry in told if entry["kind"] in ("stop", "fail")] == list(range(1, 12))
+    assert told[-1]["detail"] == "e" * MAX_MESSAGE_LENGTH
+
+
+@pytest.mark.parametrize("claims", [1, 2, 3, 4, 5, 6, 40])
+def test_an_end_is_recorded_however_many_claims_before_never_started(claims: int) -> None:
+    full = Full(0)
+    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    for number in range(claims):
+        full.claim(number)
+
+    full.tell("start", host_agent_id="b" * 17, tool_use_id=f"toolu_{claims - 1:024}", **full.of(claims - 1))
+    full.tell("stop", host_agent_id="b" * 17, spoke=True, last_message="x" * 4000, **full.of(claims - 1))
+
+    record = full.record
+    assert (record["phase"], record["runs"][-1]["run"], record["runs"][-1]["end"]) == (
+        "completed",
+        claims + 1,
+        "stopped",
+    )
+    assert (record["metadata"], len(list(full.store.scan()))) == (full.metadata, 1)
+    assert len(encode(record)) <= LIMIT
+
+
+@pytest.mark.parametrize("claims", [1, 2, 3, 4, 5, 6, 40])
+def test_a_command_ends_a_full_session_whose_claims_never_started(claims: int) -> None:
+    full = Full(0)
+    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    for number in range(claims):
+        full.claim(number)
+
+    sessions.finalize(full.store, full.now, full.agent_id, "abandoned", "nobody came", "it never started")
+
+    record = full.record
+    assert (record["phase"], record["summary"], record["metadata"]) == ("abandoned", "nobody came", full.metadata)
+
+
+@pytest.mark.parametrize("late", [2, 3, 5, 10])
+def test_an_end_is_recorded_though_every_lapsed_claim_started_after_all(late: int) -> None:
+    full = Full(0)
+    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    for number in range(late):
+        full.claim(number)
+    for number in range(late):
+        told = {"host_agent_id": f"{number:017}", "tool_use_id": f"toolu_{number:024}", **full.of(number)}
+        full.tell("start", **told)
+    for number in reversed(range(late)):
+        full.tell("stop", host_agent_id=f"{number:017}", spoke=True, last_message="done", **full.of(number))
+
+    record = full.record
+    assert (record["phase"], record["runs"][-1]["run"], record["runs"][-1]["end"]) == ("completed", late + 1, "stopped")
+    assert record["metadata"] == full.metadata
+
+
+def test_a_resume_for_whose_end_there_is_no_room_begins_a_new_session() -> None:
+    full = Full(0)
+    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    room = LIMIT - BYTES_FOR_RUN // 2 - len(encode(full.record))
+    full.store.change(full.agent_id, lambda record: {**record, "metadata": {**record["metadata"], "n": "x" * room}})
+    before = full.record
+
+    done = full.claim(1)
+
+    assert (done.word, done.refused, full.record) == ("created", "too_large", before)
+
+
+def test_an_end_for_which_metadata_leaves_no_room_waits_until_there_is_some() -> None:
+    full = Full(0)
+    full.store.change(full.agent_id, lambda record: {**record, "metadata": {}})
+    room = LIMIT - len(encode(full.record)) - 20
+    full.store.change(full.agent_id, lambda record: {**record, "metadata": {"f": "x" * room}})
+    before = full.record
+
+    full.tell("stop", spoke=True, last_message="done")
+    assert (full.record, len(full.store.waiting())) == (before, 1)
+    assert "waits: too_large" in deferred.apply_deferred(full.store, full.now, Config({}))[0]
+
+    full.store.change(full.agent_id, lambda record: {**record, "metadata": {}})
+    deferred.apply_deferred(full.store, full.now, Config({}))
+    assert (full.record["phase"], full.record["runs"][-1]["end"], full.store.waiting()) == ("completed", "stopped", [])
+
+
+def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> None:
+    full = Full(0)
+
+    for asked in (requests.Update(metadata={"x": "x" * 3000}), requests.Update(error="e" * 3000)):
+        before = full.record
+        with pytest.raises(TooLarge, match=str(LIMIT - RESERVED_BYTES)):
+            full.update(asked)
+        assert full.record == before
+    with pytest.raises(TooLarge):
+        sessions.finalize(full.store, full.now, full.agent_id, "completed", "s" * 5000)
+
+    sessions.finalize(full.store, full.now, full.agent_id, "completed", "it is done")
+    assert is_final(full.record["phase"])
+
+
+def test_a_creation_leaves_room_for_the_end() -> None:
+    store = MemoryStore()
+    for name, size in (("agent-1", LIMIT - RESERVED_BYTES - 1000), ("agent-2", LIMIT - RESERVED_BYTES)):
+        metadata = {"fill": "x" * size}
+        try:
+            sessions.create(store, START, bytes, "Explore", "general", metadata, name)
+        except TooLarge:
+            assert name == "agent-2"
+    assert [agent_id for agent_id, _ in store.scan()] == ["agent-1"]
+
+
+def test_a_hooks_end_with_more_text_than_there_is_room_for_is_recorded_with_less() -> None:
+    full = Full(0)
+    event = {"kind": "finalize", "at": format_time(full.now), "agent_id": full.agent_id, "outcome": "failed"}
+    full.take_in({**event, "summary": "s" * 100_000, "error": "e" * 100_000})
+
+    record = full.record
+    assert (record["phase"], record["error_count"]) == ("failed", 1)
+    assert record["summary"] == "s" * len(record["summary"])
+    assert record["metadata"] == full.metadata
+
+
+def test_news_of_tools_leaves_room_for_the_end() -> None:
+    full = Full(0)
+    before = full.record
+
+    told = {"kind": "tool", "at": format_time(full.now), "host": "claude-code", "host_session_id": "h" * 36}
+    done = full.take_in({**told, "host_agent_id": "a1b2c3d4e5f6a7b8c", "call": "c", "tool_name": "Read"})
+
+    assert (done.word, full.record) == ("full", before)
