@@ -2,7 +2,7 @@
 
 Owns which of the warnings of ``install`` a command can fix. The others are shown and are no problem: hooks of others
 are not ours to judge, and the hooks in a user's own settings may send their events in other projects. Faults in our own
-settings have a check of their own.
+settings have a check of their own. Must never change settings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The root of the tree of errors, its main branches, and the errors that any hook call may have to catch.
 
 Every hook loads this module, and each class costs it time: an error that a hook only ever raises is in a module next
-door, which is loaded when the error is first named.
+door, which is loaded when the error is first named. Must never import another module of the package at its start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Files and folders that cannot be used: unreadable ones, and those of another user.
 
-Loaded when one of these errors is first named.
+Loaded when one of these errors is first named. Must never open a file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The arguments of a hook's command in the settings of a host: the host, the root, whether tools are tracked.
 
 Owns these options, in both spellings (``--host NAME``, ``--host=NAME``), and which of them are for people. Any other
-word is ignored and logged: a host would take a usage error for a veto.
+word is ignored and logged: a host would take a usage error for a veto. Must never refuse a command.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The texts that agents get: the briefing, how to resume a paused session, the command to report with.
 
 Owns their wording and their limits. What comes from an earlier run is untrusted data: it is fenced, named as data,
-stripped of control characters and cut, and no line of it can look like the fence. The report command is worded here
-for the permission rule too, since the rule allows exactly what begins like the command.
+stripped of control characters and cut, and no line of it can look like the fence. The report command is worded here for
+the permission rule too, since the rule allows exactly what begins like the command. Must never decide whether a message
+is due.
 """
 
 from __future__ import annotations

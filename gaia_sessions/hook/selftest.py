@@ -1,6 +1,7 @@
 """``--test``: the whole flow of a hook in a temporary root, started as a host starts it.
 
-Owns the steps and the result that each must have. Each step runs the real script as a process of its own.
+Owns the steps and the result that each must have. Each step runs the real script as a process of its own. Must never
+use the sessions of a project.
 """
 
 from __future__ import annotations

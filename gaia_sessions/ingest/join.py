@@ -2,7 +2,7 @@
 
 Owns the join by exact keys, in this order: the agent's own id, its delegation, the id in the marker, the id in the
 agent's first message. Nothing is guessed by order, name or prompt, and keys that disagree join nothing. What an event
-does to its run is a rule of the module for its kind.
+does to its run is a rule of the module for its kind. Must never decide how an event changes its run.
 """
 
 from __future__ import annotations

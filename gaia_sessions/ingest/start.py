@@ -1,7 +1,8 @@
 """A sub-agent is at work: for the first time, or again because a message woke it.
 
 Owns what the waking of an agent means: a new run if its session is still open, a new session that continues the old one
-if not. A start that is reported late belongs to the run that has ended since.
+if not. A start that is reported late belongs to the run that has ended since. Must never end a run because of a report
+of its host.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a sub-agent does with its tools, as far as its host is set up to report it.
 
 Owns what each such event does to the session that has the agent by the host's own id. There are many of these events,
-so none is deferred: one that meets a held lock, or an agent that no session has, is dropped.
+so none is deferred: one that meets a held lock, or an agent that no session has, is dropped. Must never end a run.
 """
 
 from __future__ import annotations

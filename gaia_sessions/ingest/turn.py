@@ -1,7 +1,7 @@
 """The end of the main agent's turn or conversation, and what it says about the agents that it started.
 
 Owns which runs are concerned: those of the conversation, and those whose agents the host names. Each run is changed by
-itself: one that cannot be written does not keep the others from being changed.
+itself: one that cannot be written does not keep the others from being changed. Must never create a session.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Owns their folders in the user's state directory: one per file, named after the digest of its real path, with the
 content before, the content after an uninstall where that differs, and a note about what we wrote. Without a backup, an
-uninstall removes only what is ours. Settings may contain secrets, so only the user may read the folders.
+uninstall removes only what is ours. Settings may contain secrets, so only the user may read the folders. Must never
+know what a file that it keeps means.
 """
 
 from __future__ import annotations

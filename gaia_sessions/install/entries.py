@@ -2,7 +2,7 @@
 
 Owns the structure that all these hosts share (``hooks``: event: groups with a matcher and handlers), and that each
 event has exactly one group of ours. Groups, arrays and objects that a removal leaves empty are removed too. Raises
-``InvalidInput`` where the settings have another structure.
+``InvalidInput`` where the settings have another structure. Must never open a file.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Owns both. A command is ours only as a whole: our program, or an interpreter and our script, and our options. A command
 that also does something else belongs to the user, who alone knows what should become of the rest. Users have scripts
 called ``subagent_stop.py`` of their own, so that name alone is not enough; ``gaia-sessions-hook`` and
-``hooks/every_event.py`` are ours at any path, so that the entries of a checkout that was moved are found too.
+``hooks/every_event.py`` are ours at any path, so that the entries of a checkout that was moved are found too. Must
+never open a settings file.
 """
 
 from __future__ import annotations

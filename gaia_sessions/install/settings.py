@@ -2,7 +2,7 @@
 
 Owns that a file that does not parse is refused by name and left unchanged, and that one process at a time reads
 settings in order to write them. The lock is in our folder of the user's state directory; whoever holds the lock creates
-that folder, and removes it again if it is empty.
+that folder, and removes it again if it is empty. Must never know what the settings mean.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Times as a record stores them.
 
-Owns the one format that is written, the forms that are read, and the only reading of the wall clock. Rules never call
-``utc_now``: ``now`` is an argument. Modules that a hook loads import ``timedelta`` from here.
+Owns the one format that is written, the forms that are read, and the only reading of the wall clock. Rules must never
+call ``utc_now``: ``now`` is an argument. Modules that a hook loads import ``timedelta`` from here.
 """
 
 from __future__ import annotations

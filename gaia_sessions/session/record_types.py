@@ -1,8 +1,8 @@
 """The keys of ``state.json`` with their types: one definition for the type checker, the models and the JSON Schema.
 
 A key that is not required is absent when it is not known, never null. ``Annotated`` adds what a type checker does not
-see: a bound, the kind of a text, a description. ``schema`` has the checks of the same keys for hooks and commands.
-Nothing but ``models`` may ever import this module at run time, because a hook would pay for ``typing``.
+see: a bound, the kind of a text, a description. ``schema`` has the checks of the same keys for hooks and commands. It
+must never be imported at run time but by ``models``, because a hook would pay for ``typing``.
 """
 
 from __future__ import annotations

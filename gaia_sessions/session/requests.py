@@ -1,7 +1,7 @@
 """What an update or a finalization asks for, and the record it makes of the one it finds.
 
 Owns the order in which the rules of ``updates`` and ``runs`` apply within one write. Commands and hosts' events both
-use these rules. Pure: ``now`` is an argument.
+use these rules. Pure: ``now`` is an argument. Must never read or write a store.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Owns the protocol by which acknowledged means durable: a private temporary file in the same directory, written whole,
 synced, renamed over the old one, the directory synced. A reader sees the old content or the new. A failed sync is never
 tried again on the same file: the kernel may have dropped the pages and report success the second time (Rebello et al.,
-USENIX ATC 2020). Owns the names of temporary files too. Knows neither what is written nor what locks are held.
+USENIX ATC 2020). Owns the names of temporary files too. Must never know what is written or what locks are held.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A directory held open: everything below it is reached by name from its descriptor, never through a link.
 
 Owns looking, reading, making folders, and opening files: with which flags and modes, and whose they are afterwards
-(what root makes in a user's folder belongs to that user). Knows nothing of what names mean or files hold. Errors of the
+(what root makes in a user's folder belongs to that user). Must never know what names mean or files hold. Errors of the
 system pass through as ``OSError``; ``translate_errors`` turns them into a ``StoreFailure`` that names the path.
 """
 

@@ -1,9 +1,9 @@
 """The reading half of the file store: records by id and by alias, journals, and the events that wait.
 
-Owns how a session is found: by the index where that is complete, else by a look at every session. Takes no lock, writes
-nothing and creates nothing. What a hook reads within one call it need not decode twice: a store that is made for one
-call hands out the same record again while its bytes are the same. Records are never changed in place there; a program
-that uses the API may do that, and gets a new one each time.
+Owns how a session is found: by the index where that is complete, else by a look at every session. Must never take a
+lock or write anything. What a hook reads within one call it need not decode twice: a store that is made for one call
+hands out the same record again while its bytes are the same. Records are never changed in place there; a program that
+uses the API may do that, and gets a new one each time.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Owns where the logs are and what a line says: time, event, ids, host, kinds, decision, milliseconds; never text of a
 prompt, never the environment. A line that is lost is no error. How lines are read back is in ``hook_log_reader``. Every
-call of a hook loads this module, so it loads that of the root only where a root or a folder is made.
+call of a hook loads this module, so it loads that of the root only where a root or a folder is made. Must never make a
+call fail.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Owns ``flock`` on files in ``.locks``, which stand outside the sessions they guard, and the two ways of waiting for one:
 hooks sleep and try again with the standard library alone; commands and the API leave the waiting to the ``filelock``
 package. Both lock the same file with the same system call, so they exclude each other. The kernel frees the lock of a
-process that dies.
+process that dies. Must never know what it guards.
 
 A lock file is removed only by its holder, as the last act under it. Whoever locks a file therefore checks that the name
 still leads to it, and otherwise begins again.

@@ -1,6 +1,7 @@
 """A store whose writes stay in memory above another store, which is only read.
 
-Owns the changes of a preview. Records are never changed in place, so the ones it keeps may be returned themselves.
+Owns the changes of a preview. Must never write to the store below it. Records are never changed in place, so the ones
+it keeps may be returned themselves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What every store promises, method by method; one contract suite holds each store to it.
 
-Owns no code. Only type checkers import this module: ``typing`` would cost a hook more than its work.
+Owns no code. Only type checkers import this module: ``typing`` would cost a hook more than its work. Must never be
+imported at run time.
 """
 
 from __future__ import annotations

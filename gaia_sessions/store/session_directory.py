@@ -4,7 +4,7 @@ Owns the order of the steps, so that a crash between any two of them does no har
 and renamed into place whole; it leaves by a rename into ``.trash``, and is emptied there only when that rename is on
 the disk. The index entries of a session are made before its first write that needs them and removed after its last, so
 a crash leaves an entry too many, never one too few. All of it happens under the lock of the session, which the caller
-holds.
+holds. Must never take a lock.
 """
 
 from __future__ import annotations

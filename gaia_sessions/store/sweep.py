@@ -2,7 +2,7 @@
 
 Owns the rule that nothing younger than an hour is a leftover, that it is removed only under the lock of whoever could
 still be working on it, and only where the store made the folder and the name. Runs beside everything else and beside
-itself.
+itself. Must never remove a session.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The programs that a shell command starts, as far as its text shows them.
 
 Owns the part of the POSIX shell grammar that this takes, and gives up at everything else: substitutions, redirections
-to files, here-documents, subshells, background jobs. Knows no program. Pure. ``shlex`` knows no redirections, and
-importing it costs a hook more than this whole module. ``hosts.claude_code.readonly_commands`` says what it is for, and
-what was measured without it.
+to files, here-documents, subshells, background jobs. Pure; must never know a program. ``shlex`` knows no redirections,
+and importing it costs a hook more than this whole module. ``hosts.claude_code.readonly_commands`` says what it is for,
+and what was measured without it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns the order of the evidence: first that the host reported the end of its session, then its process, then silence,
 which proves nothing. While the process of the host exists nothing is closed, whatever was reported. Pure: ``reconcile``
-gathers the evidence, and ``now`` is an argument.
+gathers the evidence, and ``now`` is an argument. Must never gather evidence.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether a session may be resumed: the policy applied to what a store returns for its id.
 
-Owns how missing and corrupt sessions, and those of a newer schema, are presented to the policy. Takes no lock and
-writes nothing.
+Owns how missing and corrupt sessions, and those of a newer schema, are presented to the policy. Takes no lock. Must
+never change a session.
 """
 
 from __future__ import annotations
