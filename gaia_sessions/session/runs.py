@@ -1,7 +1,8 @@
 """The runs of a session: the stretches in which a host really ran its sub-agent.
 
 Owns how runs begin and start, and how they are found by a host's exact keys: keys either match or do not, and nothing
-is guessed. How runs end is in ``run_ends``. Pure; knows hosts only by the ids they give.
+is guessed. How runs end is in ``run_ends``. Pure. Must never decide whether a session may be resumed. Of hosts it knows
+the ids they give, and by name those whose agents have unique ids.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The lines of the logs of hooks, read back when somebody asks what happened.
 
 Owns which logs are read, and what a line of this version or an earlier one means. A line that cannot be read is no
-error. Must never write; no hook loads it.
+error. Must never write; no hook loads it. Of hosts it knows one name of an event, which lines of earlier versions have.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the machine says: processes, users, the project's folders, mounts, streams.
 
 Owns every question to the operating system that is not about a store; here, where the current user's own folders are,
-which every search for sessions and settings asks. Must never know what a session is, but for the facts about processes
-that a run keeps, nor create a folder.
+which every search for sessions and settings asks. Must never know a store, change a session or create a folder. Of
+records it reads the runs alone, for the processes of their hosts.
 """
 
 from __future__ import annotations
