@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from gaia_sessions.store.locks import Release
 
 READ_TIMEOUT = 1.5
+"""How many seconds a call waits for its input."""
+
 LOCK_TIMEOUT = 2.0
+"""How many seconds a call waits for locks at most."""
+
 TOTAL_TIMEOUT = 2.6
-"""Seconds. The rest of the three belongs to starting and ending an interpreter."""
+"""How many of its three seconds a call may work; the others are for starting and ending an interpreter."""
 
 
 class TimeLimits:

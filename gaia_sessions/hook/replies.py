@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 _CONTINUING_SOURCES = ("resume", "compact")
 _FORK = "fork"
 _MENTION_KEYS = ("tool_use_id", "host_agent_id")
-"""What finds the run that a report ends. The delegation comes first: the agent may have got other work since."""
+"""The keys by which the run is found that a report ends.
+
+The delegation comes first: the agent may have got other work since.
+"""
 
 
 class ReplyContext:
@@ -70,7 +73,7 @@ def build_reply(context: ReplyContext) -> Reply | None:
 
 
 def merge_replies(replies: list[Reply]) -> Reply:
-    """One reply to a payload that reported several events: a host reads no more than one."""
+    """Merges the replies to a payload that reported several events into one: a host reads no more than one."""
     outputs = [reply["hookSpecificOutput"] for reply in replies]
     contexts = [
         output["additionalContext"] for output in outputs if isinstance(output, dict) and "additionalContext" in output
@@ -95,7 +98,7 @@ def _delegation_reply(context: ReplyContext, host: HostModule) -> Reply | None:
 
 
 def _includes_note(context: ReplyContext, host: HostModule) -> bool:
-    """When an agent starts it is not known yet whether it continues earlier work, and some hosts obey no reply then."""
+    """Whether the prompt gets the note, because no reply at the start of the agent can give it."""
     return context.config.note == "resume" or (
         context.config.note == "all" and events.START not in host.SUPPORTED_REPLIES
     )

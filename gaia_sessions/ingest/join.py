@@ -1,8 +1,8 @@
 """Which session, and which of its runs, an event belongs to.
 
 Owns the join by exact keys, in this order: the agent's own id, its delegation, the id in the marker, the id in the
-agent's first message. Nothing is guessed by order, name or prompt, and keys that disagree join nothing. What an event
-does to its run is a rule of the module for its kind. Must never decide how an event changes its run.
+agent's first message. Nothing is guessed by order, name or prompt, and keys that disagree join nothing. Must never
+decide what an event does to its run: that is a rule of the module for its kind.
 """
 
 from __future__ import annotations

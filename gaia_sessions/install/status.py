@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     class HookStatus(TypedDict):
         """The status of the hooks of one project. enabled: the setting. plugin: whether Claude Code enables it.
 
-        heard: when each event was last received, according to the log; heard_from: the same for each host.
+        heard: when each event was last received, according to the log; heard_from: that time for
+        each host and each of its events.
         """
 
         root: str

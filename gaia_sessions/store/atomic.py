@@ -37,10 +37,10 @@ def replace(
     apply_mode: Callable[[int], None] | None = None,
     check: Callable[[], None] | None = None,
 ) -> None:
-    """``name`` in ``folder`` holds ``data``, or exactly what it held before and ``StoreFailure`` says why.
+    """Writes ``data`` as the whole file ``name``, or raises ``StoreFailure`` and leaves the file as it was.
 
-    ``DurabilityUnknown``: it holds it, but the directory could not be synced. The file is private, unless ``mode``
-    and ``apply_mode``, which gets its descriptor, say otherwise. ``check`` is called last and may raise to stop it all.
+    Raises ``DurabilityUnknown`` if the file was written but the directory could not be synced. The file is private
+    unless ``mode`` and ``apply_mode``, which gets its descriptor, say otherwise. ``check`` may raise to stop it.
     """
     temporary = f".{with_random_suffix(name)}{_TEMPORARY_SUFFIX}"
     with translate_errors("write", f"{folder.path}/{name}"):
@@ -65,7 +65,7 @@ def write_new(
     mode: int = PRIVATE_FILE,
     apply_mode: Callable[[int], None] | None = None,
 ) -> None:
-    """A file that was not there, private whatever the umask unless ``apply_mode`` is given; raises ``OSError``."""
+    """Creates a new file, private whatever the umask unless ``apply_mode`` is given; raises ``OSError``."""
     fd = open_or_create(folder.fd, name, os.O_WRONLY | os.O_EXCL, mode)
     try:
         if apply_mode:
@@ -88,7 +88,7 @@ def sync_folder(folder: Directory) -> None:
 
 
 def touch(folder: Directory, name: str) -> None:
-    """An empty file, unsynced; one that is there stays as it is."""
+    """Creates an empty file, unsynced; leaves a file that exists as it is."""
     try:
         write_new(folder, name, b"", durable=False)
     except FileExistsError:
@@ -96,10 +96,10 @@ def touch(folder: Directory, name: str) -> None:
 
 
 def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None:
-    """Whole ``lines`` at the end of ``name``, or none of them and ``StoreFailure``; ``DurabilityUnknown`` as above.
+    """Appends all ``lines`` to ``name``, or raises ``StoreFailure`` and appends none.
 
-    Under the caller's lock. What a killed writer left without a newline gets one first, so that it can
-    spoil no line but its own.
+    Raises ``DurabilityUnknown`` if they were written but a sync failed. The caller holds the lock. What a killed writer
+    left without a newline gets one first, so that it can spoil no line but its own.
     """
     with translate_errors("append to", f"{folder.path}/{name}"):
         fd = open_private(folder.fd, name, os.O_RDWR | os.O_APPEND)
@@ -129,7 +129,7 @@ def _append_lines(fd: int, lines: bytes, *, durable: bool) -> None:
 
 
 def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> None:
-    """One line at the end of a log, unsynced; a log over ``limit`` bytes first becomes the one old file.
+    """Appends one line to a log, unsynced; a log over ``limit`` bytes first becomes the one old file.
 
     No line is lost to another writer that does the same. Raises ``OSError``.
     """

@@ -173,7 +173,7 @@ def _owner_to_keep(folder: int) -> Owner | None:
 
 
 def give_to_folder_owner(folder: int, name: str) -> None:
-    """What this process just made under ``name`` belongs to the owner of the open ``folder``, if it is root."""
+    """Gives what this process just made under ``name`` to the owner of the open ``folder``, if this is root."""
     owner = _owner_to_keep(folder)
     if owner is not None:
         from . import superuser
@@ -193,7 +193,7 @@ def open_or_create(folder: int, name: str, flags: int, mode: int = PRIVATE_FILE)
 
 
 def open_private(folder: int, name: str, flags: int) -> int:
-    """The same for a regular file with one name, which nobody else may use from now on; raises ``OSError``."""
+    """Opens or creates ``name``, private; raises ``OSError`` unless it is a regular file with no second name."""
     fd = open_or_create(folder, name, flags)
     try:
         _make_private(fd)
@@ -214,7 +214,7 @@ def _make_private(fd: int) -> None:
 
 
 def _make_folder_private(folder: int, name: str) -> None:
-    """For an umask so strict that the folder could not be opened; follows no link."""
+    """Makes a folder private that an umask made too strict to be opened; follows no link."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, _PRIVATE_FOLDER, dir_fd=folder, follow_symlinks=False)
         return

@@ -39,7 +39,7 @@ def read(path: str, limit: int) -> bytes | None:
 
 
 def write(path: str, old: bytes | None, new: bytes) -> None:
-    """``path``, which held ``old`` (None: was not there), holds ``new``; durable on return.
+    """Writes ``new`` to ``path``, which held ``old`` (None: was not there); durable on return.
 
     Raises ``StoreFailure``; ``DurabilityUnknown`` if it does, but the disk did not confirm it.
     """
@@ -60,7 +60,7 @@ def write(path: str, old: bytes | None, new: bytes) -> None:
 
 
 def remove(path: str, old: bytes) -> None:
-    """``path``, which held ``old``, is gone; durable on return. Raises as ``write`` does."""
+    """Removes ``path``, which held ``old``; durable on return. Raises as ``write`` does."""
     with translate_errors("remove", path):
         folder, name = _open_parent(path)
     with translate_errors("remove", path), folder:
@@ -71,7 +71,7 @@ def remove(path: str, old: bytes) -> None:
 
 
 def make_folders(path: str) -> None:
-    """``path`` and what is missing above it, with the mode that the umask says; raises ``OSError``."""
+    """Makes ``path`` and the missing folders above it, with the mode that the umask says; raises ``OSError``."""
     if os.path.isdir(path):
         return
     if os.geteuid():

@@ -87,7 +87,7 @@ def ensure_owned(root: Directory) -> bool:
 
 
 def mark_complete(root: Directory) -> None:
-    """Every session has its entries from here on; under the lock ``LOCK``, after the last of them."""
+    """Notes that every session has its entries; called under the lock ``LOCK``, after the last entry was made."""
     with root.make(roots.INDEX) as index:
         index.add(_ACTIVE)
         atomic.replace(index, _COMPLETE, _VERSION + b" " + boots.boot_signature(), durable=False)

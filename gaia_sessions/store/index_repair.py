@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def mark_empty_complete(root: Directory) -> None:
-    """A root without sessions has a complete index: every later session gets its entries before it is there."""
+    """Marks the index of an empty root as complete: every later session gets its entries before it is there."""
     with roots.ensure_folder(root, roots.LOCKS) as folder:
         locks.run_if_free(folder, index.LOCK, lambda: _mark_complete_if_empty(root))
 

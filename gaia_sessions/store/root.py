@@ -61,7 +61,7 @@ def _refuse(root: Directory) -> NoReturn:
 
 
 def write_ownership_mark(folder: Directory) -> None:
-    """``folder`` belongs to the store from here on and stays out of version control; raises ``StoreFailure``."""
+    """Marks ``folder`` as the store's and keeps it out of version control; raises ``StoreFailure``."""
     atomic.replace(folder, OWNERSHIP_MARK, _OWNERSHIP_MARK_CONTENT, durable=False)
 
 
@@ -100,7 +100,7 @@ def ensure_folder(root: Directory, name: str) -> Directory:
 
 
 def _mark_new_folder(folder: Directory) -> None:
-    """Without a rename: a mark that is cut short does not count, and then nothing in ``folder`` is ever swept."""
+    """Marks a new folder without a rename: a mark that is cut short does not count, and the folder is never swept."""
     try:
         atomic.write_new(folder, OWNERSHIP_MARK, _OWNERSHIP_MARK_CONTENT, durable=False)
     except FileExistsError:  # somebody else made it at the same moment

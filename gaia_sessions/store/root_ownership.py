@@ -57,7 +57,7 @@ def make_root(path: str, *, durable: bool) -> Directory:
 
 
 def _sync_upwards(path: str) -> None:
-    """Each folder from ``path`` up to the first that may not be opened: nothing above that was just made."""
+    """Syncs each folder from ``path`` up to the first that may not be opened: nothing above that was just made."""
     try:
         with Directory.at(path or os.curdir) as folder:
             os.fsync(folder.fd)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def create(root: Directory, record: Record, files: dict[str, bytes], *, durable: bool) -> None:
-    """The session of ``record`` stands in ``root`` with ``files`` in it, or nothing of it does.
+    """Creates the directory of the session of ``record`` with ``files`` in it: whole, or not at all.
 
     Raises ``OSError``, ``DurabilityUnknown``.
     """
@@ -55,7 +55,7 @@ def _write_staged(stage: Directory, name: str, files: dict[str, bytes], *, durab
 
 
 def replace(root: Directory, session: Directory, old: Record, new: Record, reserved: int, *, durable: bool) -> Record:
-    """``session`` holds what is kept of ``new`` in the place of ``old``; returns that.
+    """Replaces the record ``old`` by what is kept of ``new``, and returns that.
 
     Raises like ``fit_record`` and ``atomic.replace``, and ``OSError``.
     """
@@ -85,7 +85,7 @@ def check_deletable(root: Directory, agent_id: str, found: RecordOrError) -> Non
 
 
 def delete(root: Directory, agent_id: str, found: RecordOrError, *, durable: bool) -> None:
-    """The session is gone for every reader, and no index entry leads to it. ``found`` is what was read of it."""
+    """Deletes the session and its index entries. ``found`` is the record, or the error that reading it raised."""
     _move_to_trash(root, agent_id, durable=durable)
     if isinstance(found, SessionsError):
         from . import index_repair  # nobody knows which entries a session has that cannot be read
@@ -96,7 +96,7 @@ def delete(root: Directory, agent_id: str, found: RecordOrError, *, durable: boo
 
 
 def _move_to_trash(root: Directory, agent_id: str, *, durable: bool) -> None:
-    """In a trash folder that somebody else keeps nothing is left."""
+    """Moves the session into the trash folder, and empties it at once where somebody else keeps that folder."""
     with roots.ensure_folder(root, roots.TRASH) as trash:
         trash_name = atomic.with_random_suffix(agent_id)
         os.rename(agent_id, trash_name, src_dir_fd=root.fd, dst_dir_fd=trash.fd)
@@ -105,7 +105,7 @@ def _move_to_trash(root: Directory, agent_id: str, *, durable: bool) -> None:
 
 
 def purge_trash(root: Directory, *, durable: bool) -> None:
-    """What was moved to the trash is gone for good: its moves are on the disk first, then it is removed."""
+    """Removes what was moved to the trash, after the moves are on the disk."""
     if not root.has(roots.TRASH) or not roots.owns_folder(root, roots.TRASH):
         return
     with root.below(roots.TRASH) as trash:

@@ -74,9 +74,9 @@ def open_or_create(folder: int, name: str, flags: int, mode: int, owner: Owner) 
 
 
 def give(fd: int, owner: Owner) -> None:
-    """The open file ``fd``, which this process has just made, belongs to ``owner`` from now on.
+    """Gives the open file ``fd``, which this process has just made, to ``owner``.
 
-    Where the system refuses that, as to a root without the capability, it stays root's.
+    If the system refuses that, as it does to a root without the capability, the file stays root's.
     """
     try:
         os.fchown(fd, *owner)
@@ -85,7 +85,7 @@ def give(fd: int, owner: Owner) -> None:
 
 
 def give_if_new(folder: int, name: str, flags: int, owner: Owner) -> None:
-    """The same for what was just made under ``name``: if it is anything but empty, somebody exchanged it."""
+    """Gives ``name`` to ``owner`` if it is still the empty file or folder that this process made."""
     fd = os.open(name, flags | os.O_RDONLY, dir_fd=folder)
     try:
         if _is_new(fd):

@@ -59,7 +59,7 @@ def _sweep_stage(root: Directory, folder: Directory, cutoff: float) -> Iterator[
 
 
 def _sweep_sessions(root: Directory, folder: Directory, cutoff: float, active: set[str]) -> Iterator[str]:
-    """Only the open ones: whoever finalizes a session clears its directory."""
+    """Sweeps the open sessions only: whoever finalizes a session clears its directory."""
     for agent_id in active:
         try:
             session = reading.open_session(root, agent_id)
@@ -79,7 +79,7 @@ def _sweep_temporaries(folder: Directory, cutoff: float) -> Iterator[str]:
 
 
 def _sweep_locks(root: Directory, folder: Directory, cutoff: float) -> Iterator[str]:
-    """Lock files of sessions that were removed by hand, and of host keys whose holder was killed."""
+    """Removes lock files of sessions that were removed by hand, and of host keys whose holder was killed."""
     if not roots.owns_folder(root, roots.LOCKS):
         return
     needed = {locks.name_for(agent_id) for agent_id in roots.session_names(root)} | {index.LOCK}
