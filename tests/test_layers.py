@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import gaia_sessions
+from gaia_sessions.hosts import HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,7 +145,7 @@ def test_a_package_imports_only_those_before_it_in_the_list_even_for_types_only(
 
 def test_no_file_leads_back_to_itself_by_any_import_even_for_types_only() -> None:
     order = {name_of(file): {found.name for found in imports_of(file, types=True)} for file in FILES}
-    assert set(TopologicalSorter(order).static_order()) >= set(order)
+    TopologicalSorter(order).prepare()  # raises CycleError
 
 
 def test_few_modules_are_at_the_root_of_the_package() -> None:
@@ -153,11 +154,21 @@ def test_few_modules_are_at_the_root_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file.endswith("__init__.py") and not is_host(file)])
-def test_a_package_says_in_few_lines_what_is_inside_and_what_may_never_be(file: str) -> None:
+def test_a_package_says_in_few_lines_what_is_inside(file: str) -> None:
     lines = (ast.get_docstring(tree_of(file)) or "").splitlines()
     prose = [line for line in lines if line and not line.startswith(" ")]  # an indented line is of a drawing
     assert 1 < len(prose) <= MAX_PACKAGE_PROSE
-    assert "never" in " ".join(prose).split()
+
+
+def needs_no_never(file: str) -> bool:
+    """Whether ``file`` is a command, the module of a host, or what ``python -m`` runs."""
+    hosts = {f"hosts/{host.replace('-', '_')}.py" for host in HOSTS}
+    return file == "__main__.py" or file.startswith("cli/commands/") or is_host(file) or file in hosts
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if not needs_no_never(file)])
+def test_a_module_says_what_may_never_be(file: str) -> None:
+    assert "never" in (ast.get_docstring(tree_of(file)) or "").split()
 
 
 @pytest.mark.parametrize("file", FILES)
