@@ -246,6 +246,10 @@ def test_runs_are_numbered_in_their_order_and_say_how_and_when_they_ended(
 @example({**ORDINARY, "schema": None})
 @example({**ORDINARY, "schema_": "x"})
 def test_both_statements_of_the_shape_judge_every_document_alike(document: dict[str, Any]) -> None:
+    """Finds where the two differ, so no mistake in what both call: ``check_run_end``, ``check_run_numbers``
+    and ``normalize_document``. The verdicts on those are stated case by case, here and in
+    ``tests/session/test_record.py``.
+    """
     assert passes_models(document) == passes_checks(document)
 
 

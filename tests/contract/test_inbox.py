@@ -9,7 +9,6 @@ import pytest
 
 from gaia_sessions.errors import TooLarge
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.store.inbox_keys import keys_of_event
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -20,6 +19,10 @@ if TYPE_CHECKING:
 
 def event(number: int, at: datetime) -> Event:
     return {"kind": "finalize", "at": format_time(at), "agent_id": f"agent-{number}", "outcome": "completed"}
+
+
+KEYS = {1: "af5b3234", 2: "af5b3235"}
+"""The keys of ``event`` by its number, which stand in names of files: other versions must make the same."""
 
 
 def waiting(store: Store) -> list[object]:
@@ -120,7 +123,7 @@ def test_what_waits_is_named_with_its_keys_the_oldest_first_and_none_of_it_is_re
         store.defer(event(number, began), began + timedelta(seconds=3 - number))
 
     assert [name for name, _ in store.waiting()] == [name for name, _ in store.deferred()]
-    assert [keys for _, keys in store.waiting()] == [keys_of_event(event(number, began)) for number in (2, 1)]
+    assert [keys for _, keys in store.waiting()] == [KEYS[2], KEYS[1]]
 
 
 def test_events_can_be_asked_for_by_name_and_those_that_are_gone_are_left_out(store: Store, began: datetime) -> None:

@@ -2,6 +2,9 @@
 
 Every operation goes to both stores with the same ``now`` and the same chance. Results and errors must be
 equal, and after every step so must all records, all journals, both inboxes, and the bytes on the disk.
+
+Both stores call ``fit_record``, ``aliases_of`` and ``check_writable``, so a mistake in one of these shows no difference
+here: their own tests state what they must do.
 """
 
 from __future__ import annotations
