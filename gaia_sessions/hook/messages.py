@@ -16,7 +16,6 @@ from gaia_sessions.hosts.payload import clean, one_line
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.schema import MARKED_DETAIL
-from gaia_sessions.system.project_root import find_root, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,10 +187,10 @@ def update_command(path: str) -> str:
     return f"{shlex.quote(path)} {UPDATE}"
 
 
-def report_instructions(*session: str) -> list[str]:
+def report_instructions(root: str, *session: str) -> list[str]:
     """The sentence that names the report command; none if there is no command, or no room for it beside the note.
 
-    The command has its root in it: a Bash call has no variable from which the project could be known. ``session`` are
+    The command has ``root`` in it: a Bash call has no variable from which the project could be known. ``session`` are
     the words that identify the session.
     """
     path = find_program()
@@ -199,7 +198,6 @@ def report_instructions(*session: str) -> list[str]:
         return []
     import shlex
 
-    root = find_root(None, os.environ, working_directory())
     command = f"{update_command(path)} {shlex.join(session)} --root {shlex.quote(root)} --phase planning"
     sentence = f"While you work, report where you stand with: {command} (or investigating, executing, validating)."
     return [sentence] if len(NOTE) + 1 + len(sentence) <= LONGEST_NOTE else []

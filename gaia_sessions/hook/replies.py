@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.port import Store
 
     Reply = dict[str, object]
@@ -47,7 +48,7 @@ class ReplyContext:
         payload: Payload,
         event: Event,
         result: EventResult,
-        store: Store,
+        store: FileStore,
         config: Config,
         now: datetime,
         is_late: Callable[[], bool],
@@ -118,9 +119,10 @@ def _report_instructions(context: ReplyContext) -> list[str]:
         return []
     from .messages import report_instructions
 
+    root = context.store.root
     if context.result.agent_id is not None:
-        return report_instructions(context.result.agent_id)
-    return report_instructions("--host-agent", context.event["host_session_id"], context.event["host_agent_id"])
+        return report_instructions(root, context.result.agent_id)
+    return report_instructions(root, "--host-agent", context.event["host_session_id"], context.event["host_agent_id"])
 
 
 def _return_reply(context: ReplyContext, _host: HostModule) -> Reply | None:

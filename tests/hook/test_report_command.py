@@ -15,6 +15,7 @@ from gaia_sessions.hook import messages
 from gaia_sessions.hook.messages import LONGEST_NOTE
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.install import permission
+from tests.hook.conftest import SCRIPTS
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,17 +80,28 @@ def test_a_start_whose_session_is_not_known_yet_is_told_to_report_by_its_own_id(
     assert (host.record()["phase"], host.record()["runs"][0]["reported"]) == ("planning", "planning")
 
 
-def test_words_that_would_be_too_many_are_left_out_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short")
-    [told] = messages.report_instructions("agent-123")
+def test_a_hook_with_a_root_of_its_own_names_that_root(host: Host, tmp_path: Path) -> None:
+    root = tmp_path / "elsewhere"
+    done = subprocess.run(
+        [sys.executable, SCRIPTS / "every_event.py", "--root", root],
+        input=json.dumps(host.starting()).encode(),
+        capture_output=True,
+        check=True,
+        cwd=host.project,
+        env=host.environment(ON),
+    )
+    told = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert f" --root {shlex.quote(str(root))} --phase" in told
+
+
+def test_words_that_would_be_too_many_are_left_out_whole() -> None:
+    [told] = messages.report_instructions("/short", "agent-123")
     assert len(NOTE) + 1 + len(told) <= LONGEST_NOTE
     room = LONGEST_NOTE - len(NOTE) - 1 - len(told)
-    monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short" + "x" * room)
-    assert len(messages.report_instructions("agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
-    monkeypatch.setenv("GAIA_SESSIONS_ROOT", "/short" + "x" * (room + 1))
-    assert messages.report_instructions("agent-123") == []
+    assert len(messages.report_instructions("/short" + "x" * room, "agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
+    assert messages.report_instructions("/short" + "x" * (room + 1), "agent-123") == []
 
 
 def test_without_a_command_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    assert messages.report_instructions("agent-123") == []
+    assert messages.report_instructions("/short", "agent-123") == []
