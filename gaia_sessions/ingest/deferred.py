@@ -35,6 +35,8 @@ MAX_WAIT = timedelta(hours=24)
 MAX_WAIT_FOR_KEY = timedelta(minutes=10)
 """How long an event waits for its host to write its key to a file, which was measured to take a fifth of a second."""
 
+_SPELLED_WAITS = {MAX_WAIT: "a day", MAX_WAIT_FOR_KEY: "ten minutes"}
+
 TRY_ALL_LIMIT = 8
 """Up to this many waiting events are all tried by each call of a hook."""
 
@@ -88,21 +90,14 @@ def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, 
         return f"waits: {event.code}"
     try:
         checked = _check_fields(event)
-    except SessionsError as error:
-        store.dismiss(name)
-        return f"dropped: {error}"
-    try:
         applied, word = _try_to_apply(store, checked, config)
     except SessionsError as error:
         store.dismiss(name)
         return f"dropped: {error}"
-    except Exception as error:  # noqa: BLE001  # one event that fails unexpectedly must not hold up all others
-        applied, word = False, f"{type(error).__name__}: {error}"
     if not applied and not has_waited_too_long(checked, now, word):
         return f"waits: {word}"
     store.dismiss(name)
-    max_wait = "ten minutes" if word == NO_KEY else "a day"
-    return word if applied else f"dropped after {max_wait}: {word}"
+    return word if applied else f"dropped after {_SPELLED_WAITS[_max_wait(word)]}: {word}"
 
 
 def has_waited_too_long(event: Mapping[str, object], now: datetime, word: str | None = None) -> bool:
@@ -110,7 +105,11 @@ def has_waited_too_long(event: Mapping[str, object], now: datetime, word: str | 
 
     word: why it could not be applied; None if it was not tried. Raises ``ValueError`` if the event has no valid time.
     """
-    return now - parse_time(event.get("at")) >= (MAX_WAIT_FOR_KEY if word == NO_KEY else MAX_WAIT)
+    return now - parse_time(event.get("at")) >= _max_wait(word)
+
+
+def _max_wait(word: str | None) -> timedelta:
+    return MAX_WAIT_FOR_KEY if word == NO_KEY else MAX_WAIT
 
 
 def _try_to_apply(store: Store, event: Event, config: Config) -> tuple[bool, str]:
@@ -119,6 +118,10 @@ def _try_to_apply(store: Store, event: Event, config: Config) -> tuple[bool, str
         result = _join_failure(store, event) or apply_event(store, event, parse_time(event["at"]), config, 0)
     except (LockTimeout, StoreFailure, DurabilityUnknown, TooLarge) as error:
         return False, error.code
+    except SessionsError:
+        raise
+    except Exception as error:  # noqa: BLE001  # one event that fails unexpectedly must not hold up all others
+        return False, f"{type(error).__name__}: {error}"
     return result.word != BUSY and not may_join_later(event, result), result.word
 
 
