@@ -31,7 +31,7 @@ from .session.schema import ENDS, check_run_end, check_run_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
+    from typing import Self, TypeAlias
 
 _DEFAULTS = {"schema": SCHEMA, "revision": 0}
 """The values of the keys that a record of the users' own program does not have."""
@@ -45,12 +45,20 @@ def _check_time(text: str) -> str:
     return text
 
 
+Time = Annotated[str, AfterValidator(_check_time), Field(json_schema_extra={"format": "date-time"})]
+Count = Annotated[int, Field(ge=0)]
+Number = Annotated[int, Field(ge=1)]
+if TYPE_CHECKING:  # a type checker cannot read the tables
+    Phase: TypeAlias = str
+    End: TypeAlias = str
+else:
+    Phase = Literal[PHASES]
+    End = Literal[ENDS]
+
 _TEXTS: dict[record_types.TextKind, Any] = {
-    record_types.TextKind.TIME: Annotated[
-        str, AfterValidator(_check_time), Field(json_schema_extra={"format": "date-time"})
-    ],
-    record_types.TextKind.PHASE: Literal[PHASES],
-    record_types.TextKind.END: Literal[ENDS],
+    record_types.TextKind.TIME: Time,
+    record_types.TextKind.PHASE: Phase,
+    record_types.TextKind.END: End,
 }
 
 

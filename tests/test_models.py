@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from gaia_sessions import models
 from gaia_sessions.config import Config
@@ -445,3 +446,20 @@ def test_the_schema_is_the_same_text_whenever_it_is_asked_for() -> None:
 def test_a_moment_of_ours_is_a_time_to_both() -> None:
     document = {**ORDINARY, "last_updated": format_time(START)}
     assert (passes_checks(document), passes_models(document)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("Phase", "approval", "thinking"),
+        ("End", "stopped", "vanished"),
+        ("Time", "2026-01-08T18:05:30Z", "yesterday"),
+        ("Count", 0, -1),
+        ("Number", 1, 0),
+    ],
+)
+def test_the_types_of_single_values_are_public_and_check_them(name: str, good: object, bad: object) -> None:
+    adapter: TypeAdapter[object] = TypeAdapter(getattr(models, name))
+    assert adapter.validate_python(good) == good
+    with pytest.raises(ValueError, match="validation error"):
+        adapter.validate_python(bad)
