@@ -2,7 +2,7 @@
 
 Owns the table of checks and the table of safe fixes. A check that raises an error is a finding like any other, so that
 it hides no other check. In a folder that also has files of others, nothing is fixed as a whole, neither by us nor by a
-command that we name. Must never word a finding of a check.
+command that we name. Must never change a session but by a safe fix.
 """
 
 from __future__ import annotations
