@@ -168,6 +168,7 @@ NOT_AS_WRITTEN = ["2026-01-08T18:05:30Z", "2026-W02-4T10:00:00.123456Z", "2026-0
 @example([WRITTEN, "2026-02-30T18:05:30.123456Z"])
 @example([f"{WRITTEN}\n", WRITTEN[1:]])
 @example([WRITTEN[:-1], f"Z{WRITTEN}"])
+@example(["2026-01-08T18:05:30:123456Z"])
 def test_all_are_times_as_we_write_them_or_not(texts: list[str]) -> None:
     assert are_canonical_times(texts) == all(map(is_canonical, texts))
 
