@@ -171,10 +171,10 @@ class HookCall:
         self._reply(self._apply(events, payload, config) if events else [])
 
     def _find_host(self, payload: Payload) -> tuple[str, HostModule]:
-        from gaia_sessions.store import hook_log
-
         configured = self.arguments.host if self.arguments else None
         if configured not in (None, *hosts.HOSTS):
+            from gaia_sessions.store import hook_log
+
             self.line["unknown_host"] = hook_log.shorten_id(configured)
         name = hosts.host_of(configured, payload, os.environ)
         return name, hosts.module_of(name)

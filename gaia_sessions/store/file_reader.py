@@ -151,22 +151,20 @@ class FileReader:
             root = roots.open_if_exists(self.root)
             if root is None:
                 return False
-            with root, root.below(roots.INBOX) as folder:
-                return bool(folder.names())
-        except FileNotFoundError:
-            return False
+            with root:
+                return _has_inbox_files(root)
         except (OSError, SessionsError):  # ``waiting`` says what is wrong
             return True
 
     def waiting(self) -> list[WaitingEvent]:
-        if not self.may_have_waiting():
-            return []
-        from . import inbox
-
         root = roots.open_if_exists(self.root)
         if root is None:
             return []
         with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
+            if not _has_inbox_files(root):
+                return []
+            from . import inbox
+
             return [(name, inbox.keys_in(name)) for name in inbox.names(root)]
 
     def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
@@ -177,3 +175,12 @@ class FileReader:
             return
         with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
             yield from inbox.events(root, inbox.names(root) if names is None else names)
+
+
+def _has_inbox_files(root: Directory) -> bool:
+    """Whether anything is in the inbox, asked without the module that knows which of it are events."""
+    try:
+        with root.below(roots.INBOX) as folder:
+            return bool(folder.names())
+    except FileNotFoundError:
+        return False
