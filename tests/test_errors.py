@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 
 import pytest
@@ -45,6 +46,7 @@ from gaia_sessions.errors import (
     conflicts,
     exit_code,
     files,
+    inputs,
     usage,
 )
 
@@ -81,7 +83,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         2,
         "hours -1 is not valid",
         "must be a number from 0",
-        {"name": "hours", "value": -1},
+        {"name": "hours", "value": -1, "wanted": "a number from 0"},
     ),
     (
         NoSuchFolder("/old"),
@@ -97,7 +99,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         2,
         "GAIA_SESSIONS_HOOKS: hooks = 'maybe'",
         "on or off",
-        {"origin": "GAIA_SESSIONS_HOOKS"},
+        {"origin": "GAIA_SESSIONS_HOOKS", "problem": "hooks = 'maybe'"},
     ),
     (
         SessionNotFound("agent-1"),
@@ -178,7 +180,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         4,
         "session 'agent-1' has schema 2; this version writes 1 and can only show newer ones",
         "update gaia-sessions",
-        {"agent_id": "agent-1", "schema": 2},
+        {"agent_id": "agent-1", "schema": 2, "known": 1},
     ),
     (
         HooksElsewhere("claude-code", "/p/.claude/settings.json", "project"),
@@ -264,6 +266,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "correct the file; it was not changed",
         {
             "path": "settings.json",
+            "place": "line 1 column 2",
             "problem": "not JSON: Expecting value",
             "where": "settings.json: line 1 column 2",
         },
@@ -274,7 +277,13 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         7,
         "the document is over the limit of 10 bytes",
         "keep long texts in a file and store its name",
-        {"problem": "the document is over the limit of 10 bytes", "where": "", "size": 11, "limit": 10},
+        {
+            "what": "the document",
+            "size": 11,
+            "limit": 10,
+            "problem": "the document is over the limit of 10 bytes",
+            "where": "",
+        },
     ),
     (
         StoreFailure("write", "state.json", "No space left on device"),
@@ -337,7 +346,7 @@ class Later(LockUnsupported):
 
 KINDS = [
     kind
-    for kind in {**vars(errors), **vars(conflicts), **vars(files), **vars(usage)}.values()
+    for kind in {**vars(errors), **vars(conflicts), **vars(files), **vars(inputs), **vars(usage)}.values()
     if isinstance(kind, type) and issubclass(kind, SessionsError)
 ]
 
@@ -354,8 +363,25 @@ def test_an_error_says_what_happened_and_what_to_do_and_carries_its_data(
     assert said == {"code": code, "exit_code": ends_with, "message": message, "data": {**data, "hint": hint}}
 
 
+@pytest.mark.parametrize("error", [row[0] for row in EXAMPLES], ids=lambda error: type(error).__name__)
+def test_whatever_an_error_is_made_of_can_be_asked_of_it(error: SessionsError) -> None:
+    arguments = {*inspect.signature(type(error)).parameters} - {"message"}
+    assert arguments - vars(error).keys() == set()
+
+
 def test_there_is_an_example_above_of_every_error_but_the_root() -> None:
     assert {type(row[0]) for row in EXAMPLES} == set(KINDS) - {SessionsError}
+
+
+def test_the_drawn_tree_is_the_tree() -> None:
+    _, _, drawing = str(errors.__doc__).partition("SessionsError\n")
+    drawn: list[tuple[str, str]] = []
+    main_branch = "SessionsError"
+    for line in filter(None, map(str.strip, drawing.splitlines())):
+        name, is_main = line.lstrip("│├└─ ").split()[0], line[0] in "├└"
+        drawn.append((name, "SessionsError" if is_main else main_branch))
+        main_branch = name if is_main else main_branch
+    assert sorted(drawn) == sorted((kind.__name__, kind.__base__.__name__) for kind in KINDS if kind.__base__ in KINDS)
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))

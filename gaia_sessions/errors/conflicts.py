@@ -5,11 +5,25 @@ Loaded when one of them is first named. Must never read what they are about.
 
 from __future__ import annotations
 
-from .base import Conflict
+from .main_branches import SessionsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+class Conflict(SessionsError):
+    """The record is valid and does not allow the request; nothing was written."""
+
+    code = "conflict"
+
+
+class SessionExists(Conflict):
+    code = "exists"
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id
+        super().__init__(f"session {agent_id!r} already exists", "leave out the ID to have one generated")
 
 
 class SessionFinal(Conflict):
@@ -70,6 +84,19 @@ class RevisionChanged(Conflict):
         super().__init__(
             f"session {agent_id!r} is at revision {actual}, not {asked}",
             "read the session again and retry with its current revision",
+        )
+
+
+class NewerSchema(Conflict):
+    code = "newer_schema"
+
+    def __init__(self, agent_id: str, schema: int, known: int) -> None:
+        self.agent_id = agent_id
+        self.schema = schema
+        self.known = known
+        super().__init__(
+            f"session {agent_id!r} has schema {schema}; this version writes {known} and can only show newer ones",
+            "update gaia-sessions",
         )
 
 

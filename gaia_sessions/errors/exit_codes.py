@@ -5,20 +5,14 @@ Owns the one table of exit codes. Must never know which command it was.
 
 from __future__ import annotations
 
-from .base import (
-    Conflict,
-    CorruptSession,
-    DurabilityUnknown,
-    InvalidInput,
-    LockTimeout,
-    SessionNotFound,
-    StoreFailure,
-    UsageError,
-)
+from .conflicts import Conflict
+from .files import DurabilityUnknown
+from .main_branches import CorruptSession, InvalidInput, LockTimeout, SessionNotFound, StoreFailure
+from .usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .base import SessionsError
+    from .main_branches import SessionsError
 
 EXIT_DONE = 0
 EXIT_NO = 1

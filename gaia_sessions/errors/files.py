@@ -1,14 +1,34 @@
-"""Files and folders that cannot be used: unreadable ones, and those of another user.
+"""Files and folders that cannot be used: unreadable ones, those of another user, and a disk that fails.
 
 Loaded when one of these errors is first named. Must never open a file.
 """
 
 from __future__ import annotations
 
-from .base import CorruptSession, InvalidInput, SessionsError, StoreFailure
+from .main_branches import CorruptSession, InvalidInput, SessionsError, StoreFailure
 
 EXPORT_ROOT_COMMAND = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
 """What a user may type who cannot use the sessions here; a host started after it passes the value on to its hooks."""
+
+
+class LockUnsupported(StoreFailure):
+    code = "lock_unsupported"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__("lock", path, reason, "keep the sessions on a local file system")
+
+
+class DurabilityUnknown(SessionsError):
+    """The change is in place and visible, but the directory could not be synced: a power failure may undo it."""
+
+    code = "durability_unknown"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(
+            f"{path}: written, but the sync to disk failed: {reason}", "check the disk; the change is visible"
+        )
 
 
 class NothingReadable(CorruptSession):
@@ -33,6 +53,7 @@ class SettingsUnreadable(InvalidInput):
 
     def __init__(self, path: str, problem: str, place: str) -> None:
         self.path = path
+        self.place = place
         super().__init__(problem, f"{path}: {place}" if place else path, "correct the file; it was not changed")
 
 

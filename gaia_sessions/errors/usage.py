@@ -5,13 +5,34 @@ Loaded when one of these errors is first named. Must never know which words are 
 
 from __future__ import annotations
 
-from .base import UsageError, shorten
+from .main_branches import SessionsError, shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _MAX_LISTED = 5
+
+
+class UsageError(SessionsError):
+    """The request itself is wrong; nothing was read or written."""
+
+    code = "usage"
+
+
+class BadSetting(UsageError):
+    """An unknown configuration key or an invalid value; ``origin`` is the file or variable that has it.
+
+    The message names the origin only once, even if ``problem`` does so too.
+    """
+
+    code = "bad_setting"
+
+    def __init__(self, origin: str, problem: str, hint: str) -> None:
+        self.origin = origin
+        self.problem = problem
+        text = shorten(problem, 500)
+        super().__init__(text if origin in problem.split() else f"{origin}: {text}", hint)
 
 
 class UnknownPhase(UsageError):
@@ -49,6 +70,7 @@ class BadArgument(UsageError):
     def __init__(self, name: str, value: object, wanted: str) -> None:
         self.name = name
         self.value = value
+        self.wanted = wanted
         super().__init__(f"{name} {shorten(repr(value))} is not valid", f"must be {wanted}")
 
 

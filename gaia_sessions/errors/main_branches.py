@@ -1,7 +1,9 @@
-"""The root of the tree of errors, its main branches, and the errors that any hook call may have to catch.
+"""The root of the tree of errors, its main branches, and how a text is made fit for a message.
 
-Every hook loads this module, and each class costs it time: an error that a hook only ever raises is in a module next
-door, which is loaded when the error is first named. Must never import another module of the package at its start.
+Every hook loads this module, and each class costs it time: any other error is in a module next door, which is loaded
+when the error is first named. Modules that hooks load name such an error as an attribute of the package, where it is
+raised or caught (``errors.TooLarge``), and do not import it. Must never import another module of the package at its
+start.
 """
 
 from __future__ import annotations
@@ -57,26 +59,6 @@ def _restore(error_type: type[SessionsError], args: tuple[object, ...], data: di
 SessionsError.__module__ = _PACKAGE
 
 
-class UsageError(SessionsError):
-    """The request itself is wrong; nothing was read or written."""
-
-    code = "usage"
-
-
-class BadSetting(UsageError):
-    """An unknown configuration key or an invalid value; ``origin`` is the file or variable that has it.
-
-    The message names the origin only once, even if ``problem`` does so too.
-    """
-
-    code = "bad_setting"
-
-    def __init__(self, origin: str, problem: str, hint: str) -> None:
-        self.origin = origin
-        text = shorten(problem, 500)
-        super().__init__(text if origin in problem.split() else f"{origin}: {text}", hint)
-
-
 class SessionNotFound(SessionsError):
     """No session has the id; ``root`` is the directory that was searched, None until ``set_root``."""
 
@@ -101,32 +83,6 @@ class SessionNotFound(SessionsError):
         self.root = root
         self.args = (well_formed(f"{self} in {root}"),)
         self.hint = hint
-
-
-class Conflict(SessionsError):
-    """The record is valid and does not allow the request; nothing was written."""
-
-    code = "conflict"
-
-
-class SessionExists(Conflict):
-    code = "exists"
-
-    def __init__(self, agent_id: str) -> None:
-        self.agent_id = agent_id
-        super().__init__(f"session {agent_id!r} already exists", "leave out the ID to have one generated")
-
-
-class NewerSchema(Conflict):
-    code = "newer_schema"
-
-    def __init__(self, agent_id: str, schema: int, known: int) -> None:
-        self.agent_id = agent_id
-        self.schema = schema
-        super().__init__(
-            f"session {agent_id!r} has schema {schema}; this version writes {known} and can only show newer ones",
-            "update gaia-sessions",
-        )
 
 
 class LockTimeout(SessionsError):
@@ -171,28 +127,6 @@ class InvalidInput(SessionsError):
         super().__init__(f"{where}: {problem}" if where else problem, hint)
 
 
-class InvalidId(InvalidInput):
-    code = "invalid_id"
-
-    def __init__(self, value: object, problem: str) -> None:
-        self.value = value
-        super().__init__(
-            f"{shorten(repr(value))} is not a session ID: {problem}",
-            hint="an ID looks like agent-123: letters, digits, . _ -",
-        )
-
-
-class TooLarge(InvalidInput):
-    code = "too_large"
-
-    def __init__(self, what: str, size: int, limit: int) -> None:
-        self.size = size
-        self.limit = limit
-        super().__init__(
-            f"{what} is over the limit of {limit} bytes", hint="keep long texts in a file and store its name"
-        )
-
-
 class StoreFailure(SessionsError):
     """The system refused ``action`` on ``path``; what was stored before is unchanged."""
 
@@ -205,23 +139,3 @@ class StoreFailure(SessionsError):
         self.path = path
         self.reason = reason
         super().__init__(f"{path}: cannot {action}: {reason}", hint)
-
-
-class LockUnsupported(StoreFailure):
-    code = "lock_unsupported"
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__("lock", path, reason, "keep the sessions on a local file system")
-
-
-class DurabilityUnknown(SessionsError):
-    """The change is in place and visible, but the directory could not be synced: a power failure may undo it."""
-
-    code = "durability_unknown"
-
-    def __init__(self, path: str, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-        super().__init__(
-            f"{path}: written, but the sync to disk failed: {reason}", "check the disk; the change is visible"
-        )
