@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULTS: dict[str, object] = {
     "idle_minutes": 30.0,
+    "quiet_minutes": 10.0,
     "max_errors": 3,
     "durability": "full",
     "lock_timeout": 10.0,
@@ -40,21 +41,25 @@ DEFAULTS: dict[str, object] = {
 class Config:
     """Every setting of one call; frozen.
 
-    idle_minutes, max_errors: the limits of the resume policy.
+    idle_minutes: minutes without activity after which work may not be resumed.
+    quiet_minutes: minutes without a sign of life after which a running agent is called quiet.
+    max_errors: the number of errors from which on work may not be resumed.
     durability: ``full`` syncs every write to the disk before it is acknowledged; ``fast`` leaves that
     to the system, so a power cut may undo the last seconds (but never tears a record).
     lock_timeout: seconds that a command waits for a session that another process is writing.
-    hooks: False disables the hooks. ignore_agents: agent types that the hooks ignore.
+    hooks: False disables the hooks.
+    ignore_agents: agent types that the hooks ignore.
     note: which sub-agents get the instructions for pausing: ``all``, those that ``resume``, or none (``off``).
     track: ``all`` sub-agents, or only those of a ``named`` type, not the host's general one.
     report_command: whether sub-agents get the command to report with, which needs a permission rule.
-    store_description, keep_last_message: whether the record keeps a delegation's description and an agent's
-    last message.
+    store_description: whether the record keeps a delegation's description.
+    keep_last_message: whether the record keeps an agent's last message.
     """
 
     __slots__ = tuple(DEFAULTS)
 
     idle_minutes: float
+    quiet_minutes: float
     max_errors: int
     durability: str
     lock_timeout: float
@@ -75,10 +80,11 @@ class Config:
 
     @property
     def limits(self) -> Limits:
-        """The limits of the resume policy."""
+        """The limits of the resume policy, and that of silence."""
         from gaia_sessions.session.policy import Limits  # most hook calls decide nothing
 
-        return Limits(timedelta(minutes=self.idle_minutes), self.max_errors)
+        idle, quiet = timedelta(minutes=self.idle_minutes), timedelta(minutes=self.quiet_minutes)
+        return Limits(idle, self.max_errors, quiet)
 
 
 def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:

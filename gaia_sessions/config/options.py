@@ -94,6 +94,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 OPTIONS: dict[str, Option] = {
     "idle_minutes": Option("idle_minutes", _positive, expected="a number of minutes above 0"),
+    "quiet_minutes": Option("quiet_minutes", _positive, expected="a number of minutes above 0"),
     "max_errors": Option("max_errors", _count, expected="a whole number above 0"),
     "durability": Option("durability", _durability, expected='"full" or "fast"'),
     "lock_timeout": Option("lock_timeout", _nonnegative, expected="a number of seconds from 0"),

@@ -26,7 +26,10 @@ else:
 WHITESPACE = " \t\n\r"
 
 _INTERPRETER_ERRORS = (TypeError, AttributeError)
-"""What a later interpreter may raise if its accelerator expects more than it is given."""
+"""What a later interpreter may raise if its accelerator expects more than it is given.
+
+A ``TypeError`` also says here that a value is left to ``json``.
+"""
 
 # Raised for what is not JSON, when the class of the proper error is in ``json``, which was not imported.
 _SCAN_ERRORS = (StopIteration, SystemError, ImportError, *_INTERPRETER_ERRORS)
@@ -89,13 +92,9 @@ def try_dumps(value: object, indent: int | None, max_depth: int, integer_limit: 
     encoder = _Encoder(parts.append, _quote, " " * (indent or 0), integer_limit)
     try:
         encoder.put(value, None if indent is None else "\n", max_depth)
-    except (_UnsupportedError, RecursionError, *_INTERPRETER_ERRORS):
+    except (RecursionError, *_INTERPRETER_ERRORS):
         return None
     return "".join(parts)
-
-
-class _UnsupportedError(Exception):
-    pass
 
 
 class _Encoder:
@@ -129,22 +128,22 @@ class _Encoder:
         elif value_type in _ENCODERS:
             self.out(_ENCODERS[value_type](value))
         else:
-            raise _UnsupportedError
+            raise TypeError
 
     def put_integer(self, value: int) -> None:
         if not -self.integer_limit <= value < self.integer_limit:
-            raise _UnsupportedError
+            raise TypeError
         self.out(int.__repr__(value))
 
     def put_object(self, members: dict[object, object], line_break: str | None, depth_left: int) -> None:
         if not depth_left:
-            raise _UnsupportedError
+            raise TypeError
         inner_break = None if line_break is None else line_break + self.indentation
         before, separator = ("{", ", ") if inner_break is None else (f"{{{inner_break}", f",{inner_break}")
         out, quote, names = self.out, self.quote, self.names
         for key, member in members.items():
             if type(key) is not str:
-                raise _UnsupportedError
+                raise TypeError
             name = names.get(key) or names.setdefault(key, f"{quote(key)}: ")
             if type(member) is str:  # as most members are
                 out(f"{before}{name}{quote(member)}")
@@ -156,7 +155,7 @@ class _Encoder:
 
     def put_array(self, elements: list[object], line_break: str | None, depth_left: int) -> None:
         if not depth_left:
-            raise _UnsupportedError
+            raise TypeError
         inner_break = None if line_break is None else line_break + self.indentation
         before, separator = ("[", ", ") if inner_break is None else (f"[{inner_break}", f",{inner_break}")
         for element in elements:
@@ -168,7 +167,7 @@ class _Encoder:
 
 def _encode_float(value: float) -> str:
     if value - value != 0.0:  # infinity or NaN
-        raise _UnsupportedError
+        raise TypeError
     return float.__repr__(value)
 
 

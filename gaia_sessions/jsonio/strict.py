@@ -7,7 +7,7 @@ what is wrong and where; no other error leaves this module. Must never know what
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidInput, TooLarge
+from gaia_sessions import errors
 
 from . import fast
 
@@ -35,18 +35,17 @@ _INTEGER_LIMIT = 1 << 63
 _MAX_DIGITS = 400
 
 # JSON allows these characters inside strings as they are, and a terminal obeys them when a record is shown.
-_CONTROL_CODES = (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_CONTROL_ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROL_CODES}
+_CONTROL_CHARACTERS = frozenset(map(chr, (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 
 
 def loads(data: bytes, limit: int = DOCUMENT_LIMIT) -> Json:
     """The value of the JSON text ``data``, at most ``limit`` bytes long; raises ``InvalidInput``."""
     if len(data) > limit:
-        raise TooLarge("the document", len(data), limit)
+        raise errors.TooLarge("the document", len(data), limit)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidInput("not UTF-8", f"byte {error.start}") from None
+        raise errors.InvalidInput("not UTF-8", f"byte {error.start}") from None
     return _parse(text)
 
 
@@ -54,7 +53,7 @@ def load_object(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
     """The object of the JSON text ``data``, as ``loads``; raises ``InvalidInput`` for any other value."""
     value = loads(data, limit)
     if not isinstance(value, dict):
-        raise InvalidInput(f"expected a JSON object, not {json_type_of(value)}")
+        raise errors.InvalidInput(f"expected a JSON object, not {json_type_of(value)}")
     return value
 
 
@@ -63,7 +62,7 @@ def dumps(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
     text = _encode(value, indent=2)
     data = (text + "\n").encode("utf-8")
     if len(data) > limit:
-        raise TooLarge("the document", len(data), limit)
+        raise errors.TooLarge("the document", len(data), limit)
     return data
 
 
@@ -71,7 +70,7 @@ def dump_line(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
     """The text of ``value`` on one line, for journals, logs and pipes; refuses what ``loads`` would refuse."""
     data = (_encode(value, indent=None) + "\n").encode("utf-8")
     if len(data) > limit:
-        raise TooLarge("the line", len(data), limit)
+        raise errors.TooLarge("the line", len(data), limit)
     return data
 
 
@@ -79,10 +78,10 @@ def normalize_value(value: object, where: str) -> Json:
     """A deep copy of ``value`` as JSON has it (tuples become arrays); raises ``InvalidInput`` that names ``where``."""
     try:
         return loads(_encode(value, indent=None).encode("utf-8"), limit=DOCUMENT_LIMIT)
-    except TooLarge:
+    except errors.TooLarge:
         raise
-    except InvalidInput as error:
-        raise InvalidInput(error.problem, f"{where} {error.where}".rstrip()) from None
+    except errors.InvalidInput as error:
+        raise errors.InvalidInput(error.problem, f"{where} {error.where}".rstrip()) from None
 
 
 def json_type_of(value: object) -> str:
@@ -96,7 +95,7 @@ def _parse(text: str) -> Json:
         if value is fast.NOT_PARSED:
             value = _parse_or_explain(text)
     except RecursionError:
-        raise InvalidInput(f"nested deeper than {MAX_DEPTH}") from None
+        raise errors.InvalidInput(f"nested deeper than {MAX_DEPTH}") from None
     _check_value(value, text)
     return value  # type: ignore[return-value]  # a scanner returns JSON values only
 
@@ -114,7 +113,7 @@ def _parse_or_explain(text: str) -> Json:
         )
         value: Json = decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise InvalidInput(f"not JSON: {error.msg}", f"line {error.lineno} column {error.colno}") from None
+        raise errors.InvalidInput(f"not JSON: {error.msg}", f"line {error.lineno} column {error.colno}") from None
     return value
 
 
@@ -130,12 +129,17 @@ def _encode(value: object, indent: int | None) -> str:
             text = _dumps_by_stdlib(value, indent)
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInput("not text in UTF-8: half of a surrogate pair") from None
+        raise errors.InvalidInput("not text in UTF-8: half of a surrogate pair") from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"not expressible as JSON: {error}") from None
+        raise errors.InvalidInput(f"not expressible as JSON: {error}") from None
     if not is_safe:
         _parse(text)
-    return text if text.isascii() and "\x7f" not in text else text.translate(_CONTROL_ESCAPES)
+    return text if text.isascii() and "\x7f" not in text else _with_escaped_controls(text)
+
+
+def _with_escaped_controls(text: str) -> str:
+    found = _CONTROL_CHARACTERS.intersection(text)
+    return text.translate({ord(char): f"\\u{ord(char):04x}" for char in found}) if found else text
 
 
 def _dumps_by_stdlib(value: object, indent: int | None) -> str:
@@ -149,7 +153,7 @@ def _check_value(value: object, text: str) -> None:
     may_be_invalid = "\\" in text and "\\u" in text  # a search for one character is much faster than for two
     if may_be_invalid or _depth(value) > MAX_DEPTH:
         for problem, where in _problems(value):
-            raise InvalidInput(problem, where)
+            raise errors.InvalidInput(problem, where)
 
 
 _CONTAINERS = frozenset([list, dict])
@@ -160,7 +164,7 @@ def _depth(value: object) -> int:
     depth, level = 0, [value] if type(value) in _CONTAINERS else []
     while level and depth <= MAX_DEPTH:
         depth += 1
-        members = [member for item in level for member in (item.values() if type(item) is dict else item)]  # type: ignore[attr-defined]
+        members = [member for item in level for member in (item.values() if type(item) is dict else item)]  # type: ignore[attr-defined]  # a dict or a list
         flat = _CONTAINERS.isdisjoint(map(type, members))
         level = [] if flat else [member for member in members if type(member) in _CONTAINERS]
     return depth
@@ -202,25 +206,25 @@ def _object_of_unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         from collections import Counter
 
         [(duplicate, _)] = Counter(key for key, _ in pairs).most_common(1)
-        raise InvalidInput("the same key twice in an object", f"key {duplicate!a}")
+        raise errors.InvalidInput("the same key twice in an object", f"key {duplicate!a}")
     return members
 
 
 def _parse_integer(digits: str) -> int:
     if len(digits) > _MAX_DIGITS or not -_INTEGER_LIMIT <= (number := int(digits)) < _INTEGER_LIMIT:
-        raise InvalidInput("a number that overflows 64 bits", digits[:40])
+        raise errors.InvalidInput("a number that overflows 64 bits", digits[:40])
     return number
 
 
 def _parse_float(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
-        raise InvalidInput("a number that overflows", digits[:40])
+        raise errors.InvalidInput("a number that overflows", digits[:40])
     return number
 
 
 def _refuse_constant(name: str) -> float:
-    raise InvalidInput("no number in JSON", name)
+    raise errors.InvalidInput("no number in JSON", name)
 
 
 _SCANNER = fast.Scanner(_object_of_unique_keys, _parse_integer, _parse_float, _refuse_constant)

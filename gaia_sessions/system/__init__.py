@@ -1,19 +1,26 @@
-"""What the machine says: processes, users, the project's folders, mounts, streams.
+"""What the machine says: the time, processes, users, the project's folders, mounts, streams.
 
-Owns every question to the operating system that is not about a store; here, where the current user's own folders are,
-which every search for sessions and settings asks. Must never know a store, change a session or create a folder. Of
-records it reads the runs alone, for the processes of their hosts.
+Owns every question to the operating system that is not about a store; here, what time it is, and where the current
+user's own folders are, which every search for sessions and settings asks. Must never know a store or a session, or
+create a folder. Of records it knows only how times are written and how the process of a host is described.
 """
 
 from __future__ import annotations
 
 import os
 
+from gaia_sessions.session.clock import UTC, datetime
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PROGRAM = "gaia-sessions"
+
+
+def utc_now() -> datetime:
+    """The wall clock, as an aware UTC time; whoever answers a call reads it here, and passes it on as ``now``."""
+    return datetime.now(UTC)
 
 
 def home_folder(environ: Mapping[str, str]) -> str:

@@ -24,7 +24,7 @@ _PREFIX = b"since "
 def boot_id() -> bytes:
     """The id of this boot; empty where the system gives none."""
     try:
-        with open(_BOOT_ID, "rb") as file:  # reading it as text would import a codec
+        with open(_BOOT_ID, "rb", buffering=0) as file:  # as text it would import a codec
             return file.read().strip()
     except OSError:
         return b""

@@ -1,4 +1,4 @@
-"""The pointer files by which git links a worktree to its main checkout.
+"""The gitfiles by which git links a worktree to its main checkout.
 
 Owns how they are read, without starting git. Must never judge whether what they lead to may be used: whoever asks
 checks the owners.
@@ -10,21 +10,21 @@ import os
 import stat
 
 
-def main_checkout_of(pointer: str) -> tuple[str, str] | None:
-    """Where the ``.git`` file ``pointer`` of a linked worktree leads: the worktree's git directory, the main checkout.
+def main_checkout_of(gitfile: str) -> tuple[str, str] | None:
+    """Where the ``.git`` file ``gitfile`` of a linked worktree leads: the worktree's git directory, the main checkout.
 
     None for everything else, submodules included.
     """
-    gitdir = _gitdir_of(pointer)
+    gitdir = _gitdir_of(gitfile)
     checkout = _checkout_of(gitdir) if gitdir else None
     return (gitdir, checkout) if gitdir and checkout else None
 
 
-def _gitdir_of(pointer: str) -> str | None:
-    line = _first_line(pointer)
+def _gitdir_of(gitfile: str) -> str | None:
+    line = _first_line(gitfile)
     if line is None or not line.startswith("gitdir:"):
         return None
-    return os.path.join(os.path.dirname(pointer), line.removeprefix("gitdir:").strip())
+    return os.path.join(os.path.dirname(gitfile), line.removeprefix("gitdir:").strip())
 
 
 def _checkout_of(gitdir: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Processes of hosts: which one runs the sub-agents here, and whether it still exists.
+"""Processes: how one is described so that it can be recognised later, and whether it still exists.
 
 Owns how ``/proc`` of Linux is read; on other systems nothing is known of a process. Pids are used again, so a process
 is described by its start time, boot, pid namespace and machine as well. Gone means proved gone: a process must never
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.session.schema import ENDED_WITH_HOST
+from gaia_sessions.session.ids import is_hex
 
 from .boots import boot_id
 
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.session.schema import HostProcess, Record, Run
+    from gaia_sessions.session.schema import HostProcess
 
 _SELF = "/proc/self"
 _PID_NS = "/proc/self/ns/pid"
@@ -27,7 +27,6 @@ _TIME_OFFSETS = "/proc/self/timens_offsets"
 _MAX_ANCESTORS = 32
 _MAX_PID_DIGITS = 10
 _MACHINE_ID_LENGTH = 32
-_HEX = frozenset("0123456789abcdef")
 _DELETED_SUFFIX = " (deleted)"
 # Fields of /proc/PID/stat, counted after the name in brackets: the parent, the start in clock ticks since the boot.
 _PARENT, _STARTED = 1, 19
@@ -42,10 +41,10 @@ def describe(pid: int) -> HostProcess | None:
     return {"pid": pid, "started": stat[_STARTED], **local} if stat and local else None
 
 
-def host_process(names: tuple[str, ...], reported_pid: str = "") -> HostProcess | None:
-    """The process with the pid that the host reported, else the nearest ancestor that is called one of ``names``.
+def describe_ancestor(names: tuple[str, ...], reported_pid: str = "") -> HostProcess | None:
+    """The ancestor of this process with ``reported_pid`` if that is a pid, else the nearest called one of ``names``.
 
-    None if the reported pid is no ancestor of this process: then it is of a host further up, which started this one.
+    None if no ancestor has the reported pid: a variable that names it may come from a program further up.
     """
     if not (reported_pid.isdecimal() and len(reported_pid) < _MAX_PID_DIGITS):
         pid = nearest_ancestor(names)
@@ -62,37 +61,43 @@ def nearest_ancestor(names: tuple[str, ...]) -> int | None:
 
 def is_gone(process: HostProcess) -> bool:
     """Whether ``process`` is proved to have ended: by its pid in the same namespace, or by the end of its boot."""
-    return gone_and_reason(process)[0] is True
+    return gone_and_reason(process, "it")[0] is True
 
 
-def gone_and_reason(process: HostProcess) -> tuple[bool | None, str]:
-    """Whether ``process`` has ended, None if that cannot be known from here; and the reason for people."""
+def is_alive(process: HostProcess) -> bool:
+    """Whether ``process`` is proved to exist."""
+    return gone_and_reason(process, "it")[0] is False
+
+
+def gone_and_reason(process: HostProcess, owner: str) -> tuple[bool | None, str]:
+    """Whether ``process`` has ended, None if that cannot be known from here; and the reason for people.
+
+    ``owner`` is what the reason calls the program whose process it is.
+    """
     local = _local_keys()
     if local is None or "boot_id" not in process:
-        return None, "nothing is known of its host's process"
+        return None, f"nothing is known of {owner}'s process"
     if process["boot_id"] != local["boot_id"]:
         if "machine" in local and process.get("machine") == local["machine"]:
-            return True, "the machine of its host was started anew since"
-        return None, "its host ran in another boot, on a machine that is not known to be this one"
+            return True, f"the machine of {owner} was started anew since"
+        return None, f"{owner} ran in another boot, on a machine that is not known to be this one"
     if process.get("pid_ns") != local["pid_ns"] or "pid" not in process or "started" not in process:
-        return None, "its host runs in another pid namespace, or its pid is not known"
-    return _pid_gone_and_reason(process["pid"], process["started"])
+        return None, f"{owner} runs in another pid namespace, or its pid is not known"
+    return _pid_gone_and_reason(process["pid"], process["started"], owner)
 
 
-def _pid_gone_and_reason(pid: int, started: str) -> tuple[bool | None, str]:
+def _pid_gone_and_reason(pid: int, started: str, owner: str) -> tuple[bool | None, str]:
     try:
         stat = _stat_fields(pid)
     except OSError:
-        return None, f"process {pid}, its host, may not be looked at"
+        return None, f"process {pid}, {owner}, may not be looked at"
     if stat is None:
-        return (
-            (None, f"process {pid}, its host, is hidden") if _is_hidden(pid) else (True, f"no process {pid}, its host")
-        )
+        return (None, f"process {pid}, {owner}, is hidden") if _is_hidden(pid) else (True, f"no process {pid}, {owner}")
     if stat[_STARTED] != started:
-        return True, f"process {pid} is another one than its host by now"
+        return True, f"process {pid} is another one than {owner} by now"
     if stat[0] in "ZX":
-        return True, f"process {pid}, its host, has ended"
-    return False, f"process {pid}, its host, is there"
+        return True, f"process {pid}, {owner}, has ended"
+    return False, f"process {pid}, {owner}, is there"
 
 
 def _is_hidden(pid: int) -> bool:
@@ -113,19 +118,6 @@ def program_and_state(pid: int) -> tuple[str, str] | None:
     except OSError:
         return None
     return (_program_name(pid), stat[0]) if stat else None
-
-
-def runs_of_gone_hosts(record: Record) -> frozenset[int]:
-    """The numbers of the unended runs whose host is proved to be gone."""
-    open_runs = (run for run in record.get("runs", ()) if "ended_at" not in run and "host_process" in run)
-    return frozenset(run["run"] for run in open_runs if is_gone(run["host_process"]))
-
-
-def host_outlives_conversation(run: Run) -> bool:
-    """Whether ``run`` ended only with its conversation while its host still exists, so that its agent may too."""
-    return (
-        run.get("end") == ENDED_WITH_HOST and "host_process" in run and gone_and_reason(run["host_process"])[0] is False
-    )
 
 
 def _local_keys() -> HostProcess | None:
@@ -156,7 +148,7 @@ def _machine_id() -> str | None:
         machine_id = _read_text(_MACHINE)
     except OSError:
         return None
-    return machine_id if len(machine_id) == _MACHINE_ID_LENGTH and _HEX.issuperset(machine_id) else None
+    return machine_id if is_hex(machine_id, _MACHINE_ID_LENGTH) else None
 
 
 def _ancestors() -> Iterator[int]:

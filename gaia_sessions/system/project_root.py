@@ -3,7 +3,7 @@
 Owns the search for the root, so that hooks and commands find the same one from any folder of a project and from its
 linked worktrees. What is found by searching counts only if it belongs to the current user, as with the safe directories
 of git: the ``.claude`` of another user in a folder above must neither receive these sessions nor send text to these
-agents. Reads directory entries and the pointer files of linked worktrees; must never create anything.
+agents. Reads directory entries and the gitfiles of linked worktrees; must never create anything.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 
-from gaia_sessions.errors import BadSetting
+from gaia_sessions import errors
 
 from . import home_folder
 
@@ -60,7 +60,7 @@ def find_root_and_skipped(flag: str | None, environ: Mapping[str, str], cwd: str
     elif cwd:
         folder = _nearest_project(cwd, home_folder(environ), skipped)
     else:
-        raise BadSetting("working directory", "is gone", "go to one that exists, or say --root")
+        raise errors.BadSetting("working directory", "is gone", "go to one that exists, or say --root")
     return os.path.join(folder, SESSIONS_PATH), skipped
 
 
@@ -118,13 +118,13 @@ def check_expanded(origin: str, path: str, environ: Mapping[str, str]) -> None:
         name, slash, rest = path.partition("/")
         home_path = home_folder(environ) if name == "~" else os.path.expanduser(name)
         if os.path.isabs(home_path):
-            raise BadSetting(origin, f"{path!r} was not expanded by the shell", f"use {home_path}{slash}{rest}")
+            raise errors.BadSetting(origin, f"{path!r} was not expanded by the shell", f"use {home_path}{slash}{rest}")
 
 
 def _explicit_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
     """The root that ``flag`` or ``GAIA_SESSIONS_ROOT`` names; empty if neither is set."""
     if flag == "":
-        raise BadSetting("--root", "is empty", "name a directory, or leave it out")
+        raise errors.BadSetting("--root", "is empty", "name a directory, or leave it out")
     if flag:
         _check_no_url("--root", flag)
         check_expanded("--root", flag, environ)
@@ -135,14 +135,14 @@ def _explicit_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> st
     _check_no_url(ROOT_VARIABLE, configured)
     check_expanded(ROOT_VARIABLE, configured, environ)
     if not os.path.isabs(configured):
-        raise BadSetting(ROOT_VARIABLE, f"{configured!r} is not absolute", "give the whole path")
+        raise errors.BadSetting(ROOT_VARIABLE, f"{configured!r} is not absolute", "give the whole path")
     return os.path.normpath(configured)
 
 
 def _check_no_url(origin: str, path: str) -> None:
     """Raises ``BadSetting`` for a URL, without its text: there may be a password in it."""
     if "://" in path:
-        raise BadSetting(origin, "is a URL", "give the path of a directory: sessions are kept in files")
+        raise errors.BadSetting(origin, "is a URL", "give the path of a directory: sessions are kept in files")
 
 
 def _nearest_project(cwd: str, stop: str, skipped: list[SkippedProject]) -> str:
@@ -172,15 +172,15 @@ def _folders_upwards(start: str, stop: str) -> Iterator[str]:
 
 def _main_checkout(folder: str, skipped: list[SkippedProject]) -> str | None:
     """The main checkout of the linked worktree ``folder``, if every path that leads there is the current user's."""
-    pointer = os.path.join(folder, ".git")
-    if not os.path.isfile(pointer):
+    gitfile = os.path.join(folder, ".git")
+    if not os.path.isfile(gitfile):
         return None
     from .linked_worktree import main_checkout_of
 
-    gitdir, checkout = main_checkout_of(pointer) or ("", folder)
+    gitdir, checkout = main_checkout_of(gitfile) or ("", folder)
     if checkout == folder:
         return None
-    paths = (folder, pointer, gitdir, checkout, os.path.join(checkout, ".git"))
+    paths = (folder, gitfile, gitdir, checkout, os.path.join(checkout, ".git"))
     owners = _owners_by_path(*paths)
     if len(owners) < len(paths):
         return None
@@ -197,7 +197,7 @@ def _add_skipped(skipped: list[SkippedProject], project: str, owners: Mapping[st
 
 
 def _owners_of_project(folder: str) -> dict[str, int]:
-    """Those, but for the superuser, whom a new ``.claude`` in ``folder`` would lock out of their own project."""
+    """The owners but the superuser whom a new ``.claude`` in ``folder`` would lock out of their own project."""
     if _owner(folder) == os.geteuid():
         return {}
     owners = _owners_by_path(os.path.join(folder, ".git"), folder)

@@ -2,8 +2,7 @@
 
 Owns the part of the POSIX shell grammar that this takes, and gives up at everything else: substitutions, redirections
 to files, here-documents, subshells, background jobs. Pure; must never know a program. ``shlex`` knows no redirections,
-and importing it costs a hook more than this whole module. ``hosts.claude_code.readonly_commands`` says what it is for,
-and what was measured without it.
+and importing it costs a hook more than this whole module.
 """
 
 from __future__ import annotations

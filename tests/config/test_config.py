@@ -24,6 +24,7 @@ DEFAULTS: dict[str, object] = {
     "lock_timeout": 10.0,
     "max_errors": 3,
     "note": "all",
+    "quiet_minutes": 10.0,
     "report_command": False,
     "store_description": True,
     "track": "all",
@@ -75,7 +76,7 @@ def test_a_stronger_source_beats_all_weaker_ones(root: str, away_from_home: Path
     assert seen == [30.0, 1.0, 2.0, 3.0, 4.0]
 
 
-def test_sources_that_speak_of_different_things_are_all_heard(root: str, away_from_home: Path) -> None:
+def test_sources_that_speak_of_different_things_all_count(root: str, away_from_home: Path) -> None:
     environ = {"HOME": str(away_from_home), "GAIA_SESSIONS_MAX_ERRORS": "5"}
     write(user_file(environ), 'durability = "fast"\n[hooks]\nstore_description = false\n')
     write(project_file(root), '[hooks]\nignore_agents = ["Explore"]\n')
@@ -103,6 +104,7 @@ def test_a_variable_that_is_empty_counts_as_unset(root: str) -> None:
 VALUES: list[tuple[str, str, str, str, object]] = [
     ("idle_minutes", "idle_minutes = 45", "IDLE_MINUTES", "45", 45.0),
     ("idle_minutes", "idle_minutes = 0.5", "IDLE_MINUTES", "0.5", 0.5),
+    ("quiet_minutes", "quiet_minutes = 2.5", "QUIET_MINUTES", "2.5", 2.5),
     ("max_errors", "max_errors = 1", "MAX_ERRORS", "1", 1),
     ("max_errors", "max_errors = 2.0", "MAX_ERRORS", "2.0", 2),
     ("durability", 'durability = "fast"', "DURABILITY", "fast", "fast"),
@@ -159,11 +161,12 @@ NOTE = 'must be "all", "resume" or "off"'
 TRACK = 'must be "all" or "named"'
 ALL_KEYS = (
     "the settings are durability, hooks.enabled, hooks.ignore_agents, hooks.keep_last_message, "
-    "hooks.note, hooks.report_command, hooks.store_description, hooks.track, idle_minutes, lock_timeout, max_errors"
+    "hooks.note, hooks.report_command, hooks.store_description, hooks.track, idle_minutes, lock_timeout, max_errors, "
+    "quiet_minutes"
 )
 ALL_VARIABLES = (
     "what may follow GAIA_SESSIONS_ is DURABILITY, HOOKS, IDLE_MINUTES, IGNORE_AGENTS, KEEP_LAST_MESSAGE, "
-    "LOCK_TIMEOUT, MAX_ERRORS, NOTE, REPORT_COMMAND, ROOT, STORE_DESCRIPTION, TRACK"
+    "LOCK_TIMEOUT, MAX_ERRORS, NOTE, QUIET_MINUTES, REPORT_COMMAND, ROOT, STORE_DESCRIPTION, TRACK"
 )
 
 BAD_LINES: list[tuple[str, str, str]] = [
@@ -417,5 +420,5 @@ def test_a_config_takes_the_options_it_knows() -> None:
 
 
 def test_the_resume_policy_gets_its_limits() -> None:
-    limits = Config({"idle_minutes": 0.5, "max_errors": 7}).limits
-    assert (limits.idle, limits.max_errors) == (timedelta(seconds=30), 7)
+    limits = Config({"idle_minutes": 0.5, "max_errors": 7, "quiet_minutes": 2}).limits
+    assert (limits.idle, limits.max_errors, limits.quiet) == (timedelta(seconds=30), 7, timedelta(minutes=2))

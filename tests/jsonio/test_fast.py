@@ -138,7 +138,7 @@ assert strict.dumps(value) == b'{{\\n  "a": [\\n    1,\\n    null\\n  ],\\n  "b"
 for broken in (b'{{"a": 1,}}', b'"\\\\x"', b'[1', b'"a'):
     try:
         strict.loads(broken)
-    except strict.InvalidInput as error:
+    except strict.errors.InvalidInput as error:
         assert "not JSON" in str(error), error
     else:
         raise SystemExit(f"{{broken}} was taken")

@@ -14,7 +14,7 @@ import pytest
 
 from gaia_sessions.session.record import decode, encode, new_record
 from gaia_sessions.system import boots, processes
-from gaia_sessions.system.processes import describe, is_gone, nearest_ancestor, runs_of_gone_hosts
+from gaia_sessions.system.processes import describe, is_alive, is_gone, nearest_ancestor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -277,26 +277,14 @@ def record_with(*runs: dict[str, Any]) -> Record:
     return decode(encode(record), "agent-1")
 
 
-def test_the_runs_whose_host_is_gone_are_those_that_nobody_ended(child: subprocess.Popen[bytes]) -> None:
-    here, gone = described(os.getpid()), described(child.pid)
+def test_a_process_is_alive_until_it_is_gone_and_neither_if_nothing_is_known(child: subprocess.Popen[bytes]) -> None:
+    there, elsewhere = described(child.pid), {**described(child.pid), "pid_ns": "pid:[1]"}
+    before = [(is_alive(process), is_gone(process)) for process in (there, elsewhere, {})]  # type: ignore[arg-type]
     child.kill()
     child.wait()
-    record = record_with(
-        {"run": 1, "host_process": gone},
-        {"run": 2, "host_process": gone, "ended_at": "2026-01-08T18:00:00Z", "end": "stopped"},
-        {"run": 3, "host_process": here},
-        {"run": 4},
-        {"run": 5, "host_process": {}},
-        {"run": 6, "host_process": gone, "end": "stopped"},
-        {"run": 7, "host_process": {**gone, "pid_ns": "pid:[1]"}},
-    )
-    assert runs_of_gone_hosts(record) == {1, 6}
 
-
-@pytest.mark.parametrize("runs", [{}, {"runs": []}], ids=["no key", "no run"])
-def test_a_session_without_runs_has_none_to_lose(runs: dict[str, Any]) -> None:
-    record: Any = {**new_record("agent-1", "Explore", "-", {}, datetime(2026, 1, 8, tzinfo=UTC)), **runs}
-    assert runs_of_gone_hosts(record) == frozenset()
+    assert before == [(True, False), (False, False), (False, False)]
+    assert (is_alive(there), is_gone(there)) == (False, True)
 
 
 # A process called "wanted" starts one called "between", which starts one that looks for its ancestors.
@@ -354,8 +342,8 @@ def test_no_ancestor_of_these_names_is_none() -> None:
 
 
 REPORTED = (
-    "from gaia_sessions.system.processes import host_process; "
-    "print((host_process({names!r}, {reported!r}) or {{}}).get('pid'))"
+    "from gaia_sessions.system.processes import describe_ancestor; "
+    "print((describe_ancestor({names!r}, {reported!r}) or {{}}).get('pid'))"
 )
 
 

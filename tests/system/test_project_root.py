@@ -275,7 +275,7 @@ def test_a_worktree_inside_its_main_checkout_finds_the_same_sessions(home: Path)
     assert found(main / ".claude" / "worktrees" / "linked", home) == root_of(main)
 
 
-def test_a_linked_worktree_with_a_relative_pointer_counts_as_its_main_checkout(home: Path) -> None:
+def test_a_linked_worktree_with_a_relative_gitfile_counts_as_its_main_checkout(home: Path) -> None:
     main = repository(home / "main")
     git(main, "worktree", "add", "../linked")
     (home / "linked" / ".git").write_text("gitdir: ../main/.git/worktrees/linked\n")
@@ -296,19 +296,19 @@ def test_a_submodule_is_a_project_of_its_own(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "pointer",
+    "gitfile",
     [
         pytest.param(b"", id="empty"),
-        pytest.param(b"nonsense\n", id="no pointer"),
+        pytest.param(b"nonsense\n", id="no gitfile"),
         pytest.param(b"gitdir: nowhere\n", id="to nothing"),
         pytest.param(b"gitdir: a\0b\n", id="with a NUL"),
         pytest.param(b"\xff\xfe", id="no text"),
         pytest.param(b"gitdir: " + b"x" * 5000, id="too long a path"),
     ],
 )
-def test_a_broken_git_file_still_marks_a_project(home: Path, pointer: bytes) -> None:
+def test_a_broken_git_file_still_marks_a_project(home: Path, gitfile: bytes) -> None:
     project = folders(home / "p", "sub")
-    (project / ".git").write_bytes(pointer)
+    (project / ".git").write_bytes(gitfile)
     assert found(project / "sub", home) == root_of(project)
 
 
