@@ -7,7 +7,7 @@ never know a rule of the domain: rules come in as functions, records go out as t
 
 from __future__ import annotations
 
-from gaia_sessions.errors import SessionExists
+from gaia_sessions import errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,12 +15,10 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypeVar
 
+    from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
 
     from .port import Entry, Store
-
-    RandomBytes = Callable[[int], bytes]
-    """Returns so many random bytes."""
 
     Result = TypeVar("Result")
 
@@ -38,10 +36,10 @@ def create_under_new_id(
     while True:
         try:
             store.create(record, entry, reserved=reserved)
-        except SessionExists:
+        except errors.SessionExists:
             from gaia_sessions.session.ids import new_agent_id
 
-            record = {**record, "agent_id": new_agent_id(now, random_bytes(4))}
+            record = {**record, "agent_id": new_agent_id(now, random_bytes)}
         else:
             return record
 

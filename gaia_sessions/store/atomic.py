@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 
-from gaia_sessions.errors import DurabilityUnknown
+from gaia_sessions import errors
 
 from .directory import PRIVATE_FILE, open_or_create, open_private, translate_errors
 
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 _TEMPORARY_SUFFIX = ".tmp"
-_RANDOM_BYTES = 8
-
-HEX_DIGITS = frozenset("0123456789abcdef")
+_RANDOM_DIGITS = 16
 
 
 def replace(
@@ -84,7 +82,7 @@ def sync_folder(folder: Directory) -> None:
     try:
         os.fsync(folder.fd)
     except OSError as error:
-        raise DurabilityUnknown(folder.path, error.strerror or str(error)) from error
+        raise errors.DurabilityUnknown(folder.path, error.strerror or str(error)) from error
 
 
 def touch(folder: Directory, name: str) -> None:
@@ -111,7 +109,7 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None
     try:
         os.close(fd)
     except OSError as error:
-        raise DurabilityUnknown(f"{folder.path}/{name}", error.strerror or str(error)) from error
+        raise errors.DurabilityUnknown(f"{folder.path}/{name}", error.strerror or str(error)) from error
     if durable:
         sync_folder(folder)
 
@@ -160,13 +158,17 @@ def _rotate_log(folder: Directory, name: str, fd: int) -> bool:
 
 def with_random_suffix(name: str) -> str:
     """A name that nobody else uses: ``name``, a dot and 16 random hexadecimal digits."""
-    return f"{name}.{os.urandom(_RANDOM_BYTES).hex()}"
+    from gaia_sessions.session.ids import random_hex  # loaded where a name is needed: not for a line in a log
+
+    return f"{name}.{random_hex(_RANDOM_DIGITS, os.urandom)}"
 
 
 def without_random_suffix(name: str) -> str:
     """The name from which ``with_random_suffix`` made ``name``; empty for a name that it did not make."""
+    from gaia_sessions.session.ids import is_hex
+
     plain, _, suffix = name.rpartition(".")
-    return plain if len(suffix) == 2 * _RANDOM_BYTES and HEX_DIGITS.issuperset(suffix) else ""
+    return plain if is_hex(suffix, _RANDOM_DIGITS) else ""
 
 
 def temporaries(folder: Directory) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .superuser import Owner
 
 FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""With which every file is opened: a FIFO planted under its name must not make anybody wait."""
+"""The flags with which every file is opened: a FIFO that stands under its name must not make anybody wait."""
 
 PRIVATE_FILE = 0o600
 """The mode of every file of the store, whatever the umask says."""
@@ -55,7 +55,7 @@ class Directory:
 
     @classmethod
     def at(cls, path: str) -> Directory:
-        """The directory at ``path``, through links, but for root through none to what is not the link owner's."""
+        """The directory at ``path``. Root follows a link of a user only to what belongs to that user."""
         fd = os.open(path, _FOLDER_FLAGS)
         if os.geteuid() or _was_opened_directly(fd, path):
             return cls(fd, path)
@@ -100,7 +100,7 @@ class Directory:
             os.close(fd)
 
     def is_of_this_user(self) -> bool:
-        """Whether it belongs to the user who runs this, or that is root; by its descriptor, which none can exchange."""
+        """Whether it belongs to the user who runs this, or that user is root; asked of what is open, not of a path."""
         return os.geteuid() in (os.fstat(self.fd).st_uid, 0)
 
     def has(self, name: str) -> bool:

@@ -15,7 +15,7 @@ import os
 import stat
 import time
 
-from gaia_sessions.errors import StoreFailure, TooLarge
+from gaia_sessions import errors
 
 from . import atomic
 from .directory import FILE_FLAGS, PRIVATE_FILE, Directory, TooBig, make_folder, translate_errors
@@ -35,7 +35,7 @@ def read(path: str, limit: int) -> bytes | None:
         except FileNotFoundError:
             return None
         except TooBig:
-            raise TooLarge(path, os.path.getsize(path), limit) from None
+            raise errors.TooLarge(path, os.path.getsize(path), limit) from None
 
 
 def write(path: str, old: bytes | None, new: bytes) -> None:
@@ -102,11 +102,13 @@ def _stat_writable(folder: Directory, name: str, path: str) -> os.stat_result | 
     except FileNotFoundError:
         return None
     if not found.st_mode & _WRITABLE or not os.access(name, os.W_OK, dir_fd=folder.fd):
-        raise StoreFailure(
+        raise errors.StoreFailure(
             "write", path, "it is read-only", "make it writable, or leave it as whoever owns it wants it"
         )
     if found.st_nlink > 1:
-        raise StoreFailure("write", path, "it has a second name, which would keep the old content", "remove the link")
+        raise errors.StoreFailure(
+            "write", path, "it has a second name, which would keep the old content", "remove the link"
+        )
     return found
 
 
@@ -156,7 +158,7 @@ def _remove_leftovers(folder: Directory, name: str) -> None:
 
 def _check_unchanged(folder: Directory, name: str, path: str, old: bytes | None) -> None:
     if _read_up_to(folder, name, len(old or b"")) != (old, True):
-        raise StoreFailure("write", path, "somebody else changed it meanwhile", "try again")
+        raise errors.StoreFailure("write", path, "somebody else changed it meanwhile", "try again")
 
 
 def _read_up_to(folder: Directory, name: str, limit: int) -> tuple[bytes | None, bool]:

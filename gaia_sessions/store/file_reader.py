@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.runs import aliases_of, newest_session_with
 
 from . import index, reading
@@ -19,7 +20,7 @@ from .directory import translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.runs import Alias
@@ -45,7 +46,8 @@ class FileReader:
         self.root = root
         self.seconds_left = seconds_left
         self._cache = reading.RecordCache()
-        self._load = self._cache.load if seconds_left else reading.load  # for somebody outside of the store
+        self._load = self._cache.load if seconds_left else reading.load  # these two are handed out
+        self._read = self._cache.read if seconds_left else reading.read
         self._ids_by_alias: dict[Alias, list[str]] | None = None
 
     def read(self, agent_id: str) -> Record:
@@ -99,9 +101,21 @@ class FileReader:
 
     def _read_or_error(self, root: Directory, agent_id: str) -> RecordOrError:
         try:
-            return self._cache.read(root, agent_id)
+            return self._read(root, agent_id)
         except SessionsError as error:
             return error
+
+    def children(self, parent_ids: Collection[str]) -> list[Record]:
+        wanted = frozenset(map(check_agent_id, parent_ids))
+        root = roots.open_if_exists(self.root)
+        if root is None:
+            return []
+        with root:
+            ids = _ids_below(root, wanted)
+            found: Iterable[RecordOrError] = [self._read_or_error(root, agent_id) for agent_id in ids or ()]
+        if ids is None:
+            found = (record for _, record in self.scan())
+        return [record for record in found if not isinstance(record, SessionsError) and parent_id_of(record) in wanted]
 
     def find(self, alias: Alias) -> str | None:
         root = roots.open_if_exists(self.root)
@@ -175,6 +189,17 @@ class FileReader:
             return
         with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
             yield from inbox.events(root, inbox.names(root) if names is None else names)
+
+
+def _ids_below(root: Directory, parent_ids: Iterable[str]) -> set[str] | None:
+    """The ids of all sessions that have one of these parents, and maybe some that had it; None if that is not known."""
+    ids: set[str] = set()
+    for parent_id in parent_ids:
+        indexed_ids = index.all_ids_under(root, index.parent_key(parent_id))
+        if indexed_ids is None:
+            return None
+        ids.update(indexed_ids)
+    return ids
 
 
 def _has_inbox_files(root: Directory) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.updates import check_writable, with_next_revision
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
+    from .key_lock import KeyLock
     from .port import Entry, RecordOrError, StoreRule
 
 _SECONDS_AFTER_REBUILD = 1.2
@@ -42,7 +43,7 @@ _SECONDS_AFTER_REBUILD = 1.2
 class FileStore(FileReader):
     """The port over files below ``root``.
 
-    durable: False leaves syncing to the system. wait: how a held lock is waited for.
+    durable: False leaves syncing to the system. wait: how to wait for a lock that somebody else holds.
     seconds_left: of the one call for which a hook makes this store; None where time does not matter.
     """
 
@@ -91,7 +92,7 @@ class FileStore(FileReader):
                 mark_empty_complete(root)
             with roots.ensure_folder(root, roots.LOCKS) as folder, self._lock(folder, agent_id):
                 if root.has(agent_id):
-                    raise SessionExists(agent_id)
+                    raise errors.SessionExists(agent_id)
                 session_directory.create(root, record, files, durable=self.durable)
 
     def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
@@ -140,10 +141,10 @@ class FileStore(FileReader):
             self._lock(folder, agent_id, 0) as lock,
         ):
             found = self._read_or_error(root, agent_id)
-            if isinstance(found, SessionNotFound):
+            if isinstance(found, errors.SessionNotFound):
                 lock.remove()
                 raise found
-            if isinstance(found, StoreFailure):  # for the moment nobody can judge it
+            if isinstance(found, errors.StoreFailure):  # for the moment nobody can judge it
                 raise found
             if not should_delete(found):
                 return False
@@ -173,8 +174,10 @@ class FileStore(FileReader):
         with root, translate_errors("sweep", self.root):
             return sweep(root, now, set(active), lambda agent_id: self._read_or_error(root, agent_id))
 
-    def lock_key(self, key: tuple[str, ...], timeout: float) -> locks.KeyLock:
-        return locks.KeyLock(self._make_lock_folder, key, timeout, self.wait)
+    def lock_key(self, key: tuple[str, ...], timeout: float) -> KeyLock:
+        from .key_lock import KeyLock
+
+        return KeyLock(self._make_lock_folder, key, timeout, self.wait)
 
     def _make_lock_folder(self) -> Directory:
         with self._make_root() as root:
@@ -218,8 +221,8 @@ class FileStore(FileReader):
             with translate_errors("open", f"{self.root}/{agent_id}"):
                 if root.has(agent_id):
                     return root
-            raise SessionNotFound(agent_id)
-        except SessionsError:
+            raise errors.SessionNotFound(agent_id)
+        except errors.SessionsError:
             os.close(root.fd)
             raise
 

@@ -12,6 +12,7 @@ import os
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import compact_timestamp
+from gaia_sessions.session.ids import is_hex, random_hex
 
 from . import atomic
 from . import root as roots
@@ -37,7 +38,7 @@ _KEYS_START = _TIME_LENGTH + _RANDOM_LENGTH + 1
 
 def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> None:
     """Stores ``event``; two of the same moment get different names. Raises ``StoreFailure``, ``OSError``."""
-    name = file_name_of(event, now, os.urandom(4))
+    name = _new_name(event, now)
     data = strict.dumps(event)
     added = not root.has(roots.INBOX)
     with roots.ensure_folder(root, roots.INBOX) as inbox:
@@ -49,35 +50,33 @@ def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> None:
 
 
 def _mark_owned(inbox: Directory) -> None:
-    """Marks an ``.inbox`` of the store, made before the root lost its mark: it holds events or nothing at all."""
+    """Marks an ``.inbox`` that the store made while the root had its mark, which shows in that it holds only events."""
     if not all(atomic.is_temporary(name) or is_event_name(name) for name in inbox.names()):
         raise StoreFailure("defer to", inbox.path, "somebody else keeps files there", "keep the sessions elsewhere")
     roots.write_ownership_mark(inbox)
 
 
-def file_name_of(event: Event, now: datetime, random_bytes: bytes) -> str:
-    """The name of the file of ``event``: when it came, four random bytes, and the keys of whom it concerns."""
+def _new_name(event: Event, now: datetime) -> str:
+    """A name for the file of ``event``: when it came, random digits, and the keys of whom it concerns."""
     from .inbox_keys import keys_of_event
 
     keys = keys_of_event(event)
-    return (
-        "-".join([compact_timestamp(now), f"{now.microsecond:06}", random_bytes.hex(), *([keys] if keys else [])])
-        + _SUFFIX
-    )
+    parts = [compact_timestamp(now), f"{now.microsecond:06}", random_hex(_RANDOM_LENGTH, os.urandom)]
+    return "-".join([*parts, keys] if keys else parts) + _SUFFIX
 
 
 def is_event_name(name: str) -> bool:
-    """Whether ``put`` gives such a name to an event, in this version or in an earlier one that knew no keys."""
-    time, (random_hex, dash, keys) = name[:_TIME_LENGTH], name[_TIME_LENGTH : -len(_SUFFIX)].partition("-")
+    """Whether ``put`` gives such a name to an event; the keys are left out where they are not known."""
+    time, (random_digits, dash, keys) = name[:_TIME_LENGTH], name[_TIME_LENGTH : -len(_SUFFIX)].partition("-")
     digits = time[:8] + time[9:15] + time[16:22]
     if not name.endswith(_SUFFIX) or time[8::7] != "---" or not _DIGITS.issuperset(digits):
         return False
-    has_valid_lengths = len(random_hex) == _RANDOM_LENGTH and len(keys) % _KEY_LENGTH == 0 and bool(keys) == bool(dash)
-    return has_valid_lengths and atomic.HEX_DIGITS.issuperset(random_hex + keys)
+    has_keys = is_hex(keys, len(keys)) and len(keys) % _KEY_LENGTH == 0 and bool(keys) == bool(dash)
+    return has_keys and is_hex(random_digits, _RANDOM_LENGTH)
 
 
 def keys_in(name: str) -> str:
-    """The keys in the name of an event, one after the other; empty in a name of an earlier version."""
+    """The keys in the name of an event, one after the other; empty if they are not known."""
     return name[_KEYS_START : -len(_SUFFIX)]
 
 

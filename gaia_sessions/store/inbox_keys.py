@@ -29,7 +29,10 @@ _KEY_LENGTH, _KEY_MODULUS = 8, (1 << 32) - 5
 """Hexadecimal digits of a key, and the largest prime number that fits into them."""
 
 _SESSION, _AGENT, _DELEGATION, _CONVERSATION, _PENDING_KEY = "satcl"
+"""What a key stands for, as a letter: equal ids of different things have different keys."""
+
 CONVERSATION_KINDS = (MAIN_STOP, SESSION_END, SESSION_LEFT)
+"""The kinds of events that concern every agent of a conversation, whichever it names."""
 
 
 def keys_of_event(event: Mapping[str, object]) -> str:

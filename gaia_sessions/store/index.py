@@ -7,6 +7,7 @@ session that has the key, named by the session's id. Must never decode a record.
     name/{encoded}/{agent_id}               not final, with this agent name
     conversation/{encoded}/{agent_id}       not final, with a run that the end of this conversation of a host concerns
     host_key/{kind}/{encoded}/{agent_id}    with this exact key of a host, final or not
+    parent/{encoded}/{agent_id}             with this parent, final or not
 
 An entry is never the truth: whoever follows one reads the record. Writers add entries before their first write and
 remove them after their last, both under the session's lock, so a crash leaves an entry too many, never one too few.
@@ -22,7 +23,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.session.ids import encode_key, is_agent_id
-from gaia_sessions.session.record import is_open
+from gaia_sessions.session.record import is_open, parent_id_of
 from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.system import boots
 
@@ -54,16 +55,15 @@ _ACTIVE = "active"
 NAME = "name"
 CONVERSATION = "conversation"
 HOST_KEY = "host_key"
-VERSION_1_FOLDER = "alias"
-"""The folder in which version 1 kept one id for each key."""
+PARENT = "parent"
 
-FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, NAME, CONVERSATION, HOST_KEY, VERSION_1_FOLDER])
+FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, NAME, CONVERSATION, HOST_KEY, PARENT])
 """Every name in ``.index`` itself."""
 
 ACTIVE_KEY: IndexKey = (_ACTIVE,)
 """The key of every session that is not final, and of every one that cannot be read: it may be active."""
 
-UNBOUNDED_GROUPS = frozenset([CONVERSATION, HOST_KEY])
+UNBOUNDED_GROUPS = frozenset([CONVERSATION, HOST_KEY, PARENT])
 """Groups with any number of folders: a folder is removed with its last entry."""
 
 _MAX_BYTES = 1 << 10
@@ -121,6 +121,9 @@ def keys_of(record: Record) -> list[IndexKey]:
         keys = [ACTIVE_KEY, *([name_key(name)] if isinstance(name, str) else [])]
     keys += map(conversation_key, open_conversations(record))
     keys += map(alias_key, aliases_of(record))
+    parent_id = parent_id_of(record)
+    if parent_id is not None:
+        keys.append(parent_key(parent_id))
     return list(dict.fromkeys(keys))  # the runs of one agent share its keys
 
 
@@ -142,6 +145,10 @@ def conversation_key(host_session_id: str) -> IndexKey:
 def alias_key(alias: Alias) -> IndexKey:
     kind, parts = alias
     return HOST_KEY, kind, *parts
+
+
+def parent_key(parent_id: str) -> IndexKey:
+    return PARENT, parent_id
 
 
 def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:

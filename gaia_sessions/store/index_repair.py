@@ -11,7 +11,7 @@ import os
 from gaia_sessions.errors import SessionNotFound, SessionsError
 from gaia_sessions.session.ids import is_agent_id
 
-from . import atomic, index, locks, reading
+from . import index, locks, reading
 from . import root as roots
 
 TYPE_CHECKING = False
@@ -37,20 +37,17 @@ def _mark_complete_if_empty(root: Directory) -> None:
 
 
 def rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool] = lambda: False) -> None:
-    """The index is complete afterwards, unless somebody else rebuilds it, or ``should_stop`` said so before the end."""
+    """Makes the index complete, unless another process is doing so, or ``should_stop`` returns true before the end."""
     with roots.ensure_folder(root, roots.LOCKS) as folder:
         if index.ensure_owned(root):
             locks.run_if_free(folder, index.LOCK, lambda: _add_each_session(root, read, should_stop))
 
 
 def _add_each_session(root: Directory, read: ReadSession, should_stop: Callable[[], bool]) -> None:
-    """Only adds: entries that a writer adds or removes meanwhile are his, and an entry too many is harmless.
+    """Only adds entries: those of a session that is written meanwhile are its writer's, and one too many is harmless.
 
-    A session that is created behind it gets its entries from its creator, so a rebuild goes on where the last stopped.
+    A session that is created meanwhile gets its entries from its creator, so a rebuild goes on where the last stopped.
     """
-    with root.below(roots.INDEX) as index_folder:
-        if index_folder.has(index.VERSION_1_FOLDER):
-            atomic.discard_folder(index_folder, index.VERSION_1_FOLDER)
     last = index.last_indexed_id(root)
     for agent_id in sorted(name for name in roots.session_names(root) if name > last):
         if should_stop():
@@ -137,7 +134,7 @@ def _remove_empty_folders(root: Directory) -> None:
 
 def _parent_folders(root: Directory) -> Iterator[FolderPath]:
     """The folders whose folders hold entries."""
-    yield from ((group,) for group in (index.NAME, index.CONVERSATION) if index.names_in(root, group))
+    yield from ((group,) for group in (index.NAME, index.CONVERSATION, index.PARENT) if index.names_in(root, group))
     try:
         with root.below(roots.INDEX, index.HOST_KEY) as kinds:
             yield from [(index.HOST_KEY, kind) for kind in _folders_in(kinds)]

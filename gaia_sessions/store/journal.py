@@ -6,7 +6,7 @@ of any journal are read. Must never change a record.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import DurabilityUnknown, InvalidInput, StoreFailure
+from gaia_sessions import errors
 from gaia_sessions.jsonio.strict import dump_line, loads
 
 from . import atomic
@@ -39,7 +39,7 @@ def event_entry(at: str, kind: str, run: Run | None, record: Record, revision: i
         entry["run"] = run["run"]
     entry["phase"] = record["phase"]
     if run:
-        entry |= {key: run[key] for key in _END_FIELDS if key in run}  # type: ignore[literal-required]
+        entry |= {key: run[key] for key in _END_FIELDS if key in run}  # type: ignore[literal-required]  # keys of a run
     return {**entry, "revision": revision, "evidence": evidence}
 
 
@@ -52,8 +52,8 @@ def append_event(session: Directory, line: bytes, *, durable: bool) -> None:
     """Appends ``line`` after its record was stored; raises ``DurabilityUnknown`` if the system refuses."""
     try:
         atomic.append(session, EVENTS, line, durable=durable)
-    except StoreFailure as error:
-        raise DurabilityUnknown(f"{session.path}/{EVENTS}", str(error)) from error
+    except errors.StoreFailure as error:
+        raise errors.DurabilityUnknown(f"{session.path}/{EVENTS}", str(error)) from error
 
 
 def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
@@ -70,5 +70,5 @@ def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
     for number, line in enumerate(lines[:-1], 1):
         try:
             yield loads(line)
-        except InvalidInput as error:
-            yield InvalidInput(str(error), f"{path} line {number}")
+        except errors.InvalidInput as error:
+            yield errors.InvalidInput(str(error), f"{path} line {number}")

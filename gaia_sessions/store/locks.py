@@ -16,8 +16,8 @@ import fcntl
 import os
 import time
 
-from gaia_sessions.errors import LockTimeout, LockUnsupported, SessionsError
-from gaia_sessions.session.ids import encode_key, fold_id
+from gaia_sessions import errors
+from gaia_sessions.session.ids import fold_id
 
 from .directory import PRIVATE_FILE, give_to_folder_owner, open_private, translate_errors
 
@@ -59,39 +59,6 @@ class Lock:
         os.unlink(self.name, dir_fd=self.folder.fd)
 
 
-class KeyLock:
-    """A block that nobody else is in with the same ``key``: for a look-up by a host's key, and what follows from it.
-
-    Such a key is used once, so the lock file goes when the block ends. ``open_folder`` opens the folder of the locks.
-    """
-
-    __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_timeout", "_wait")
-
-    def __init__(
-        self, open_folder: Callable[[], Directory], key: tuple[str, ...], timeout: float, wait: WaitForLock
-    ) -> None:
-        self._open_folder = open_folder
-        self._name = f".key.{encode_key(*key)}{SUFFIX}"
-        self._timeout = timeout
-        self._wait = wait
-
-    def __enter__(self) -> None:
-        with translate_errors("lock", self._name):
-            self._folder = self._open_folder()
-        try:
-            self._lock = acquire(self._folder, self._name, self._timeout, self._wait)
-        except SessionsError:
-            os.close(self._folder.fd)
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        with self._folder, self._lock:
-            try:
-                self._lock.remove()
-            except OSError:  # a later sweep removes it
-                return
-
-
 def name_for(agent_id: str) -> str:
     """The name of the lock file of a session."""
     return fold_id(agent_id) + SUFFIX
@@ -111,10 +78,10 @@ def acquire(folder: Directory, name: str, seconds: float, wait: WaitForLock) -> 
                 release = wait(folder, name, seconds)
         except OSError as error:
             if error.errno in _UNSUPPORTED:
-                raise LockUnsupported(path, os.strerror(error.errno)) from error
+                raise errors.LockUnsupported(path, os.strerror(error.errno)) from error
             raise
     if release is None:
-        raise LockTimeout(path, seconds, holder_pid(folder, name))
+        raise errors.LockTimeout(path, seconds, holder_pid(folder, name))
     return Lock(folder, name, release)
 
 
@@ -123,7 +90,7 @@ def run_if_free(folder: Directory, name: str, action: Callable[[], object]) -> b
     try:
         with acquire(folder, name, 0, sleep_and_retry):
             action()
-    except LockTimeout:
+    except errors.LockTimeout:
         return False
     return True
 

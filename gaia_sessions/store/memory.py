@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 
-from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound
+from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.record import decode, is_open
+from gaia_sessions.session.record import decode, is_open, parent_id_of
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.runs import newest_session_with, open_conversations
 from gaia_sessions.session.updates import check_writable, with_next_revision
@@ -21,7 +21,7 @@ from .journal import EVENTS, entry_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
@@ -46,7 +46,7 @@ class MemoryStore:
 
     def read(self, agent_id: str) -> Record:
         if check_agent_id(agent_id) not in self._records:
-            raise SessionNotFound(agent_id)
+            raise errors.SessionNotFound(agent_id)
         return decode(self._records[agent_id], agent_id)
 
     def has(self, agent_id: str) -> bool:
@@ -62,16 +62,18 @@ class MemoryStore:
             if agent_id not in self._records:
                 continue
             record = self.read(agent_id)
-            has_name = agent_name in (None, record["agent_name"])
-            in_conversation = host_session_id in (None, *open_conversations(record))
-            if not active_only or (has_name and in_conversation and is_open(record)):
+            if not active_only or is_active(record, agent_name, host_session_id):
                 yield agent_id, record
+
+    def children(self, parent_ids: Collection[str]) -> list[Record]:
+        wanted = frozenset(map(check_agent_id, parent_ids))
+        return [record for record in map(self.read, list(self._records)) if parent_id_of(record) in wanted]
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
         agent_id = check_agent_id(record["agent_id"])
         kept, data = fit_record(record, reserved)
         if self.has(agent_id):
-            raise SessionExists(agent_id)
+            raise errors.SessionExists(agent_id)
         self._save(kept, data, _lines_of(entry))
 
     def change(
@@ -103,10 +105,13 @@ class MemoryStore:
     def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
         if not should_delete(self.read(agent_id)):
             return False
-        del self._records[agent_id]
+        self._forget(agent_id)
+        return True
+
+    def _forget(self, agent_id: str) -> None:
+        self._records.pop(agent_id, None)
         for key in [key for key in self._journals if key[0] == agent_id]:
             del self._journals[key]
-        return True
 
     def ensure_index(self) -> None:
         return
@@ -128,17 +133,26 @@ class MemoryStore:
         *,
         timeout: float | None = None,  # noqa: ARG002  # one process holds no lock
     ) -> None:
-        self.read(agent_id)
+        if not self.has(agent_id):
+            raise errors.SessionNotFound(agent_id)
         lines = [strict.dump_line(entry) for entry in entries]
         self._journals.setdefault((agent_id, journal), []).extend(lines)
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
-        self.read(agent_id)
+        if not self.has(agent_id):
+            raise errors.SessionNotFound(agent_id)
+        return self._own_entries(agent_id, journal)
+
+    def _own_entries(self, agent_id: str, journal: str) -> Iterator[Json]:
         return (json.loads(line) for line in self._journals.get((agent_id, journal), []))
 
     def defer(self, event: Event, now: datetime) -> None:  # noqa: ARG002  # order of arrival is order of time
+        data = strict.dumps(event)
+        self._inbox[self._new_event_name()] = keys_of_event(event), data
+
+    def _new_event_name(self) -> str:
         self._deferred_count += 1
-        self._inbox[f"{self._deferred_count:09}"] = keys_of_event(event), strict.dumps(event)
+        return f"{self._deferred_count:09}"
 
     def waiting(self) -> list[WaitingEvent]:
         return [(name, keys) for name, (keys, _) in self._inbox.items()]
@@ -150,6 +164,12 @@ class MemoryStore:
 
     def dismiss(self, name: str) -> None:
         self._inbox.pop(name, None)
+
+
+def is_active(record: Record, agent_name: str | None, host_session_id: str | None) -> bool:
+    """Whether ``record`` is not final, and of this name and this conversation, each unless it is None."""
+    has_name = agent_name in (None, record.get("agent_name"))  # a later version's record may have none
+    return has_name and is_open(record) and host_session_id in (None, *open_conversations(record))
 
 
 def _lines_of(entry: Entry | None) -> list[bytes]:
@@ -167,7 +187,7 @@ class MemoryKeyLock:
 
     def __enter__(self) -> None:
         if self._key in self._held_keys:
-            raise LockTimeout(str(self._key), self._timeout, None)
+            raise errors.LockTimeout(str(self._key), self._timeout, None)
         self._held_keys.add(self._key)
 
     def __exit__(self, *_: object) -> None:

@@ -1,21 +1,25 @@
 """A store whose writes stay in memory above another store, which is only read.
 
-Owns the changes of a preview. Must never write to the store below it. Records are never changed in place, so the ones
-it keeps may be returned themselves.
+Owns the changes of a preview: what they hide of the store below, and how both are read as one store. Must never write
+to the store below or lock anything in it, so its locks exclude only those who use the same overlay. An overlay is made
+for one call: what it has read below of a session or a conversation it does not read again.
 """
 
 from __future__ import annotations
 
-from gaia_sessions.session.record import is_open
-from gaia_sessions.session.runs import aliases_of, newest_session_with, open_conversations
+from itertools import groupby
 
-from .memory import MemoryStore
+from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError
+from gaia_sessions.session.record import parent_id_of
+from gaia_sessions.session.runs import aliases_of, newest_session_with
+
+from .memory import MemoryStore, is_active
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from typing import TypeVar
 
-    from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
@@ -23,78 +27,154 @@ if TYPE_CHECKING:
     from .inbox_keys import WaitingEvent
     from .port import RecordOrError, Store
 
+    Copied = TypeVar("Copied")
+
 
 class Overlay(MemoryStore):
-    """``base`` with changes that nobody else sees; ``inbox`` are the waiting events that may be applied."""
+    """``base`` with changes that nobody else sees; ``inbox`` are the events waiting below that wait here too.
 
-    def __init__(self, base: Store, inbox: list[WaitingEvent]) -> None:
+    The records that are kept here are handed out as copies, which a caller may change.
+    """
+
+    def __init__(self, base: Store, inbox: Iterable[WaitingEvent]) -> None:
         super().__init__()
-        self.base = base
-        self.inbox = dict(inbox)
-        self.changed: dict[str, Record] = {}
-        self._by_alias: dict[Alias, set[str]] = {}
-        self._base_ids: dict[Alias, str | None] = {}
+        self._base = base
+        self._base_inbox = dict(inbox)
+        self._names_below = frozenset(self._base_inbox)
+        self._changed: dict[str, Record] = {}
+        self._changed_ids_by_alias: dict[Alias, set[str]] = {}
+        self._deleted: set[str] = set()
         self._base_records: dict[str, Record] = {}
-        self._conversation_scans: dict[tuple[str, bool], list[tuple[str, RecordOrError]]] = {}
+        self._conversation_scans: dict[tuple[object, ...], list[tuple[str, RecordOrError]]] = {}
+
+    def changed_record(self, agent_id: str) -> Record | None:
+        """The record of a session that was created or changed here; None for any other."""
+        record = self._changed.get(agent_id)
+        return None if record is None else _copy_of(record)
 
     def read(self, agent_id: str) -> Record:
-        if agent_id not in self.changed and agent_id not in self._base_records:
-            self._base_records[agent_id] = self.base.read(agent_id)
-        return self.changed[agent_id] if agent_id in self.changed else self._base_records[agent_id]
+        changed = self.changed_record(agent_id)
+        if changed is not None:
+            return changed
+        if agent_id in self._deleted:
+            raise SessionNotFound(agent_id)
+        if agent_id not in self._base_records:
+            self._base_records[agent_id] = self._base.read(agent_id)
+        return _copy_of(self._base_records[agent_id])
 
     def has(self, agent_id: str) -> bool:
-        return agent_id in self.changed or self.base.has(agent_id)
+        return agent_id in self._changed or (agent_id not in self._deleted and self._base.has(agent_id))
 
     def ids(self) -> list[str]:
-        return list({*self.changed, *self.base.ids()})
+        return list({*self._changed, *(agent_id for agent_id in self._base.ids() if not self._hides(agent_id))})
+
+    def _hides(self, agent_id: str) -> bool:
+        """Whether what the store below says of this session does not hold here."""
+        return agent_id in self._changed or agent_id in self._deleted
 
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
     ) -> Iterator[tuple[str, RecordOrError]]:
-        changed = dict(self.changed)
-        if host_session_id is None:
-            found = self.base.scan(active_only=active_only, agent_name=agent_name)
-        else:
-            found = self._scan_conversation(host_session_id, active_only=active_only)
-        yield from ((agent_id, record) for agent_id, record in found if agent_id not in changed)
-        for agent_id, record in changed.items():
-            if not active_only or (is_open(record) and host_session_id in (None, *open_conversations(record))):
-                yield agent_id, record
+        seen: set[str] = set()  # one that is changed here after it was yielded is not yielded again
+        for agent_id, found in self._scan_base(
+            active_only=active_only, agent_name=agent_name, host_session_id=host_session_id
+        ):
+            if not self._hides(agent_id):
+                seen.add(agent_id)
+                yield agent_id, found if host_session_id is None else _copy_of(found)
+        for agent_id in self._changed.keys() - seen:
+            record = self._changed.get(agent_id)
+            if record is not None and (not active_only or is_active(record, agent_name, host_session_id)):
+                yield agent_id, _copy_of(record)
 
-    def _scan_conversation(self, host_session_id: str, *, active_only: bool) -> Iterator[tuple[str, RecordOrError]]:
-        """Cached, because many events of one conversation may wait, and each asks for all of its sessions."""
-        scan_key = (host_session_id, active_only)
-        if scan_key not in self._conversation_scans:
-            found = self.base.scan(active_only=active_only, host_session_id=host_session_id)
-            self._conversation_scans[scan_key] = list(found)
-        return iter(self._conversation_scans[scan_key])
+    def _scan_base(
+        self, *, active_only: bool, agent_name: str | None, host_session_id: str | None
+    ) -> Iterator[tuple[str, RecordOrError]]:
+        """Keeps what it found of a conversation: many of its events may wait, and each asks for all of its sessions."""
+        if host_session_id is None:
+            return self._base.scan(active_only=active_only, agent_name=agent_name)
+        criteria = (active_only, agent_name, host_session_id)
+        if criteria not in self._conversation_scans:
+            self._conversation_scans[criteria] = list(
+                self._base.scan(active_only=active_only, agent_name=agent_name, host_session_id=host_session_id)
+            )
+        return iter(self._conversation_scans[criteria])
+
+    def children(self, parent_ids: Collection[str]) -> list[Record]:
+        below = [record for record in self._base.children(parent_ids) if not self._hides(record["agent_id"])]
+        changed = [record for record in self._changed.values() if parent_id_of(record) in parent_ids]
+        return [_copy_of(record) for record in (*below, *changed)]
 
     def find(self, alias: Alias) -> str | None:
-        changed = [self.changed[agent_id] for agent_id in self._by_alias.get(alias, ())]
-        matches = [record for record in changed if alias in aliases_of(record)]
-        if alias not in self._base_ids:
-            self._base_ids[alias] = self.base.find(alias)
-        base_id = self._base_ids[alias]
-        if base_id is None or base_id in self.changed:
-            return newest_session_with(alias, matches)
-        return newest_session_with(alias, [*matches, self.read(base_id)]) if matches else base_id
+        changed_ids = self._changed_ids_by_alias.get(alias, ())
+        changed = [self._changed[agent_id] for agent_id in changed_ids if agent_id in self._changed]
+        matches = {record["agent_id"]: record for record in changed if alias in aliases_of(record)}
+        base_id = self._base.find(alias)
+        if base_id is None or base_id in matches:
+            return newest_session_with(alias, matches.values())
+        if not self._hides(base_id):
+            return newest_session_with(alias, [*matches.values(), *self._existing(base_id)]) if matches else base_id
+        # Below, another session may have been found by this alias before the one that has lost it here.
+        return newest_session_with(alias, (found for _, found in self.scan() if not isinstance(found, SessionsError)))
+
+    def _existing(self, agent_id: str) -> Iterator[Record]:
+        try:
+            yield self.read(agent_id)
+        except (SessionNotFound, CorruptSession):
+            return
 
     def _save(self, record: Record, data: bytes, lines: list[bytes]) -> None:
         super()._save(record, data, lines)
-        self.changed[record["agent_id"]] = record
+        agent_id = record["agent_id"]
+        self._changed[agent_id] = _copy_of(record)
         for alias in aliases_of(record):
-            self._by_alias.setdefault(alias, set()).add(record["agent_id"])
+            self._changed_ids_by_alias.setdefault(alias, set()).add(agent_id)
+
+    def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
+        found: RecordOrError
+        try:
+            found = self.read(agent_id)
+        except CorruptSession as error:
+            found = error
+        if not should_delete(found):
+            return False
+        self._changed.pop(agent_id, None)
+        self._forget(agent_id)
+        self._deleted.add(agent_id)
+        return True
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
-        base_entries = self.base.entries(agent_id, journal) if self.base.has(agent_id) else ()
-        return iter([*base_entries, *super().entries(agent_id, journal)])
+        if not self.has(agent_id):
+            raise SessionNotFound(agent_id)
+        below: Iterable[Json | SessionsError] = ()
+        if agent_id not in self._deleted and self._base.has(agent_id):
+            below = self._base.entries(agent_id, journal)
+        return (entry for part in (below, self._own_entries(agent_id, journal)) for entry in part)
 
     def waiting(self) -> list[WaitingEvent]:
-        return list(self.inbox.items())
+        return [*self._base_inbox.items(), *super().waiting()]
+
+    def _new_event_name(self) -> str:
+        name = super()._new_event_name()
+        return self._new_event_name() if name in self._names_below else name
 
     def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-        inbox_names = [name for name in (self.inbox if names is None else names) if name in self.inbox]
-        return self.base.deferred(inbox_names) if inbox_names else iter(())
+        wanted = [name for name, _ in self.waiting()] if names is None else names
+        for is_below, group in groupby(wanted, self._base_inbox.__contains__):
+            if is_below:
+                yield from self._base.deferred(name for name in group if name in self._base_inbox)
+            else:
+                yield from super().deferred(group)
 
     def dismiss(self, name: str) -> None:
-        self.inbox.pop(name, None)
+        self._base_inbox.pop(name, None)
+        super().dismiss(name)
+
+
+def _copy_of(value: Copied) -> Copied:
+    """A copy of ``value`` that shares no object and no array with it; anything else is immutable."""
+    if isinstance(value, dict):
+        return {key: _copy_of(item) for key, item in value.items()}  # type: ignore[return-value]  # of the type of value
+    if isinstance(value, list):
+        return [_copy_of(item) for item in value]  # type: ignore[return-value]  # see above
+    return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
@@ -57,6 +57,14 @@ class Reader(Protocol):
         another name and of another conversation. This promises that the cost follows the number of sessions that are
         left, not that none of the others is among them. A session that is created or deleted meanwhile may be in or
         out. Takes no lock, creates nothing.
+        """
+
+    def children(self, parent_ids: Collection[str]) -> list[Record]:
+        """The record of every session whose parent is one of ``parent_ids``, final or not, in no order.
+
+        Whether there is a session with one of these ids does not matter. One that cannot be read is left out: nobody
+        knows its parent. The cost follows the number of children, so a whole subtree costs a call for each level of it;
+        where the index is not complete, each call looks through all sessions. Takes no lock, creates nothing.
         """
 
 
@@ -145,8 +153,7 @@ class Store(Reader, Protocol):
     def waiting(self) -> list[WaitingEvent]:
         """The names of the events in the inbox, the oldest first, each with the keys of whom it concerns.
 
-        Reads no event, so one may be gone when it is read. An event without keys, as earlier versions kept them, may
-        concern anybody.
+        Reads no event, so one may be gone when it is read. An event whose keys are not known may concern anybody.
         """
 
     def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:

@@ -40,6 +40,19 @@ def make_root(path: str, *, durable: bool) -> Directory:
     The ownership mark is written last: without it, whoever made the folders may have been killed before they were on
     the disk. A folder outside of projects that holds anything but sessions gets none. Raises ``OSError``.
     """
+    try:
+        root = roots.open_existing(path)
+    except FileNotFoundError:
+        _make_folders(path)
+        root = roots.open_existing(path)
+    if not root.has(roots.OWNERSHIP_MARK) and may_own(root):
+        if durable:
+            _sync_upwards(os.path.dirname(path))
+        roots.write_ownership_mark(root)
+    return root
+
+
+def _make_folders(path: str) -> None:
     parent_path, name = os.path.split(path)
     if not os.path.isdir(parent_path or os.curdir):
         from .external_file import make_folders  # the project's own folders, which are no part of the store
@@ -48,12 +61,6 @@ def make_root(path: str, *, durable: bool) -> Directory:
     with Directory.at(parent_path or os.curdir) as parent:
         if name:
             parent.add(name)
-    root = roots.open_existing(path)
-    if not root.has(roots.OWNERSHIP_MARK) and may_own(root):
-        if durable:
-            _sync_upwards(parent_path)
-        roots.write_ownership_mark(root)
-    return root
 
 
 def _sync_upwards(path: str) -> None:

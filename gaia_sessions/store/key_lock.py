@@ -1,0 +1,54 @@
+"""The lock on a host's key, under which a session is looked for by that key and made if there is none.
+
+Owns the names of its lock files. Only a delegation takes it, so other hooks do not load it. Must never know what a key
+stands for.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.session.ids import encode_key
+
+from . import locks
+from .directory import translate_errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .directory import Directory
+
+
+class KeyLock:
+    """A block that nobody else is in with the same ``key``: for a look-up by a host's key, and what follows from it.
+
+    Such a key is used once, so the lock file goes when the block ends. ``open_folder`` opens the folder of the locks.
+    """
+
+    __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_timeout", "_wait")
+
+    def __init__(
+        self, open_folder: Callable[[], Directory], key: tuple[str, ...], timeout: float, wait: locks.WaitForLock
+    ) -> None:
+        self._open_folder = open_folder
+        self._name = f".key.{encode_key(*key)}{locks.SUFFIX}"
+        self._timeout = timeout
+        self._wait = wait
+
+    def __enter__(self) -> None:
+        with translate_errors("lock", self._name):
+            self._folder = self._open_folder()
+        try:
+            self._lock = locks.acquire(self._folder, self._name, self._timeout, self._wait)
+        except SessionsError:
+            os.close(self._folder.fd)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        with self._folder, self._lock:
+            try:
+                self._lock.remove()
+            except OSError:  # a later sweep removes it
+                return
