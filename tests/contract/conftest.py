@@ -11,28 +11,98 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_sessions.config import Config
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store import locks
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.overlay import Overlay
+from gaia_sessions.usecases.preview import Preview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.port import Store
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.port import Entry, RecordOrError, Store
 
     New = Callable[..., Record]
+
+BEGAN = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
+
+
+class OverlayOverNewSessions(Overlay):
+    """Has every new session below, and what is done to it later above."""
+
+    def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
+        if self.has(record["agent_id"]) or self._base.has(record["agent_id"]):
+            super().create(record, entry, reserved=reserved)
+        else:
+            self._base.create(record, entry, reserved=reserved)
+
+
+class FilesReadThroughPreview(FileStore):
+    """Files of which the promises of ``Reader`` are kept by a preview."""
+
+    def read(self, agent_id: str) -> Record:
+        return self._preview().read(agent_id)
+
+    def scan(
+        self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
+    ) -> Iterator[tuple[str, RecordOrError]]:
+        return self._preview().scan(active_only=active_only, agent_name=agent_name, host_session_id=host_session_id)
+
+    def children(self, parent_ids: Collection[str]) -> list[Record]:
+        return self._preview().children(parent_ids)
+
+    def _preview(self) -> Preview:
+        return Preview(FileStore(self.root), BEGAN, Config({}))
+
+
+def overlay_over_nothing(_folder: Path) -> Store:
+    return Overlay(MemoryStore(), [])
+
+
+def overlay_over_deleted(folder: Path) -> Store:
+    """An overlay in which all is deleted that is below: the ids, keys and names of events that the tests use."""
+    below = FileStore(f"{folder}/root", durable=False)
+    runs: list[Run] = [{"run": 1, "host_session_id": "host", "tool_use_id": "tool", "host_agent_id": "child"}]
+    for agent_id in ("agent-1", "agent-2", "agent-12"):
+        below.create({**new_record(agent_id, "Explore", "below", {}, BEGAN), "runs": runs}, {"below": True})
+    for number in range(3):
+        below.defer({"kind": "finalize", "at": format_time(BEGAN), "agent_id": f"agent-{number}"}, BEGAN)
+    overlay = Overlay(below, below.waiting())
+    for agent_id in below.ids():
+        overlay.delete(agent_id, lambda _found: True)
+    for name, _ in below.waiting():
+        overlay.dismiss(name)
+    return overlay
+
+
+def overlay_over_overlay(_folder: Path) -> Store:
+    """An overlay over one that has used the names which it would give to its own events."""
+    below = Overlay(MemoryStore(), [])
+    for _ in range(3):
+        below.defer({"kind": "finalize", "at": format_time(BEGAN), "agent_id": "below"}, BEGAN)
+    overlay = Overlay(below, below.waiting())
+    for name, _ in below.waiting():
+        overlay.dismiss(name)
+    return overlay
+
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _folder: MemoryStore(),
     "files, waiting by filelock": lambda folder: FileStore(f"{folder}/root", wait=locks.wait_with_filelock),
     "files, waiting by sleep": lambda folder: FileStore(f"{folder}/root", wait=locks.sleep_and_retry),
+    "files, read through a preview": lambda folder: FilesReadThroughPreview(f"{folder}/root"),
+    "an overlay over nothing": overlay_over_nothing,
+    "an overlay over what it has deleted": overlay_over_deleted,
+    "an overlay over an overlay": overlay_over_overlay,
+    "an overlay over new sessions in memory": lambda _folder: OverlayOverNewSessions(MemoryStore(), []),
+    "an overlay over new sessions in files": lambda folder: OverlayOverNewSessions(FileStore(f"{folder}/root"), []),
 }
-
-BEGAN = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 
 
 @pytest.fixture(params=STORES)

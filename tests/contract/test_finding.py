@@ -165,11 +165,11 @@ def test_a_deleted_session_is_found_no_more(store: Store, new_with_run: New) -> 
 
 
 def test_a_session_is_found_no_more_by_the_keys_of_runs_that_were_dropped(store: Store, new: New) -> None:
-    over = {"ended_at": "2026-01-08T18:05:30.123456Z", "end": "stopped", "host_session_id": "h"}
-    runs = [{"run": number, "tool_use_id": f"t{number}", "host_agent_id": "a", **over} for number in range(1, 51)]
+    ended = {"ended_at": "2026-01-08T18:05:30.123456Z", "end": "stopped", "host_session_id": "h"}
+    runs = [{"run": number, "tool_use_id": f"t{number}", "host_agent_id": "a", **ended} for number in range(1, 51)]
     store.create(new(runs=runs))
-    store.create(new("agent-2", runs=[{"run": 1, "tool_use_id": "t1", **over}]))
-    last: Any = {"run": 51, "tool_use_id": "t51", **over}
+    store.create(new("agent-2", runs=[{"run": 1, "tool_use_id": "t1", **ended}]))
+    last: Any = {"run": 51, "tool_use_id": "t51", **ended}
 
     kept = store.change("agent-1", lambda record: {**record, "runs": [*record["runs"], last]})
 
@@ -246,15 +246,15 @@ def test_a_key_that_was_given_to_another_session_is_found_there(
 def test_a_scan_for_a_conversation_leaves_out_no_open_session_that_its_end_concerns(
     store: Store, new: New, put_to_the_test: PutToTheTest
 ) -> None:
-    over = {"ended_at": "2026-01-08T18:30:00.000000Z", "end": "stopped"}
+    ended = {"ended_at": "2026-01-08T18:30:00.000000Z", "end": "stopped"}
     here: dict[str, object] = {"host_session_id": "here"}
     elsewhere: dict[str, object] = {"host_session_id": "elsewhere"}
     runs_of: dict[str, list[dict[str, object]]] = {
         "at work": [here],
-        "rests": [{**here, **over}],
+        "rests": [{**here, **ended}],
         "works here still": [here, elsewhere],
-        "waits for both": [here, {**elsewhere, **over}],
-        "went elsewhere": [{**here, **over}, elsewhere],
+        "waits for both": [here, {**elsewhere, **ended}],
+        "went elsewhere": [{**here, **ended}, elsewhere],
         "never here": [elsewhere],
         "finished": [here],
     }
@@ -277,8 +277,8 @@ def test_a_session_is_counted_to_the_conversations_that_its_last_write_says(stor
         return [agent_id for agent_id, _ in store.scan(active_only=True, host_session_id=host_session_id)]
 
     def taken_up(record: Record) -> Record:
-        over: Run = {**record["runs"][0], "ended_at": "2026-01-08T18:30:00.000000Z", "end": "stopped"}
-        return {**record, "runs": [over, {"run": 2, "host_session_id": "second"}]}
+        ended: Run = {**record["runs"][0], "ended_at": "2026-01-08T18:30:00.000000Z", "end": "stopped"}
+        return {**record, "runs": [ended, {"run": 2, "host_session_id": "second"}]}
 
     store.create(new(runs=[{"run": 1, "host_session_id": "first"}]))
     assert (concerned("first"), concerned("second")) == (["agent-1"], [])

@@ -1,9 +1,10 @@
-"""Random use of the files and of the reference model, side by side: nothing tells them apart.
+"""Random use of the files, of the reference model and of an overlay, side by side: nothing tells them apart.
 
-Every operation goes to both stores with the same ``now`` and the same chance. Results and errors must be
-equal, and after every step so must all records, all journals, both inboxes, and the bytes on the disk.
+Every operation goes to all stores with the same ``now`` and the same chance. Results and errors must be
+equal, and after every step so must all records, all journals, all inboxes, and the bytes on the disk. Now and then the
+overlay is replaced by a new one above what is there.
 
-Both stores call ``fit_record``, ``aliases_of`` and ``check_writable``, so a mistake in one of these shows no difference
+All stores call ``fit_record``, ``aliases_of`` and ``check_writable``, so a mistake in one of these shows no difference
 here: their own tests state what they must do.
 """
 
@@ -13,6 +14,7 @@ import json
 import re
 import shutil
 import tempfile
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count
@@ -32,6 +34,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.usecases import cleanup, sessions
 from tests.examples import examples
 
@@ -70,8 +73,8 @@ STEERING = "[\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 ONCE_IN_A_WHILE = st.integers(0, 3).map(lambda number: number == 0)
 
 
-def chance_of(seed: int) -> Callable[[int], bytes]:
-    """Chance that falls the same way for both stores."""
+def random_bytes_of(seed: int) -> Callable[[int], bytes]:
+    """Random bytes that are the same for every store."""
     numbers = count()
     return lambda size: sha256(f"{seed} {next(numbers)}".encode()).digest()[:size]
 
@@ -83,6 +86,13 @@ def outcome(act: Act, store: Store) -> tuple[str, object]:
     except SessionsError as error:
         fields = {name: value for name, value in vars(error).items() if name != "path"}
         return type(error).__name__, fields
+
+
+def by_id(records: list[Record]) -> dict[str, Record]:
+    """``records``, each once, by the id of its session."""
+    found = {record["agent_id"]: record for record in records}
+    assert len(found) == len(records)
+    return found
 
 
 def entry_of(record: Record) -> dict[str, Json]:
@@ -102,15 +112,17 @@ class Twins(RuleBasedStateMachine):
         self.folder = tempfile.mkdtemp()
         self.files = FileStore(f"{self.folder}/root", durable=False)
         self.memory = MemoryStore()
+        self.overlay = Overlay(MemoryStore(), [])
         self.now = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
         self.seeds = count()
 
     def teardown(self) -> None:
         shutil.rmtree(self.folder)
 
-    def both(self, act: Act) -> object:
+    def each(self, act: Act) -> object:
         in_files, in_memory = outcome(act, self.files), outcome(act, self.memory)
         assert in_files == in_memory
+        assert outcome(act, self.overlay) == in_memory
         return in_files
 
     @property
@@ -125,7 +137,11 @@ class Twins(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         now = self.now
-        self.both(lambda store: sessions.create(store, now, chance_of(0), "Explore", "the first of all"))
+        self.each(
+            lambda store: sessions.create(
+                store, now, random_bytes_of(0), requests.NewSession("Explore", "the first of all")
+            )
+        )
 
     @rule(jump=JUMPS)
     def time_passes(self, jump: float) -> None:
@@ -134,7 +150,11 @@ class Twins(RuleBasedStateMachine):
     @rule(chosen=st.one_of(IDS, st.none()), name=st.sampled_from(NAMES), purpose=ANY_TEXT, metadata=METADATA)
     def create(self, chosen: str | None, name: str, purpose: str, metadata: object) -> None:
         seed, now = next(self.seeds), self.now
-        self.both(lambda store: sessions.create(store, now, chance_of(seed), name, purpose, metadata, chosen))
+        self.each(
+            lambda store: sessions.create(
+                store, now, random_bytes_of(seed), requests.NewSession(name, purpose, metadata, chosen)
+            )
+        )
 
     @rule(
         chosen=IDS,
@@ -163,7 +183,7 @@ class Twins(RuleBasedStateMachine):
             asked = requests.Update(phase, metadata, error, resume_ready=ready, if_revision=revision)
             return sessions.update(store, now, agent_id, asked)
 
-        self.both(act)
+        self.each(act)
 
     @rule(
         chosen=IDS,
@@ -174,7 +194,11 @@ class Twins(RuleBasedStateMachine):
     )
     def finalize(self, chosen: str, number: int, ending: str, summary: str | None, error: str | None) -> None:
         agent_id, now = self.any_id(chosen, number), self.now
-        self.both(lambda store: sessions.finalize(store, now, agent_id, ending, summary, error))
+
+        def act(store: Store) -> object:
+            return sessions.finalize(store, now, agent_id, requests.Ending(ending, summary, error))
+
+        self.each(act)
 
     @rule(hours=st.sampled_from([0, 0.01, 0.5, 1, 24, -1]), dry_run=ONCE_IN_A_WHILE)
     def clean_up(self, hours: float, dry_run: bool) -> None:  # noqa: FBT001  # drawn by name
@@ -184,12 +208,12 @@ class Twins(RuleBasedStateMachine):
             report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, hours, Limits()), dry_run=dry_run)
             return {**report, "removed": sorted(report["removed"]), "kept": sorted(report["kept"], key=str)}
 
-        self.both(act)
+        self.each(act)
 
     @rule(chosen=IDS, number=st.integers(0, 20), entries=st.lists(ENTRIES, max_size=3))
     def append(self, chosen: str, number: int, entries: list[Any]) -> None:
         agent_id = self.any_id(chosen, number)
-        self.both(lambda store: store.append(agent_id, "events.jsonl", entries))
+        self.each(lambda store: store.append(agent_id, "events.jsonl", entries))
 
     @rule(agent_id=IDS, summary=ANY_TEXT)
     def defer(self, agent_id: str, summary: str) -> None:
@@ -198,11 +222,11 @@ class Twins(RuleBasedStateMachine):
         at = self.now = max(self.now, getattr(self, "deferred_at", self.now) + timedelta(microseconds=1))
         self.deferred_at = at
         event: Event = {"kind": "finalize", "at": format_time(at), "agent_id": agent_id, "summary": summary}
-        self.both(lambda store: store.defer(event, at))
+        self.each(lambda store: store.defer(event, at))
 
     @rule()
     def dismiss_the_oldest(self) -> None:
-        for store in (self.files, self.memory):
+        for store in (self.files, self.memory, self.overlay):
             for name, _ in list(store.deferred())[:1]:
                 store.dismiss(name)
 
@@ -210,7 +234,7 @@ class Twins(RuleBasedStateMachine):
     def create_for_a_delegation(self, chosen: str, host: str, tool: str, name: str) -> None:
         run: Run = {"run": 1, "host_session_id": host, "tool_use_id": tool}
         record: Record = {**new_record(chosen, name, "reported by a host", {}, self.now), "runs": [run]}
-        self.both(lambda store: store.create(record, entry_of(record)))
+        self.each(lambda store: store.create(record, entry_of(record)))
 
     @rule(host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), child=st.sampled_from(CHILDREN))
     def join_an_agent(self, host: str, tool: str, child: str) -> None:
@@ -221,18 +245,28 @@ class Twins(RuleBasedStateMachine):
             return joined, entry_of(joined)
 
         if agent_id is not None:
-            self.both(lambda store: store.change(agent_id, join))
+            self.each(lambda store: store.change(agent_id, join))
 
     @rule(chosen=IDS, number=st.integers(0, 20), host=st.sampled_from(HOSTS), ended=st.booleans())
     def take_up(self, chosen: str, number: int, host: str, ended: bool) -> None:  # noqa: FBT001  # drawn by name
         agent_id, at = self.any_id(chosen, number), format_time(self.now)
 
         def taken_up(record: Record) -> Record:
-            over: Run = {"ended_at": at, "end": "stopped"} if ended else {}
-            runs: list[Run] = [{**run, **over} for run in record.get("runs", [])]
+            ended_keys: Run = {"ended_at": at, "end": "stopped"} if ended else {}
+            runs: list[Run] = [{**run, **ended_keys} for run in record.get("runs", [])]
             return {**record, "runs": [*runs, {"run": len(runs) + 1, "host_session_id": host}]}
 
-        self.both(lambda store: store.change(agent_id, taken_up))
+        self.each(lambda store: store.change(agent_id, taken_up))
+
+    @rule(chosen=IDS, number=st.integers(0, 20), parent_id=IDS)
+    def put_below(self, chosen: str, number: int, parent_id: str) -> None:
+        agent_id = self.any_id(chosen, number)
+        self.each(lambda store: store.change(agent_id, lambda record: {**record, "parent_id": parent_id}))
+
+    @rule()
+    def put_an_overlay_above_what_is_there(self) -> None:
+        below = deepcopy(self.memory)
+        self.overlay = Overlay(below, below.waiting())
 
     @rule()
     def lose_the_hints_and_make_them_anew(self) -> None:
@@ -242,18 +276,20 @@ class Twins(RuleBasedStateMachine):
     @rule(host=st.sampled_from(HOSTS), key=st.sampled_from([*TOOLS, *CHILDREN]))
     def find(self, host: str, key: str) -> None:
         kind = "agent" if key in CHILDREN else "delegation"
-        self.both(lambda store: store.find((kind, (host, key))))
+        self.each(lambda store: store.find((kind, (host, key))))
 
     @rule(chosen=IDS)
     def read(self, chosen: str) -> None:
-        self.both(lambda store: store.read(chosen))
+        self.each(lambda store: store.read(chosen))
 
     @invariant()
     def every_record_is_the_same(self) -> None:
         assert dict(self.files.scan()) == dict(self.memory.scan())
+        assert dict(self.overlay.scan()) == dict(self.memory.scan())
+        assert sorted(self.overlay.ids()) == self.ids
 
     @invariant()
-    def every_record_is_on_the_disk_in_our_one_form(self) -> None:
+    def every_record_is_on_the_disk_in_one_form(self) -> None:
         on_disk = {path.parent.name: path.read_bytes() for path in Path(self.files.root).glob("[!.]*/state.json")}
         assert on_disk == {agent_id: written(record) for agent_id, record in self.memory.scan()}
 
@@ -273,15 +309,25 @@ class Twins(RuleBasedStateMachine):
             assert in_files == dict(self.memory.scan(active_only=True, host_session_id=host))
 
     @invariant()
+    def every_session_has_the_same_children(self) -> None:
+        parent_ids = {*POOL[:4], *self.ids}
+        for asked in [[parent_id] for parent_id in parent_ids] + [list(parent_ids)]:
+            in_memory = by_id(self.memory.children(asked))
+            assert by_id(self.files.children(asked)) == by_id(self.overlay.children(asked)) == in_memory
+
+    @invariant()
     def every_journal_is_the_same(self) -> None:
         for agent_id in self.ids:
             in_files = list(self.files.entries(agent_id, "events.jsonl"))
             assert in_files == list(self.memory.entries(agent_id, "events.jsonl"))
+            assert in_files == list(self.overlay.entries(agent_id, "events.jsonl"))
 
     @invariant()
     def the_inbox_is_the_same(self) -> None:
         assert list(_events(self.files)) == list(_events(self.memory))
+        assert list(_events(self.overlay)) == list(_events(self.memory))
         assert [keys for _, keys in self.files.waiting()] == [keys for _, keys in self.memory.waiting()]
+        assert [keys for _, keys in self.overlay.waiting()] == [keys for _, keys in self.memory.waiting()]
 
 
 def _events(store: Store) -> Iterator[object]:

@@ -142,14 +142,14 @@ def root_of(project: str | Path) -> str:
 
 def _populate(root: str) -> None:
     store, now = FileStore(root), datetime.now(UTC)
-    sessions.create(store, now, os.urandom, "worker", "young", {"kept": True}, "agent-1")
+    sessions.create(store, now, os.urandom, requests.NewSession("worker", "young", {"kept": True}, "agent-1"))
     sessions.update(store, now, "agent-1", requests.Update("planning"))
-    sessions.create(store, now, os.urandom, "worker", "young", None, "agent-2")
+    sessions.create(store, now, os.urandom, requests.NewSession("worker", "young", None, "agent-2"))
     store.append("agent-1", JOURNAL, [{"by": "somebody before"}])
     old = now - timedelta(days=2)
     for agent_id in ("old-1", "old-2"):
-        sessions.create(store, old, os.urandom, "worker", "old", None, agent_id)
-    sessions.finalize(store, old, "old-2", "failed")
+        sessions.create(store, old, os.urandom, requests.NewSession("worker", "old", None, agent_id))
+    sessions.finalize(store, old, "old-2", requests.Ending("failed"))
 
 
 def _populate_and_defer(root: str) -> None:
@@ -175,7 +175,7 @@ def _populate_and_delegate(root: str) -> None:
 def _populate_and_pause(root: str) -> None:
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
-    sessions.create(store, now, os.urandom, "Explore", "paused", None, "paused")
+    sessions.create(store, now, os.urandom, requests.NewSession("Explore", "paused", None, "paused"))
     sessions.update(store, now, "paused", requests.Update("planning"))
 
 

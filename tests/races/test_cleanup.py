@@ -12,6 +12,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.session.record import is_open
+from gaia_sessions.session.requests import NewSession
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import sessions
 
@@ -26,7 +27,7 @@ def test_two_cleanups_at_once_delete_each_of_five_hundred_once(root: str, race: 
     now = datetime.now(UTC)
     for number in range(510):
         old = timedelta(days=2 if number < 500 else 0)
-        sessions.create(store, now - old, os.urandom, "racer", "-", agent_id=f"agent-{number:03}")
+        sessions.create(store, now - old, os.urandom, NewSession("racer", "-", agent_id=f"agent-{number:03}"))
 
     told = race([("cleans_once", root, 24)] * 2).results()
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import gaia_sessions
 from gaia_sessions.errors import LockTimeout, RevisionChanged, SessionExists, SessionFinal, SessionNotFound
 from gaia_sessions.jsonio import strict
+from gaia_sessions.session.requests import NewSession
 from gaia_sessions.store import atomic
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
@@ -152,7 +153,9 @@ def brings_back(root: str, me: str, seconds: str) -> dict[str, Any]:
     while time.monotonic() < end:
         agent_id, born = chance.choice(ids_of_the_moment()), f"{me}.{len(created)}"
         try:
-            sessions.create(store, datetime.now(UTC) - LONG_AGO, os.urandom, "racer", "-", {"born": born}, agent_id)
+            sessions.create(
+                store, datetime.now(UTC) - LONG_AGO, os.urandom, NewSession("racer", "-", {"born": born}, agent_id)
+            )
         except (SessionExists, LockTimeout) as error:
             _count(failed, error)
             time.sleep(0.002)

@@ -65,9 +65,9 @@ def run(act: str, root: str, *options: str) -> int:
     if which("strace") is None:
         pytest.skip("needs strace to refuse a call")
     command = ["strace", "-qq", "-e", "signal=none", *options, sys.executable, "-B", "-c", DOES, root, act]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
-    return done.returncode
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "Traceback" not in completed.stderr
+    return completed.returncode
 
 
 def content(root: str) -> dict[str, bytes]:

@@ -25,8 +25,8 @@ def folder(tmp_path: Path) -> Iterator[Directory]:
 def test_what_is_made_is_there_at_every_level_private_and_made_once(folder: Directory) -> None:
     with folder.make("one", "two", "three") as made:
         assert made.path == f"{folder.path}/one/two/three"
-    with folder.make("one", "two", "three") as again, folder.below("one", "two", "three") as below:
-        assert os.fstat(again.fd).st_ino == os.fstat(below.fd).st_ino
+    with folder.make("one", "two", "three") as second, folder.below("one", "two", "three") as below:
+        assert os.fstat(second.fd).st_ino == os.fstat(below.fd).st_ino
 
     for names in ("one", "one/two", "one/two/three"):
         assert Path(folder.path, names).stat().st_mode & 0o777 == 0o700

@@ -107,7 +107,7 @@ def edited_in_place(state: Path) -> None:
     assert (after.st_size, after.st_mtime_ns, after.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino)
 
 
-def deleted_and_created_again(state: Path) -> None:
+def deleted_and_created_anew(state: Path) -> None:
     record = decode(state.read_bytes(), "one")
     store = FileStore(str(state.parents[1]))
     assert store.delete("one", lambda _found: True)
@@ -123,7 +123,7 @@ def restored_from_a_copy(state: Path) -> None:
     state.write_bytes(state.read_bytes().replace(b'"step": 1', b'"step": 7'))
 
 
-@pytest.mark.parametrize("happens", [replaced, edited_in_place, deleted_and_created_again, restored_from_a_copy])
+@pytest.mark.parametrize("happens", [replaced, edited_in_place, deleted_and_created_anew, restored_from_a_copy])
 def test_what_happens_between_a_look_and_the_lock_is_seen_under_the_lock(
     root: str, state: Path, happens: Callable[[Path], None]
 ) -> None:

@@ -88,8 +88,8 @@ def modes(path: str) -> dict[str, str]:
 
 def run(script: str, *arguments: str, umask: int = -1, through: tuple[str, ...] = ()) -> None:
     command = [*through, sys.executable, "-c", script, *arguments]
-    done = subprocess.run(command, umask=umask, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = subprocess.run(command, umask=umask, capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 def syscalls(calls: str, script: str, *arguments: str, log: Path) -> list[str]:

@@ -97,7 +97,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_a_file_in_the_inbox_that_is_not_of_our_making_is_neither_applied_nor_removed(
+def test_a_file_in_the_inbox_that_is_not_made_here_is_neither_applied_nor_removed(
     root: str, store: FileStore, now: datetime, name: str
 ) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))

@@ -25,6 +25,7 @@ from gaia_sessions.session.runs import agent_alias, delegation_alias
 from gaia_sessions.store import index
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import boots
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -80,6 +81,51 @@ def test_a_final_session_has_no_entry_among_the_active_and_its_alias_stays(
     store.change("one", finished)
 
     assert hints(root) == {"complete", OF_ALIAS}
+
+
+def test_a_session_has_an_entry_below_its_parent_until_it_is_deleted(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    store.create({**new_record("one", "Explore", "-", {}, now), "parent_id": "Above"})
+    of_parent = f"parent/{encode_key('Above')}/one"
+    assert hints(root) == {"complete", *MARKS, of_parent}
+
+    store.change("one", finished)
+    assert hints(root) == {"complete", of_parent}
+
+    store.delete("one", agree)
+    assert hints(root) == {"complete"}
+    assert os.listdir(f"{root}/.index/parent") == []
+
+
+def test_children_are_found_without_a_look_at_other_sessions(root: str, now: datetime) -> None:
+    store = OfHook(root, 0)
+    for number in range(20):
+        store.create({**new_record(f"s-{number}", "Explore", "-", {}, now), "parent_id": f"s-{number // 4}"})
+
+    found = store.children(["s-1", "s-3"])
+
+    wanted = ["s-12", "s-13", "s-14", "s-15", "s-4", "s-5", "s-6", "s-7"]
+    assert sorted(record["agent_id"] for record in found) == sorted(store.read_ids) == wanted
+
+
+def test_an_entry_below_a_parent_is_not_the_truth(root: str, store: FileStore, now: datetime) -> None:
+    store.create({**new_record("one", "Explore", "-", {}, now), "parent_id": "above"})
+    store.create(new_record("two", "Explore", "-", {}, now))
+    for name in ("two", "never-was"):
+        Path(root, ".index", "parent", "above", name).touch()
+
+    assert [record["agent_id"] for record in store.children(["above"])] == ["one"]
+
+
+def test_an_index_of_an_earlier_layout_is_not_relied_on(root: str, store: FileStore, now: datetime) -> None:
+    store.create({**new_record("one", "Explore", "-", {}, now), "parent_id": "above"})
+    shutil.rmtree(f"{root}/.index/parent")
+    Path(root, ".index", "complete").write_bytes(b"1 " + boots.boot_signature())
+
+    assert [record["agent_id"] for record in store.children(["above"])] == ["one"]
+    store.ensure_index()
+    assert f"parent/{encode_key('above')}/one" in hints(root)
 
 
 def test_a_session_whose_runs_share_a_key_lists_it_once(now: datetime) -> None:
@@ -191,7 +237,7 @@ def test_an_entry_too_many_leads_to_nothing_that_is_not_there(root: str, store: 
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
 
 
-@pytest.mark.parametrize("complete", [None, b"", b"2", b"2 ", b"2 the boot before this one", b"2 \xff\xfe", b"\xff"])
+@pytest.mark.parametrize("complete", [None, b"", b"3", b"2 ", b"2 the boot before this one", b"2 \xff\xfe", b"\xff"])
 def test_without_a_complete_index_of_this_boot_readers_scan_and_write_nothing(
     root: str, store: FileStore, now: datetime, complete: bytes | None
 ) -> None:
@@ -337,34 +383,6 @@ def test_an_index_completed_without_an_id_of_the_boot_is_not_relied_on_where_the
     assert json.loads(run_without_boot_id(LOOKS, root)) == [False, ["one"], "one"]
 
 
-VERSION_1 = ["", "on", "never-was", "no id", "other", "one"]
-
-
-@pytest.mark.parametrize("held", VERSION_1)
-def test_an_index_of_the_first_version_is_not_relied_on_and_made_anew(
-    root: str, store: FileStore, now: datetime, held: str
-) -> None:
-    """It kept one id for a key: after a power cut maybe half of it, and it knew of no conversations."""
-    store.create(for_host("one", now))
-    store.create(new_record("other", "Explore", "-", {}, now))
-    right = hints(root)
-    boot = Path(root, ".index", "complete").read_text(encoding="ascii").split()[-1]
-    for folder in ("host_key", "conversation"):
-        shutil.rmtree(Path(root, ".index", folder), ignore_errors=True)
-    Path(root, ".index", "complete").write_text(boot, encoding="ascii")
-    Path(root, ".index", "alias", "delegation").mkdir(parents=True)
-    Path(root, ".index", "alias", "delegation", ALIAS_LEAF).write_text(held, encoding="ascii")
-
-    assert store.find(ALIAS) == "one"
-    assert "one" in dict(store.scan(active_only=True, host_session_id="host"))
-
-    store.ensure_index()
-
-    assert hints(root) == right
-    assert store.find(ALIAS) == "one"
-    assert dict(store.scan(active_only=True, host_session_id="host")) == {"one": store.read("one")}
-
-
 def test_an_event_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_applied_later(
     root: str, store: FileStore, now: datetime
 ) -> None:
@@ -448,9 +466,9 @@ def test_what_a_rebuild_noted_in_another_boot_counts_for_nothing(root: str, stor
     noted = Path(root, ".index", "complete")
     noted.write_bytes(noted.read_bytes()[:-4] + b"beef")
 
-    again = OfHook(root, 99)
-    again.ensure_index()
-    assert (again.read_ids, is_complete(root)) == (list("abcde"), True)
+    reopened = OfHook(root, 99)
+    reopened.ensure_index()
+    assert (reopened.read_ids, is_complete(root)) == (list("abcde"), True)
 
 
 def test_one_look_at_all_sessions_answers_every_key_of_a_hooks_call_and_what_came_since_is_found(
@@ -512,14 +530,14 @@ def test_what_is_written_while_the_index_is_rebuilt_is_found_by_it(root: str, st
     assert rebuilding.has_read.wait(30)
 
     run: Run = {"run": 2, "host_session_id": "later", "tool_use_id": "tool/2"}
-    opened_again = store.change("one", lambda old: {**old, "phase": "planning", "runs": [*old["runs"], run]})
+    reopened = store.change("one", lambda old: {**old, "phase": "planning", "runs": [*old["runs"], run]})
     rebuilding.may_go_on.set()
     rebuild.join()
 
     with Directory.at(root) as opened:
         assert index.is_complete(opened)
     assert (store.find(ALIAS), store.find(later)) == ("one", "one")
-    assert dict(store.scan(active_only=True)) == {"one": opened_again}
+    assert dict(store.scan(active_only=True)) == {"one": reopened}
     assert "one" in dict(store.scan(active_only=True, host_session_id="later"))
 
 
@@ -592,11 +610,14 @@ def test_a_sweep_corrects_entries_too_many_and_too_few(root: str, store: FileSto
     (Path(root, ".index", "conversation", "left-empty")).mkdir(parents=True)
     (Path(root, ".index", "conversation", "over")).mkdir()
     (Path(root, ".index", "conversation", "over", "three")).touch()
+    (Path(root, ".index", "parent", "above")).mkdir(parents=True)
+    (Path(root, ".index", "parent", "above", "never-was")).touch()
 
     store.sweep(now, ["one", "two"])
 
     assert hints(root) == before
     assert os.listdir(f"{root}/.index/conversation") == os.listdir(f"{root}/.index/host_key/agent") == []
+    assert os.listdir(f"{root}/.index/parent") == []
 
 
 def test_a_key_that_a_record_has_no_more_is_no_hint_any_more(root: str, store: FileStore, now: datetime) -> None:
@@ -622,11 +643,11 @@ def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, st
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "pipe", "folder"])
-@pytest.mark.parametrize("folder", ["name", "conversation", "host_key", "host_key/delegation", "."])
+@pytest.mark.parametrize("folder", ["name", "conversation", "host_key", "host_key/delegation", "parent", "."])
 def test_what_is_no_folder_of_the_index_is_passed_over_by_a_sweep_and_stays(
     root: str, store: FileStore, now: datetime, tmp_path: Path, folder: str, kind: str
 ) -> None:
-    store.create(for_host("one", now))
+    store.create({**for_host("one", now), "parent_id": "above"})
     before = hints(root)
     Path(root, ".index/active/dangling").touch()
     foreign = Path(root, ".index", folder, ".DS_Store")

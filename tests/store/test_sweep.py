@@ -73,7 +73,7 @@ def test_leftovers_older_than_an_hour_go_and_are_named_and_younger_ones_stay(
     assert store.read("one") == new_record("one", "Explore", "-", {}, now)
 
 
-def test_what_has_no_name_of_our_form_stays_however_old(root: str, store: FileStore, now: datetime) -> None:
+def test_what_has_no_name_of_an_own_form_stays_however_old(root: str, store: FileStore, now: datetime) -> None:
     """Even in a root that the store owns: somebody had a reason to put it there."""
     names = (".notes.tmp", ".notes.0123456789ABCDEF.tmp", ".0123456789abcdef.tmp", "notes.0123456789abcdef.tmp")
     places = (*names, ".locks/precious", ".stage/mine/", ".stage/one.0123/", ".stage/one.0123456789abcdef", "one/x.tmp")

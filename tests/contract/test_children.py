@@ -1,0 +1,125 @@
+"""What every store promises of the sessions below others: children."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.errors import InvalidId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import Store
+
+    New = Callable[..., Record]
+    Bring = Callable[[Store], None]
+
+
+def below(new: New, agent_id: str, parent_id: str, **changes: object) -> Record:
+    return new(agent_id, parent_id=parent_id, root_id=parent_id, depth=1, **changes)
+
+
+def children(store: Store, *parent_ids: str) -> list[str]:
+    return sorted(record["agent_id"] for record in store.children(parent_ids))
+
+
+def test_nobody_is_below_a_session_that_started_none(store: Store, new: New, put_to_the_test: Bring) -> None:
+    assert store.children(["nobody"]) == []
+    store.create(new("agent-1"))
+    put_to_the_test(store)
+    assert store.children(["agent-1", "nobody"]) == []
+    assert store.children([]) == []
+
+
+def test_the_children_are_whole_records_open_and_final(store: Store, new: New, put_to_the_test: Bring) -> None:
+    store.create(new("agent-1"))
+    open_one, final = below(new, "agent-2", "agent-1"), below(new, "agent-12", "agent-1", phase="failed")
+    store.create(open_one)
+    store.create(final)
+    store.create(below(new, "agent-3", "agent-2"))
+    put_to_the_test(store)
+
+    found = store.children(["agent-1"])
+
+    assert sorted(found, key=lambda record: record["agent_id"]) == [final, open_one]
+
+
+def test_those_of_several_sessions_come_together_each_once(store: Store, new: New, put_to_the_test: Bring) -> None:
+    for agent_id, parent_id in [("a", "agent-1"), ("b", "agent-1"), ("c", "agent-2"), ("d", "c"), ("e", "other")]:
+        store.create(below(new, agent_id, parent_id))
+    put_to_the_test(store)
+
+    assert children(store, "agent-1", "agent-2", "c", "agent-1") == ["a", "b", "c", "d"]
+
+
+def test_the_children_of_a_session_that_is_gone_are_found(store: Store, new: New, put_to_the_test: Bring) -> None:
+    store.create(new("agent-1"))
+    store.create(below(new, "agent-2", "agent-1"))
+    store.delete("agent-1", lambda _found: True)
+    put_to_the_test(store)
+
+    assert children(store, "agent-1") == ["agent-2"]
+
+
+def test_a_deleted_child_is_not_found(store: Store, new: New, put_to_the_test: Bring) -> None:
+    store.create(below(new, "agent-2", "agent-1"))
+    store.create(below(new, "agent-3", "agent-1"))
+    store.delete("agent-2", lambda _found: True)
+    put_to_the_test(store)
+
+    assert children(store, "agent-1") == ["agent-3"]
+
+
+def test_a_session_is_found_by_the_parent_that_it_got_later(store: Store, new: New, put_to_the_test: Bring) -> None:
+    store.create(new("agent-2"))
+    store.change("agent-2", lambda record: {**record, "parent_id": "agent-1", "root_id": "agent-1", "depth": 1})
+    put_to_the_test(store)
+    assert children(store, "agent-1") == ["agent-2"]
+
+    store.change("agent-2", lambda record: {**record, "parent_id": "agent-12"})
+    assert (children(store, "agent-1"), children(store, "agent-12")) == ([], ["agent-2"])
+
+
+def test_a_session_that_ends_stays_below_its_parent(store: Store, new: New, put_to_the_test: Bring) -> None:
+    store.create(below(new, "agent-2", "agent-1"))
+    store.change("agent-2", lambda record: {**record, "phase": "completed"})
+    put_to_the_test(store)
+
+    assert children(store, "agent-1") == ["agent-2"]
+
+
+def test_a_session_below_itself_is_its_own_child(store: Store, new: New, put_to_the_test: Bring) -> None:
+    store.create(below(new, "agent-1", "agent-1"))
+    put_to_the_test(store)
+
+    assert children(store, "agent-1") == ["agent-1"]
+
+
+def test_ids_that_differ_only_in_case_are_different_parents(store: Store, new: New, put_to_the_test: Bring) -> None:
+    store.create(below(new, "agent-2", "Agent-1"))
+    put_to_the_test(store)
+
+    assert (children(store, "agent-1"), children(store, "Agent-1")) == ([], ["agent-2"])
+
+
+def test_a_later_version_may_say_what_it_wants_of_a_parent(store: Store, new: New, put_to_the_test: Bring) -> None:
+    store.create(new("agent-2", schema=2, parent_id=["agent-1"]))
+    store.create(new("agent-3", schema=2, parent_id="agent-1"))
+    put_to_the_test(store)
+
+    assert children(store, "agent-1") == ["agent-3"]
+
+
+def test_an_impossible_id_has_no_children(store: Store) -> None:
+    with pytest.raises(InvalidId):
+        store.children(["agent-1", "../agent-2"])
+
+
+def test_what_is_handed_out_is_a_copy(store: Store, new: New) -> None:
+    store.create(below(new, "agent-2", "agent-1", metadata={"a": {}}))
+    store.children(["agent-1"])[0]["metadata"]["a"] = "changed"
+
+    assert store.children(["agent-1"])[0]["metadata"] == {"a": {}}
