@@ -6,7 +6,7 @@ place. Must never touch a file or a clock.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidInput, NewerSchema
+from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 
 from .clock import format_time
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from .schema import Record
 
 SCHEMA = 1
+
+NO_PURPOSE = "general"
+"""The purpose of a session of which nobody said what it is for."""
 
 
 def new_record(agent_id: str, agent_name: str, purpose: str, metadata: dict[str, Json], now: datetime) -> Record:
@@ -64,7 +67,9 @@ def decode(data: bytes, agent_id: str) -> Record:
         document = normalize_document(document)
         check_record(document, "")
     if document.get("agent_id") != agent_id:
-        raise InvalidInput(f"the id of another session, {str(document.get('agent_id'))[:MAX_ID_LENGTH]!r}", "agent_id")
+        raise errors.InvalidInput(
+            f"the id of another session, {str(document.get('agent_id'))[:MAX_ID_LENGTH]!r}", "agent_id"
+        )
     return document  # type: ignore[return-value]  # just checked
 
 
@@ -93,8 +98,14 @@ def check_readable(record: Record) -> None:
         return
     try:
         check_record(record, "")
-    except InvalidInput:
-        raise NewerSchema(record["agent_id"], record["schema"], SCHEMA) from None
+    except errors.InvalidInput:
+        raise errors.NewerSchema(record["agent_id"], record["schema"], SCHEMA) from None
+
+
+def parent_id_of(record: Record) -> str | None:
+    """The id of the session above that of ``record``; None if it has none that this version understands."""
+    parent_id: object = record.get("parent_id")
+    return parent_id if isinstance(parent_id, str) else None
 
 
 def is_open(record: Record) -> bool:

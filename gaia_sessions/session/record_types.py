@@ -27,11 +27,13 @@ class TextKind(Enum):
     TIME = "time"
     PHASE = "phase"
     END = "end"
+    INTERRUPTION = "interruption"
 
 
 Time = Annotated[str, TextKind.TIME]
 Phase = Annotated[str, TextKind.PHASE]
 End = Annotated[str, TextKind.END]
+Interruption = Annotated[str, TextKind.INTERRUPTION]
 Count = Annotated[int, AtLeast(0)]
 Number = Annotated[int, AtLeast(1)]
 Seconds = Annotated[float, AtLeast(0)]
@@ -69,6 +71,36 @@ class HostProcess(TypedDict, total=False):
     machine: str
 
 
+class Workflow(TypedDict):
+    """The stretch of a workflow, a script of the host that starts agents, to which a run belongs."""
+
+    run_id: Annotated[str, "The host's id of the stretch; it stays the same when the host resumes the workflow."]
+    key: NotRequired[Annotated[str, "The host's key of the agent in it; absent in the run of the workflow itself."]]
+
+
+class Usage(TypedDict, total=False):
+    """What an agent used, as its host told it; a figure that was not told is absent."""
+
+    input_tokens: Count
+    output_tokens: Count
+    cache_read_tokens: Count
+    cache_creation_tokens: Count
+    total_tokens: Count
+    tool_uses: Count
+    duration_ms: Count
+
+
+class Worktree(TypedDict, total=False):
+    """The linked worktree that the host made for the agent."""
+
+    path: str
+    branch: str
+
+
+Waiting = TypedDict("Waiting", {"since": Time, "for": Annotated[str, "The tool that its agent wants to use."]})
+Waiting.__doc__ = "Somebody is asked whether an agent may do what it wants to."
+
+
 class Run(TypedDict, total=False):
     """One stretch in which a host really ran the sub-agent; a key that is not known is absent."""
 
@@ -81,6 +113,7 @@ class Run(TypedDict, total=False):
     host_agent_id: str
     tool_use_id: str
     parent_host_agent_id: str
+    workflow: Workflow
     host_process: HostProcess
     background: bool
     unannounced: Annotated[bool, "Its host sends no event when an agent starts."]
@@ -89,11 +122,17 @@ class Run(TypedDict, total=False):
     started_at: Time
     ended_at: Time
     end: Annotated[End, "Without ended_at: it stopped without a message, and may go on."]
+    waiting: Annotated[Waiting, "Its agent waits for a permission; absent once it was heard of again."]
+    interruption: Annotated[Interruption, "Why its agent was killed although nobody gave up the work."]
     detail: str
     reported: Phase
     inferred: Phase
     last_message: str
     transcript_path: str
+    model: str
+    worktree: Worktree
+    usage: Annotated[Usage, "As the host reported it at the end; some hosts report their last request only."]
+    consumed: Annotated[Usage, "The sum over all requests of the run, from its transcript or as the host adds it up."]
 
 
 class Tools(TypedDict):
@@ -121,10 +160,15 @@ class Record(TypedDict):
     revision: Annotated[Count, "One more with every write: this is what orders writes."]
     history_dropped: NotRequired[Count]
     continues: NotRequired[Annotated[str, "The finished session whose work this one continues."]]
+    parent_id: NotRequired[Annotated[str, "The session whose agent, or whose workflow, started this one's."]]
+    root_id: NotRequired[Annotated[str, "The first session above this one; present with parent_id."]]
+    depth: NotRequired[Annotated[Number, "How many sessions are above this one; present with parent_id."]]
     denial: NotRequired[Denial]
     runs: NotRequired[Annotated[list[Run], "The newest 50, and earlier ones that have no end."]]
     runs_dropped: NotRequired[Count]
+    paused_until: NotRequired[Annotated[Time, "When the limit is reset that interrupted the work."]]
     tools: NotRequired[Tools]
+    usage: NotRequired[Annotated[Usage, "The sum of consumed over all runs, those that were dropped included."]]
     finalized_at: NotRequired[Time]
     duration_seconds: NotRequired[Seconds]
     summary: NotRequired[str]

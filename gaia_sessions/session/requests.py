@@ -1,4 +1,4 @@
-"""What an update or a finalization asks for, and the record it makes of the one it finds.
+"""What is asked for with a new session, an update or an end, each as one value, and the record that comes of it.
 
 Owns the order in which the rules of ``updates`` and ``runs`` apply within one write. Commands and hosts' events both
 use these rules. Pure: ``now`` is an argument. Must never read or write a store.
@@ -12,7 +12,9 @@ from gaia_sessions.jsonio import strict
 from . import updates
 from .checks import check_flag, check_string, integer_from
 from .events import MAX_MESSAGE_LENGTH
+from .ids import check_agent_id, new_agent_id
 from .phases import ABANDONED, APPROVAL, check_outcome, check_phase, is_final
+from .record import new_record
 from .retention import RESERVED_BYTES
 from .runs import with_reported_phase
 
@@ -23,9 +25,29 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
+    from .ids import RandomBytes
     from .schema import Record
 
     PureRule = Callable[[Record], Record]
+
+
+class NewSession:
+    """What a new session is to be; without ``agent_id``, an id is generated. Raises ``InvalidInput``, ``InvalidId``."""
+
+    __slots__ = ("agent_id", "agent_name", "metadata", "purpose")
+
+    def __init__(self, agent_name: str, purpose: str, metadata: object = None, agent_id: str | None = None) -> None:
+        check_string(agent_name, "agent_name")
+        check_string(purpose, "purpose")
+        self.agent_name = agent_name
+        self.purpose = purpose
+        self.metadata = {} if metadata is None else check_metadata(metadata)
+        self.agent_id = None if agent_id is None else check_agent_id(agent_id)
+
+    def record(self, now: datetime, random_bytes: RandomBytes) -> Record:
+        """The record of the session; a generated id is made from ``now`` and ``random_bytes``."""
+        agent_id = self.agent_id or new_agent_id(now, random_bytes)
+        return new_record(agent_id, self.agent_name, self.purpose, self.metadata, now)
 
 
 class Update:
@@ -65,6 +87,25 @@ class Update:
         return 0 if only_ends else RESERVED_BYTES
 
 
+class Ending:
+    """How the work is to end: what one finalization asks for. Raises ``UnknownOutcome``, ``InvalidInput``."""
+
+    __slots__ = ("error", "outcome", "summary")
+
+    def __init__(self, outcome: str, summary: str | None = None, error: str | None = None) -> None:
+        self.outcome = check_outcome(outcome)
+        self.summary = _checked_text(summary, "summary")
+        self.error = _checked_text(error, "error")
+
+    def rule(self, now: datetime) -> PureRule:
+        """The rule that ends the work so: see ``finalize_rule``."""
+        return finalize_rule(self.outcome, self.summary, self.error, now)
+
+    def reserved_bytes(self) -> int:
+        """How many bytes the write must leave free."""
+        return reserved_for_texts(self.summary, self.error)
+
+
 def check_metadata(metadata: object) -> dict[str, Json]:
     """Returns a copy of ``metadata`` as JSON; raises ``InvalidInput`` if it is not a JSON object."""
     copy = strict.normalize_value(metadata, "metadata")
@@ -101,7 +142,7 @@ def finalize_rule(outcome: str, summary: str | None, error: str | None, now: dat
             return _finalized(record, request, checked_summary, now)
         if outcome != ABANDONED or "runs" not in record:
             return record
-        from .run_ends import is_abandoned_with_host  # needed only where a host may have abandoned the work
+        from .run_reopening import is_abandoned_with_host  # needed only where a host may have abandoned the work
 
         return updates.with_confirmed_end(record, checked_summary, now) if is_abandoned_with_host(record) else record
 

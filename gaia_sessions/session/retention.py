@@ -7,7 +7,7 @@ records and their size in bytes; must never know a store.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import TooLarge
+from gaia_sessions import errors
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 
 from .record import encode, has_newer_schema
@@ -33,7 +33,10 @@ RESERVED_BYTES = 2 << 10
 """How many bytes a write with people's own data must leave free: enough to record the end of the work."""
 
 BYTES_FOR_RUN = 1280
-"""How many bytes must be free, or can be freed by shortening, when a run is claimed: its start and end take no more."""
+"""How many bytes must be free, or can be freed by shortening, when a run is claimed: its start and end take no more.
+
+What hosts tell of its cost is not in it: those figures are left out of a record that has no room for them.
+"""
 
 _KEPT_MOVES = 10
 
@@ -56,7 +59,7 @@ def fit_record(record: Record, reserved: int = 0, previous: Record | None = None
     record = trim_record(record)
     try:
         return record, encode(record, DOCUMENT_LIMIT - reserved)
-    except TooLarge as error:
+    except errors.TooLarge as error:
         if reserved and previous is not None and error.size <= min(len(encode(previous)), DOCUMENT_LIMIT):
             return record, encode(record, DOCUMENT_LIMIT)
         if reserved or has_newer_schema(record):
@@ -71,7 +74,7 @@ def check_room_for_run(record: Record) -> Record:
     record_as_kept = trim_record(record)
     try:
         encode(record_as_kept, limit)
-    except TooLarge as error:
+    except errors.TooLarge as error:
         encode(_shorten(record_as_kept, error.size - limit), limit)
     return record
 
@@ -134,7 +137,7 @@ def _with_shorter(run: Run, key: RunTextKey, longest: int) -> Run:
     if not longest:
         return without_keys(run, key)
     text = run[key]
-    return {**run, key: text[-longest:] if key == "last_message" else text[:longest]}  # type: ignore[misc]
+    return {**run, key: text[-longest:] if key == "last_message" else text[:longest]}  # type: ignore[misc]  # a text key of a run
 
 
 def _shorten_details(longest: int) -> Shortening:
@@ -163,6 +166,11 @@ def _with_latest_moves(record: Record) -> Record:
     return {**record, "history": kept, "history_dropped": record.get("history_dropped", 0) + dropped}
 
 
+def _without_reported_figures(record: Record) -> Record:
+    """Without what hosts told of each run; what the runs consumed stays, since the sum of the record stands on it."""
+    return {**record, "runs": [without_keys(run, "usage", "model", "worktree") for run in record.get("runs", [])]}
+
+
 def _without_transcripts(record: Record) -> Record:
     runs = record.get("runs", [])
     if not any("transcript_path" in run for run in runs):
@@ -180,6 +188,7 @@ _SHORTENING_STEPS: tuple[Shortening, ...] = (
     _without_recent_calls,
     lambda record: _without_ended_runs(record, 1),
     _with_latest_moves,
+    _without_reported_figures,
     _without_transcripts,
     _without_lapsed_claims,
     _with_latest_run_only,

@@ -8,20 +8,29 @@ a run that is not the latest closes only that run. Pure; must never know events 
 from __future__ import annotations
 
 from .clock import format_time, parse_time
-from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, OUTCOMES, RESUMABLE
+from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, OUTCOMES, PLANNING, RESUMABLE
+from .run_reopening import INTERRUPTIBLE, is_abandoned_by, without_host_end, without_interruption
 from .runs import (
-    conversation_of,
     has_ended,
     is_latest,
     started_or_claimed_at,
     updated_run,
-    with_current_conversation,
     with_presumed_start,
     with_run,
     without_keys,
 )
-from .schema import DENIED, ENDED_WITH_HOST, ENDS, KILLED, LOST, MARKED_DETAIL, RETURNED, STOPPED
-from .schema import FAILED as RUN_FAILED
+from .schema import (
+    DENIED,
+    ENDED_WITH_HOST,
+    ENDS,
+    INTERRUPTED,
+    KILLED,
+    LOST,
+    MARKED_DETAIL,
+    RUN_FAILED,
+    RUN_RETURNED,
+    STOPPED,
+)
 from .updates import with_activity, with_error, with_outcome, with_phase, with_rejudged_end, without_denial
 
 TYPE_CHECKING = False
@@ -32,8 +41,15 @@ if TYPE_CHECKING:
     from .schema import Record, Run
 
     Effect = Callable[[Record, Run, datetime], Record]
+    ReportedEnd = tuple[str, Run]
+    """One of ``ENDS``, and what else is known of it, as fields of the run."""
 
 SILENT_STOP_DETAIL = "stopped without a word"
+
+_OUTDATED_KEYS = ("detail", "interruption", "waiting")
+"""What a run that ends had from an earlier end, or while its agent was at work."""
+
+_RANK_OF_PRESUMED = ENDS.index(RUN_RETURNED) + 0.5
 
 _INFERRED_ENDS = frozenset([ENDED_WITH_HOST, LOST])
 """Ends inferred from that of the host: an agent that was delegated and not refused was at work until then."""
@@ -44,9 +60,14 @@ def is_silent_stop(run: Run) -> bool:
     return run.get("end") == STOPPED and not has_ended(run)
 
 
-def is_stronger_evidence(run: Run, end: str) -> bool:
+def is_stronger_evidence(run: Run, end: str, interruption: str | None = None) -> bool:
     """Whether ``end`` is stronger evidence than the end that ``run`` has, if any."""
-    return not has_ended(run) or ENDS.index(end) < ENDS.index(run["end"])
+    return not has_ended(run) or _rank(end, interruption) < _rank(run["end"], run.get("interruption"))
+
+
+def _rank(end: str, interruption: str | None) -> float:
+    """The place of an end among ``ENDS``; a presumed interruption is weaker than any report about the agent."""
+    return _RANK_OF_PRESUMED if interruption == INTERRUPTED else ENDS.index(end)
 
 
 def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> Record:
@@ -54,9 +75,12 @@ def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> 
 
     Returns ``record`` itself if the run has an end from evidence at least as strong.
     """
-    if not is_stronger_evidence(run, end):
+    if not is_stronger_evidence(run, end, fields.get("interruption")):
         return record
-    if run.get("end") == ENDED_WITH_HOST and _is_abandoned_by(record, run):
+    if "interruption" in run and record["phase"] not in OUTCOMES:
+        record = without_interruption(record, run, now)
+        run = updated_run(record, run)
+    if run.get("end") == ENDED_WITH_HOST and is_abandoned_by(record, run):
         reopened_record = without_host_end(record, run, now)
         return _with_end_after_host(reopened_record, updated_run(reopened_record, run), end, fields, now)
     if record["phase"] in OUTCOMES and has_ended(run):
@@ -64,7 +88,7 @@ def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> 
     if end in _INFERRED_ENDS:
         record = with_presumed_start(record, run, _last_activity(record, run, now))
         run = updated_run(record, run)
-    ended_run: Run = {**without_keys(run, "detail"), **fields, "ended_at": format_time(now), "end": end}
+    ended_run: Run = {**without_keys(run, *_OUTDATED_KEYS), **fields, "ended_at": format_time(now), "end": end}
     record = with_run(record, ended_run)
     if record["phase"] in OUTCOMES:
         return record
@@ -90,11 +114,11 @@ def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
 
 def with_silent_stop(record: Record, run: Run, now: datetime) -> Record:
     """The agent of ``run`` stopped without a last message: the run stays open until its delegation has returned."""
-    if run.get("end") == RETURNED:
+    if run.get("end") == RUN_RETURNED:
         return with_end(record, run, STOPPED, {}, now)
     if has_ended(run) or is_silent_stop(run):
         return record
-    return with_run(record, {**run, "end": STOPPED, "detail": SILENT_STOP_DETAIL})
+    return with_run(record, {**without_keys(run, "waiting"), "end": STOPPED, "detail": SILENT_STOP_DETAIL})
 
 
 def marker_fields(marked_phase: str | None) -> Run:
@@ -102,64 +126,9 @@ def marker_fields(marked_phase: str | None) -> Run:
     return {} if marked_phase is None else {"reported": marked_phase, "detail": MARKED_DETAIL}
 
 
-def without_denied_end(record: Record, run: Run, now: datetime) -> Record:
-    """Without the end ``denied`` of ``run`` and the abandonment that followed, because its agent is at work.
-
-    That a delegation never started is inferred from missing events, so any event of its agent disproves it.
-    """
-    return _without_end(record, run, INVESTIGATING, now) if run.get("end") == DENIED else record
-
-
-def without_host_end(record: Record, run: Run, now: datetime) -> Record:
-    """Without the end ``ended_with_host`` of ``run`` and the abandonment that followed, because its agent is alive.
-
-    The session is in the phase in which it was before.
-    """
-    if run.get("end") != ENDED_WITH_HOST:
-        return record
-    before = record["history"][-1]["from_phase"] if record["history"] else INVESTIGATING
-    return _without_end(record, run, before, now)
-
-
-def with_agent_in_conversation(record: Record, run: Run, host_session_id: str, now: datetime) -> Record:
-    """The agent of ``run`` is alive in the conversation ``host_session_id``; the record itself if that is known.
-
-    An agent in the background works on when its conversation ends (seen with ``/clear``, ``/resume`` and "Move to
-    background" of Claude Code), and its events come in the next one. A run with any other end keeps it.
-    """
-    if has_ended(run) and (run["end"] != ENDED_WITH_HOST or now < parse_time(run["ended_at"])):
-        return record
-    if has_ended(run) and record["phase"] in OUTCOMES and not _is_abandoned_by(record, run):
-        return record  # its end was stated by somebody
-    record = without_host_end(record, run, now)
-    if conversation_of(run) in (None, host_session_id):
-        return record
-    return with_current_conversation(record, updated_run(record, run), host_session_id)
-
-
-def _without_end(record: Record, run: Run, phase: str, now: datetime) -> Record:
-    """With ``run`` without its end; if that end abandoned the session, it is in ``phase`` again."""
-    abandoned = _is_abandoned_by(record, run)
-    record = with_run(record, without_keys(run, "ended_at", "end", "detail"))
-    return with_rejudged_end(record, phase, now) if abandoned else record
-
-
-def is_abandoned_with_host(record: Record) -> bool:
-    """Whether the session is final only because the conversation of its latest run ended."""
-    return any(
-        run.get("end") == ENDED_WITH_HOST and _is_abandoned_by(record, run) for run in record.get("runs", [])[-1:]
-    )
-
-
-def _is_abandoned_by(record: Record, run: Run) -> bool:
-    """Whether the session is final because of the end of ``run``, the latest."""
-    is_of_run = record.get("finalized_at") == run["ended_at"] and is_latest(record, run)
-    return record["phase"] == ABANDONED and is_of_run
-
-
 def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
     """No stop will come for ``run``, which returned: a resumable phase stays, any other becomes ``failed``."""
-    if run.get("end") != RETURNED or not is_latest(record, run):
+    if run.get("end") != RUN_RETURNED or not is_latest(record, run):
         return record
     if record["phase"] in OUTCOMES or record["phase"] in RESUMABLE:
         return record
@@ -217,8 +186,14 @@ def _apply_stop(record: Record, run: Run, now: datetime) -> Record:
     return with_outcome(record, phase, None, now) if phase in OUTCOMES else with_phase(record, phase, now)
 
 
-def _apply_abandonment(record: Record, _run: Run, now: datetime) -> Record:
-    return with_outcome(with_activity(record, now), ABANDONED, None, now)
+def _apply_kill(record: Record, run: Run, now: datetime) -> Record:
+    """Abandons the session, unless the run was only interrupted: then it rests where it may be resumed."""
+    record = with_activity(record, now)
+    if "interruption" not in run:
+        return with_outcome(record, ABANDONED, None, now)
+    if record["phase"] in RESUMABLE:
+        return {**record, "resume_ready": True}
+    return with_phase(record, PLANNING if record["phase"] in INTERRUPTIBLE else INVESTIGATING, now)
 
 
 def _apply_failure(record: Record, run: Run, now: datetime) -> Record:
@@ -237,10 +212,10 @@ def _apply_denial(record: Record, run: Run, now: datetime) -> Record:
 
 
 _EFFECTS: dict[str, Effect] = {
-    KILLED: _apply_abandonment,
+    KILLED: _apply_kill,
     RUN_FAILED: _apply_failure,
     STOPPED: _apply_stop,
-    RETURNED: lambda record, _run, now: with_activity(record, now),
+    RUN_RETURNED: lambda record, _run, now: with_activity(record, now),
     ENDED_WITH_HOST: _apply_lost_host,
     LOST: _apply_lost_host,
     DENIED: _apply_denial,

@@ -2,7 +2,7 @@
 
 Owns how runs begin and start, and how they are found by a host's exact keys: keys either match or do not, and nothing
 is guessed. How runs end is in ``run_ends``. Pure. Must never decide whether a session may be resumed. Of hosts it knows
-the ids they give, and by name those whose agents have unique ids.
+the ids they give, and by name, which is all that records have of a host, those whose agents have unique ids.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 from .clock import FUTURE_TOLERANCE, format_time, parse_time, timedelta
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, OUTCOMES
 from .record import has_newer_schema
-from .updates import with_activity, with_phase
+from .schema import ENDED_WITH_HOST
+from .updates import with_activity, with_phase, without_pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
-    from .schema import Record, Run
+    from .schema import HostProcess, Record, Run
 
     Alias = tuple[str, tuple[str, ...]]
     """A kind of key, and the exact strings that make up the key."""
@@ -51,6 +52,20 @@ def may_be_at_work(run: Run) -> bool:
 def is_live(run: Run) -> bool:
     """Whether ``run`` may be at work and has no end; its host's process is not considered."""
     return not has_ended(run) and may_be_at_work(run)
+
+
+def runs_of_gone_hosts(record: Record, is_gone: Callable[[HostProcess], bool]) -> frozenset[int]:
+    """The numbers of the runs without an end whose host is proved to be gone: ``is_gone`` says so of its process."""
+    return frozenset(
+        run["run"]
+        for run in record.get("runs", ())
+        if not has_ended(run) and "host_process" in run and is_gone(run["host_process"])
+    )
+
+
+def host_outlives_conversation(run: Run, is_alive: Callable[[HostProcess], bool]) -> bool:
+    """Whether ``run`` ended only with its conversation while its host still exists, so that its agent may too."""
+    return run.get("end") == ENDED_WITH_HOST and "host_process" in run and is_alive(run["host_process"])
 
 
 def run_by_number(record: Record, number: int) -> Run | None:
@@ -143,6 +158,11 @@ def agent_alias(host_session_id: str, host_agent_id: str, host: str | None = Non
     return "agent", (host_session_id, host_agent_id)
 
 
+def workflow_alias(host: str, run_id: str, key: str | None = None) -> Alias:
+    """The key by which a store finds the session of this workflow of ``host``, or of the agent with ``key`` in it."""
+    return ("workflow", (host, run_id)) if key is None else ("workflow_agent", (host, run_id, key))
+
+
 def aliases_of(record: Record) -> list[Alias]:
     """Every key by which a store must find ``record``."""
     aliases: list[Alias] = []
@@ -153,6 +173,8 @@ def aliases_of(record: Record) -> list[Alias]:
             aliases.append(delegation_alias(run["host_session_id"], run["tool_use_id"]))
         if "host_session_id" in run and "host_agent_id" in run:
             aliases.append(agent_alias(run["host_session_id"], run["host_agent_id"], run.get("host")))
+        if "workflow" in run and "host" in run:
+            aliases.append(workflow_alias(run["host"], run["workflow"]["run_id"], run["workflow"].get("key")))
     return aliases
 
 
@@ -197,7 +219,7 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
     record = with_run(record, {**run, **fields})
     if has_started(run) or has_ended(run) or record["phase"] in OUTCOMES or not is_latest(record, run):
         return record
-    return with_phase(with_activity(record, now), _phase_after_start(record, run), now)
+    return with_phase(with_activity(without_pause(record), now), _phase_after_start(record, run), now)
 
 
 def with_presumed_start(record: Record, run: Run, now: datetime) -> Record:

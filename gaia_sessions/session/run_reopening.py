@@ -1,0 +1,95 @@
+"""How the end of a run is taken back, because news shows that its agent is at work after all.
+
+Owns which ends may be: those that were inferred from events that did not come, or from the end of the conversation.
+What such an end did to the session is undone with it. Pure. Must never take back what somebody stated.
+"""
+
+from __future__ import annotations
+
+from .clock import parse_time
+from .phases import ABANDONED, EXECUTING, INVESTIGATING, OUTCOMES, VALIDATING
+from .runs import conversation_of, has_ended, is_latest, updated_run, with_current_conversation, with_run, without_keys
+from .schema import DENIED, ENDED_WITH_HOST, INTERRUPTED
+from .updates import with_rejudged_end
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from .schema import Record, Run
+
+
+INTERRUPTIBLE = (EXECUTING, VALIDATING)
+"""The phases from which interrupted work goes back to ``planning``: what was begun must be looked at first."""
+
+_END_KEYS = ("ended_at", "end", "detail", "interruption")
+
+
+def without_denied_end(record: Record, run: Run, now: datetime) -> Record:
+    """Without the end ``denied`` of ``run`` and the abandonment that followed, because its agent is at work.
+
+    That a delegation never started is inferred from missing events, so any event of its agent disproves it.
+    """
+    return _without_end(record, run, INVESTIGATING, now) if run.get("end") == DENIED else record
+
+
+def without_host_end(record: Record, run: Run, now: datetime) -> Record:
+    """Without the end ``ended_with_host`` of ``run`` and the abandonment that followed, because its agent is alive.
+
+    The session is in the phase in which it was before.
+    """
+    if run.get("end") != ENDED_WITH_HOST:
+        return record
+    before = record["history"][-1]["from_phase"] if record["history"] else INVESTIGATING
+    return _without_end(record, run, before, now)
+
+
+def without_interruption(record: Record, run: Run, now: datetime) -> Record:
+    """Without the end of ``run`` that was presumed to be an interruption, and without the rest that followed."""
+    if run.get("interruption") != INTERRUPTED:
+        return record
+    resting = record["history"][-1] if record["history"] and is_latest(record, run) else None
+    record = with_run(record, without_keys(run, *_END_KEYS))
+    has_moved = resting and resting["timestamp"] == run["ended_at"] and resting["from_phase"] in INTERRUPTIBLE
+    return with_rejudged_end(record, resting["from_phase"], now) if resting and has_moved else record
+
+
+def with_agent_in_conversation(record: Record, run: Run, host_session_id: str, now: datetime) -> Record:
+    """The agent of ``run`` is alive in the conversation ``host_session_id``; the record itself if that is known.
+
+    An agent in the background works on when its conversation ends (seen with ``/clear``, ``/resume`` and "Move to
+    background" of Claude Code), and its events come in the next one. A run with any other end keeps it.
+    """
+    if has_ended(run) and (not _is_presumed(run) or now < parse_time(run["ended_at"])):
+        return record
+    if has_ended(run) and record["phase"] in OUTCOMES and not is_abandoned_by(record, run):
+        return record  # its end was stated by somebody
+    record = without_interruption(without_host_end(record, run, now), run, now)
+    if conversation_of(run) in (None, host_session_id):
+        return record
+    return with_current_conversation(record, updated_run(record, run), host_session_id)
+
+
+def _is_presumed(run: Run) -> bool:
+    """Whether the end of ``run`` was concluded from what a host said of others, or did not say."""
+    return run["end"] == ENDED_WITH_HOST or run.get("interruption") == INTERRUPTED
+
+
+def _without_end(record: Record, run: Run, phase: str, now: datetime) -> Record:
+    """With ``run`` without its end; if that end abandoned the session, it is in ``phase`` again."""
+    abandoned = is_abandoned_by(record, run)
+    record = with_run(record, without_keys(run, *_END_KEYS))
+    return with_rejudged_end(record, phase, now) if abandoned else record
+
+
+def is_abandoned_with_host(record: Record) -> bool:
+    """Whether the session is final only because the conversation of its latest run ended."""
+    return any(
+        run.get("end") == ENDED_WITH_HOST and is_abandoned_by(record, run) for run in record.get("runs", [])[-1:]
+    )
+
+
+def is_abandoned_by(record: Record, run: Run) -> bool:
+    """Whether the session is final because of the end of ``run``, the latest."""
+    is_of_run = record.get("finalized_at") == run["ended_at"] and is_latest(record, run)
+    return record["phase"] == ABANDONED and is_of_run
