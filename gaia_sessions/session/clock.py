@@ -1,15 +1,16 @@
 """Times as a record stores them.
 
-Owns the one format that is written, the forms that are read, and the only reading of the wall clock. Rules must never
-call ``utc_now``: ``now`` is an argument. Modules that a hook loads import ``timedelta`` from here.
+Owns the one format that is written, the forms that are read, and how far clocks may differ. Must never read a clock:
+``now`` is an argument of every rule. Modules that a hook loads import the classes of ``datetime`` from here.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import UTC, datetime
-    from datetime import timedelta as timedelta  # noqa: PLC0414  # other modules import it from here
+    from datetime import UTC as UTC  # noqa: PLC0414  # other modules import these from here
+    from datetime import datetime as datetime  # noqa: PLC0414  # see above
+    from datetime import timedelta as timedelta  # noqa: PLC0414  # see above
 else:
     try:  # the same classes without the module around them, which costs a seventh of a bare start before Python 3.12
         from _datetime import datetime, timedelta, timezone
@@ -19,11 +20,6 @@ else:
 
 FUTURE_TOLERANCE = timedelta(minutes=5)
 """How far ahead a time may be before it counts as wrong: the clocks of one person's machines differ."""
-
-
-def utc_now() -> datetime:
-    """The wall clock, as an aware UTC time."""
-    return datetime.now(UTC)
 
 
 def format_time(moment: datetime) -> str:

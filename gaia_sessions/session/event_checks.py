@@ -23,11 +23,12 @@ from .events import (
     SESSION_START,
     START,
     STOP,
+    TOOL_BATCH,
     TOOL_CALL,
     TOOL_USED,
 )
 from .phases import FAILED, OUTCOMES, RESUMABLE
-from .schema import check_host_process
+from .schema import INTERRUPTIONS, check_host_process, check_usage, check_workflow, check_worktree
 
 _string_keys = (
     "host",
@@ -49,15 +50,18 @@ _string_keys = (
     "tool_name",
     "call",
     "source",
+    "model",
 )
 
 check_event = object_with(
     {"kind": one_of(KINDS), "at": check_time},
     dict.fromkeys(_string_keys, check_string)
-    | dict.fromkeys(("background", "spoke", "again", "launch", "interrupted", "writes"), check_flag)
+    | dict.fromkeys(("background", "spoke", "again", "launch", "interrupted", "writes", "tracked"), check_flag)
     | dict.fromkeys(("worked", "unkeyed", "recurring", "unannounced", "outcome_assumed"), check_flag)
     | dict.fromkeys(("resume", "mentioned", "running"), array_of(check_string))
-    | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_host_process},
+    | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_host_process}
+    | {"workflow": check_workflow, "worktree": check_worktree, "usage": check_usage, "consumed": check_usage}
+    | {"interruption": one_of(INTERRUPTIONS), "paused_until": check_time},
 )
 """Returns for an event; raises ``InvalidInput``, which names the first bad key, for anything else."""
 
@@ -76,7 +80,8 @@ REQUIRED_FIELDS = {
     MAIN_STOP: ("host_session_id",),
     FINALIZE: ("agent_id", "outcome"),
     TOOL_CALL: ("host_session_id", "host_agent_id"),
-    PERMISSION_REQUEST: ("host_session_id", "host_agent_id"),
+    PERMISSION_REQUEST: ("host_session_id", "host_agent_id", "tool_name"),
     TOOL_USED: ("host_session_id", "host_agent_id", "tool_name", "call"),
+    TOOL_BATCH: ("host_session_id", "host_agent_id"),
 }
 """The fields without which an event of each kind cannot be applied, beside those that every event has."""

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
-    from .schema import HostProcess
+    from .schema import HostProcess, Usage, Workflow, Worktree
 
     class Event(TypedDict, total=False):
         """A field whose value is not known is absent.
@@ -19,18 +19,25 @@ if TYPE_CHECKING:
         - host_agent_id, tool_use_id, parent_host_agent_id: the host's own keys. key_file, key_name: where the host
           will write the ``tool_use_id``. unkeyed: the host names the delegation later.
           recurring: the host uses a ``tool_use_id`` more than once.
+        - workflow: the host's id of the stretch of a workflow, and its key of the agent in it; without the key, the
+          event is about the workflow itself.
         - host_process: the process that runs the agents. running: the agents of the host that are alive.
         - resume: the session ids that the delegation's resume lines name, each as often as it stands there.
           mentioned: other session ids in its text.
         - marked, marked_id: phase and id in the marker that ends ``last_message``. told_id: the session id in the
           note at the beginning of the agent's transcript. transcript_path: that of the agent itself.
-        - spoke: there was a last message, kept or not; of a failure, the agent itself described it.
+        - spoke: there was a last message, kept or not; of a failure, the agent itself described it; of a notification,
+          false: the agent did its work, and what it said last comes with its stop, if that is reported.
           again: a hook kept the agent going after an earlier stop. interrupted: somebody stopped the agent.
+          interruption, paused_until: why it was stopped although nobody gave up the work, and until when it must wait.
         - launch: the host launched the agent, which therefore did not wake. worked: the agent was at work, though no
           start was reported. unannounced: the host reports no starts.
         - source: how a conversation began, in the host's word.
         - tool_name: the tool that the agent uses. call: the host's key of that single use. writes: the tool edited
-          something, or ran a command that does not only read.
+          something, or ran a command that does not only read. tracked: tools are tracked, so that a phase may be
+          inferred from a request for permission.
+        - usage: what the agent used, as its host told it. consumed: the sum over all its requests, if the host adds
+          that up itself. model: the one that the agent ran on. worktree: the one that the host made for it.
         - outcome_assumed: no outcome was stated, and ``outcome`` is the default.
         """
 
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
         host_agent_id: str
         tool_use_id: str
         parent_host_agent_id: str
+        workflow: Workflow
         key_file: str
         key_name: str
         host_process: HostProcess
@@ -60,6 +68,8 @@ if TYPE_CHECKING:
         again: bool
         launch: bool
         interrupted: bool
+        interruption: str
+        paused_until: str
         worked: bool
         unkeyed: bool
         recurring: bool
@@ -72,6 +82,11 @@ if TYPE_CHECKING:
         tool_name: str
         call: str
         writes: bool
+        tracked: bool
+        usage: Usage
+        consumed: Usage
+        model: str
+        worktree: Worktree
 
 
 MAX_MESSAGE_LENGTH = 4000
@@ -93,6 +108,7 @@ FINALIZE = "finalize"
 TOOL_CALL = "call"
 PERMISSION_REQUEST = "permission"
 TOOL_USED = "tool"
+TOOL_BATCH = "batch"
 
 KINDS = (
     DELEGATE,  # a sub-agent is about to be started
@@ -111,4 +127,5 @@ KINDS = (
     TOOL_CALL,  # a sub-agent is about to use a tool
     PERMISSION_REQUEST,  # the host asks a person whether a sub-agent may use a tool
     TOOL_USED,  # a sub-agent has used a tool
+    TOOL_BATCH,  # the tools that a sub-agent wanted to use at once were used or refused
 )

@@ -1,12 +1,13 @@
-"""Which strings may be ids, and how text from outside becomes a file name.
+"""Which strings may be ids, how new ids are made, and how text from outside becomes a file name.
 
-Owns the rule for session ids, which is checked before any path is built, and the encoding of host ids, which are never
-file names themselves. Must never touch a file.
+Owns the rule for session ids, which is checked before any path is built; the random digits and digests of which ids and
+names are made; the line that names a session to be resumed; and the encoding of host ids, which are never file names
+themselves. Must never touch a file.
 """
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidId
+from gaia_sessions import errors
 
 from .clock import compact_timestamp
 
@@ -16,11 +17,19 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypeGuard
 
+    RandomBytes = Callable[[int], bytes]
+    """Returns so many random bytes."""
+
 MAX_ID_LENGTH = 128
 RANDOM_DIGITS = 8
 """How many random digits end a generated id."""
 SHORTEST_ABBREVIATION = 4
 """The fewest characters of an id that commands accept in place of the whole."""
+
+MARKER_OPENING = "[gaia-sessions:"
+"""How every line begins by which agents say something to the hooks."""
+
+RESUME = "resume"
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ALPHANUMERIC = frozenset(_LETTERS + _LETTERS.upper() + "0123456789")
@@ -29,6 +38,7 @@ _UNESCAPED = frozenset(_LETTERS + "0123456789_-")
 _DIGITS = frozenset("0123456789")
 _HEX = frozenset("0123456789abcdef")
 _TIMESTAMP_LENGTHS = (8, 6)
+_SHORT_DIGEST_LENGTH = 32
 
 # Windows opens these devices whatever the extension; records are copied between systems, so all systems refuse them.
 _WINDOWS_DEVICES = frozenset(
@@ -39,6 +49,11 @@ _MAX_NAME_LENGTH = 200
 _SLUG_LENGTH = 100
 
 
+def resume_line(agent_id: str) -> str:
+    """The line of a delegation that requests to resume the session ``agent_id``; ``hosts.marker`` reads it."""
+    return f"{MARKER_OPENING} {RESUME} {agent_id}]"
+
+
 def check_agent_id(value: object) -> str:
     """Returns ``value`` if it may name a session, else raises ``InvalidId`` saying which rule it breaks.
 
@@ -46,10 +61,10 @@ def check_agent_id(value: object) -> str:
     no Windows device name.
     """
     if not isinstance(value, str):
-        raise InvalidId(value, "not a string")
+        raise errors.InvalidId(value, "not a string")
     problem = _broken_rule(value)
     if problem:
-        raise InvalidId(value, problem)
+        raise errors.InvalidId(value, problem)
     return value
 
 
@@ -73,9 +88,9 @@ def is_agent_id(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and _broken_rule(value) is None
 
 
-def new_agent_id(now: datetime, random_bytes: bytes) -> str:
-    """An id of the generated form, ``agent-{UTC %Y%m%d-%H%M%S}-{8 hex}``, from the time and four random bytes."""
-    return f"agent-{compact_timestamp(now)}-{random_bytes.hex()}"
+def new_agent_id(now: datetime, random_bytes: RandomBytes) -> str:
+    """An id of the generated form, ``agent-{UTC %Y%m%d-%H%M%S}-{8 hex}``, from the time and random bytes."""
+    return f"agent-{compact_timestamp(now)}-{random_hex(RANDOM_DIGITS, random_bytes)}"
 
 
 def is_generated_id(agent_id: str) -> bool:
@@ -83,7 +98,24 @@ def is_generated_id(agent_id: str) -> bool:
     parts = agent_id.casefold().split("-")
     if [len(part) for part in parts] != [len("agent"), *_TIMESTAMP_LENGTHS, RANDOM_DIGITS] or parts[0] != "agent":
         return False
-    return _DIGITS.issuperset(parts[1] + parts[2]) and _HEX.issuperset(parts[3])
+    return _DIGITS.issuperset(parts[1] + parts[2]) and is_hex(parts[3], RANDOM_DIGITS)
+
+
+def random_hex(length: int, random_bytes: RandomBytes) -> str:
+    """So many random hexadecimal digits, an even number."""
+    return random_bytes(length // 2).hex()
+
+
+def is_hex(text: str, length: int) -> bool:
+    """Whether ``text`` is exactly so many hexadecimal digits, in lower case as ``random_hex`` makes them."""
+    return len(text) == length and _HEX.issuperset(text)
+
+
+def short_digest(data: bytes) -> str:
+    """The first 32 digits of the SHA-256 digest of ``data``, enough to tell any two contents apart."""
+    from hashlib import sha256  # loads OpenSSL, a tenth of a hook's budget, for the few names that need it
+
+    return sha256(data).hexdigest()[:_SHORT_DIGEST_LENGTH]
 
 
 def fold_id(agent_id: str) -> str:

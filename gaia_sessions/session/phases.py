@@ -1,7 +1,7 @@
 """The nine phases of a piece of work and every move between them.
 
-Owns the one table of moves, in which final phases have none, and which phases are final or resumable. Must never know
-of records, files or clocks.
+Owns the one table of moves, in which final phases have none; the table of corrections beside it, the only way out of a
+final phase; and which phases are final or resumable. Must never know of records, files or clocks.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ MOVES: dict[str, tuple[str, ...]] = {
 
 PHASES = tuple(MOVES)
 
+# An end that was inferred, or that a hook of the host took back, may prove wrong: the work is then where it was, which
+# may be any phase. Only a report of the host corrects an end; no command does.
+CORRECTIONS: dict[str, tuple[str, ...]] = {**MOVES, **dict.fromkeys(OUTCOMES, PHASES)}
+
 
 def check_phase(phase: object) -> str:
     """Returns ``phase`` if it is one of the nine; else raises ``UnknownPhase``."""
@@ -58,10 +62,19 @@ def check_outcome(outcome: object) -> str:
 
 def check_move(from_phase: str, to_phase: str) -> None:
     """Raises ``IllegalMove`` if the table does not have the move."""
-    if to_phase not in MOVES[from_phase]:
+    _check_in(MOVES, from_phase, to_phase)
+
+
+def check_correction(from_phase: str, to_phase: str) -> None:
+    """Raises ``IllegalMove`` if not even evidence that corrects an end allows the move."""
+    _check_in(CORRECTIONS, from_phase, to_phase)
+
+
+def _check_in(moves: dict[str, tuple[str, ...]], from_phase: str, to_phase: str) -> None:
+    if to_phase not in moves[from_phase]:
         from gaia_sessions.errors import IllegalMove
 
-        raise IllegalMove(from_phase, to_phase, MOVES[from_phase])
+        raise IllegalMove(from_phase, to_phase, moves[from_phase])
 
 
 def is_final(phase: str) -> bool:
@@ -75,7 +88,10 @@ def is_resumable(phase: str) -> bool:
 
 
 def diagram() -> str:
-    """The table as a Mermaid state diagram, the open phases drawn as one group; ``docs/policy.md`` has it."""
+    """The table of moves as a Mermaid state diagram, the open phases drawn as one group; ``docs/policy.md`` has it.
+
+    Corrections are not drawn: they are no moves of the work.
+    """
     lines = ["stateDiagram-v2", f"    [*] --> {INITIALIZING}", f"    {INITIALIZING} --> work", "    state work {"]
     lines += [f"        {phase} : {phase}{' (resumable)' if is_resumable(phase) else ''}" for phase in _WORKING_PHASES]
     lines += [

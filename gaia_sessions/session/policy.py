@@ -34,13 +34,18 @@ if TYPE_CHECKING:
         checks: list[CheckResult]
         advice: str
         denial: NotRequired[Denial]
+        paused_until: NotRequired[str]
 
     class ResumeSummary(TypedDict):
-        """A decision in short. until: when the session can no longer be resumed; None if it cannot be resumed now."""
+        """A decision in short. until: when the session can no longer be resumed; None if it cannot be resumed now.
+
+        paused_until: when the limit is reset that it waits for; absent if it waits for none.
+        """
 
         should_resume: bool
         reason: str
         until: str | None
+        paused_until: NotRequired[str]
 
     CheckValues = tuple[bool, object, object]
     PolicyCheck = Callable[["ResumeCase"], CheckValues]
@@ -49,16 +54,21 @@ RESUMABLE_REASON = "session_resumable"
 _LIVE_RUN_CHECK = "no_live_run"
 
 _IDLE = timedelta(minutes=30)
+_QUIET = timedelta(minutes=10)
 
 
 class Limits:
-    """The idle time and the number of errors under which work may be resumed; both must be strictly under the limit."""
+    """The idle time and the number of errors under which work may be resumed; both must be strictly under the limit.
 
-    __slots__ = ("idle", "max_errors")
+    quiet: after how long without a sign of life an agent at work is called quiet; it decides nothing.
+    """
 
-    def __init__(self, idle: timedelta = _IDLE, max_errors: int = 3) -> None:
+    __slots__ = ("idle", "max_errors", "quiet")
+
+    def __init__(self, idle: timedelta = _IDLE, max_errors: int = 3, quiet: timedelta = _QUIET) -> None:
         self.idle = idle
         self.max_errors = max_errors
+        self.quiet = quiet
 
 
 class ResumeCase:
@@ -86,23 +96,40 @@ def decide(
 
     ``dead_runs`` are the numbers of runs whose host is proved to be gone: they count as ended. ``checks`` has every
     condition in the order of the policy, ``reason`` is that of the first that fails. ``until`` is when the session can
-    no longer be resumed if nothing happens before. Work with a ``denial`` may be resumed, but not as planned.
+    no longer be resumed if nothing happens before. Work with a ``denial`` may be resumed, but not as planned;
+    ``paused_until`` is there while the work waits for a limit to be reset.
     """
     results = _check_results(ResumeCase(record, now, limits, dead_runs) if record else None, problem)
     reason = next((reason for (reason, result) in results if not result["ok"]), RESUMABLE_REASON)
-    should_resume = reason == RESUMABLE_REASON
-    last_updated = parse_time(record["last_updated"]) if record else None
+    idle_since = resting_since(record) if record else None
     decision: Decision = {
-        "should_resume": should_resume,
+        "should_resume": reason == RESUMABLE_REASON,
         "reason": reason,
         "agent_id": agent_id,
         "phase": record["phase"] if record else None,
-        "idle_seconds": seconds_between(last_updated, now) if last_updated else None,
-        "until": format_time(last_updated + limits.idle) if last_updated and should_resume else None,
+        "idle_seconds": seconds_between(idle_since, now) if idle_since else None,
+        "until": format_time(idle_since + limits.idle) if idle_since and reason == RESUMABLE_REASON else None,
         "checks": [result for _, result in results],
         "advice": _advice(reason, agent_id, record),
     }
-    return {**decision, "denial": record["denial"]} if record and "denial" in record else decision
+    return _with_hindrances(decision, record, now) if record else decision
+
+
+def _with_hindrances(decision: Decision, record: Record, now: datetime) -> Decision:
+    if "denial" in record:
+        decision = {**decision, "denial": record["denial"]}
+    return {**decision, "paused_until": record["paused_until"]} if is_waiting_for_limit(record, now) else decision
+
+
+def resting_since(record: Record) -> datetime:
+    """Since when idle time counts: the last activity, or the reset of the limit that interrupted the work."""
+    moments = (record["last_updated"], record.get("paused_until", record["last_updated"]))
+    return max(map(parse_time, moments))
+
+
+def is_waiting_for_limit(record: Record, now: datetime) -> bool:
+    """Whether the limit that interrupted the work is not reset yet."""
+    return "paused_until" in record and now < parse_time(record["paused_until"])
 
 
 def _advice(reason: str, agent_id: str, record: Record | None) -> str:
@@ -115,14 +142,23 @@ def _advice(reason: str, agent_id: str, record: Record | None) -> str:
 
 def resume_summary(decision: Decision) -> ResumeSummary:
     """``decision`` in the short form of summaries."""
-    return {"should_resume": decision["should_resume"], "reason": decision["reason"], "until": decision["until"]}
+    summary: ResumeSummary = {
+        "should_resume": decision["should_resume"],
+        "reason": decision["reason"],
+        "until": decision["until"],
+    }
+    return {**summary, "paused_until": decision["paused_until"]} if "paused_until" in decision else summary
 
 
 def is_running(decision: Decision) -> bool:
     """Whether the session exists and an agent is at work on it, whatever its phase."""
-    return decision["phase"] is not None and any(
-        check["name"] == _LIVE_RUN_CHECK and not check["ok"] for check in decision["checks"]
-    )
+    return bool(live_runs(decision))
+
+
+def live_runs(decision: Decision) -> list[int]:
+    """The numbers of the runs whose agents are at work, as far as can be determined."""
+    found = next(check["actual"] for check in decision["checks"] if check["name"] == _LIVE_RUN_CHECK)
+    return found if isinstance(found, list) else []
 
 
 def _check_results(case: ResumeCase | None, problem: str | None) -> list[tuple[str, CheckResult]]:
@@ -168,8 +204,12 @@ def _check_clock(case: ResumeCase) -> CheckValues:
     return ahead <= limit, max(0.0, ahead), limit
 
 
+def _check_reset(case: ResumeCase) -> CheckValues:
+    return not is_waiting_for_limit(case.record, case.now), case.record.get("paused_until"), None
+
+
 def _check_idle(case: ResumeCase) -> CheckValues:
-    idle = seconds_between(parse_time(case.record["last_updated"]), case.now)
+    idle = seconds_between(resting_since(case.record), case.now)
     limit = case.limits.idle.total_seconds()
     return idle < limit, idle, limit
 
@@ -185,6 +225,7 @@ _CHECKS: tuple[tuple[str, str, PolicyCheck], ...] = (
     ("claimed", "not_claimed", _check_claims),
     ("not_ready", "resume_ready", _check_resume_ready),
     ("clock_skew", "clock", _check_clock),
+    ("waiting_for_limit", "limit_reset", _check_reset),
     ("expired", "idle_seconds", _check_idle),
     ("too_many_errors", "error_count", _check_errors),
 )
@@ -198,6 +239,7 @@ ADVICE = {
     "claimed": "leave it alone: somebody is about to resume it",
     "not_ready": "start new work, or allow resuming again: gaia-sessions update {id} --resume-ready",
     "clock_skew": "once the clock is right, an update sets the last activity: gaia-sessions update {id}",
+    "waiting_for_limit": "wait until the limit is reset; if it is by now: gaia-sessions update {id} --resume-ready",
     "expired": "start new work: this one has been idle for too long",
     "too_many_errors": "look at last_error and start new work: this one keeps failing",
 }

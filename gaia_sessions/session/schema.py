@@ -36,18 +36,34 @@ if TYPE_CHECKING:
     Record = record_types.Record
     Run = record_types.Run
     Tools = record_types.Tools
+    Usage = record_types.Usage
+    Waiting = record_types.Waiting
+    Workflow = record_types.Workflow
+    Worktree = record_types.Worktree
 
 
 KILLED = "killed"
-FAILED = "failed"
+RUN_FAILED = "failed"
 STOPPED = "stopped"
-RETURNED = "returned"
+RUN_RETURNED = "returned"
 ENDED_WITH_HOST = "ended_with_host"
 LOST = "lost"
 DENIED = "denied"
 
-ENDS = (KILLED, FAILED, STOPPED, RETURNED, ENDED_WITH_HOST, LOST, DENIED)
+ENDS = (KILLED, RUN_FAILED, STOPPED, RUN_RETURNED, ENDED_WITH_HOST, LOST, DENIED)
 """How a run can end, the strongest evidence first."""
+
+INTERRUPTED = "interrupted"
+STOPPED_BY_USER = "stopped_by_user"
+USAGE_LIMIT = "usage_limit"
+OVERLOADED = "overloaded"
+CONNECTION_LOST = "connection_lost"
+
+INTERRUPTIONS = (INTERRUPTED, STOPPED_BY_USER, USAGE_LIMIT, OVERLOADED, CONNECTION_LOST)
+"""Why a run was ``killed`` although nobody gave up its work: the session rests and may be resumed.
+
+``INTERRUPTED`` is presumed where a host reports no end and does not name the agent as alive any more.
+"""
 
 MARKED_DETAIL = "said so in its last line"
 """The detail of a run whose agent stated its end with the marker."""
@@ -58,12 +74,25 @@ _check_message = object_with({"message": check_string}, {})
 
 _run_string_keys = (
     *("host", "host_session_id", "current_host_session_id", "host_agent_id", "tool_use_id", "parent_host_agent_id"),
-    *("detail", "last_message", "transcript_path"),
+    *("detail", "last_message", "transcript_path", "model"),
 )
 
 check_host_process = object_with(
     {}, {"pid": integer_from(1)} | dict.fromkeys(("started", "boot_id", "pid_ns", "machine"), check_string)
 )
+
+check_workflow = object_with({"run_id": check_string}, {"key": check_string})
+
+FIGURES = (
+    *("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens", "total_tokens"),
+    *("tool_uses", "duration_ms"),
+)
+"""What a host may tell of what an agent used."""
+
+check_usage = object_with({}, dict.fromkeys(FIGURES, integer_from(0)))
+check_worktree = object_with({}, {"path": check_string, "branch": check_string})
+
+_check_waiting = object_with({"since": check_time, "for": check_string}, {})
 
 _check_run_keys = object_with(
     {"run": integer_from(1)},
@@ -71,8 +100,14 @@ _check_run_keys = object_with(
     | dict.fromkeys(("background", "unannounced"), check_flag)
     | {
         "mentioned": array_of(check_string),
+        "workflow": check_workflow,
+        "worktree": check_worktree,
+        "waiting": _check_waiting,
+        "usage": check_usage,
+        "consumed": check_usage,
         "host_process": check_host_process,
         "end": one_of(ENDS),
+        "interruption": one_of(INTERRUPTIONS),
         "reported": _check_phase,
         "inferred": _check_phase,
     },
@@ -94,10 +129,14 @@ _check_record_keys = object_with(
     {
         "history_dropped": integer_from(0),
         "continues": check_string,
+        "parent_id": check_string,
+        "root_id": check_string,
+        "depth": integer_from(1),
         "denial": _check_message,
         "runs": array_of(_check_run_keys),
         "runs_dropped": integer_from(0),
         "tools": object_with({"counts": map_of(integer_from(1)), "recent": array_of(check_string)}, {}),
+        "usage": check_usage,
         "duration_seconds": check_seconds,
         "summary": check_string,
     },
@@ -115,6 +154,7 @@ _check_times = object_with(
         "denial": _check_timestamp,
         "runs": array_of(object_with({}, dict.fromkeys(_RUN_TIMES, check_time))),
         "finalized_at": check_time,
+        "paused_until": check_time,
     },
 )
 """The times and the moves of a record."""
@@ -139,9 +179,9 @@ def _has_canonical_times(record: Record) -> bool:
     try:
         moves = record["history"]
         times = [record["created_at"], record["last_updated"], *(move["timestamp"] for move in moves)]
-        times += [run[key] for run in record.get("runs", ()) for key in _RUN_TIMES if key in run]  # type: ignore[literal-required]
+        times += [run[key] for run in record.get("runs", ()) for key in _RUN_TIMES if key in run]  # type: ignore[literal-required]  # keys of a run
         times += [message["timestamp"] for message in (record["last_error"], record.get("denial")) if message]
-        times += [record["finalized_at"]] if "finalized_at" in record else []
+        times += [record[key] for key in ("finalized_at", "paused_until") if key in record]
         phases = {move["from_phase"] for move in moves}.union([move["to_phase"] for move in moves])
         is_array = isinstance(moves, list)  # an empty object has no moves either
         return is_array and phases <= _all_phases and are_canonical_times(times)

@@ -6,10 +6,10 @@ which changes an update consists of is in ``requests``. Must never touch a file 
 
 from __future__ import annotations
 
-from gaia_sessions.errors import NewerSchema
+from gaia_sessions import errors
 
 from .clock import FUTURE_TOLERANCE, format_time, parse_time, seconds_between
-from .phases import APPROVAL, OUTCOMES, RESUMABLE, check_move
+from .phases import APPROVAL, OUTCOMES, RESUMABLE, check_correction, check_move
 from .record import SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
@@ -27,23 +27,19 @@ MAX_HISTORY = 200
 def check_writable(record: Record) -> None:
     """Raises ``NewerSchema`` if this version may not rewrite ``record``."""
     if has_newer_schema(record):
-        raise NewerSchema(record["agent_id"], record["schema"], SCHEMA)
+        raise errors.NewerSchema(record["agent_id"], record["schema"], SCHEMA)
 
 
 def check_open(record: Record) -> None:
     """Raises ``SessionFinal`` if the work has ended."""
     if record["phase"] in OUTCOMES:
-        from gaia_sessions.errors import SessionFinal
-
-        raise SessionFinal(record["agent_id"], record["phase"])
+        raise errors.SessionFinal(record["agent_id"], record["phase"])
 
 
 def check_revision(record: Record, expected: int | None) -> None:
     """Raises ``RevisionChanged`` if a revision is ``expected`` and the record has another one."""
     if expected is not None and record["revision"] != expected:
-        from gaia_sessions.errors import RevisionChanged
-
-        raise RevisionChanged(record["agent_id"], expected, record["revision"])
+        raise errors.RevisionChanged(record["agent_id"], expected, record["revision"])
 
 
 def with_next_revision(record: Record) -> Record:
@@ -99,9 +95,7 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
 def with_denial(record: Record, message: str, now: datetime) -> Record:
     """With the denial of what the work waits for, and the reason; it may still be resumed, to continue differently."""
     if record["phase"] != APPROVAL:
-        from gaia_sessions.errors import NothingToDeny
-
-        raise NothingToDeny(record["agent_id"], record["phase"])
+        raise errors.NothingToDeny(record["agent_id"], record["phase"])
     return {**record, "denial": {"message": message, "timestamp": format_time(now)}}
 
 
@@ -113,10 +107,13 @@ def without_denial(record: Record) -> Record:
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
     """With resuming switched on or off until the next move; it cannot be switched on outside the resumable phases."""
     if ready and record["phase"] not in RESUMABLE:
-        from gaia_sessions.errors import ResumeNotAllowed
+        raise errors.ResumeNotAllowed(record["agent_id"], record["phase"])
+    return {**(without_pause(record) if ready else record), "resume_ready": ready}
 
-        raise ResumeNotAllowed(record["agent_id"], record["phase"])
-    return {**record, "resume_ready": ready}
+
+def without_pause(record: Record) -> Record:
+    """Without a limit to wait for: the work goes on, or somebody says that it may."""
+    return _without_keys(record, "paused_until") if "paused_until" in record else record
 
 
 def with_outcome(record: Record, outcome: str, summary: str | None, now: datetime) -> Record:
@@ -131,6 +128,7 @@ def with_confirmed_end(record: Record, summary: str | None, now: datetime) -> Re
 
 def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
     """With ``phase`` in place of a provisional end, the one way out of a final phase; the move is added to history."""
+    check_correction(record["phase"], phase)
     reopened = _without_keys(record, *_END_KEYS)
     moved = reopened if phase == record["phase"] else _with_move(reopened, phase, now)
     return _with_end(moved, None, now) if phase in OUTCOMES else moved
@@ -145,13 +143,13 @@ def normalize_imported(record: Record) -> Record:
     That tool kept the time of an end when it reopened a session; here only a final session has one.
     """
     cleaned = record if record["phase"] in OUTCOMES else _without_keys(record, *_END_KEYS)
-    times = {key: _canonical_time(cleaned[key]) for key in _TIME_KEYS if key in cleaned}  # type: ignore[literal-required]
-    messages = {key: _with_canonical_timestamp(cleaned[key]) for key in _MESSAGE_KEYS if cleaned.get(key)}  # type: ignore[literal-required]
+    times = {key: _canonical_time(cleaned[key]) for key in _TIME_KEYS if key in cleaned}  # type: ignore[literal-required]  # keys of a record
+    messages = {key: _with_canonical_timestamp(cleaned[key]) for key in _MESSAGE_KEYS if cleaned.get(key)}  # type: ignore[literal-required]  # see above
     moves = [_with_canonical_timestamp(move) for move in cleaned["history"]]
-    return with_next_revision({**cleaned, **times, **messages, "history": moves})  # type: ignore[typeddict-item]
+    return with_next_revision({**cleaned, **times, **messages, "history": moves})  # type: ignore[typeddict-item]  # of the same types as before
 
 
-_TIME_KEYS = ("created_at", "last_updated", "finalized_at")
+_TIME_KEYS = ("created_at", "last_updated", "finalized_at", "paused_until")
 _MESSAGE_KEYS = ("last_error", "denial")
 
 
@@ -164,12 +162,12 @@ def _canonical_time(moment: object) -> str:
 
 
 def _without_keys(record: Record, *keys: str) -> Record:
-    return {key: value for key, value in record.items() if key not in keys}  # type: ignore[return-value]
+    return {key: value for key, value in record.items() if key not in keys}  # type: ignore[return-value]  # still a record
 
 
 def _with_end(record: Record, summary: str | None, now: datetime) -> Record:
     duration = seconds_between(parse_time(record["created_at"]), now)
-    ended: Record = {**record, "finalized_at": format_time(now), "duration_seconds": duration}
+    ended: Record = {**without_pause(record), "finalized_at": format_time(now), "duration_seconds": duration}
     if summary:
         ended["summary"] = summary
     return ended
