@@ -21,6 +21,7 @@ STOP: dict[str, Any] = {
     "host_agent_id": "a",
     "tool_use_id": "t",
     "parent_host_agent_id": "p",
+    "workflow": {"run_id": "wf_1", "key": "v2:1"},
     "key_file": "/home/u/a.meta.json",
     "key_name": "toolUseId",
     "host_process": {"pid": 4242, "started": "1", "boot_id": "b", "pid_ns": "n", "machine": "m"},
@@ -40,6 +41,8 @@ STOP: dict[str, Any] = {
     "again": True,
     "launch": False,
     "interrupted": False,
+    "interruption": "usage_limit",
+    "paused_until": "2026-01-08T19:00:00Z",
     "running": ["a", "b"],
     "outcome": "completed",
     "summary": "s",
@@ -47,11 +50,16 @@ STOP: dict[str, Any] = {
     "tool_name": "Bash",
     "call": "c",
     "writes": True,
+    "tracked": True,
     "worked": True,
     "unkeyed": True,
     "recurring": True,
     "unannounced": True,
     "outcome_assumed": True,
+    "usage": {"input_tokens": 1, "duration_ms": 0},
+    "consumed": {"total_tokens": 5},
+    "model": "m-1",
+    "worktree": {"path": "/w", "branch": "b"},
 }
 
 TEXTS = [
@@ -75,10 +83,11 @@ TEXTS = [
     "source",
     "tool_name",
     "call",
+    "model",
 ]
 
 FLAGS = [
-    *("background", "spoke", "again", "launch", "interrupted", "writes"),
+    *("background", "spoke", "again", "launch", "interrupted", "writes", "tracked"),
     *("worked", "unkeyed", "recurring", "unannounced", "outcome_assumed"),
 ]
 LISTS = ["resume", "mentioned", "running"]
@@ -99,6 +108,7 @@ KINDS_IN_WORDS = (
     "call",
     "permission",
     "tool",
+    "batch",
 )
 
 FAULTS: list[tuple[str, Any, str, str]] = [
@@ -114,6 +124,13 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         "must be one of investigating, planning, approval, failed",
         "marked",
     ),
+    (
+        "an interruption that is none",
+        {**STOP, "interruption": "lunch"},
+        "must be one of interrupted, stopped_by_user, usage_limit, overloaded, connection_lost",
+        "interruption",
+    ),
+    ("no time to wait for", {**STOP, "paused_until": "soon"}, "must be an ISO 8601 time", "paused_until"),
     ("unknown outcome", {**STOP, "outcome": "done"}, "must be one of completed, failed, abandoned", "outcome"),
     ("background a word", {**STOP, "background": "yes"}, "must be true or false, not a string", "background"),
     ("again a number", {**STOP, "again": 1}, "must be true or false, not a number", "again"),
@@ -124,6 +141,22 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         "must be a string, not a number",
         "host_process.started",
     ),
+    ("a workflow without an id", {**STOP, "workflow": {"key": "v2:1"}}, "missing", "workflow.run_id"),
+    (
+        "a key of an agent that is a number",
+        {**STOP, "workflow": {"run_id": "wf_1", "key": 1}},
+        "must be a string, not a number",
+        "workflow.key",
+    ),
+    (
+        "fewer tokens than none",
+        {**STOP, "usage": {"input_tokens": -1}},
+        "must be a whole number from 0",
+        "usage.input_tokens",
+    ),
+    ("a sum that is no object", {**STOP, "consumed": 7}, "must be an object, not a number", "consumed"),
+    ("a worktree by its path", {**STOP, "worktree": "/w"}, "must be an object, not a string", "worktree"),
+    ("a workflow by its id", {**STOP, "workflow": "wf_1"}, "must be an object, not a string", "workflow"),
     ("a process by its pid", {**STOP, "host_process": 4242}, "must be an object, not a number", "host_process"),
     *((f"{key} null", {**STOP, key: None}, "must be true or false, not null", key) for key in FLAGS),
     *((f"{key} a word", {**STOP, key: "a"}, "must be an array, not a string", key) for key in LISTS),
@@ -159,7 +192,8 @@ def test_every_key_of_an_event_is_checked() -> None:
     """The type is for type checkers only: its keys are read from the source."""
     [said] = [node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.ClassDef)]
     keys = {ast.unparse(node.target) for node in said.body if isinstance(node, ast.AnnAssign)}
-    checked = {*TEXTS, *FLAGS, *LISTS, "kind", "at", "marked", "outcome", "host_process"}
+    checked = {*TEXTS, *FLAGS, *LISTS, "kind", "at", "marked", "outcome", "host_process", "workflow"}
+    checked |= {"usage", "consumed", "worktree", "interruption", "paused_until"}
     assert keys == checked == set(STOP)
 
 

@@ -17,7 +17,10 @@ from gaia_sessions.session.ids import (
     fold_id,
     is_agent_id,
     is_generated_id,
+    is_hex,
     new_agent_id,
+    random_hex,
+    short_digest,
 )
 
 if TYPE_CHECKING:
@@ -129,12 +132,12 @@ def test_the_longest_id_is_the_documented_one() -> None:
     ],
 )
 def test_a_made_id_carries_the_time_in_utc_and_chance(moment: datetime, chance: bytes, made: str) -> None:
-    assert new_agent_id(moment, chance) == made
+    assert new_agent_id(moment, lambda size: chance[:size]) == made
 
 
 @given(st.datetimes(datetime(1000, 1, 1), timezones=st.just(UTC)), st.binary(min_size=4, max_size=4))  # noqa: DTZ001
 def test_a_made_id_is_a_good_id_of_the_generated_form(moment: datetime, chance: bytes) -> None:
-    made = new_agent_id(moment, chance)
+    made = new_agent_id(moment, lambda size: chance[:size])
     assert check_agent_id(made) == made
     assert re.fullmatch(r"agent-[0-9]{8}-[0-9]{6}-[0-9a-f]{8}", made)
 
@@ -170,12 +173,28 @@ def test_a_key_becomes_a_readable_file_name(parts: tuple[str, ...], name: str) -
     assert encode_key(*parts) == name
 
 
+@given(st.integers(0, 20).map(lambda half: 2 * half))
+def test_random_digits_are_as_many_as_asked_for_and_hexadecimal(length: int) -> None:
+    made = random_hex(length, lambda size: b"\xfe" * size)
+    assert made == "fe" * (length // 2)
+    assert is_hex(made, length)
+
+
+@pytest.mark.parametrize("text", ["", "abc", "abcde", "ABCD", "abcg", "ab-d", "abc\n", "\u0660123"])
+def test_what_has_another_length_or_another_character_is_not_hexadecimal(text: str) -> None:
+    assert not is_hex(text, 4)
+
+
+def test_a_short_digest_is_the_beginning_of_the_sha_256() -> None:
+    assert short_digest(b"abc") == "ba7816bf8f01cfea414140de5dae2223"
+
+
 @pytest.mark.parametrize("letters", [str, str.upper, str.title])
 @given(st.datetimes(min_value=datetime(1900, 1, 1)), st.binary(min_size=4, max_size=4))  # noqa: DTZ001  # see below
 def test_every_made_id_has_the_generated_form_in_letters_of_either_case(
     letters: Callable[[str], str], moment: datetime, chance: bytes
 ) -> None:
-    assert is_generated_id(letters(new_agent_id(moment.replace(tzinfo=UTC), chance)))
+    assert is_generated_id(letters(new_agent_id(moment.replace(tzinfo=UTC), lambda size: chance[:size])))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ import pytest
 
 from gaia_sessions.errors import IllegalMove, UnknownOutcome, UnknownPhase
 from gaia_sessions.session.phases import (
+    CORRECTIONS,
     MOVES,
     OUTCOMES,
     PHASES,
     RESUMABLE,
+    check_correction,
     check_move,
     check_outcome,
     check_phase,
@@ -53,6 +55,17 @@ def test_a_move_is_legal_exactly_when_the_drawn_table_has_it(one: str, other: st
         assert (caught.value.from_phase, caught.value.to_phase) == (one, other)
         assert set(caught.value.allowed) == {to for (start, to), legal in LEGAL.items() if start == one and legal}
     assert (other in MOVES[one]) == LEGAL[one, other]
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(ROWS, ROWS)))
+def test_only_a_correction_leads_out_of_a_final_phase_and_it_may_lead_anywhere(one: str, other: str) -> None:
+    if is_final(one) or LEGAL[one, other]:
+        check_correction(one, other)
+    else:
+        with pytest.raises(IllegalMove) as caught:
+            check_correction(one, other)
+        assert caught.value.allowed == MOVES[one]
+    assert (other in CORRECTIONS[one]) == (is_final(one) or LEGAL[one, other])
 
 
 @pytest.mark.parametrize("phase", ROWS)

@@ -33,6 +33,7 @@ ORDER = [
     "claimed",
     "not_ready",
     "clock_skew",
+    "waiting_for_limit",
     "expired",
     "too_many_errors",
 ]
@@ -44,6 +45,7 @@ NAMES = {
     "claimed": "not_claimed",
     "not_ready": "resume_ready",
     "clock_skew": "clock",
+    "waiting_for_limit": "limit_reset",
     "expired": "idle_seconds",
     "too_many_errors": "error_count",
 }
@@ -75,6 +77,7 @@ def checks(**changed: tuple[bool, object, object]) -> list[dict[str, object]]:
         "claimed": (True, [], []),
         "not_ready": (True, True, True),
         "clock_skew": (True, 0.0, 300.0),
+        "waiting_for_limit": (True, None, None),
         "expired": (True, 600.0, 1800.0),
         "too_many_errors": (True, 0, 3),
     }

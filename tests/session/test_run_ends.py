@@ -15,13 +15,13 @@ from gaia_sessions.session.run_ends import (
     is_stronger_evidence,
     marker_fields,
     may_be_rejudged,
-    with_agent_in_conversation,
     with_end,
     with_failure_detail,
     with_later_stop,
     with_settled_return,
     with_silent_stop,
 )
+from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.session.runs import has_ended, with_claimed_run, with_reported_phase, with_start
 from gaia_sessions.session.schema import ENDS
 from gaia_sessions.session.updates import with_next_revision, with_outcome, with_phase

@@ -13,6 +13,7 @@ from gaia_sessions.session.runs import (
     delegation_alias,
     has_ended,
     has_started,
+    host_outlives_conversation,
     is_claimed,
     is_latest,
     is_live,
@@ -20,6 +21,7 @@ from gaia_sessions.session.runs import (
     run_by_number,
     run_of_agent,
     run_of_delegation,
+    runs_of_gone_hosts,
     started_or_claimed_at,
     unended_run_in_conversation,
     updated_run,
@@ -34,7 +36,7 @@ from tests.records import START, WHEN, moved, record_with, unchanged
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.session.schema import Run
+    from gaia_sessions.session.schema import HostProcess, Record, Run
 
 LATER = START + timedelta(minutes=4)
 THEN = "2026-01-08T18:00:00.000000Z"
@@ -435,3 +437,39 @@ def test_late_news_of_an_agent_is_no_activity_of_a_final_session(phase: str, kno
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase=phase, finalized_at=THEN, duration_seconds=0)
     after = unchanged(lambda record: with_start(record, record["runs"][0], known, LATER), record)
     assert after == {**record, "runs": [{**KEYS, "run": 1, "claimed_at": THEN, **known}]}
+
+
+GONE: HostProcess = {"pid": 1, "started": "1"}
+ALIVE: HostProcess = {"pid": 2, "started": "2"}
+
+
+def test_the_runs_whose_host_is_gone_are_those_that_nobody_ended() -> None:
+    runs: list[Run] = [
+        {"run": 1, "host_process": GONE},
+        {"run": 2, "host_process": GONE, "ended_at": THEN, "end": "stopped"},
+        {"run": 3, "host_process": ALIVE},
+        {"run": 4},
+        {"run": 5, "host_process": {}},
+        {"run": 6, "host_process": GONE, "end": "stopped"},
+    ]
+    assert runs_of_gone_hosts(record_with(runs=runs), lambda process: process == GONE) == {1, 6}
+
+
+@pytest.mark.parametrize("runs", [{}, {"runs": []}], ids=["no key", "no run"])
+def test_a_session_without_runs_has_none_to_lose(runs: dict[str, Any]) -> None:
+    record: Record = {**record_with(), **runs}  # type: ignore[typeddict-item]
+    assert runs_of_gone_hosts(record, lambda _process: True) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("run", "outlives"),
+    [
+        ({"run": 1, "end": "ended_with_host", "host_process": ALIVE}, True),
+        ({"run": 1, "end": "ended_with_host", "host_process": GONE}, False),
+        ({"run": 1, "end": "ended_with_host"}, False),
+        ({"run": 1, "end": "stopped", "host_process": ALIVE}, False),
+        ({"run": 1, "host_process": ALIVE}, False),
+    ],
+)
+def test_only_a_run_that_ended_with_its_conversation_may_be_outlived_by_its_host(run: Run, *, outlives: bool) -> None:
+    assert host_outlives_conversation(run, lambda process: process == ALIVE) == outlives

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gaia_sessions.errors import InvalidId, InvalidInput, RevisionChanged, SessionFinal, UnknownOutcome, UnknownPhase
+from gaia_sessions.session.requests import Ending, NewSession, Update, unless_waiting, with_update
+from gaia_sessions.session.retention import RESERVED_BYTES
+from tests.records import record_with
+
+NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
+NOTHING_ASKED = Update()
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        pytest.param({"agent_name": 1, "purpose": "test"}, InvalidInput, id="a name that is no text"),
+        pytest.param({"agent_name": "x", "purpose": None}, InvalidInput, id="a purpose that is no text"),
+        pytest.param({"agent_name": "x", "purpose": "y", "metadata": [1]}, InvalidInput, id="metadata without keys"),
+        pytest.param({"agent_name": "x", "purpose": "y", "agent_id": "../x"}, InvalidId, id="an id that is a path"),
+    ],
+)
+def test_a_new_session_that_cannot_be_is_refused_before_any_store_is_asked(words: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        NewSession(**words)
+
+
+def test_a_new_session_has_the_id_asked_for_or_one_made_of_the_time_and_random_bytes() -> None:
+    asked, generated = NewSession("x", "y", {"k": 1}, "agent-1"), NewSession("x", "y", {"k": 1})
+    assert asked.record(NOW, bytes)["agent_id"] == "agent-1"
+    assert generated.record(NOW, bytes) == {**asked.record(NOW, bytes), "agent_id": "agent-20260108-180530-00000000"}
+
+
+def test_what_a_caller_does_later_to_its_metadata_does_not_change_the_request() -> None:
+    metadata = {"found": ["a"]}
+    new, update = NewSession("x", "y", metadata), Update(metadata=metadata)
+    metadata["found"].append("b")
+    assert (new.metadata, update.metadata) == ({"found": ["a"]}, {"found": ["a"]})
+
+
+@pytest.mark.parametrize("outcome", ["approval", "done", "", None])
+def test_an_ending_knows_no_outcome_but_the_three(outcome: Any) -> None:
+    with pytest.raises(UnknownOutcome):
+        Ending(outcome)
+
+
+@pytest.mark.parametrize("words", [{"summary": 1}, {"error": ["no"]}], ids=repr)
+def test_an_ending_takes_texts_only(words: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        Ending("failed", **words)
+
+
+def test_an_end_always_has_room_unless_its_texts_are_long() -> None:
+    assert Ending("failed", "it broke", "no such host").reserved_bytes() == 0
+    assert Ending("failed", "it broke" * 1000).reserved_bytes() == RESERVED_BYTES
+
+
+def test_an_ending_asked_for_again_leaves_the_very_record_and_another_one_is_refused() -> None:
+    completed = Ending("completed", "done").rule(NOW)(record_with(phase="executing"))
+    assert Ending("completed", "again").rule(NOW)(completed) is completed
+    with pytest.raises(SessionFinal):
+        Ending("failed").rule(NOW)(completed)
+
+
+def test_a_rule_for_all_but_the_waiting_leaves_those_as_they_are() -> None:
+    rule = unless_waiting(Ending("completed").rule(NOW))
+    waiting = record_with(phase="approval")
+    assert rule(waiting) is waiting
+    assert rule(record_with(phase="planning"))["phase"] == "completed"
+
+
+def test_an_update_that_only_ends_the_work_needs_no_room_and_any_other_does() -> None:
+    assert Update("completed").reserved_bytes() == 0
+    assert {Update("completed", error="e").reserved_bytes(), NOTHING_ASKED.reserved_bytes()} == {RESERVED_BYTES}
+
+
+def test_the_revision_is_judged_before_anything_else_of_an_update() -> None:
+    with pytest.raises(RevisionChanged):
+        with_update(record_with(phase="completed"), Update("planning", if_revision=7), NOW)
+
+
+def test_an_update_to_an_unknown_phase_is_refused_when_it_is_made() -> None:
+    with pytest.raises(UnknownPhase):
+        Update("sleeping")
