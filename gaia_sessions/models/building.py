@@ -1,12 +1,12 @@
-"""The record as pydantic models, made of ``session.record_types``, and the JSON Schema of ``state.json``.
+"""How a type of ``session.record_types`` becomes a pydantic model.
 
-Owns how the type of a key becomes a field, for programs that validate whole records and for ``gaia-sessions schema``.
-Unknown keys are allowed, as they are on disk. The one module that imports pydantic; hooks and ordinary commands must
-never import it.
+Owns how the type of a key becomes a field, and the rules that the types cannot express. Must never name a key's type:
+``record_types`` does.
 """
 
 from __future__ import annotations
 
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, get_args, get_origin, get_type_hints
 
 from pydantic import (
@@ -15,25 +15,22 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    ValidationError,
     create_model,
     model_validator,
 )
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core.core_schema import WithDefaultSchema
 
-from .errors import InvalidInput
-from .session import record_types
-from .session.clock import parse_time
-from .session.phases import PHASES
-from .session.record import SCHEMA, has_newer_schema, normalize_document
-from .session.schema import ENDS, check_run_end, check_run_numbers
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.session import record_types
+from gaia_sessions.session.clock import parse_time
+from gaia_sessions.session.phases import PHASES
+from gaia_sessions.session.record import SCHEMA
+from gaia_sessions.session.schema import ENDS, INTERRUPTIONS, check_run_end, check_run_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self, TypeAlias
 
-_DEFAULTS = {"schema": SCHEMA, "revision": 0}
+DEFAULTS = {"schema": SCHEMA, "revision": 0}
 """The values of the keys that a record of the users' own program does not have."""
 
 _ALWAYS_WRITTEN = frozenset(["run"])
@@ -51,18 +48,21 @@ Number = Annotated[int, Field(ge=1)]
 if TYPE_CHECKING:  # a type checker cannot read the tables
     Phase: TypeAlias = str
     End: TypeAlias = str
+    Interruption: TypeAlias = str
 else:
     Phase = Literal[PHASES]
     End = Literal[ENDS]
+    Interruption = Literal[INTERRUPTIONS]
 
 _TEXTS: dict[record_types.TextKind, Any] = {
     record_types.TextKind.TIME: Time,
     record_types.TextKind.PHASE: Phase,
     record_types.TextKind.END: End,
+    record_types.TextKind.INTERRUPTION: Interruption,
 }
 
 
-class _StrictModel(BaseModel):
+class StrictModel(BaseModel):
     """An object whose optional keys may be absent, not null: None stands for an absent key."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
@@ -85,7 +85,7 @@ class _StrictModel(BaseModel):
         return self
 
 
-class _RunModel(_StrictModel):
+class RunModel(StrictModel):
     """A run that has ended says how and when."""
 
     model_config = ConfigDict(
@@ -100,7 +100,7 @@ class _RunModel(_StrictModel):
         return self._check(check_run_end)
 
 
-class _SessionModel(_StrictModel):
+class SessionModel(StrictModel):
     """A record whose runs are numbered in their order."""
 
     @model_validator(mode="after")
@@ -108,19 +108,19 @@ class _SessionModel(_StrictModel):
         return self._check(check_run_numbers)
 
 
-def _model_of(keys: type, name: str, base: type[_StrictModel] = _StrictModel) -> type[_StrictModel]:
+def model_of(keys: type, name: str, base: type[StrictModel] = StrictModel) -> type[StrictModel]:
     """The model called ``name`` with the fields of the ``TypedDict`` ``keys`` and the rules of ``base``."""
     hints = get_type_hints(keys, localns={**_MODELS, "Json": JsonValue}, include_extras=True)
     fields: dict[str, Any] = {}
     for key, hint in hints.items():
-        attribute, alias = (f"{key}_", key) if hasattr(BaseModel, key) else (key, None)
+        attribute, alias = (f"{key}_", key) if hasattr(BaseModel, key) or iskeyword(key) else (key, None)
         fields[attribute] = _field(key, hint, alias, is_required=_is_required(keys, key, hint))
-    model = create_model(name, __base__=base, __module__=__name__, __doc__=keys.__doc__, **fields)
+    model = create_model(name, __base__=base, __module__=__package__, __doc__=keys.__doc__, **fields)
     _MODELS[keys.__name__] = model
     return model
 
 
-_MODELS: dict[str, type[_StrictModel]] = {}
+_MODELS: dict[str, type[StrictModel]] = {}
 """The models by the names of the types that they are made of."""
 
 
@@ -136,7 +136,7 @@ def _field(key: str, hint: object, alias: str | None, *, is_required: bool) -> t
     description = next((mark for mark in marks if isinstance(mark, str)), None)
     annotation = _annotation(plain)
     if is_required:
-        default = _DEFAULTS.get(key, ...)
+        default = DEFAULTS.get(key, ...)
         return annotation, Field(default, alias=alias, description=description)
     return annotation | None, Field(None, alias=alias, description=description)
 
@@ -151,7 +151,7 @@ def _annotation(hint: Any) -> Any:  # noqa: ANN401  # types are values here
     return hint
 
 
-def _marked(annotation: Any, marks: list[object]) -> Any:  # noqa: ANN401
+def _marked(annotation: Any, marks: list[object]) -> Any:  # noqa: ANN401  # see above
     for mark in marks:
         match mark:
             case record_types.AtLeast(least):
@@ -159,64 +159,3 @@ def _marked(annotation: Any, marks: list[object]) -> Any:  # noqa: ANN401
             case record_types.TextKind():
                 annotation = _TEXTS[mark]
     return annotation
-
-
-if TYPE_CHECKING:  # a type checker cannot see the fields, which are made at run time: it takes them for Any
-
-    class _Seen(BaseModel):
-        def __getattr__(self, key: str) -> Any: ...  # noqa: ANN401
-
-    class Move(_Seen): ...
-
-    class LastError(_Seen): ...
-
-    class Denial(_Seen): ...
-
-    class HostProcess(_Seen): ...
-
-    class Run(_Seen): ...
-
-    class Tools(_Seen): ...
-
-    class Session(_Seen): ...
-
-else:
-    Move = _model_of(record_types.Move, "Move")
-    LastError = _model_of(record_types.LastError, "LastError")
-    Denial = _model_of(record_types.Denial, "Denial")
-    HostProcess = _model_of(record_types.HostProcess, "HostProcess")
-    Run = _model_of(record_types.Run, "Run", _RunModel)
-    Tools = _model_of(record_types.Tools, "Tools")
-    Session = _model_of(record_types.Record, "Session", _SessionModel)
-
-
-def validate(document: object) -> Session:
-    """The model of a decoded ``state.json``; ``InvalidInput`` names the first place that is wrong.
-
-    What the users' own program wrote is accepted as it is everywhere: see ``normalize_document``.
-    """
-    if isinstance(document, dict) and not has_newer_schema({"schema": None, **document}):
-        document = normalize_document(document)
-    try:
-        return Session.model_validate(document)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise InvalidInput(first["msg"], ".".join(str(part) for part in first["loc"])) from None
-
-
-class _FileSchemaGenerator(GenerateJsonSchema):
-    """Leaves null out of the schema where None is the default, because such a key is absent on disk."""
-
-    def default_schema(self, schema: WithDefaultSchema) -> dict[str, Any]:
-        inner = schema["schema"]
-        if schema.get("default", ...) is None and inner["type"] == "nullable":
-            return self.generate_inner(inner["schema"])
-        return super().default_schema(schema)
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of ``state.json``."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **Session.model_json_schema(schema_generator=_FileSchemaGenerator),
-    }

@@ -1,0 +1,69 @@
+"""The record as pydantic models, and the JSON Schema of ``state.json``.
+
+For programs that validate whole records, and for ``gaia-sessions schema``. Unknown keys are allowed, as they are on
+disk. The one package that imports pydantic; hooks and ordinary commands must never import it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core.core_schema import WithDefaultSchema
+
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.session.record import has_newer_schema, normalize_document
+from gaia_sessions.session.schema import check_record
+
+from .building import DEFAULTS
+from .building import Count as Count
+from .building import Number as Number
+from .building import Time as Time
+from .classes import Denial as Denial
+from .classes import End as End
+from .classes import HostProcess as HostProcess
+from .classes import Interruption as Interruption
+from .classes import LastError as LastError
+from .classes import Move as Move
+from .classes import Phase as Phase
+from .classes import Run as Run
+from .classes import Session as Session
+from .classes import Tools as Tools
+from .classes import Usage as Usage
+from .classes import Waiting as Waiting
+from .classes import Workflow as Workflow
+from .classes import Worktree as Worktree
+
+
+def validate(document: object) -> Session:
+    """The model of a decoded ``state.json``; ``InvalidInput`` says what is wrong, and where, as reading a session does.
+
+    What the users' own program wrote is accepted as it is everywhere: see ``normalize_document``.
+    """
+    if isinstance(document, dict) and not has_newer_schema({"schema": None, **document}):
+        document = normalize_document(document)
+    try:
+        return Session.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+    check_record({**DEFAULTS, **document} if isinstance(document, dict) else document, "")
+    raise InvalidInput(first["msg"], ".".join(str(part) for part in first["loc"]))  # only the model refuses it
+
+
+class _FileSchemaGenerator(GenerateJsonSchema):
+    """Leaves null out of the schema where None is the default, because such a key is absent on disk."""
+
+    def default_schema(self, schema: WithDefaultSchema) -> dict[str, Any]:
+        inner = schema["schema"]
+        if schema.get("default", ...) is None and inner["type"] == "nullable":
+            return self.generate_inner(inner["schema"])
+        return super().default_schema(schema)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of ``state.json``."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Session.model_json_schema(schema_generator=_FileSchemaGenerator),
+    }
