@@ -10,7 +10,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from gaia_sessions.session.run_ends import ReportedEnd
+    from gaia_sessions.session.schema import Run
+    from gaia_sessions.usecases.revivals import HostRevival, Work
 
     from .payload import Payload
     from .protocol import HostModule
@@ -20,6 +24,10 @@ PRE_DELEGATE = "pre_delegate"
 SUBAGENT_STOP = "subagent_stop"
 HOOK = "hook"
 """The names of the hooks. The third one takes every event of a host."""
+
+EVENT_NAME_KEY = "hook_event_name"
+EVENT_NAME_KEYS = (EVENT_NAME_KEY, "hookEventName")
+"""The keys under which hosts name their event: the standard one, and how VS Code may spell it."""
 
 CLAUDE_CODE = "claude-code"
 CODEX = "codex"
@@ -48,6 +56,9 @@ STATUS_BY_HOST = {
 
 HOSTS = tuple(STATUS_BY_HOST)
 
+_STANDARD_KEYS = {"hookEventName": EVENT_NAME_KEY, "sessionId": "session_id"}
+"""How VS Code may spell two keys, and how every other host does."""
+
 _GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 
 
@@ -60,6 +71,31 @@ def settings_of(host: str) -> HostSettings:
     """Where ``host``, a supported one, keeps the settings that start our hooks. Only ``install`` needs them."""
     settings: HostSettings = __import__(f"{_module_name(host)}.settings", fromlist=["SETTINGS"]).SETTINGS
     return settings
+
+
+def with_standard_keys(payload: Payload) -> Payload:
+    """``payload`` with the standard spelling of the keys that identify an event."""
+    if not any(key in payload for key in EVENT_NAME_KEYS):
+        return payload
+    return {standard: payload[spelled] for spelled, standard in _STANDARD_KEYS.items() if spelled in payload} | payload
+
+
+def end_in_files(run: Run) -> ReportedEnd | None:
+    """How ``run`` ended, from what its host keeps about the agent on disk; None if that does not say."""
+    read = module_of(run["host"]).end_in_files if run.get("host") in HOSTS else None
+    return read(run) if read else None
+
+
+def consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
+    """What ``run`` used in all, from what its host keeps about the agent on disk; None if that does not say."""
+    read = module_of(run["host"]).consumption if run.get("host") in HOSTS else None
+    return read(run, since, until, is_late) if read else None
+
+
+def revival(run: Run, work: Work) -> HostRevival | None:
+    """The command by which the host of ``run`` goes on with it; None if that host has none, or none any more."""
+    revive = module_of(run["host"]).revival if run.get("host") in HOSTS else None
+    return revive(run, work) if revive else None
 
 
 def host_of(configured: str | None, payload: Payload, variables: Mapping[str, str]) -> str:
@@ -85,7 +121,7 @@ def _host_by_keys(payload: Payload) -> str | None:
         return COPILOT
     if "turn_id" in payload and "model" in payload:
         return CODEX
-    return GEMINI_CLI if payload.get("hook_event_name") in _GEMINI_EVENTS else None
+    return GEMINI_CLI if payload.get(EVENT_NAME_KEY) in _GEMINI_EVENTS else None
 
 
 def _host_by_environment(payload: Payload, variables: Mapping[str, str]) -> str | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT, load_object
 from gaia_sessions.store.key_file import read_key
 
 TYPE_CHECKING = False
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 TOOL_USE_ID_KEY = "toolUseId"
 
 _LONGEST_FIRST_LINE = 1 << 15
+_LONGEST_LAST_LINE = 1 << 16
 _MOST_AGENTS = 1000
 _PREFIX, _SUFFIX, _TRANSCRIPT = "agent-", ".meta.json", ".jsonl"
 _AGENT_ID = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -59,18 +62,59 @@ def agent_of(transcript_path: Json, tool_use_id: str) -> str | None:
 
 def first_transcript_line(agent_transcript_path: Json) -> str:
     """The first line of the agent's transcript, with the message it was started with; empty if it cannot be read."""
-    if not _is_path(agent_transcript_path):
-        return ""
+    return _part_of(agent_transcript_path, _LONGEST_FIRST_LINE).partition(b"\n")[0].decode(errors="replace")
+
+
+def last_transcript_line(agent_transcript_path: Json) -> bytes:
+    """The last line of the agent's transcript; empty if it cannot be read, and only its end if it is over 64 KiB."""
+    return _part_of(agent_transcript_path, -_LONGEST_LAST_LINE).rstrip(b"\n").rpartition(b"\n")[2]
+
+
+def newest_names(folder: str, most: int, prefix: str = "", suffix: str = "") -> list[str]:
+    """At most so many names in ``folder`` with this beginning and end, the one that was changed last first."""
     try:
-        fd = os.open(str(agent_transcript_path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.scandir(folder) as entries:
+            found = [
+                (entry.stat(follow_symlinks=False).st_mtime_ns, entry.name)
+                for entry in entries
+                if entry.name.startswith(prefix) and entry.name.endswith(suffix)
+            ]
     except OSError:
-        return ""
+        return []
+    return [name for _, name in sorted(found, reverse=True)[:most]]
+
+
+def object_in_bytes(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
+    """The JSON object ``data``; empty if it is anything else."""
     try:
-        return os.read(fd, _LONGEST_FIRST_LINE).partition(b"\n")[0].decode(errors="replace")
+        return load_object(data, limit)
+    except InvalidInput:
+        return {}
+
+
+def _part_of(path: Json, size: int) -> bytes:
+    """The first ``size`` bytes of the file at ``path``, or the last if it is negative; empty if it cannot be read."""
+    if not _is_path(path):
+        return b""
+    try:
+        fd = os.open(str(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return ""
+        return b""
+    try:
+        start = 0 if size > 0 else max(0, os.fstat(fd).st_size + size)
+        return os.pread(fd, abs(size), start)
+    except OSError:
+        return b""
     finally:
         os.close(fd)
+
+
+def existing_folder(transcript_path: Json, *names: str) -> str | None:
+    """The folder ``names`` of the conversation with this transcript, if it is there."""
+    if not _is_path(transcript_path):
+        return None
+    folder = os.path.join(str(transcript_path).removesuffix(_TRANSCRIPT), *names)
+    return folder if os.path.isdir(folder) else None
 
 
 def _file_of(transcript_path: Json, host_agent_id: str, suffix: str) -> str | None:

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 GENERAL = "general-purpose"
 SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.START, events.RETURNED, events.SESSION_START])
+end_in_files = None
+consumption = None
+revival = None
+WAKE_ADVICE = None
+START_EVENT = "SubagentStart"
+PERMITS_COMMANDS = False
 
 _PROGRAMS = ("copilot", "code")
 _TOOLS = ("Agent", "Task", "task", "runSubagent")
@@ -37,41 +43,41 @@ def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
     return {"updatedInput": with_addition(tool_input, "prompt", addition)}
 
 
-def _keys(message: HookPayload) -> dict[str, object]:
-    name = next((found for key in _NAMES if (found := key_in(message.tool_input, key))), GENERAL)
-    return delegation_keys(message, _TOOLS, name)
+def _keys(payload: HookPayload) -> dict[str, object]:
+    name = next((found for key in _NAMES if (found := key_in(payload.tool_input, key))), GENERAL)
+    return delegation_keys(payload, _TOOLS, name)
 
 
-def _post_tool_use(message: HookPayload) -> list[Event]:
+def _post_tool_use(payload: HookPayload) -> list[Event]:
     """VS Code reports a text, and only what succeeded; Copilot CLI also reports how the agent ended."""
-    keys, text, result = _keys(message), message.payload.get("tool_response"), message.payload.get("tool_result")
+    keys, text, result = _keys(payload), payload.raw.get("tool_response"), payload.raw.get("tool_result")
     if not keys:
         return []
     if isinstance(result, dict):
         text, result_type = result.get("text_result_for_llm"), result.get("result_type")
         if result_type == "denied":
-            return [message.event(events.DELEGATION_CLOSED, **keys)]
+            return [payload.event(events.DELEGATION_CLOSED, **keys)]
         if result_type in _FAILED:
-            return failure_events(message, str(text or ""), keys)
-    return report_events(message, text, **keys) if isinstance(text, str) else return_events(message, **keys)
+            return failure_events(payload, str(text or ""), keys)
+    return report_events(payload, text, **keys) if isinstance(text, str) else return_events(payload, **keys)
 
 
-def _post_tool_use_failure(message: HookPayload) -> list[Event]:
-    keys = _keys(message)
-    return failure_events(message, message.text("error"), keys) if keys else []
+def _post_tool_use_failure(payload: HookPayload) -> list[Event]:
+    keys = _keys(payload)
+    return failure_events(payload, payload.text("error"), keys) if keys else []
 
 
-def _subagent_start(message: HookPayload) -> list[Event]:
+def _subagent_start(payload: HookPayload) -> list[Event]:
     """A start is never joined; it is read so that a reply can tell the agent how to pause."""
-    agent, name = message.key("agent_id"), message.key("agent_type")
-    return [message.event(events.START, host_agent_id=agent, agent_name=name)] if agent and name else []
+    agent, name = payload.key("agent_id"), payload.key("agent_type")
+    return [payload.event(events.START, host_agent_id=agent, agent_name=name)] if agent and name else []
 
 
 _READERS: EventReaders = {
     "PreToolUse": delegation_reader(_keys, _PROGRAMS),
     "PostToolUse": _post_tool_use,
     "PostToolUseFailure": _post_tool_use_failure,
-    "SubagentStart": _subagent_start,
+    START_EVENT: _subagent_start,
     "Stop": bare_event(events.MAIN_STOP),
     "SessionStart": bare_event(events.SESSION_START),
     "SessionEnd": bare_event(events.SESSION_END),

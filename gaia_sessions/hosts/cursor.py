@@ -24,47 +24,54 @@ if TYPE_CHECKING:
 GENERAL = "generalPurpose"
 
 SUPPORTED_REPLIES: frozenset[str] = frozenset()
+end_in_files = None
+consumption = None
+revival = None
+WAKE_ADVICE = None
 """Its replies have another shape, and none of them was tried."""
+
+START_EVENT = None
+PERMITS_COMMANDS = False
 
 rewrite_prompt = None
 
 _PROGRAMS = ("cursor", "Cursor", "cursor-agent")
 
 
-def events_of(hook: str, message: HookPayload, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
-    """The events that ``message`` reports, as far as ``hook`` reads them."""
-    said = message.payload
+def events_of(hook: str, payload: HookPayload, *, tools: bool = False) -> list[Event]:  # noqa: ARG001  # it reports no tools
+    """The events that ``payload`` reports, as far as ``hook`` reads them."""
+    said = payload.raw
     conversation = said.get("parent_conversation_id") or said.get("conversation_id") or said.get("session_id")
-    payload = {**said, "session_id": conversation}
-    in_conversation = HookPayload(message.host, payload, message.config, message.now, message.variables)
+    with_session = {**said, "session_id": conversation}
+    in_conversation = HookPayload(payload.host, with_session, payload.config, payload.now, payload.variables)
     return read_events(in_conversation, _READERS, EVENTS_BY_HOOK[hook])
 
 
-def _start(message: HookPayload) -> list[Event]:
+def _start(payload: HookPayload) -> list[Event]:
     """The start is the first event about an agent, so it is its delegation too."""
-    agent, name = _agent(message), message.key("subagent_type")
+    agent, name = _agent(payload), payload.key("subagent_type")
     if not agent or not name:
         return []
     keys = {"tool_use_id": agent, "agent_name": name, "host_process": host_process(_PROGRAMS)}
-    task, description = message.payload.get("task"), message.payload.get("description")
-    delegation = message.delegation(task, description, **keys)
-    return [delegation, message.event(events.START, host_agent_id=agent, launch=True, **keys)]
+    task, description = payload.raw.get("task"), payload.raw.get("description")
+    delegation = payload.delegation(task, description, **keys)
+    return [delegation, payload.event(events.START, host_agent_id=agent, launch=True, **keys)]
 
 
-def _stop(message: HookPayload) -> list[Event]:
-    agent, status = _agent(message), message.payload.get("status")
+def _stop(payload: HookPayload) -> list[Event]:
+    agent, status = _agent(payload), payload.raw.get("status")
     if not agent:
         return []
-    keys = {"tool_use_id": agent, "host_agent_id": agent, "agent_name": message.key("subagent_type")}
+    keys = {"tool_use_id": agent, "host_agent_id": agent, "agent_name": payload.key("subagent_type")}
     if status != "completed":
         aborted = status == "aborted"
         is_failure = status in ("error", "aborted")
-        return [message.failure(_error(message), interrupted=aborted or None, **keys)] if is_failure else []
-    transcript = message.text("agent_transcript_path") or None
-    stop = message.event(
-        events.STOP, transcript_path=transcript, **keys, **message.last_message_keys(message.text("summary"))
+        return [payload.failure(_error(payload), interrupted=aborted or None, **keys)] if is_failure else []
+    transcript = payload.text("agent_transcript_path") or None
+    stop = payload.event(
+        events.STOP, transcript_path=transcript, **keys, **payload.last_message_keys(payload.text("summary"))
     )
-    return [stop, message.event(events.RETURNED, **keys)]
+    return [stop, payload.event(events.RETURNED, **keys)]
 
 
 _READERS: EventReaders = {
@@ -87,9 +94,9 @@ EVENTS_BY_HOOK = {
 }
 
 
-def _agent(message: HookPayload) -> str | None:
-    return message.key("subagent_id") or message.key("tool_call_id")
+def _agent(payload: HookPayload) -> str | None:
+    return payload.key("subagent_id") or payload.key("tool_call_id")
 
 
-def _error(message: HookPayload) -> str:
-    return message.text("error_message") or message.text("error")
+def _error(payload: HookPayload) -> str:
+    return payload.text("error_message") or payload.text("error")

@@ -24,21 +24,27 @@ if TYPE_CHECKING:
 
 GENERAL = "worker"
 SUPPORTED_REPLIES = frozenset([events.RETURNED, events.SESSION_START])
+end_in_files = None
+consumption = None
+revival = None
+WAKE_ADVICE = None
+START_EVENT = None
+PERMITS_COMMANDS = False
 rewrite_prompt = None
 
 _PROGRAMS = ("droid",)
 _TOOLS = ("Task",)
 
 
-def _keys(message: HookPayload) -> dict[str, object]:
-    return delegation_keys(message, _TOOLS, key_in(message.tool_input, "subagent_type") or GENERAL)
+def _keys(payload: HookPayload) -> dict[str, object]:
+    return delegation_keys(payload, _TOOLS, key_in(payload.tool_input, "subagent_type") or GENERAL)
 
 
-def _post_tool_use(message: HookPayload) -> list[Event]:
-    keys, response = _keys(message), message.payload.get("tool_response")
+def _post_tool_use(payload: HookPayload) -> list[Event]:
+    keys, response = _keys(payload), payload.raw.get("tool_response")
     if not keys:
         return []
-    return report_events(message, response, **keys) if isinstance(response, str) else return_events(message, **keys)
+    return report_events(payload, response, **keys) if isinstance(response, str) else return_events(payload, **keys)
 
 
 _READERS: EventReaders = {

@@ -7,15 +7,13 @@ that a text mentions. Nothing else in a text is ever read for meaning. Must neve
 
 from __future__ import annotations
 
-from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.ids import MARKER_OPENING, RANDOM_DIGITS, RESUME, is_agent_id, is_hex
 from gaia_sessions.session.phases import FAILED, RESUMABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-OPENING = "[gaia-sessions:"
-RESUME = "resume"
 BRIEFING = "briefing"
 
 FENCE = "=== gaia-sessions"
@@ -26,7 +24,7 @@ END_OF_DATA = f"{FENCE}: end of data ==="
 
 NOTE = (
     "If you stop before the work is done (for an approval, a decision, or because you are stuck), end your last "
-    f"message with one line of this form: {OPENING} approval] why you stop. Instead of approval you may say "
+    f"message with one line of this form: {MARKER_OPENING} approval] why you stop. Instead of approval you may say "
     "planning or investigating; say failed if the work cannot be done. Your work can then be resumed with its "
     "context. If the work is done, write no such line."
 )
@@ -48,10 +46,8 @@ _LONGEST_LEAD_IN_TEXT = 200
 """Characters before a request that are read as a lead-in: a line of many MiB is not split into words."""
 
 _GENERATED = "agent-"
-_LENGTHS = (8, 6, 8)
-"""The lengths of the parts of a generated id: day, time, random digits."""
-
-_HEXADECIMAL = frozenset("0123456789abcdef")
+_TIME_LENGTHS = (8, 6)
+"""The lengths of the day and the time in a generated id."""
 
 
 def read_marker(message: str) -> tuple[str | None, str | None]:
@@ -79,7 +75,7 @@ def read_requests(text: str) -> list[str]:
         return []
     from .quoting import unquoted_lines
 
-    requested = (_sole_request(line) for line in unquoted_lines(text, OPENING))
+    requested = (_sole_request(line) for line in unquoted_lines(text, MARKER_OPENING))
     return [agent_id for agent_id in requested if agent_id]
 
 
@@ -110,17 +106,16 @@ def _mentioned_ids(text: str) -> Iterator[str]:
 
 def _holds_opening(text: str) -> bool:
     """Whether a marker begins anywhere in ``text``; for a text of many MiB this takes a few milliseconds."""
-    return OPENING.encode() in text.encode("utf-8", "surrogatepass").lower()
+    return MARKER_OPENING.encode() in text.encode("utf-8", "surrogatepass").lower()
 
 
 def _generated_suffix(piece: str) -> str:
     """The rest of the generated id at the beginning of ``piece``; empty if there is none."""
-    rest = piece[: sum(_LENGTHS) + len(_LENGTHS) - 1]
+    rest = piece[: len("20260108-180530-") + RANDOM_DIGITS]
     day, _, time = rest.partition("-")
     time, _, random_part = time.partition("-")
-    lengths = (len(day), len(time), len(random_part))
-    has_valid_characters = rest.isascii() and (day + time).isdigit() and _HEXADECIMAL.issuperset(random_part)
-    return rest if has_valid_characters and lengths == _LENGTHS else ""
+    is_time = (len(day), len(time)) == _TIME_LENGTHS and (day + time).isascii() and (day + time).isdigit()
+    return rest if is_time and is_hex(random_part, RANDOM_DIGITS) else ""
 
 
 def _is_of_word(character: str, others: str) -> bool:
@@ -129,7 +124,7 @@ def _is_of_word(character: str, others: str) -> bool:
 
 def read_briefing_id(text: str) -> str | None:
     """The id of the session whose briefing is in ``text``."""
-    _, _, rest = text.rpartition(f"{OPENING} {BRIEFING} ")  # a briefing is added at the end
+    _, _, rest = text.rpartition(f"{MARKER_OPENING} {BRIEFING} ")  # a briefing is added at the end
     agent_id = rest.partition("]")[0]
     return agent_id if is_agent_id(agent_id) else None
 
@@ -173,6 +168,6 @@ def _last_line(message: str) -> str:
 
 def _marker_words(line: str) -> list[str]:
     """The first two words in the brackets and the rest, if ``line`` begins with a marker."""
-    if line[: len(OPENING)].casefold() != OPENING or "]" not in line:
+    if line[: len(MARKER_OPENING)].casefold() != MARKER_OPENING or "]" not in line:
         return []
-    return line[len(OPENING) :].partition("]")[0].split(None, 2)
+    return line[len(MARKER_OPENING) :].partition("]")[0].split(None, 2)

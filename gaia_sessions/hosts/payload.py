@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     class EventsOf(Protocol):
         """How a host's payload becomes events; see ``protocol``."""
 
-        def __call__(self, hook: str, message: HookPayload, *, tools: bool = False) -> list[Event]: ...
+        def __call__(self, hook: str, payload: HookPayload, *, tools: bool = False) -> list[Event]: ...
 
 
 LONGEST_PURPOSE = 200
 
 _LONGEST_KEY = 512
 _LONGEST_LINE = 200
+_LARGEST_FIGURE = 1 << 53
 
 # Controls but tab and line end, what turns the writing direction, and line ends that only Unicode calls so.
 _CONTROL_CHARACTERS = (*range(9), *range(0xB, 0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
@@ -49,59 +50,60 @@ _REMOVED_CHARACTERS = dict.fromkeys(_CONTROL_CHARACTERS)
 def events_reader(readers: EventReaders, events_by_hook: EventsByHook) -> EventsOf:
     """The ``events_of`` of a host that reports nothing about its sub-agents' tools."""
 
-    def events_of(hook: str, message: HookPayload, *, tools: bool = False) -> list[Event]:  # noqa: ARG001
-        return read_events(message, readers, events_by_hook[hook])
+    def events_of(hook: str, payload: HookPayload, *, tools: bool = False) -> list[Event]:  # noqa: ARG001  # there are none
+        return read_events(payload, readers, events_by_hook[hook])
 
     return events_of
 
 
-def read_events(message: HookPayload, readers: EventReaders, event_names: tuple[str, ...]) -> list[Event]:
-    """The events that ``message`` reports, if the host's event is one of ``event_names``."""
-    name = message.payload.get("hook_event_name")
-    if not isinstance(name, str) or name not in event_names or not message.host_session_id:
+def read_events(payload: HookPayload, readers: EventReaders, event_names: tuple[str, ...]) -> list[Event]:
+    """The events that ``payload`` reports, if the host's event is one of ``event_names``."""
+    name = payload.raw.get("hook_event_name")
+    if not isinstance(name, str) or name not in event_names or not payload.host_session_id:
         return []
-    return readers[name](message)
+    return readers[name](payload)
 
 
 def bare_event(kind: str) -> EventReader:
     """A reader for an event of which nothing but its kind is known."""
-    return lambda message: [message.event(kind)]
+    return lambda payload: [payload.event(kind)]
 
 
 def host_process(programs: tuple[str, ...], pid: str = "") -> HostProcess | None:
     """The process with the ``pid`` that the host reports, else the nearest ancestor that runs one of ``programs``."""
     from gaia_sessions.system import processes
 
-    return processes.host_process(programs, pid)
+    return processes.describe_ancestor(programs, pid)
 
 
 class HookPayload:
-    """One payload of ``host``, and how events are made from it. variables: the environment of the hook."""
+    """One payload of ``host``, and how events are made from it.
 
-    def __init__(
-        self, host: str, payload: Payload, config: Config, now: datetime, variables: Mapping[str, str]
-    ) -> None:
+    raw: the JSON itself. variables: the environment of the hook.
+    """
+
+    def __init__(self, host: str, raw: Payload, config: Config, now: datetime, variables: Mapping[str, str]) -> None:
         self.host = host
-        self.payload = payload
+        self.raw = raw
         self.config = config
         self.now = now
         self.variables = variables
         self.host_session_id = self.key("session_id")
-        self.tool_input = object_in(payload, "tool_input")
+        self.tool_input = object_in(raw, "tool_input")
 
     def key(self, name: str) -> str | None:
         """The id under ``name``; None if there is none."""
-        return key_in(self.payload, name)
+        return key_in(self.raw, name)
 
     def text(self, name: str) -> str:
         """The text under ``name``; empty if there is none."""
-        return text_in(self.payload, name)
+        return text_in(self.raw, name)
 
     def event(self, kind: str, **keys: object) -> Event:
         """An event of this host session, with those of ``keys`` that are not None."""
         present = {name: value for name, value in keys.items() if value is not None}
         base = {"kind": kind, "at": format_time(self.now), "host": self.host, "host_session_id": self.host_session_id}
-        return {**base, **present}  # type: ignore[typeddict-item]
+        return {**base, **present}  # type: ignore[typeddict-item]  # callers give keys of events
 
     def delegation(self, prompt: Json, description: Json, **keys: object) -> Event:
         """A delegation begins; ``keys`` are what else the host reports about it.
@@ -164,6 +166,12 @@ def object_in(payload: Payload, name: str) -> Payload:
     """The object that ``payload`` holds under ``name``; empty if there is none."""
     value = payload.get(name)
     return value if isinstance(value, dict) else {}
+
+
+def figures_in(report: Mapping[str, object], names: Mapping[str, str]) -> dict[str, int]:
+    """The figures that ``report`` has, by our names; ``names`` has the host's."""
+    found = {name: report.get(name_there) for name, name_there in names.items()}
+    return {name: figure for name, figure in found.items() if type(figure) is int and 0 <= figure < _LARGEST_FIGURE}
 
 
 def is_key(value: str) -> bool:

@@ -12,27 +12,50 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.run_ends import ReportedEnd
+    from gaia_sessions.session.schema import Run
+    from gaia_sessions.usecases.revivals import ReviveByHost
 
     from .payload import HookPayload, Payload
+
+    ReadConsumption = Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None]
+    """Reads ``consumed`` and the model of a run from one time to another; None if that is not known, or if it is late.
+
+    The last argument says whether it is late, and is asked again and again.
+    """
 
 
 class HostModule(Protocol):
     """One host: how its payloads are read, and which replies it obeys."""
 
     @property
-    def GENERAL(self) -> str:  # noqa: N802  # constants of a module
+    def GENERAL(self) -> str:  # noqa: N802  # the constant of a module
         """The agent type that the host uses where a delegation names none."""
 
     @property
-    def EVENTS_BY_HOOK(self) -> Mapping[str, tuple[str, ...]]:  # noqa: N802
+    def EVENTS_BY_HOOK(self) -> Mapping[str, tuple[str, ...]]:  # noqa: N802  # see above
         """For each hook, the names of the host's events that it reads; it passes over all others."""
 
     @property
-    def SUPPORTED_REPLIES(self) -> frozenset[str]:  # noqa: N802
+    def SUPPORTED_REPLIES(self) -> frozenset[str]:  # noqa: N802  # see above
         """The kinds of events to which the host obeys a reply."""
 
-    def events_of(self, hook: str, message: HookPayload, *, tools: bool = False) -> list[Event]:
-        """The events that ``message`` reports, as far as ``hook`` reads them. Raises nothing, whatever it holds.
+    @property
+    def START_EVENT(self) -> str | None:  # noqa: N802  # see above
+        """The host's event whose reply reaches a sub-agent that starts; other events may report the same start.
+
+        None where no reply does; then ``events.START`` is not among the supported ones.
+        """
+
+    @property
+    def PERMITS_COMMANDS(self) -> bool:  # noqa: N802  # see above
+        """Whether the host's settings can permit one command.
+
+        Where they cannot, no agent is told the report command: a person would be asked about each call of it.
+        """
+
+    def events_of(self, hook: str, payload: HookPayload, *, tools: bool = False) -> list[Event]:
+        """The events that ``payload`` reports, as far as ``hook`` reads them. Raises nothing, whatever it holds.
 
         tools: also the events about the tools that a sub-agent uses.
         """
@@ -42,4 +65,32 @@ class HostModule(Protocol):
         """The part of a reply that makes the host delegate with a text added to the prompt of its tool's input.
 
         None where the host obeys no such reply; then ``events.DELEGATE`` is not among the supported ones.
+        """
+
+    @property
+    def end_in_files(self) -> Callable[[Run], ReportedEnd | None] | None:
+        """How a run without an end ended, from the files that the host keeps about its agents; raises nothing.
+
+        None where no such files are known.
+        """
+
+    @property
+    def consumption(self) -> ReadConsumption | None:
+        """What a run used in all, from the files that the host keeps about its agents; raises nothing.
+
+        None where no such files are known.
+        """
+
+    @property
+    def revival(self) -> ReviveByHost | None:
+        """The command by which a person lets the host go on with a run that was stopped; raises nothing.
+
+        None where no such command is known; then a new delegation with the resume line is all that is left.
+        """
+
+    @property
+    def WAKE_ADVICE(self) -> str | None:  # noqa: N802  # see above
+        """How a conversation that continues wakes an agent of its own, as the end of "To go on with one, ...".
+
+        The agents are named by their IDs. None where the host wakes no agent.
         """

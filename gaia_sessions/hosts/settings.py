@@ -17,11 +17,26 @@ SHARED_FILES = {USER: "settings.json", PROJECT: "settings.json"}
 """The files of a host that has no settings for one person in one project."""
 
 
+class WantedEntry(NamedTuple):
+    """One entry of our hook that belongs in the settings.
+
+    is_awaited: whether the host waits for the hook; where it does not, it obeys no reply. joins: the hook only waits
+    for the host's note about an agent that started, and then joins the start that another entry has reported.
+    """
+
+    event: str
+    matcher: str | None
+    is_awaited: bool = True
+    joins: bool = False
+
+
 class HostSettings(NamedTuple):
     """The settings of one host.
 
     folder: the folder of its settings, in a project and at home. files: the settings file of each scope. events: what
-    our hook reads; tools: what it also reads when tools are tracked. delegates: the event that announces a delegation;
+    our hook reads while the host waits; tools: the same when tools are tracked, where it replaces the matcher of an
+    event. unawaited, unawaited_tools: what it reads while the host goes on, which may be heard in any order. joined:
+    the event of a start that has a second entry, which joins it. delegates: the event that announces a delegation;
     delegation: the tool that starts one, under every name it has had. per_second: the unit of its timeouts. exec_form:
     whether it starts a program without a shell. comments: whether its settings may have comments. home: the variable
     that names the user's folder, if there is one.
@@ -34,11 +49,25 @@ class HostSettings(NamedTuple):
     delegation: tuple[str, ...]
     delegates: str = "PreToolUse"
     tools: Matchers = {}  # noqa: RUF012  # never changed
+    unawaited: Matchers = {}  # noqa: RUF012  # never changed
+    unawaited_tools: Matchers = {}  # noqa: RUF012  # never changed
+    joined: str | None = None
     home: str | None = None
     per_second: int = 1
     exec_form: bool = False
     comments: bool = False
 
-    def event_matchers(self, *, tools: bool) -> Matchers:
-        """The events with their matchers, as they stand in the settings."""
-        return {**self.events, **self.tools} if tools else self.events
+    def entries(self, *, tools: bool) -> list[WantedEntry]:
+        """The entries as they stand in the settings; of one event, those that the host waits for come first."""
+        awaited = {**self.events, **self.tools} if tools else self.events
+        unawaited = {**self.unawaited, **self.unawaited_tools} if tools else self.unawaited
+        joining = [WantedEntry(self.joined, None, is_awaited=False, joins=True)] if self.joined else []
+        return [
+            *(WantedEntry(event, matcher) for event, matcher in awaited.items()),
+            *(WantedEntry(event, matcher, is_awaited=False) for event, matcher in unawaited.items()),
+            *joining,
+        ]
+
+    def wired_events(self, *, tools: bool) -> list[str]:
+        """The events that have an entry, each once."""
+        return list(dict.fromkeys(entry.event for entry in self.entries(tools=tools)))

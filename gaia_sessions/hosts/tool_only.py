@@ -8,8 +8,9 @@ returned stands for the agent's stop. Must never know what one of these hosts ca
 from __future__ import annotations
 
 from gaia_sessions.session import events
+from gaia_sessions.session.ids import MARKER_OPENING
 
-from .marker import BRIEFING, OPENING
+from .marker import BRIEFING
 from .payload import host_process
 
 TYPE_CHECKING = False
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     Keys = dict[str, object]
 
-_DIGITS = 32
 _CONTENT_PREFIX = "content-"
 
 
@@ -34,47 +34,47 @@ def delegation_reader(keys_of: Callable[[HookPayload], Keys], programs: tuple[st
     model that invents ids may count from 0 in every turn.
     """
 
-    def read(message: HookPayload) -> list[Event]:
-        keys = keys_of(message)
+    def read(payload: HookPayload) -> list[Event]:
+        keys = keys_of(payload)
         if not keys:
             return []
         flags = {"recurring": True, "unannounced": True, "host_process": host_process(programs)}
-        prompt, description = message.tool_input.get("prompt"), message.tool_input.get("description")
-        return [message.delegation(prompt, description, **keys, **flags)]
+        prompt, description = payload.tool_input.get("prompt"), payload.tool_input.get("description")
+        return [payload.delegation(prompt, description, **keys, **flags)]
 
     return read
 
 
-def report_events(message: HookPayload, report: str, **keys: object) -> list[Event]:
+def report_events(payload: HookPayload, report: str, **keys: object) -> list[Event]:
     """The delegation returned with ``report``, the agent's last message."""
-    stop = message.event(events.STOP, **keys, worked=True, **message.last_message_keys(report))
-    return [stop, *return_events(message, **keys)]
+    stop = payload.event(events.STOP, **keys, worked=True, **payload.last_message_keys(report))
+    return [stop, *return_events(payload, **keys)]
 
 
-def return_events(message: HookPayload, **keys: object) -> list[Event]:
+def return_events(payload: HookPayload, **keys: object) -> list[Event]:
     """The delegation returned, and nothing else is known: a limit may have stopped the agent."""
-    return [message.event(events.RETURNED, **keys, worked=True)]
+    return [payload.event(events.RETURNED, **keys, worked=True)]
 
 
-def failure_events(message: HookPayload, error: str, keys: Keys, *, interrupted: bool = False) -> list[Event]:
+def failure_events(payload: HookPayload, error: str, keys: Keys, *, interrupted: bool = False) -> list[Event]:
     """The agent was at work when it failed or was interrupted."""
-    return [message.failure(error, **keys, worked=True, interrupted=interrupted or None)]
+    return [payload.failure(error, **keys, worked=True, interrupted=interrupted or None)]
 
 
-def delegation_keys(message: HookPayload, tools: tuple[str, ...], agent_name: str | None) -> Keys:
-    """The keys of the delegation that ``message`` is about; empty if it is not about one of ``tools``.
+def delegation_keys(payload: HookPayload, tools: tuple[str, ...], agent_name: str | None) -> Keys:
+    """The keys of the delegation that ``payload`` is about; empty if it is not about one of ``tools``.
 
     The delegation is known by the host's id, or where there is none, by the agent's name and the prompt.
     """
-    prompt = message.tool_input.get("prompt")
-    if message.payload.get("tool_name") not in tools or not agent_name or not isinstance(prompt, str):
+    prompt = payload.tool_input.get("prompt")
+    if payload.raw.get("tool_name") not in tools or not agent_name or not isinstance(prompt, str):
         return {}
-    return {"tool_use_id": _host_tool_use_id(message) or content_key(agent_name, prompt), "agent_name": agent_name}
+    return {"tool_use_id": _host_tool_use_id(payload) or content_key(agent_name, prompt), "agent_name": agent_name}
 
 
-def _host_tool_use_id(message: HookPayload) -> str | None:
+def _host_tool_use_id(payload: HookPayload) -> str | None:
     """The host's id, unless it has the form of a ``content_key``."""
-    tool_use_id = message.key("tool_use_id")
+    tool_use_id = payload.key("tool_use_id")
     return None if tool_use_id and tool_use_id.startswith(_CONTENT_PREFIX) else tool_use_id
 
 
@@ -83,10 +83,10 @@ def content_key(agent_name: str, prompt: str) -> str:
 
     What our hooks add to the end of a prompt does not count: a host may report the return with the rewritten prompt.
     """
-    from hashlib import sha256  # loads OpenSSL: only for hosts without ids
+    from gaia_sessions.session.ids import short_digest
 
     content = "\0".join((agent_name, _without_additions(prompt)))
-    return f"{_CONTENT_PREFIX}{sha256(content.encode()).hexdigest()[:_DIGITS]}"
+    return f"{_CONTENT_PREFIX}{short_digest(content.encode())}"
 
 
 def _without_additions(prompt: str) -> str:
@@ -103,4 +103,4 @@ def _without_last_addition(prompt: str) -> str:
         return prompt.removesuffix(f"\n\n{NOTE}")
     if not prompt.endswith(f"\n{END_OF_DATA}"):
         return prompt
-    return prompt.rpartition(f"\n\n{OPENING} {BRIEFING} ")[0] or prompt
+    return prompt.rpartition(f"\n\n{MARKER_OPENING} {BRIEFING} ")[0] or prompt

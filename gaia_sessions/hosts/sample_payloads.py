@@ -1,0 +1,37 @@
+"""What a host sends about one sub-agent, in the form of Claude Code: the hooks try themselves with it.
+
+Owns these payloads; each is a whole one, so that a script can be given it as it is. No hook that a host runs imports
+this module. Must never hold what a real client said.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Sample = dict[str, object]
+
+_SESSION = {"session_id": "test-session"}
+_AGENT = "a1"
+
+
+def delegation(agent_name: str, prompt: str = "Do it", tool_use_id: str = "toolu_test") -> Sample:
+    """A delegation to ``agent_name`` begins."""
+    tool_input = {"description": "A delegation", "prompt": prompt, "subagent_type": agent_name}
+    event = {"hook_event_name": "PreToolUse", "tool_name": "Agent"}
+    return {**_SESSION, **event, "tool_input": tool_input, "tool_use_id": tool_use_id}
+
+
+def start(agent_name: str) -> Sample:
+    """The agent of a delegation starts."""
+    return {**_SESSION, "hook_event_name": "SubagentStart", "agent_id": _AGENT, "agent_type": agent_name}
+
+
+def completed_return(agent_name: str) -> Sample:
+    """The first delegation returned the report of its agent."""
+    response = {"status": "completed", "agentId": _AGENT}
+    return {**delegation(agent_name), "hook_event_name": "PostToolUse", "tool_response": response}
+
+
+def bare_stop() -> Sample:
+    """An agent stopped, of which nothing is said."""
+    return {"hook_event_name": "SubagentStop"}
