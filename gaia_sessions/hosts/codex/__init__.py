@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 
 GENERAL = "default"
 SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.START, events.NOTIFICATION, events.SESSION_START])
+end_in_files = None
+consumption = None
+revival = None
+WAKE_ADVICE = None
+START_EVENT = "SubagentStart"
+PERMITS_COMMANDS = False
 
 _PROGRAMS = ("codex",)
 _NAMESPACES = ("", "multi_agent_v1", "collaboration")
@@ -50,60 +56,60 @@ def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
     return {"permissionDecision": "allow", "updatedInput": with_addition(tool_input, "message", addition)}
 
 
-def _pre_tool_use(message: HookPayload) -> list[Event]:
-    tool, tool_use_id = message.text("tool_name"), message.key("tool_use_id")
+def _pre_tool_use(payload: HookPayload) -> list[Event]:
+    tool, tool_use_id = payload.text("tool_name"), payload.key("tool_use_id")
     if tool in _WRITE:
-        to = key_in(message.tool_input, "target")
-        return [message.event(events.MESSAGE, host_agent_id=to)] if to else []
-    if tool not in _SPAWN or not tool_use_id or not message.tool_input:
+        to = key_in(payload.tool_input, "target")
+        return [payload.event(events.MESSAGE, host_agent_id=to)] if to else []
+    if tool not in _SPAWN or not tool_use_id or not payload.tool_input:
         return []
     keys = {
         "tool_use_id": tool_use_id,
-        "agent_name": _agent_name(message),
-        "parent_host_agent_id": message.key("agent_id"),
+        "agent_name": _agent_name(payload),
+        "parent_host_agent_id": payload.key("agent_id"),
     }
-    prompt, description = message.tool_input.get("message"), message.tool_input.get("task_name")
-    return [message.delegation(prompt, description, **keys, host_process=host_process(_PROGRAMS))]
+    prompt, description = payload.tool_input.get("message"), payload.tool_input.get("task_name")
+    return [payload.delegation(prompt, description, **keys, host_process=host_process(_PROGRAMS))]
 
 
-def _post_tool_use(message: HookPayload) -> list[Event]:
-    tool = message.text("tool_name")
+def _post_tool_use(payload: HookPayload) -> list[Event]:
+    tool = payload.text("tool_name")
     reader = next((read for names, read in _RETURN_READERS if tool in names), None)
-    return reader(message, _response(message)) if reader else []
+    return reader(payload, _response(payload)) if reader else []
 
 
-def _spawn_returned(message: HookPayload, response: Payload) -> list[Event]:
-    tool_use_id = message.key("tool_use_id")
+def _spawn_returned(payload: HookPayload, response: Payload) -> list[Event]:
+    tool_use_id = payload.key("tool_use_id")
     if not tool_use_id:
         return []
     agent = key_in(response, "agent_id") or key_in(response, "task_name")
-    keys = {"tool_use_id": tool_use_id, "agent_name": _agent_name(message)}
+    keys = {"tool_use_id": tool_use_id, "agent_name": _agent_name(payload)}
     if agent:
-        return [message.event(events.START, **keys, host_agent_id=agent, launch=True, background=True)]
-    error = one_line(message.text("tool_response"), MAX_MESSAGE_LENGTH) or None
-    return [message.event(events.DELEGATION_CLOSED, **keys, error=error)]
+        return [payload.event(events.START, **keys, host_agent_id=agent, launch=True, background=True)]
+    error = one_line(payload.text("tool_response"), MAX_MESSAGE_LENGTH) or None
+    return [payload.event(events.DELEGATION_CLOSED, **keys, error=error)]
 
 
-def _wait_returned(message: HookPayload, response: Payload) -> list[Event]:
+def _wait_returned(payload: HookPayload, response: Payload) -> list[Event]:
     states = list(object_in(response, "status").items())[:_MOST_AGENTS]
-    return [event for agent, state in states if is_key(agent) for event in _agent_outcome(message, agent, state)]
+    return [event for agent, state in states if is_key(agent) for event in _agent_outcome(payload, agent, state)]
 
 
-def _agent_outcome(message: HookPayload, agent: str, state: Json) -> list[Event]:
+def _agent_outcome(payload: HookPayload, agent: str, state: Json) -> list[Event]:
     if state in ("interrupted", "shutdown"):
-        return [message.failure(str(state), host_agent_id=agent, interrupted=True)]
+        return [payload.failure(str(state), host_agent_id=agent, interrupted=True)]
     if isinstance(state, dict) and "errored" in state:
-        return [message.failure(str(state["errored"]), host_agent_id=agent)]
+        return [payload.failure(str(state["errored"]), host_agent_id=agent)]
     if isinstance(state, dict) and "completed" in state:
-        return [message.event(events.NOTIFICATION, host_agent_id=agent, outcome=COMPLETED)]
+        return [payload.event(events.NOTIFICATION, host_agent_id=agent, outcome=COMPLETED)]
     return []
 
 
-def _close_returned(message: HookPayload, response: Payload) -> list[Event]:
-    agent = key_in(message.tool_input, "target")
+def _close_returned(payload: HookPayload, response: Payload) -> list[Event]:
+    agent = key_in(payload.tool_input, "target")
     if not agent or response.get("previous_status") != "running":
         return []
-    return [message.failure("closed by the main agent", host_agent_id=agent, interrupted=True)]
+    return [payload.failure("closed by the main agent", host_agent_id=agent, interrupted=True)]
 
 
 _RETURN_READERS: tuple[tuple[frozenset[str], Callable[[HookPayload, Payload], list[Event]]], ...] = (
@@ -113,27 +119,27 @@ _RETURN_READERS: tuple[tuple[frozenset[str], Callable[[HookPayload, Payload], li
 )
 
 
-def _start(message: HookPayload) -> list[Event]:
+def _start(payload: HookPayload) -> list[Event]:
     """Also an agent that works again: only its prompt reports that, so its new run gets every key from here."""
-    agent = _agent(message, "transcript_path")
+    agent = _agent(payload, "transcript_path")
     if not agent:
         return []
-    keys = {"host_agent_id": agent, "agent_name": message.key("agent_type"), "host_process": host_process(_PROGRAMS)}
-    return [message.event(events.START, **keys, transcript_path=message.text("transcript_path") or None)]
+    keys = {"host_agent_id": agent, "agent_name": payload.key("agent_type"), "host_process": host_process(_PROGRAMS)}
+    return [payload.event(events.START, **keys, transcript_path=payload.text("transcript_path") or None)]
 
 
-def _subagent_stop(message: HookPayload) -> list[Event]:
-    agent = _agent(message, "agent_transcript_path")
+def _subagent_stop(payload: HookPayload) -> list[Event]:
+    agent = _agent(payload, "agent_transcript_path")
     if not agent:
         return []
-    event = message.event(
+    event = payload.event(
         events.STOP,
         host_agent_id=agent,
-        agent_name=message.key("agent_type"),
+        agent_name=payload.key("agent_type"),
         unkeyed=True,
-        again=message.payload.get("stop_hook_active") is True,
-        transcript_path=message.text("agent_transcript_path") or None,
-        **message.last_message_keys(message.text("last_assistant_message")),
+        again=payload.raw.get("stop_hook_active") is True,
+        transcript_path=payload.text("agent_transcript_path") or None,
+        **payload.last_message_keys(payload.text("last_assistant_message")),
     )
     return [event]
 
@@ -141,7 +147,7 @@ def _subagent_stop(message: HookPayload) -> list[Event]:
 _READERS: EventReaders = {
     "PreToolUse": _pre_tool_use,
     "PostToolUse": _post_tool_use,
-    "SubagentStart": _start,
+    START_EVENT: _start,
     "UserPromptSubmit": _start,
     "SubagentStop": _subagent_stop,
     "Interrupt": bare_event(events.MAIN_STOP),
@@ -154,27 +160,27 @@ EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",
 events_of = events_reader(_READERS, EVENTS_BY_HOOK)
 
 
-def _agent_name(message: HookPayload) -> str:
-    return key_in(message.tool_input, "agent_type") or GENERAL
+def _agent_name(payload: HookPayload) -> str:
+    return key_in(payload.tool_input, "agent_type") or GENERAL
 
 
-def _agent(message: HookPayload, transcript: str) -> str | None:
+def _agent(payload: HookPayload, transcript: str) -> str | None:
     """The agent's path, where it has one (then ``spawn_agent`` returned nothing else), or else its id."""
-    agent = message.key("agent_id")
+    agent = payload.key("agent_id")
     if not agent:
         return None
     from gaia_sessions.hosts.agent_files import first_transcript_line
 
-    path = first_transcript_line(message.payload.get(transcript)).partition('"agent_path":"')[2].partition('"')[0]
+    path = first_transcript_line(payload.raw.get(transcript)).partition('"agent_path":"')[2].partition('"')[0]
     return path or agent
 
 
-def _response(message: HookPayload) -> Payload:
+def _response(payload: HookPayload) -> Payload:
     """The object that a tool returned, which this host reports as text; empty if it is not an object."""
     from gaia_sessions.errors import InvalidInput
     from gaia_sessions.jsonio import strict
 
     try:
-        return strict.load_object(message.text("tool_response").encode(), _LONGEST_RESPONSE)
+        return strict.load_object(payload.text("tool_response").encode(), _LONGEST_RESPONSE)
     except InvalidInput:
         return {}

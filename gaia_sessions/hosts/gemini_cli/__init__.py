@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 GENERAL = "generalist"
 SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.RETURNED, events.SESSION_START])
+end_in_files = None
+consumption = None
+revival = None
+WAKE_ADVICE = None
+START_EVENT = None
+PERMITS_COMMANDS = False
 
 _PROGRAMS = ("node",)
 _TOOLS = ("invoke_agent",)
@@ -39,22 +45,22 @@ def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
     return {"tool_input": with_addition(tool_input, "prompt", addition)}
 
 
-def _keys(message: HookPayload) -> dict[str, object]:
-    return delegation_keys(message, _TOOLS, key_in(message.tool_input, "agent_name"))
+def _keys(payload: HookPayload) -> dict[str, object]:
+    return delegation_keys(payload, _TOOLS, key_in(payload.tool_input, "agent_name"))
 
 
-def _after_tool(message: HookPayload) -> list[Event]:
-    keys, response = _keys(message), object_in(message.payload, "tool_response")
+def _after_tool(payload: HookPayload) -> list[Event]:
+    keys, response = _keys(payload), object_in(payload.raw, "tool_response")
     display = object_in(response, "returnDisplay")
     state, reason = display.get("state"), display.get("terminateReason")
     if not keys or not isinstance(state, str):
         return []
     if state == "completed" and reason == _GOAL:
-        return report_events(message, text_in(display, "result"), **keys)
+        return report_events(payload, text_in(display, "result"), **keys)
     if reason in _LIMITS:
-        return return_events(message, **keys)
+        return return_events(payload, **keys)
     interrupted = state == "cancelled" or reason == _ABORTED
-    return failure_events(message, text_in(response, "llmContent"), keys, interrupted=interrupted)
+    return failure_events(payload, text_in(response, "llmContent"), keys, interrupted=interrupted)
 
 
 _READERS: EventReaders = {

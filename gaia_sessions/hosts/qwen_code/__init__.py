@@ -1,70 +1,141 @@
-"""Qwen Code: its hook JSON as events, as seen in runs of 0.15.10.
+"""Qwen Code: its hook JSON as events, as seen in runs of 0.15.10 and 0.24.4.
 
-The tool that starts a sub-agent is ``agent``. The events before and after it carry the same ``tool_use_id``, and the
-one after it also says how the agent ended and what it said last. The events of the agent itself carry an id that
-appears nowhere else, so they cannot be joined and are not read. A refused delegation is not reported at all.
+The tool that starts a sub-agent is ``agent``. The event after it also says how the agent ended and what it said last,
+or that it works on in the background, as it does by default in 0.24.4. There ``tool_call_id`` leads from the agent's
+own events to its delegation. In 0.15.10 the events before and after the tool share nothing but a ``tool_use_id``, which
+the agent's own events do not have, and there is no background. A refused delegation is not reported.
 Everything in a payload is untrusted.
 """
 
 from __future__ import annotations
 
 from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from gaia_sessions.hosts.payload import bare_event, events_reader, key_in, object_in, text_in
+from gaia_sessions.hosts.payload import bare_event, events_reader, figures_in, key_in, object_in, text_in
 from gaia_sessions.hosts.tool_only import delegation_reader, failure_events, report_events, return_events
 from gaia_sessions.session import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.hosts.payload import EventReaders, HookPayload
+    from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.session.events import Event
 
 GENERAL = "general-purpose"
 
 SUPPORTED_REPLIES = frozenset([events.RETURNED, events.SESSION_START])
+end_in_files = None
+consumption = None
+revival = None
+WAKE_ADVICE = None
 """A rewritten prompt and a note to a starting agent had no effect in any run."""
+
+START_EVENT = None
+PERMITS_COMMANDS = False
 
 rewrite_prompt = None
 
 _PROGRAMS = ("node",)
 _TOOL = "agent"
+_CALL = "tool_call_id"
 _LIMITS = ("MAX_TURNS", "TIMEOUT")
+_FIGURES = {
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cache_read_tokens": "cachedTokens",
+    "total_tokens": "totalTokens",
+    "tool_uses": "totalToolCalls",
+    "duration_ms": "totalDurationMs",
+}
 
 
-def _keys(message: HookPayload) -> dict[str, object]:
-    """The keys of the delegation that ``message`` is about; empty if it is about another tool."""
-    tool_use_id = message.key("tool_use_id")
-    if message.payload.get("tool_name") != _TOOL or not tool_use_id or not message.tool_input:
+def _keys(payload: HookPayload) -> dict[str, object]:
+    """The keys of the delegation that ``payload`` is about; empty if it is about another tool."""
+    tool_use_id = payload.key(_CALL) or payload.key("tool_use_id")
+    if payload.raw.get("tool_name") != _TOOL or not tool_use_id or not payload.tool_input:
         return {}
-    return {"tool_use_id": tool_use_id, "agent_name": key_in(message.tool_input, "subagent_type") or GENERAL}
+    return {"tool_use_id": tool_use_id, "agent_name": key_in(payload.tool_input, "subagent_type") or GENERAL}
 
 
-def _post_tool_use(message: HookPayload) -> list[Event]:
-    keys = _keys(message)
-    display = object_in(object_in(message.payload, "tool_response"), "returnDisplay")
+_read_delegation = delegation_reader(_keys, _PROGRAMS)
+
+
+def _pre_tool_use(payload: HookPayload) -> list[Event]:
+    keys = _keys(payload)
+    if not keys or not payload.key(_CALL):
+        return _read_delegation(payload)
+    from . import agents
+
+    return [agents.delegation(payload, keys, _PROGRAMS)]
+
+
+def _subagent_start(payload: HookPayload) -> list[Event]:
+    from . import agents
+
+    return agents.start(payload, _PROGRAMS)
+
+
+def _subagent_stop(payload: HookPayload) -> list[Event]:
+    from . import agents
+
+    return agents.stop(payload)
+
+
+def _post_tool_use(payload: HookPayload) -> list[Event]:
+    keys = _keys(payload)
+    display = object_in(object_in(payload.raw, "tool_response"), "returnDisplay")
     status, reason = display.get("status"), key_in(display, "terminateReason") or ""
+    if keys and status == "background" and payload.key(_CALL):
+        from . import agents
+
+        return agents.launch(payload, keys, key_in(display, "subagentName"))
     if not keys or status not in ("completed", "failed", "cancelled"):
         return []
+    keys |= _figures(display)
     if status == "completed":
-        return report_events(message, text_in(display, "result"), **keys)
+        return report_events(payload, text_in(display, "result"), **keys)
     if reason in _LIMITS:
-        return return_events(message, **keys)
-    return failure_events(message, reason, keys, interrupted="cancelled" in (status, reason.casefold()))
+        return return_events(payload, **keys)
+    return failure_events(payload, reason, keys, interrupted="cancelled" in (status, reason.casefold()))
 
 
-def _post_tool_use_failure(message: HookPayload) -> list[Event]:
-    keys, interrupted = _keys(message), message.payload.get("is_interrupt") is True
-    return failure_events(message, message.text("error"), keys, interrupted=interrupted) if keys else []
+def _figures(display: Payload) -> dict[str, object]:
+    """What the agent used: the host adds up all its requests, so it is also what the run consumed."""
+    usage = figures_in(object_in(display, "executionSummary"), _FIGURES)
+    return {"usage": usage, "consumed": usage} if usage else {}
+
+
+def _post_tool_use_failure(payload: HookPayload) -> list[Event]:
+    """Where starts are reported, one that was not says that the agent never ran."""
+    keys, interrupted = _keys(payload), payload.raw.get("is_interrupt") is True
+    if keys and payload.key(_CALL):
+        return [payload.failure(payload.text("error"), **keys, interrupted=interrupted or None)]
+    return failure_events(payload, payload.text("error"), keys, interrupted=interrupted) if keys else []
+
+
+def _stop(payload: HookPayload) -> list[Event]:
+    tasks = payload.raw.get("background_tasks")
+    if not isinstance(tasks, list):
+        return [payload.event(events.MAIN_STOP)]
+    from . import agents
+
+    return agents.main_stop(payload, tasks)
+
+
+def _stop_failure(payload: HookPayload) -> list[Event]:
+    """In 0.24.4, known by its mode, agents in the background may be at work, and this event does not name them."""
+    return [] if "permission_mode" in payload.raw else [payload.event(events.MAIN_STOP)]
 
 
 _READERS: EventReaders = {
-    "PreToolUse": delegation_reader(_keys, _PROGRAMS),
+    "PreToolUse": _pre_tool_use,
+    "SubagentStart": _subagent_start,
+    "SubagentStop": _subagent_stop,
     "PostToolUse": _post_tool_use,
     "PostToolUseFailure": _post_tool_use_failure,
-    "Stop": bare_event(events.MAIN_STOP),
-    "StopFailure": bare_event(events.MAIN_STOP),
+    "Stop": _stop,
+    "StopFailure": _stop_failure,
     "SessionStart": bare_event(events.SESSION_START),
     "SessionEnd": bare_event(events.SESSION_END),
 }
 
-EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse",), HOOK: tuple(_READERS)}
+EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse", "SubagentStop"), HOOK: tuple(_READERS)}
 events_of = events_reader(_READERS, EVENTS_BY_HOOK)

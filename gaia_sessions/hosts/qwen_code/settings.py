@@ -1,6 +1,6 @@
-"""Qwen Code's settings, as seen in runs of 0.15.10. Only ``install`` imports this module.
+"""Qwen Code's settings, as seen in runs of 0.15.10 and 0.24.4. Only ``install`` imports this module.
 
-It removes comments before it parses. The events of the agents themselves are left out: nothing joins them.
+It removes comments before it parses.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ SETTINGS = HostSettings(
         "PreToolUse": "agent",
         "PostToolUse": "agent",
         "PostToolUseFailure": "agent",
+        "SubagentStart": None,
+        "SubagentStop": None,
         "StopFailure": None,
         "Stop": None,
         "SessionEnd": None,

@@ -1,0 +1,92 @@
+"""Qwen Code's events about a sub-agent itself, as seen in runs of 0.24.4: it is delegated to, starts, stops, has ended.
+
+That version names each call of a tool by the model's id for it, and runs no call whose id came before. The id of an
+agent is its type and that id, so every event leads to its delegation. 0.15.10 has no such key: its events about agents
+are passed over. Owns how those keys are read, and what the host's list of its tasks means. Must never read the return
+of a delegation in the foreground.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.hosts.payload import host_process, key_in
+from gaia_sessions.session import events
+from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.hosts.payload import HookPayload, Payload
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
+
+_OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "cancelled": ABANDONED}
+
+
+def delegation(payload: HookPayload, keys: dict[str, object], programs: tuple[str, ...]) -> Event:
+    """A delegation whose start will be reported; ``keys`` are its own."""
+    background = payload.tool_input.get("run_in_background")
+    return payload.delegation(
+        payload.tool_input.get("prompt"),
+        payload.tool_input.get("description"),
+        **keys,
+        parent_host_agent_id=payload.key("agent_id"),
+        background=background if isinstance(background, bool) else None,
+        host_process=host_process(programs),
+    )
+
+
+def launch(payload: HookPayload, keys: dict[str, object], agent_name: str | None) -> list[Event]:
+    """The delegation returned at once, and its agent works on in the background."""
+    if not agent_name:
+        return []
+    agent = f"{agent_name}-{keys['tool_use_id']}"
+    return [payload.event(events.START, **keys, host_agent_id=agent, launch=True, background=True)]
+
+
+def start(payload: HookPayload, programs: tuple[str, ...]) -> list[Event]:
+    """An agent starts, or a message woke it."""
+    keys = _keys(payload)
+    if not keys or "prompt_id" not in payload.raw:
+        return []
+    return [payload.event(events.START, **keys, host_process=host_process(programs))]
+
+
+def stop(payload: HookPayload) -> list[Event]:
+    """An agent in the background stopped.
+
+    One in the foreground has no transcript of its own. It is passed over: the return of its delegation says the same,
+    and whether it did its work or reached a limit, too.
+    """
+    keys, transcript = _keys(payload), payload.text("agent_transcript_path")
+    if not keys or "background_tasks" not in payload.raw or transcript == payload.text("transcript_path"):
+        return []
+    end: dict[str, object] = {
+        "again": payload.raw.get("stop_hook_active") is True,
+        "transcript_path": transcript or None,
+        **payload.last_message_keys(payload.text("last_assistant_message")),
+    }
+    return [payload.event(events.STOP, **keys, **end)]
+
+
+def main_stop(payload: HookPayload, tasks: list[Json]) -> list[Event]:
+    """The main agent's turn ended: ``tasks`` are all that the conversation has had, those that have ended too."""
+    listed = [task for task in tasks if isinstance(task, dict) and key_in(task, "id")]
+    running = [key_in(task, "id") for task in listed if task.get("status") == "running"]
+    ends = [event for task in listed for event in _ends(payload, task)]
+    return [*ends, payload.event(events.MAIN_STOP, running=running)]
+
+
+def _ends(payload: HookPayload, task: Payload) -> list[Event]:
+    """The failure of an agent in the background is told nowhere else; of one that did its work, a stop says more."""
+    outcome = _OUTCOMES.get(key_in(task, "status") or "")
+    if not outcome:
+        return []
+    keys = {"host_agent_id": key_in(task, "id"), "agent_name": key_in(task, "agent_type"), "outcome": outcome}
+    return [payload.event(events.NOTIFICATION, **keys, spoke=False if outcome == COMPLETED else None)]
+
+
+def _keys(payload: HookPayload) -> dict[str, object]:
+    """The agent and its delegation; empty for an id that is not made of the agent's type and a call."""
+    agent, name = payload.key("agent_id"), payload.key("agent_type")
+    if not agent or not name or not agent.startswith(f"{name}-"):
+        return {}
+    return {"host_agent_id": agent, "agent_name": name, "tool_use_id": agent.removeprefix(f"{name}-") or None}
