@@ -8,51 +8,57 @@ expected is passed over.
 
 from __future__ import annotations
 
+import os
+
 from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.hosts.payload import (
-    element_in,
     host_process,
     key_in,
     object_in,
-    one_line,
     read_events,
     with_addition,
 )
 from gaia_sessions.session import events
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
-from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.run_ends import ReportedEnd
+    from gaia_sessions.session.schema import Run
+    from gaia_sessions.usecases.revivals import HostRevival, Work
 
 GENERAL = "general-purpose"
 SUPPORTED_REPLIES = frozenset(
     [events.DELEGATE, events.START, events.RETURNED, events.NOTIFICATION, events.SESSION_START]
 )
+START_EVENT = "SubagentStart"
+PERMITS_COMMANDS = True
+WAKE_ADVICE = "send the agent that its line names a message with SendMessage"
 
 _PROGRAMS = ("claude",)
 _PID_VARIABLE = "CLAUDE_PID"
-_AGENT_TOOLS = ("Agent", "Task")
+_WORKFLOW = "Workflow"
+_AGENT_TOOLS = ("Agent", "Task", _WORKFLOW)
 _NOTIFICATION = "<task-notification>"
 _CONTINUING_REASONS = ("clear", "resume")
-_OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
-def events_of(hook: str, message: HookPayload, *, tools: bool = False) -> list[Event]:
-    """The events that ``message`` reports, as far as ``hook`` reads them.
+def events_of(hook: str, payload: HookPayload, *, tools: bool = False) -> list[Event]:
+    """The events that ``payload`` reports, as far as ``hook`` reads them.
 
     tools: also the events about the tools that a sub-agent uses.
     """
-    found = read_events(message, _READERS, EVENTS_BY_HOOK[hook])
-    if found or not tools:
+    found = read_events(payload, _READERS, EVENTS_BY_HOOK[hook])
+    if not tools or (found and found[0]["kind"] != events.PERMISSION_REQUEST):
         return found
-    if not message.host_session_id or not message.key("agent_id") or _is_of_agent_tool(message):
-        return []
+    if not payload.host_session_id or not payload.key("agent_id") or _is_of_agent_tool(payload):
+        return found
     from .tools import events_of as events_of_tools
 
-    return events_of_tools(message)
+    return events_of_tools(payload, tracked=True)
 
 
 def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
@@ -60,154 +66,167 @@ def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
     return {"updatedInput": with_addition(tool_input, "prompt", addition)}
 
 
-def _pre_tool_use(message: HookPayload) -> list[Event]:
-    if message.payload.get("tool_name") == "SendMessage":
-        to = key_in(message.tool_input, "to")
-        return [message.event(events.MESSAGE, host_agent_id=to, call=message.key("tool_use_id"))] if to else []
-    tool_use_id = message.key("tool_use_id")
-    if not _is_of_agent_tool(message) or not tool_use_id or not isinstance(message.payload.get("tool_input"), dict):
+def end_in_files(run: Run) -> ReportedEnd | None:
+    """How a run ended: by the files of its workflow, or by the end of its transcript."""
+    from . import interruptions, workflows
+
+    reported = workflows.end_in_files(run) if "workflow" in run else None
+    return reported or interruptions.end_in_transcript(run)
+
+
+def consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
+    """What the agent of ``run`` used in all, from its transcript."""
+    from . import transcripts
+
+    return transcripts.consumption(run, since, until, is_late)
+
+
+def revival(run: Run, work: Work) -> HostRevival | None:
+    """How a client goes on with ``run``."""
+    from . import revive
+
+    return revive.revival(run, work)
+
+
+def _pre_tool_use(payload: HookPayload) -> list[Event]:
+    if payload.raw.get("tool_name") == "SendMessage":
+        to = key_in(payload.tool_input, "to")
+        return [payload.event(events.MESSAGE, host_agent_id=to, call=payload.key("tool_use_id"))] if to else []
+    tool_use_id = payload.key("tool_use_id")
+    if not _is_of_agent_tool(payload) or not tool_use_id or not isinstance(payload.raw.get("tool_input"), dict):
         return []
-    background = message.tool_input.get("run_in_background")
-    event = message.delegation(
-        message.tool_input.get("prompt"),
-        message.tool_input.get("description"),
+    if payload.raw["tool_name"] == _WORKFLOW:
+        from . import workflows
+
+        return [workflows.delegation(payload, _host_process(payload))]
+    background = payload.tool_input.get("run_in_background")
+    event = payload.delegation(
+        payload.tool_input.get("prompt"),
+        payload.tool_input.get("description"),
         tool_use_id=tool_use_id,
-        agent_name=_agent_name(message),
-        parent_host_agent_id=message.key("agent_id"),
+        agent_name=_agent_name(payload),
+        parent_host_agent_id=payload.key("agent_id"),
         background=background if isinstance(background, bool) else None,
-        host_process=_host_process(message),
+        host_process=_host_process(payload),
     )
     return [event]
 
 
-def _subagent_start(message: HookPayload) -> list[Event]:
-    keys = _agent_keys(message)
-    if not keys:
-        return []
-    from gaia_sessions.hosts.agent_files import transcript_of
+def _subagent_start(payload: HookPayload) -> list[Event]:
+    from . import agents
 
-    transcript = transcript_of(message.payload.get("transcript_path"), str(keys["host_agent_id"]))
-    return [message.event(events.START, **keys, host_process=_host_process(message), transcript_path=transcript)]
+    return agents.start(payload, _host_process(payload))
 
 
-def _subagent_stop(message: HookPayload) -> list[Event]:
-    """Compaction sends one for an agent that no delegation started, with an empty ``agent_type``: it is passed over."""
-    keys = _agent_keys(message)
-    if not keys:
-        return []
-    from gaia_sessions.hosts.agent_files import first_transcript_line
-    from gaia_sessions.hosts.marker import read_briefing_id
+def _subagent_stop(payload: HookPayload) -> list[Event]:
+    from . import agents
 
-    transcript = message.payload.get("agent_transcript_path")
-    event = message.event(
-        events.STOP,
-        **keys,
-        told_id=None if keys["tool_use_id"] else read_briefing_id(first_transcript_line(transcript)),
-        again=message.payload.get("stop_hook_active") is True,
-        transcript_path=transcript if isinstance(transcript, str) else None,
-        **message.last_message_keys(message.text("last_assistant_message")),
-    )
-    return [event]
+    return agents.stop(payload)
 
 
-def _stop_failure(message: HookPayload) -> list[Event]:
+def _stop_failure(payload: HookPayload) -> list[Event]:
     """Without an agent it is the main agent's turn that failed; the payload does not say which agents are running."""
-    agent = message.key("agent_id")
-    if not agent:
-        return [message.event(events.MAIN_STOP)]
-    from gaia_sessions.hosts.agent_files import delegation_of
+    if not payload.key("agent_id"):
+        return [payload.event(events.MAIN_STOP)]
+    from . import agents
 
-    error = message.text("last_assistant_message") or message.text("error")
-    tool_use_id = delegation_of(message.payload.get("transcript_path"), agent)
-    keys = {"host_agent_id": agent, "agent_name": message.key("agent_type"), "tool_use_id": tool_use_id}
-    return [message.failure(error, **keys, spoke=True)]
+    return agents.failure(payload)
 
 
-def _post_tool_use(message: HookPayload) -> list[Event]:
-    response = object_in(message.payload, "tool_response")
-    if message.payload.get("tool_name") == "TaskStop":
+def _post_tool_use(payload: HookPayload) -> list[Event]:
+    response = object_in(payload.raw, "tool_response")
+    if payload.raw.get("tool_name") == "TaskStop":
         agent = key_in(response, "task_id")
-        return [message.failure("stopped by the main agent", host_agent_id=agent, interrupted=True)] if agent else []
-    tool_use_id, agent = message.key("tool_use_id"), key_in(response, "agentId")
-    if not _is_of_agent_tool(message) or not tool_use_id:
+        return [payload.failure("stopped by the main agent", host_agent_id=agent, interrupted=True)] if agent else []
+    tool_use_id, agent = payload.key("tool_use_id"), key_in(response, "agentId")
+    if not _is_of_agent_tool(payload) or not tool_use_id:
         return []
-    keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _agent_name(message)}
+    keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _agent_name(payload)}
     if response.get("status") == "async_launched":
-        return [message.event(events.START, **keys, launch=True, background=True)] if agent else []
-    return [message.event(events.RETURNED, **keys)] if response.get("status") == "completed" else []
+        if payload.raw["tool_name"] == _WORKFLOW:
+            from . import workflows
 
-
-def _post_tool_use_failure(message: HookPayload) -> list[Event]:
-    tool_use_id = message.key("tool_use_id")
-    if not _is_of_agent_tool(message) or not tool_use_id:
+            return workflows.launch(payload)
+        model = key_in(response, "resolvedModel")
+        return [payload.event(events.START, **keys, launch=True, background=True, model=model)] if agent else []
+    if response.get("status") != "completed":
         return []
-    from gaia_sessions.hosts.agent_files import agent_of
+    from .figures import figures_of_return
 
-    interrupted = message.payload.get("is_interrupt") is True or None
-    agent = agent_of(message.payload.get("transcript_path"), tool_use_id)
-    keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _agent_name(message)}
-    return [message.failure(message.text("error"), **keys, interrupted=interrupted)]
+    keys |= {"purpose": payload.purpose(payload.tool_input.get("description"))}
+    return [payload.event(events.RETURNED, **keys, **figures_of_return(response))]
 
 
-def _post_tool_batch(message: HookPayload) -> list[Event]:
-    """The only event that reports a refused delegation; its response is a bare text."""
-    calls = message.payload.get("tool_calls")
+def _post_tool_use_failure(payload: HookPayload) -> list[Event]:
+    tool_use_id = payload.key("tool_use_id")
+    if not _is_of_agent_tool(payload) or not tool_use_id:
+        return []
+    from . import interruptions
+
+    return [interruptions.failed_delegation(payload, tool_use_id, _agent_name(payload))]
+
+
+def _post_tool_batch(payload: HookPayload) -> list[Event]:
+    """The only event that reports a refused tool of an agent, or a refused delegation, whose response is a text."""
+    calls = payload.raw.get("tool_calls")
     objects = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    return [event for call in objects for event in _refusal_events(message, call)]
+    delegations = [call for call in objects if call.get("tool_name") in _AGENT_TOOLS]
+    if not delegations:
+        return _of_agent(payload)
+    from .refusals import refusal_events
+
+    return [*refusal_events(payload, delegations), *_of_agent(payload)]
 
 
-def _refusal_events(message: HookPayload, call: Payload) -> list[Event]:
-    tool_use_id, response = key_in(call, "tool_use_id"), call.get("tool_response")
-    if call.get("tool_name") not in _AGENT_TOOLS or not tool_use_id or not isinstance(response, str):
+def _of_agent(payload: HookPayload) -> list[Event]:
+    if not payload.key("agent_id"):
         return []
-    from gaia_sessions.hosts.agent_files import agent_of
+    from .tools import events_of as events_of_tools
 
-    agent = agent_of(message.payload.get("transcript_path"), tool_use_id)
-    error = one_line(response, MAX_MESSAGE_LENGTH)
-    return [message.event(events.DELEGATION_CLOSED, tool_use_id=tool_use_id, host_agent_id=agent, error=error)]
+    return events_of_tools(payload)
 
 
-def _user_prompt_submit(message: HookPayload) -> list[Event]:
+def _user_prompt_submit(payload: HookPayload) -> list[Event]:
     """A background agent's end arrives as a prompt that nobody typed."""
-    prompt = message.text("prompt").strip()
-    if not prompt.startswith(_NOTIFICATION):
+    prompt = payload.text("prompt").strip()
+    if prompt.startswith(_NOTIFICATION):
+        from . import notifications
+
+        return notifications.events_of(payload, prompt)
+    folder = payload.text("transcript_path").removesuffix(".jsonl") + "/subagents"
+    if not os.path.isdir(folder):
         return []
-    head, _, rest = prompt.partition("<summary>")  # the agent's own words come after it, and may look like a tag
-    agent, tool_use_id = element_in(head, "task-id"), element_in(head, "tool-use-id")
-    outcome = _OUTCOMES.get(element_in(head, "status") or "")
-    if not outcome or not (agent or tool_use_id):
-        return []
-    error = None if outcome == COMPLETED else one_line(rest.partition("</summary>")[0] or outcome, MAX_MESSAGE_LENGTH)
-    return [
-        message.event(events.NOTIFICATION, host_agent_id=agent, tool_use_id=tool_use_id, outcome=outcome, error=error)
-    ]
+    from . import interruptions
+
+    return interruptions.events_before_prompt(payload, folder)
 
 
-def _stop(message: HookPayload) -> list[Event]:
-    tasks = message.payload.get("background_tasks")
+def _stop(payload: HookPayload) -> list[Event]:
+    tasks = payload.raw.get("background_tasks")
     if not isinstance(tasks, list):
-        return [message.event(events.MAIN_STOP)]
+        return [payload.event(events.MAIN_STOP)]
     keys = (key_in(task, "id") for task in tasks if isinstance(task, dict))
-    return [message.event(events.MAIN_STOP, running=[key for key in keys if key])]
+    return [payload.event(events.MAIN_STOP, running=[key for key in keys if key])]
 
 
-def _session_start(message: HookPayload) -> list[Event]:
-    return [message.event(events.SESSION_START, source=message.key("source"))]
+def _session_start(payload: HookPayload) -> list[Event]:
+    return [payload.event(events.SESSION_START, source=payload.key("source"))]
 
 
-def _session_end(message: HookPayload) -> list[Event]:
+def _session_end(payload: HookPayload) -> list[Event]:
     """After ``/clear`` and ``/resume`` the process continues, and so does every agent in the background."""
-    process_continues = message.payload.get("reason") in _CONTINUING_REASONS
-    return [message.event(events.SESSION_LEFT if process_continues else events.SESSION_END)]
+    process_continues = payload.raw.get("reason") in _CONTINUING_REASONS
+    return [payload.event(events.SESSION_LEFT if process_continues else events.SESSION_END)]
 
 
 _READERS: EventReaders = {
     "PreToolUse": _pre_tool_use,
-    "SubagentStart": _subagent_start,
+    START_EVENT: _subagent_start,
     "SubagentStop": _subagent_stop,
     "StopFailure": _stop_failure,
     "PostToolUse": _post_tool_use,
     "PostToolUseFailure": _post_tool_use_failure,
+    "PermissionRequest": _of_agent,
     "PostToolBatch": _post_tool_batch,
     "UserPromptSubmit": _user_prompt_submit,
     "Stop": _stop,
@@ -217,27 +236,15 @@ _READERS: EventReaders = {
 EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",), HOOK: tuple(_READERS)}
 
 
-def _is_of_agent_tool(message: HookPayload) -> bool:
-    return message.payload.get("tool_name") in _AGENT_TOOLS
+def _is_of_agent_tool(payload: HookPayload) -> bool:
+    return payload.raw.get("tool_name") in _AGENT_TOOLS
 
 
-def _agent_name(message: HookPayload) -> str:
-    return key_in(message.tool_input, "subagent_type") or GENERAL
+def _agent_name(payload: HookPayload) -> str:
+    if payload.raw.get("tool_name") == _WORKFLOW:
+        return _WORKFLOW.lower()
+    return key_in(payload.tool_input, "subagent_type") or GENERAL
 
 
-def _agent_keys(message: HookPayload) -> dict[str, object]:
-    """The agent, and its delegation or the file where that will be noted; empty for an agent without a type."""
-    agent, name = message.key("agent_id"), message.key("agent_type")
-    if not agent or not name:
-        return {}
-    from gaia_sessions.hosts.agent_files import TOOL_USE_ID_KEY, delegation_of, meta_file_of
-
-    transcript = message.payload.get("transcript_path")
-    tool_use_id = delegation_of(transcript, agent)
-    meta_file = None if tool_use_id else meta_file_of(transcript, agent)
-    key_file = {"key_file": meta_file, "key_name": TOOL_USE_ID_KEY if meta_file else None}
-    return {"host_agent_id": agent, "agent_name": name, "tool_use_id": tool_use_id, **key_file}
-
-
-def _host_process(message: HookPayload) -> object:
-    return host_process(_PROGRAMS, message.variables.get(_PID_VARIABLE, ""))
+def _host_process(payload: HookPayload) -> object:
+    return host_process(_PROGRAMS, payload.variables.get(_PID_VARIABLE, ""))

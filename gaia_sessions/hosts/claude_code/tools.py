@@ -1,8 +1,9 @@
-"""Claude Code: the use of tools by its sub-agents, as events. Imported only for hooks with ``--track-tools``.
+"""Claude Code: the use of tools by its sub-agents, as events. Imported only for these.
 
-Owns which tools edit and which run commands; nothing is inferred from any other tool. The event before a use proves
-nothing: a rule, a hook or a person may refuse the use, and the host sends nothing more about it then (seen in runs of
-2.1.197 and 2.1.330). Only the event after a use counts.
+Two are always heard: that a permission is asked for, and the end of a batch of tools, the only news after a refusal.
+The others come with ``--track-tools``. Owns which tools edit and which run commands; nothing is inferred from any other
+tool. The event before a use proves nothing: a rule, a hook or a person may refuse the use, and the host sends nothing
+more about that tool (seen in runs of 2.1.197 and 2.1.330). Only the event after a use counts.
 """
 
 from __future__ import annotations
@@ -25,27 +26,33 @@ _KINDS = {
     "PermissionRequest": events.PERMISSION_REQUEST,
     "PostToolUse": events.TOOL_USED,
     "PostToolUseFailure": events.TOOL_USED,
+    "PostToolBatch": events.TOOL_BATCH,
 }
 
 
-def events_of(message: HookPayload) -> list[Event]:
-    """The event about a sub-agent's tool that starts no other agent; none about the main agent's tools."""
-    kind = _KINDS.get(message.text("hook_event_name"))
-    agent, name = message.key("agent_id"), one_line(message.text("tool_name"), MAX_TOOL_NAME_LENGTH)
+def events_of(payload: HookPayload, *, tracked: bool = False) -> list[Event]:
+    """The event about a sub-agent's tools; none about the main agent's. tracked: a phase may be inferred from it."""
+    kind = _KINDS.get(payload.text("hook_event_name"))
+    agent, name = payload.key("agent_id"), one_line(payload.text("tool_name"), MAX_TOOL_NAME_LENGTH)
+    keys: dict[str, object] = {"host_agent_id": agent, "agent_name": payload.key("agent_type")}
+    if agent and kind == events.TOOL_BATCH:
+        return [payload.event(kind, **keys)]
     if not kind or not agent or not name:
         return []
-    keys: dict[str, object] = {"host_agent_id": agent, "agent_name": message.key("agent_type"), "tool_name": name}
-    if kind != events.TOOL_USED:
-        return [message.event(kind, **keys)]
-    call = message.key("tool_use_id")
-    return [message.event(kind, **keys, call=call, writes=_writes(message, name))] if call else []
+    keys["tool_name"] = name
+    if kind == events.PERMISSION_REQUEST:
+        return [payload.event(kind, **keys, tracked=tracked or None)]
+    if kind == events.TOOL_CALL:
+        return [payload.event(kind, **keys)]
+    call = payload.key("tool_use_id")
+    return [payload.event(kind, **keys, call=call, writes=_writes(payload, name))] if call else []
 
 
-def _writes(message: HookPayload, name: str) -> bool:
+def _writes(payload: HookPayload, name: str) -> bool:
     """Whether the use edited a file, or ran a command that does not only read. An edit that failed changed nothing."""
     if name in _EDITING:
-        return message.payload["hook_event_name"] == "PostToolUse"
-    return name == _OTHER_SHELL or (name == _SHELL and not _only_reads(message.tool_input.get("command")))
+        return payload.raw["hook_event_name"] == "PostToolUse"
+    return name == _OTHER_SHELL or (name == _SHELL and not _only_reads(payload.tool_input.get("command")))
 
 
 def _only_reads(command: object) -> bool:

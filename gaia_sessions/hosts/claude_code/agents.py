@@ -1,0 +1,76 @@
+"""Claude Code's events about a sub-agent itself: it starts, it stops, it fails.
+
+Owns how such an event is tied to the delegation, or to the workflow, that started the agent: no payload names it, but
+the client's own files do, some of them only a moment later. Must never read an event about the main agent.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.hosts import agent_files
+from gaia_sessions.session import events
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.hosts.payload import HookPayload
+    from gaia_sessions.session.events import Event
+
+
+def start(payload: HookPayload, host_process: object) -> list[Event]:
+    """The start of an agent that somebody delegated to."""
+    keys = _agent_keys(payload)
+    if not keys:
+        return []
+    transcript = agent_files.transcript_of(payload.raw.get("transcript_path"), str(keys["host_agent_id"]))
+    keys = {"transcript_path": transcript, **keys}
+    return [payload.event(events.START, **keys, host_process=host_process)]
+
+
+def stop(payload: HookPayload) -> list[Event]:
+    """Compaction sends one for an agent that no delegation started, with an empty ``agent_type``: it is passed over."""
+    keys = _agent_keys(payload)
+    if not keys:
+        return []
+    from gaia_sessions.hosts.marker import read_briefing_id
+
+    transcript = payload.raw.get("agent_transcript_path")
+    first_line = "" if "tool_use_id" in keys else agent_files.first_transcript_line(transcript)
+    end: dict[str, object] = {
+        "told_id": read_briefing_id(first_line) if first_line else None,
+        "again": payload.raw.get("stop_hook_active") is True,
+        "transcript_path": transcript if isinstance(transcript, str) else None,
+        **payload.last_message_keys(payload.text("last_assistant_message")),
+    }
+    return [payload.event(events.STOP, **keys | end)]
+
+
+def failure(payload: HookPayload) -> list[Event]:
+    """The agent described its failure itself."""
+    from . import interruptions
+
+    text = payload.text("last_assistant_message") or payload.text("error")
+    agent, path = str(payload.key("agent_id")), payload.raw.get("transcript_path")
+    keys: dict[str, object] = {"host_agent_id": agent, "agent_name": payload.key("agent_type")}
+    transcript = agent_files.transcript_of(path, agent)
+    why = interruptions.keys_of_failure(payload.text("error"), text, transcript, payload.now)
+    return [payload.failure(text, **keys, tool_use_id=agent_files.delegation_of(path, agent), spoke=True, **why)]
+
+
+def _agent_keys(payload: HookPayload) -> dict[str, object]:
+    """The agent, and its delegation, the file where that will be noted, or its workflow; empty without a type."""
+    agent, name = payload.key("agent_id"), payload.key("agent_type")
+    if not agent or not name:
+        return {}
+    keys: dict[str, object] = {"host_agent_id": agent, "agent_name": name}
+    transcript = payload.raw.get("transcript_path")
+    tool_use_id = agent_files.delegation_of(transcript, agent)
+    if tool_use_id:
+        return {**keys, "tool_use_id": tool_use_id}
+    folder = agent_files.existing_folder(transcript, "subagents", "workflows")
+    if folder:
+        from . import workflows
+
+        in_workflow = workflows.agent_keys(payload, folder, agent)
+        if in_workflow:
+            return keys | in_workflow
+    meta_file = agent_files.meta_file_of(transcript, agent)
+    return {**keys, "key_file": meta_file, "key_name": agent_files.TOOL_USE_ID_KEY if meta_file else None}

@@ -1,0 +1,57 @@
+"""Claude Code's task notifications: prompts that nobody typed, by which the main agent learns how a task ended.
+
+Owns how such a prompt is read; imported only for one. The agent's own words stand in it too, and may look like a tag,
+so everything that identifies the task is read from the part before them. Must never read a prompt that a person typed.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.hosts.agent_files import existing_folder, transcript_of
+from gaia_sessions.hosts.payload import element_in, one_line
+from gaia_sessions.session import events
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED
+from gaia_sessions.session.schema import STOPPED_BY_USER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.hosts.payload import HookPayload
+    from gaia_sessions.session.events import Event
+
+_BY_USER = "was stopped by user"
+_OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
+
+
+def events_of(payload: HookPayload, prompt: str) -> list[Event]:
+    """The end of the task that ``prompt`` is about; for a workflow, the ends of its agents before its own."""
+    head, _, rest = prompt.partition("<summary>")
+    agent, tool_use_id = element_in(head, "task-id"), element_in(head, "tool-use-id")
+    outcome = _OUTCOMES.get(element_in(head, "status") or "")
+    if not outcome or not (agent or tool_use_id):
+        return []
+    summary, _, rest = rest.partition("</summary>")
+    error = None if outcome == COMPLETED else one_line(summary or outcome, MAX_MESSAGE_LENGTH)
+    keys: dict[str, object] = {"host_agent_id": agent, "tool_use_id": tool_use_id, "outcome": outcome, "error": error}
+    if "<usage>" in rest or "<worktree>" in rest:
+        from .figures import figures_of_notification
+
+        keys |= figures_of_notification(rest)
+    event = payload.event(events.NOTIFICATION, **keys, **_interruption(payload, outcome, agent, error or ""))
+    folder = existing_folder(payload.raw.get("transcript_path"), "workflows")
+    if folder is None:
+        return [event]
+    from . import workflows
+
+    return workflows.notification_events(payload, event, folder, rest)
+
+
+def _interruption(payload: HookPayload, outcome: str, agent: str | None, summary: str) -> dict[str, object]:
+    """What the event says of an interruption: the user stopped the agent, or a limit did, which the note tells."""
+    if outcome == ABANDONED:
+        return {"interruption": STOPPED_BY_USER} if _BY_USER in summary else {}
+    if outcome != FAILED:
+        return {}
+    from . import interruptions
+
+    transcript = transcript_of(payload.raw.get("transcript_path"), agent) if agent else None
+    return interruptions.keys_of_failure(None, summary, transcript, payload.now)

@@ -1,0 +1,216 @@
+"""Claude Code's workflows: scripts that start agents, and what the client writes about them on disk.
+
+Owns the files of a workflow, as seen in runs of 2.1.197 and 2.1.330. An event about one of its agents does not name the
+workflow; the journal does, from before the agent's start on, and how each agent ended stands in the workflow's own file
+when it is over. Imported only where a workflow is concerned. Everything in the files is untrusted. Must never write.
+
+    {conversation}/subagents/workflows/{run_id}/journal.jsonl       {"type": "started", "key", "agentId"[, "label"]} ...
+    {conversation}/subagents/workflows/{run_id}/agent-{id}.jsonl    the transcript of an agent
+    {conversation}/workflows/{run_id}.json                          at the end: {"taskId", "workflowProgress": [...]}
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.hosts.agent_files import newest_names, object_in_bytes
+from gaia_sessions.hosts.payload import clean, is_key, key_in, object_in, one_line, text_in
+from gaia_sessions.session import events, schema
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.phases import COMPLETED, FAILED
+from gaia_sessions.store.directory import Directory
+
+from .figures import figures_of_progress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.hosts.payload import HookPayload, Payload
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.run_ends import ReportedEnd
+    from gaia_sessions.session.schema import Run
+
+AGENT_NAME = "workflow"
+
+_JOURNAL = "journal.jsonl"
+_LARGEST_FILE = 64 << 20
+_MOST_STRETCHES = 100
+_LONGEST_SCRIPT_HEAD = 4000
+_DESCRIPTION = r"""\bdescription\s*:\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`([^`\\]*)`)"""
+_OUTCOMES = {"done": COMPLETED, "error": FAILED}
+_WORKFLOW_ENDS: dict[str, ReportedEnd] = {
+    "completed": (schema.STOPPED, {}),
+    "failed": (schema.RUN_FAILED, {"detail": "failed"}),
+    "killed": (schema.KILLED, {"detail": "stopped"}),
+}
+"""The end of a workflow by the status in its own file."""
+
+
+def delegation(payload: HookPayload, host_process: object) -> Event:
+    """The main agent, or another one, calls the tool; a stretch that is resumed keeps its id."""
+    run_id = key_in(payload.tool_input, "resumeFromRunId")
+    return payload.event(
+        events.DELEGATE,
+        agent_name=AGENT_NAME,
+        purpose=payload.purpose(_described(payload.tool_input)),
+        tool_use_id=payload.key("tool_use_id"),
+        parent_host_agent_id=payload.key("agent_id"),
+        workflow={"run_id": run_id} if run_id else None,
+        background=True,
+        host_process=host_process,
+    )
+
+
+def launch(payload: HookPayload) -> list[Event]:
+    """The workflow was launched: only now its ids are known."""
+    response = object_in(payload.raw, "tool_response")
+    task, run_id = key_in(response, "taskId"), key_in(response, "runId")
+    if not task or not run_id:
+        return []
+    folder = response.get("transcriptDir")
+    journal = os.path.join(folder, _JOURNAL) if isinstance(folder, str) and os.path.isabs(folder) else None
+    return [
+        payload.event(
+            events.START,
+            agent_name=AGENT_NAME,
+            purpose=payload.purpose(response.get("summary")),
+            host_agent_id=task,
+            tool_use_id=payload.key("tool_use_id"),
+            workflow={"run_id": run_id},
+            launch=True,
+            background=True,
+            transcript_path=journal,
+        )
+    ]
+
+
+def agent_keys(payload: HookPayload, folder: str, host_agent_id: str) -> dict[str, object]:
+    """The workflow of an agent, its key in it, its label as the purpose, and its transcript; empty if it has none.
+
+    folder: that in which each stretch of a workflow has a folder.
+    """
+    for run_id in _newest_names(folder):
+        run_folder = os.path.join(folder, run_id)
+        entry = _started_entry(run_folder, host_agent_id)
+        key = key_in(entry, "key")
+        if key:
+            label = entry.get("label")
+            return {
+                "workflow": {"run_id": run_id, "key": key},
+                "purpose": payload.purpose(label) if label else None,
+                "transcript_path": os.path.join(run_folder, f"agent-{host_agent_id}.jsonl"),
+            }
+    return {}
+
+
+def notification_events(payload: HookPayload, notification: Event, folder: str, text: str) -> list[Event]:
+    """The ends of a workflow's agents, as its own file has them, and then the end of the workflow itself.
+
+    folder: that of the conversation's workflows. text: the notification's part behind the summary. For the task of an
+    agent, which has no such file, the list is ``notification`` alone.
+    """
+    document = _workflow_file(folder, notification.get("host_agent_id", ""))
+    if not document:
+        return [notification]
+    progress = document.get("workflowProgress")
+    entries = [entry for entry in progress if isinstance(entry, dict)] if isinstance(progress, list) else []
+    ends = [event for entry in entries if (event := _agent_end(payload, entry))]
+    result, failures = _element(text, "result"), _element(text, "failures")
+    if result and payload.config.keep_last_message:
+        notification = {**notification, "last_message": clean(result)[-MAX_MESSAGE_LENGTH:]}
+    if failures and "error" not in notification:
+        notification = {**notification, "error": one_line(failures, MAX_MESSAGE_LENGTH)}
+    return [*ends, notification]
+
+
+def end_in_files(run: Run) -> ReportedEnd | None:
+    """How a workflow ended, by its own file, or one of its agents, by the journal; None if they do not say.
+
+    The transcript of a workflow's run is its journal.
+    """
+    folder, name = os.path.split(run.get("transcript_path", ""))
+    agent = run.get("host_agent_id")
+    if not os.path.isabs(folder) or agent is None:
+        return None
+    if "key" in run["workflow"]:
+        ends = (_journal_end(entry) for entry in _journal(folder, agent))
+        return next(filter(None, ends), None)
+    conversation = folder.partition("/subagents/workflows/")[0]
+    document = _workflow_file(os.path.join(conversation, "workflows"), agent) if name == _JOURNAL else {}
+    return _WORKFLOW_ENDS.get(str(document.get("status")))
+
+
+def _journal_end(entry: Payload) -> ReportedEnd | None:
+    """The end of an agent that an entry of the journal states, if it states one."""
+    if entry.get("type") == "failed":
+        return schema.RUN_FAILED, {"detail": "failed in its workflow"}
+    return (schema.STOPPED, {}) if entry.get("type") == "result" else None
+
+
+def _agent_end(payload: HookPayload, entry: Payload) -> Event | None:
+    agent, outcome = key_in(entry, "agentId"), _OUTCOMES.get(str(entry.get("state")))
+    if not agent or not outcome:
+        return None
+    from . import interruptions
+
+    label, error = entry.get("label"), text_in(entry, "error")
+    why = interruptions.keys_of_failure(None, error, None, payload.now) if outcome == FAILED else {}
+    return payload.event(
+        events.NOTIFICATION,
+        host_agent_id=agent,
+        outcome=outcome,
+        purpose=payload.purpose(label) if label else None,
+        error=one_line(error, MAX_MESSAGE_LENGTH) or None,
+        **why,
+        **figures_of_progress(entry),
+    )
+
+
+def _described(tool_input: Payload) -> str | None:
+    """The description in the head of the script that is handed over, else the name of a stored one."""
+    import re  # one call in a conversation
+
+    script = tool_input.get("script")
+    found = re.search(_DESCRIPTION, script[:_LONGEST_SCRIPT_HEAD]) if isinstance(script, str) else None
+    return next(filter(None, found.groups()), None) if found else key_in(tool_input, "name")
+
+
+def _newest_names(folder: str) -> list[str]:
+    return [name for name in newest_names(folder, _MOST_STRETCHES) if is_key(name)]
+
+
+def _started_entry(run_folder: str, host_agent_id: str) -> Payload:
+    return next((entry for entry in _journal(run_folder, host_agent_id) if entry.get("type") == "started"), {})
+
+
+def _journal(run_folder: str, host_agent_id: str) -> Iterator[Payload]:
+    """The entries of a journal that name this agent; results may be long, so no other line is decoded."""
+    for line in _read(run_folder, _JOURNAL).split(b"\n"):
+        if host_agent_id.encode() in line:
+            entry = object_in_bytes(line, _LARGEST_FILE)
+            if entry.get("agentId") == host_agent_id:
+                yield entry
+
+
+def _workflow_file(folder: str, task_id: str) -> Payload:
+    """The file of the workflow with this task; empty if there is none, as for the task of an agent."""
+    for name in _newest_names(folder):
+        data = _read(folder, name) if name.endswith(".json") and task_id else b""
+        document = object_in_bytes(data, _LARGEST_FILE) if task_id.encode() in data else {}
+        if document.get("taskId") == task_id:
+            return document
+    return {}
+
+
+def _read(folder: str, name: str) -> bytes:
+    try:
+        with Directory.at(folder) as directory:
+            return directory.read(name, _LARGEST_FILE)
+    except OSError:
+        return b""
+
+
+def _element(text: str, name: str) -> str:
+    """The text of an element of a notification, whatever its length."""
+    return text.partition(f"<{name}>")[2].partition(f"</{name}>")[0].strip()
