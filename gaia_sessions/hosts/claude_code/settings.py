@@ -1,13 +1,19 @@
 """Claude Code's settings, as seen in runs of 2.1.197 and 2.1.330. Only ``install`` imports this module.
 
 Both versions obey ``args``, refuse comments, take a byte order mark, and pass over the whole file without a message
-when it cannot be parsed.
+when it cannot be parsed. Both start a hook with ``async`` and go on at once, and take a matcher that is no list of
+names for a regular expression, in which ``(?!...)`` excludes. What a hook that nobody waits for prints would reach the
+model later: ours print nothing for these events.
 """
 
 from __future__ import annotations
 
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import LOCAL, SHARED_FILES, HostSettings
+
+_TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+_AWAITED_TOOLS = "Agent|Task|Workflow|SendMessage|TaskStop"
+_OTHER_TOOLS = f"^(?!({_AWAITED_TOOLS})$)"
 
 SETTINGS = HostSettings(
     CLAUDE_CODE,
@@ -16,10 +22,9 @@ SETTINGS = HostSettings(
     {
         "SessionStart": None,
         "UserPromptSubmit": None,
-        "PreToolUse": "Agent|Task|SendMessage",
-        "PostToolUse": "Agent|Task|TaskStop",
-        "PostToolUseFailure": "Agent|Task",
-        "PostToolBatch": None,
+        "PreToolUse": "Agent|Task|Workflow|SendMessage",
+        "PostToolUse": "Agent|Task|Workflow|TaskStop",
+        "PostToolUseFailure": "Agent|Task|Workflow",
         "SubagentStart": None,
         "SubagentStop": None,
         "StopFailure": None,
@@ -27,10 +32,10 @@ SETTINGS = HostSettings(
         "SessionEnd": None,
     },
     delegation=("Agent", "Task"),
-    tools={
-        **dict.fromkeys(["PreToolUse", "PostToolUse", "PostToolUseFailure"], "*"),
-        "PermissionRequest": None,
-    },
+    tools=dict.fromkeys(_TOOL_EVENTS, _AWAITED_TOOLS),
+    unawaited={"PostToolBatch": None, "PermissionRequest": None},
+    unawaited_tools=dict.fromkeys(_TOOL_EVENTS, _OTHER_TOOLS),
+    joined="SubagentStart",
     home="CLAUDE_CONFIG_DIR",
     exec_form=True,
 )

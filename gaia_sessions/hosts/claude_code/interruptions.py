@@ -1,0 +1,183 @@
+"""Claude Code's interruptions: agents that were stopped although nobody gave up their work.
+
+Owns by which words the client says so: those of a limit or an overload in the message of a failure, and the last line
+of an agent's transcript, the only trace of Esc (seen in runs of 2.1.197 and 2.1.330). Imported only where an agent
+failed, or may have been interrupted. Must never read more of a transcript than its end.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.hosts.agent_files import agent_of, last_transcript_line, newest_names, object_in_bytes, transcript_of
+from gaia_sessions.hosts.payload import object_in
+from gaia_sessions.session.clock import format_time, timedelta
+from gaia_sessions.session.events import NOTIFICATION
+from gaia_sessions.session.schema import (
+    CONNECTION_LOST,
+    INTERRUPTED,
+    KILLED,
+    OVERLOADED,
+    STOPPED_BY_USER,
+    USAGE_LIMIT,
+)
+from gaia_sessions.store.key_file import read_member
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime, tzinfo
+
+    from gaia_sessions.hosts.payload import HookPayload, Payload
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.run_ends import ReportedEnd
+    from gaia_sessions.session.schema import Run
+
+_WORDS = (
+    (USAGE_LIMIT, ("you've hit your ", "request rejected (429)")),
+    (OVERLOADED, (" 529 ", "overloaded")),
+    (CONNECTION_LOST, ("connection dropped", "unable to connect to api", "connection error")),
+)
+"""How an interruption is worded, as captures of 2.1.197 and 2.1.330 have it; all other failures are failures."""
+
+_KINDS = {"rate_limit": (USAGE_LIMIT,), "server_error": (OVERLOADED, CONNECTION_LOST)}
+"""What may be meant by the ``error`` of a failure's payload."""
+
+_SUMMARY, _SUMMARY_END = 'Agent "', '" failed: '
+_EARLY_END = "Agent terminated early due to an API error: "
+_CLIENT_WORDS = ("API Error: ", "You've hit your ")
+"""How a text without such a kind begins if the client itself wrote it; an agent may write the same words elsewhere."""
+
+_RESET = (
+    r"resets (?:(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2}), )?"
+    r"(?P<hour>1[0-2]|[1-9])(?::(?P<minute>[0-5]\d))?(?P<half>[ap]m)"
+    r"(?: \((?P<zone>[A-Za-z0-9_+/-]+)\))?"
+)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_JUST_PAST = timedelta(minutes=5)
+"""A time that is told without a date and is past by less than this is no time of tomorrow."""
+
+_INTERRUPTED_LINE = "[Request interrupted by user"
+_STOPPED_KEY = "stoppedByUser"
+_NEWEST_TRANSCRIPTS = 20
+_PREFIX, _SUFFIX = "agent-", ".jsonl"
+
+
+def keys_of_failure(error: str | None, text: str, transcript: Json, now: datetime) -> dict[str, object]:
+    """What a failure's event says of the interruption that it is, and when its limit is reset; empty for a failure."""
+    interruption = _interruption_of(error, text)
+    if interruption != USAGE_LIMIT:
+        return {"interruption": interruption} if interruption else {}
+    return {"interruption": interruption, "paused_until": reset_time(text, transcript, now)}
+
+
+def _interruption_of(error: str | None, text: str) -> str | None:
+    """A rate limit is one whatever its text says; of the other errors only the text tells."""
+    if error == "rate_limit":
+        return USAGE_LIMIT
+    if error is None and not _is_of_client(text):
+        return None
+    possible = _KINDS.get(error, ()) if error else tuple(name for name, _ in _WORDS)
+    folded = text.casefold()
+    return next((name for name, words in _WORDS if name in possible and any(word in folded for word in words)), None)
+
+
+def _is_of_client(text: str) -> bool:
+    if text.startswith(_SUMMARY):
+        text = text.partition(_SUMMARY_END)[2]
+    return text.removeprefix(_EARLY_END).startswith(_CLIENT_WORDS)
+
+
+def reset_time(text: str, transcript: Json, now: datetime) -> str | None:
+    """When the limit is reset, exactly if the transcript's last line says so, else to the minute as ``text`` does."""
+    seconds = _reset_in(object_in_bytes(last_transcript_line(transcript)))
+    moment = _moment(seconds) if seconds is not None else _stated_time(text, now)
+    return format_time(moment) if moment else None
+
+
+def failed_delegation(payload: HookPayload, tool_use_id: str, agent_name: str) -> Event:
+    """The call of a delegation failed: the user interrupted it, or its agent failed or was interrupted."""
+    path, text = payload.raw.get("transcript_path"), payload.text("error")
+    agent = agent_of(path, tool_use_id)
+    keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": agent_name}
+    if payload.raw.get("is_interrupt") is True:
+        return payload.failure(text, **keys, interrupted=True, interruption=INTERRUPTED)
+    transcript = transcript_of(path, agent) if agent else None
+    return payload.failure(text, **keys, **keys_of_failure(None, text, transcript, payload.now))
+
+
+def events_before_prompt(payload: HookPayload, folder: str) -> list[Event]:
+    """The interruptions of agents in ``folder``: no event reports Esc, and a prompt is the first one after it."""
+    found = interrupted_agents(folder)
+    return [payload.event(NOTIFICATION, host_agent_id=agent, interruption=why) for agent, why in found]
+
+
+def interrupted_agents(folder: str) -> Iterator[tuple[str, str]]:
+    """The agents among the newest in ``folder`` whose transcripts end with an interruption, and which one it is."""
+    for name in newest_names(folder, _NEWEST_TRANSCRIPTS, _PREFIX, _SUFFIX):
+        interruption = in_transcript(os.path.join(folder, name))
+        if interruption:
+            yield name.removeprefix(_PREFIX).removesuffix(_SUFFIX), interruption
+
+
+def end_in_transcript(run: Run) -> ReportedEnd | None:
+    """The end of a run whose transcript ends with an interruption."""
+    interruption = in_transcript(run.get("transcript_path", ""))
+    return (KILLED, {"detail": "interrupted", "interruption": interruption}) if interruption else None
+
+
+def in_transcript(path: str) -> str | None:
+    """The interruption with which the transcript at ``path`` ends; None for any other end."""
+    content = object_in(object_in_bytes(last_transcript_line(path)), "message").get("content")
+    texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else [content]
+    if not any(isinstance(text, str) and text.startswith(_INTERRUPTED_LINE) for text in texts):
+        return None
+    meta_file = path.removesuffix(_SUFFIX) + ".meta.json"
+    return STOPPED_BY_USER if read_member(meta_file, _STOPPED_KEY) is True else INTERRUPTED
+
+
+def _stated_time(text: str, now: datetime) -> datetime | None:
+    import re  # costs a hook more than all else here, and few failures name a time
+
+    found = re.search(_RESET, text)
+    zone = _zone(found["zone"]) if found else None
+    if not found or zone is None:
+        return None
+    hour = int(found["hour"]) % 12 + (12 if found["half"] == "pm" else 0)
+    local = now.astimezone(zone).replace(hour=hour, minute=int(found["minute"] or 0), second=0, microsecond=0)
+    if not found["month"]:
+        return local if local > now - _JUST_PAST else local + timedelta(days=1)
+    return _with_date(local, found["month"], int(found["day"]), now)
+
+
+def _with_date(local: datetime, month: str, day: int, now: datetime) -> datetime | None:
+    try:
+        dated = local.replace(month=_MONTHS.index(month) + 1, day=day)
+        return dated if dated > now - timedelta(days=180) else dated.replace(year=dated.year + 1)
+    except ValueError:
+        return None
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name or "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+def _reset_in(line: Payload) -> object:
+    """The seconds since 1970 at which the limit is reset, as the client's own line has them; None if it has none."""
+    limit = object_in(object_in(line, "apiErrorParams"), "rate_limit_info") or object_in(line, "quotaLimits")
+    return limit.get("resetsAt")
+
+
+def _moment(seconds: object) -> datetime | None:
+    from datetime import UTC, datetime
+
+    try:
+        return datetime.fromtimestamp(seconds, UTC) if isinstance(seconds, int | float) else None
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,126 @@
+"""How Claude Code goes on with what was stopped: the command that a person types, by what is still on disk.
+
+Owns those words, as real clients obeyed them (2.1.330 and 2.1.197, also after SIGKILL and for nested agents): a client
+that resumes the conversation wakes an agent by its ID with SendMessage, also one that it had started in the foreground,
+and runs a workflow again with ``resumeFromRunId``, which asks for no finished work a second time. 2.1.197 finds a
+conversation only from its own folder, and the project's hooks are read from there. Loaded only when a person asks.
+Everything in the files is untrusted. Must never write.
+
+    {projects}/{folder}/{conversation}.jsonl                        {"cwd"} in most lines
+    {projects}/{folder}/{conversation}/subagents/agent-{id}.jsonl   the transcript of an agent
+    {projects}/{folder}/{conversation}/workflows/scripts/{name}-{run_id}.js
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from itertools import islice
+
+from gaia_sessions.hosts import agent_files
+from gaia_sessions.hosts.agent_files import object_in_bytes
+from gaia_sessions.hosts.payload import is_key, key_in, one_line
+from gaia_sessions.session.ids import resume_line
+
+from . import transcripts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.session.schema import Run
+    from gaia_sessions.usecases.revivals import HostRevival, Work
+
+_PROGRAM = "claude"
+_TRANSCRIPT = ".jsonl"
+_WORKFLOWS = "/subagents/workflows/"
+_MOST_LINES = 200
+_LONGEST_NAME = 60
+
+
+def revival(run: Run, work: Work) -> HostRevival | None:
+    """How a client goes on with ``run``, the cheapest way first; None for a workflow that is no longer on disk."""
+    if "workflow" in run:
+        return _workflow(run)
+    return _message(run) or _delegation(work)
+
+
+def _message(run: Run) -> HostRevival | None:
+    """The agent goes on with all that it knows, while it and its conversation are on disk."""
+    agent = run.get("host_agent_id", "")
+    for conversation in _conversations(run):
+        path = conversation + _TRANSCRIPT
+        transcript = agent_files.transcript_of(path, agent) if agent else None
+        if transcript and os.path.isfile(path) and os.path.isfile(transcript):
+            prompt = (
+                f"Use SendMessage to tell the agent {agent} to go on where it stopped, and to look first at what it "
+                "has done already. Do not do its work yourself, and do not delegate it again."
+            )
+            return _resumed("message", conversation, prompt)
+    return None
+
+
+def _delegation(work: Work) -> HostRevival:
+    """A new agent with a briefing."""
+    prompt = (
+        f"Delegate to the agent type {one_line(work.agent_name, _LONGEST_NAME)} to go on with paused work. Put this "
+        f"line in its prompt, once, on its own line, not quoted: {resume_line(work.agent_id)}"
+    )
+    return _revival("delegation", [_PROGRAM, prompt], work.project)
+
+
+def _workflow(run: Run) -> HostRevival | None:
+    conversation, found, _ = run.get("transcript_path", "").partition(_WORKFLOWS)
+    run_id = run["workflow"]["run_id"]
+    script = _script(os.path.join(conversation, "workflows", "scripts"), run_id) if found else None
+    if script is None or not run_id.isprintable() or not os.path.isfile(conversation + _TRANSCRIPT):
+        return None
+    prompt = f"Call the Workflow tool with scriptPath {script} and resumeFromRunId {run_id}, and with nothing else."
+    return _resumed("workflow", conversation, prompt)
+
+
+def _script(folder: str, run_id: str) -> str | None:
+    try:
+        names = os.listdir(folder)
+    except (OSError, ValueError):  # the path comes from a record, so it can be any text
+        return None
+    paths = [os.path.join(folder, name) for name in names if name.endswith(f"-{run_id}.js")]
+    return next(filter(str.isprintable, paths), None)
+
+
+def _conversations(run: Run) -> Iterator[str]:
+    """The folders of the conversations that may know the agent: ``/clear`` and ``/resume`` move it to another."""
+    path = run.get("transcript_path", "")
+    conversation, folder = os.path.split(os.path.dirname(path))
+    if not os.path.isabs(path) or "\0" in path or folder != "subagents":
+        return
+    yield conversation
+    for name in (run.get("current_host_session_id"), run.get("host_session_id")):
+        if name and is_key(name) and "/" not in name:
+            yield os.path.join(os.path.dirname(conversation), name)
+
+
+def _resumed(means: str, conversation: str, prompt: str) -> HostRevival | None:
+    """The revival by ``prompt`` in a conversation; None for an ID that could be taken for an option."""
+    name = os.path.basename(conversation)
+    if not name.isprintable() or name.startswith("-"):
+        return None
+    return _revival(means, [_PROGRAM, "--resume", name, prompt], _working_directory(conversation))
+
+
+def _revival(means: str, words: list[str], directory: str | None) -> HostRevival:
+    command = shlex.join(words)
+    if directory is not None:
+        command = f"cd {shlex.quote(directory)} && {command}"
+    return {"means": means, "command": command, "prompt": words[-1]}
+
+
+def _working_directory(conversation: str) -> str | None:
+    """The folder in which the conversation was begun: the one that the name of its own folder was made of."""
+    folder = os.path.basename(os.path.dirname(conversation))
+    for line in islice(transcripts.lines(conversation + _TRANSCRIPT), _MOST_LINES):
+        directory = key_in(object_in_bytes(line, transcripts.LONGEST_LINE), "cwd") if b'"cwd"' in line else None
+        if directory and directory.isprintable() and re.sub(r"[^A-Za-z0-9]", "-", directory) == folder:
+            return directory
+    return None

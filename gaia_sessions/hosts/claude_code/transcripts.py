@@ -1,0 +1,99 @@
+"""What an agent of Claude Code used in all, added up from its transcript.
+
+Owns how a transcript is read, as seen in runs of 2.1.197 and 2.1.330: a line for each block of a message, each with the
+usage of the whole message, so that each message counts once, by its last line. The last message is there when the
+delegation has returned or its notification comes, but not yet at the agent's stop. A transcript may have many MB, so it
+is read line by line, and given up when the time is over. Everything in it is untrusted. Must never write.
+
+    {"type": "assistant", "timestamp": T, "message": {"id", "model", "usage": {...}, "content": [{"type", "id"}]}}
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from gaia_sessions.hosts.agent_files import object_in_bytes
+from gaia_sessions.hosts.payload import figures_in, key_in, object_in
+from gaia_sessions.session.usage import add_usage, with_total_tokens
+
+from .figures import REQUEST_FIGURES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gaia_sessions.hosts.payload import Payload
+    from gaia_sessions.session.schema import Run, Usage
+
+LONGEST_LINE = 16 << 20
+_MILLISECONDS = len("2026-01-08T18:05:30.123")
+_NO_MODEL = "<synthetic>"
+"""What stands for the model of a message that the client made itself, such as an error."""
+
+
+def consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
+    """What the agent of ``run`` used from ``since`` to ``until``, and its model, as fields of the run.
+
+    None if nothing can be read, if there was no request, or if ``is_late`` became true before the end.
+    """
+    if "key" not in run.get("workflow", {"key": ""}):
+        return None  # the transcript of a workflow is its journal
+    used = _Used()
+    for line in lines(run.get("transcript_path", "")):
+        if is_late():
+            return None
+        entry = object_in_bytes(line, LONGEST_LINE) if b'"usage"' in line and b'"assistant"' in line else {}
+        if entry.get("type") == "assistant" and _is_within(entry.get("timestamp"), since, until):
+            used.add(object_in(entry, "message"))
+    return used.fields()
+
+
+class _Used:
+    """What was used in the messages that were added so far."""
+
+    def __init__(self) -> None:
+        self.usage_by_message: dict[str, Usage] = {}
+        self.calls: set[str] = set()
+        self.model: str | None = None
+
+    def add(self, message: Payload) -> None:
+        message_id, model = key_in(message, "id"), key_in(message, "model")
+        if not message_id or not model or model == _NO_MODEL:
+            return
+        self.usage_by_message[message_id] = figures_in(object_in(message, "usage"), REQUEST_FIGURES)  # type: ignore[assignment]
+        self.model = model
+        content = message.get("content")
+        blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+        self.calls.update(str(block.get("id")) for block in blocks if block.get("type") == "tool_use")
+
+    def fields(self) -> Run | None:
+        if self.model is None:
+            return None
+        total: Usage = {}
+        for usage in self.usage_by_message.values():
+            total = add_usage(total, usage, {})
+        return {"consumed": {**with_total_tokens(total), "tool_uses": len(self.calls)}, "model": self.model}
+
+
+def lines(path: str) -> Iterator[bytes]:
+    """The lines of a regular file; of anything else, as of what cannot be read, none."""
+    if not os.path.isabs(path) or "\0" in path:
+        return
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
+            if stat.S_ISREG(os.fstat(fd).st_mode):
+                while line := file.readline(LONGEST_LINE):
+                    yield line
+    except OSError:
+        return
+
+
+def _is_within(timestamp: object, since: str | None, until: str | None) -> bool:
+    """Whether ``timestamp`` is from ``since`` to ``until``; both are in one form, and milliseconds are compared."""
+    if not isinstance(timestamp, str):
+        return since is None
+    moment = timestamp[:_MILLISECONDS]
+    is_after = since is None or moment >= since[:_MILLISECONDS]
+    return is_after and (until is None or moment <= until[:_MILLISECONDS])
