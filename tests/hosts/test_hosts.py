@@ -11,7 +11,6 @@ import pytest
 from gaia_sessions import hosts
 from gaia_sessions.config import Config
 from gaia_sessions.hook.replies import _REPLY_BUILDERS
-from gaia_sessions.hook.run import KINDS_WITH_REPLY
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.hosts.marker import END_OF_DATA, NOTE
 from gaia_sessions.hosts.payload import HookPayload
@@ -81,9 +80,17 @@ def test_what_only_one_host_sends_beats_the_wiring_and_that_beats_the_environmen
     assert hosts.host_of(wired, payload, environ) == name
 
 
-def test_the_kinds_that_are_answered_are_those_that_the_ladder_asks_about() -> None:
-    assert set(_REPLY_BUILDERS) == KINDS_WITH_REPLY
-    assert {kind for name in hosts.HOSTS for kind in hosts.module_of(name).SUPPORTED_REPLIES} <= KINDS_WITH_REPLY
+def test_a_reply_can_be_built_for_exactly_the_kinds_to_which_some_host_obeys_one() -> None:
+    supported = {kind for name in hosts.HOSTS for kind in hosts.module_of(name).SUPPORTED_REPLIES}
+    assert set(_REPLY_BUILDERS) == supported
+
+
+@pytest.mark.parametrize("name", hosts.HOSTS)
+def test_a_host_says_how_it_is_replied_to_if_it_obeys_such_a_reply_and_only_then(name: str) -> None:
+    host = hosts.module_of(name)
+
+    said = {"delegate": host.rewrite_prompt is not None, "start": host.START_EVENT is not None}
+    assert said == {kind: kind in host.SUPPORTED_REPLIES for kind in said}
 
 
 SILENT_STARTS = {"qwen-code", "gemini-cli", "factory", "copilot"}

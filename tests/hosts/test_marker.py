@@ -7,6 +7,7 @@ import time
 import pytest
 
 from gaia_sessions.hosts.marker import read_briefing_id, read_marker, read_mentions, read_requests
+from gaia_sessions.session.ids import resume_line
 
 COUNTS = [
     ("[gaia-sessions: approval] shall I apply it?", "approval", None),
@@ -349,3 +350,7 @@ BRIEFED: dict[str, tuple[str, str | None]] = {
 @pytest.mark.parametrize(("text", "told"), BRIEFED.values(), ids=BRIEFED)
 def test_a_briefing_names_its_session(text: str, told: str | None) -> None:
     assert read_briefing_id(text) == told
+
+
+def test_the_line_that_we_write_is_read_as_a_request() -> None:
+    assert read_requests(f"Go on.\n{resume_line(ONE)}\n") == [ONE]

@@ -1,0 +1,120 @@
+"""By which words of Claude Code an interruption is known, and when the limit is reset that it names."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.hosts.claude_code.interruptions import in_transcript, interrupted_agents, keys_of_failure, reset_time
+from gaia_sessions.session.clock import parse_time
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = datetime(2026, 11, 22, 12, 22, 20, tzinfo=UTC)
+EARLY = "Agent terminated early due to an API error: "
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "interruption"),
+    [
+        ("rate_limit", "You've hit your limit · resets 2:23pm (UTC)", "usage_limit"),
+        ("rate_limit", "API Error: Request rejected (429) · This request would exceed ...", "usage_limit"),
+        ("server_error", "API Error: 529 Overloaded. This is a server-side issue", "overloaded"),
+        ("server_error", "API Error: Repeated 529 Overloaded errors.", "overloaded"),
+        ("server_error", "API Error: Connection dropped (ECONNRESET). Check the gateway", "connection_lost"),
+        ("server_error", "API Error: Unable to connect to API (ECONNRESET)", "connection_lost"),
+        ("server_error", "API Error: 500 Internal server error", None),
+        ("unknown", "API Error: 400 scripted 400", None),
+        ("unknown", "API Error: 529 Overloaded.", None),
+        (None, f"{EARLY}API Error: Repeated 529 Overloaded errors. (error type server_error)", "overloaded"),
+        (None, f'Agent "Job alpha" failed: {EARLY}You\'ve hit your limit · resets 2:23pm (UTC)', "usage_limit"),
+        (None, "You've hit your session limit · resets 2pm", "usage_limit"),
+        (None, f"{EARLY}API Error: 400 scripted 400 (error type unknown, HTTP 400)", None),
+        (None, "I report that the server was overloaded and answered 529 .", None),
+        (None, 'Agent "x" failed: it said: You\'ve hit your limit', None),
+        (None, "", None),
+    ],
+)
+def test_only_what_the_client_itself_says_of_a_limit_is_an_interruption(
+    error: str | None, text: str, interruption: str | None
+) -> None:
+    assert keys_of_failure(error, text, None, NOW).get("interruption") == interruption
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("resets 2:23pm (UTC)", "2026-11-22T14:23:00Z"),
+        ("resets 2pm (UTC)", "2026-11-22T14:00:00Z"),
+        ("resets 12:30am (UTC)", "2026-11-23T00:30:00Z"),
+        ("resets 12:21pm (UTC)", "2026-11-22T12:21:00Z"),  # a minute ago: it is that one
+        ("resets 12:17pm (UTC)", "2026-11-23T12:17:00Z"),
+        ("resets 9:23am (America/New_York)", "2026-11-22T14:23:00Z"),
+        ("resets Nov 24, 7:56pm (UTC)", "2026-11-24T19:56:00Z"),
+        ("resets Jan 2, 7am (UTC)", "2027-01-02T07:00:00Z"),
+        ("resets 2:23pm (Nowhere/At_All)", None),
+        ("resets Feb 30, 7pm (UTC)", None),
+        ("resets 2:75pm (UTC)", None),
+        ("resets soon", None),
+        ("Request rejected (429)", None),
+    ],
+)
+def test_the_reset_is_the_time_that_the_text_means(text: str, moment: str | None) -> None:
+    found = reset_time(f"You've hit your limit · {text}", None, NOW)
+    assert (found and parse_time(found)) == (moment and parse_time(moment))
+
+
+def transcript(folder: Path, *lines: dict[str, Any]) -> str:
+    file = folder / "agent-a1.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return str(file)
+
+
+def test_the_exact_time_in_the_transcript_comes_before_that_of_the_text(tmp_path: Path) -> None:
+    line = {"error": "rate_limit", "apiErrorParams": {"rate_limit_info": {"resetsAt": 1795357339}}}
+    found = reset_time("resets 2:22pm (UTC)", transcript(tmp_path, {"type": "user"}, line), NOW)
+    assert found == "2026-11-22T14:22:19.000000Z"
+
+
+SAID = {
+    "type": "user",
+    "message": {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]},
+}
+IN_TOOL = {"type": "user", "message": {"content": "[Request interrupted by user for tool use]"}}
+ELSE = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Report of alpha."}]}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "stopped", "interruption"),
+    [
+        ([ELSE, SAID], False, "interrupted"),
+        ([IN_TOOL], False, "interrupted"),
+        ([SAID], True, "stopped_by_user"),
+        ([SAID, ELSE], False, None),
+        ([ELSE], True, None),
+        ([], False, None),
+        ([{"message": []}], False, None),
+    ],
+)
+def test_the_last_line_of_a_transcript_shows_an_interruption(
+    tmp_path: Path, lines: list[dict[str, Any]], interruption: str | None, *, stopped: bool
+) -> None:
+    path = transcript(tmp_path, *lines)
+    (tmp_path / "agent-a1.meta.json").write_text(json.dumps({"stoppedByUser": stopped}), encoding="utf-8")
+
+    assert in_transcript(path) == interruption
+    assert list(interrupted_agents(str(tmp_path))) == ([("a1", interruption)] if interruption else [])
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\xff\xfe", b"[" * 70_000, b'{"message": 7}\n'])
+def test_no_transcript_is_too_strange_to_be_looked_at(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "agent-a1.jsonl").write_bytes(content)
+    (tmp_path / "agent-b.jsonl").mkdir()
+    (tmp_path / "agent-c.jsonl").symlink_to("/etc/passwd")
+
+    assert list(interrupted_agents(str(tmp_path))) == []
+    assert list(interrupted_agents(str(tmp_path / "missing"))) == []

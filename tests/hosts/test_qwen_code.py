@@ -1,0 +1,102 @@
+"""What Qwen Code tells of its agents where it names each call of a tool, and what it tells where it does not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gaia_sessions import hosts
+from gaia_sessions.config import Config
+from gaia_sessions.hosts import HOOK
+from gaia_sessions.hosts.payload import HookPayload
+from gaia_sessions.session.event_checks import check_event
+
+NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
+BASE = {"session_id": "s", "transcript_path": "/chats/s.jsonl", "permission_mode": "yolo", "prompt_id": "s#0"}
+ASKED = {"description": "Count", "prompt": "Count quokkas", "subagent_type": "Explore"}
+CALL = {"tool_name": "agent", "tool_input": ASKED, "tool_use_id": "toolu_1", "tool_call_id": "call_1"}
+AGENT = {"agent_id": "Explore-call_1", "agent_type": "Explore"}
+KEYS = {"host_agent_id": "Explore-call_1", "agent_name": "Explore", "tool_use_id": "call_1"}
+ENDED = {"agent_transcript_path": "/subagents/s/a.jsonl", "last_assistant_message": "Twelve.", "background_tasks": []}
+
+
+def told(event: str, **payload: Any) -> list[Any]:
+    """What ``event`` tells, without what is the same in all of it."""
+    raw = {**BASE, "hook_event_name": event, **payload}
+    found: list[Any] = hosts.module_of("qwen-code").events_of(HOOK, HookPayload("qwen-code", raw, Config({}), NOW, {}))
+    for each in found:
+        check_event(each, "")
+        assert (each.pop("host"), each.pop("host_session_id"), each.pop("at")[:10]) == ("qwen-code", "s", "2026-01-08")
+        each.pop("host_process", None)
+    return found
+
+
+def test_a_delegation_has_the_id_of_its_call_and_its_start_will_be_told_of() -> None:
+    delegate = {"kind": "delegate", "tool_use_id": "call_1", "agent_name": "Explore", "purpose": "Count"}
+    assert told("PreToolUse", **CALL) == [delegate]
+    nested = {**CALL, "agent_id": "Plan-call_0", "tool_input": {**ASKED, "run_in_background": False}}
+    assert told("PreToolUse", **nested) == [
+        {**delegate, "background": False, "parent_host_agent_id": "Plan-call_0"},
+    ]
+
+
+def test_an_agent_is_known_by_its_type_and_the_id_of_its_call() -> None:
+    assert told("SubagentStart", **AGENT) == [{"kind": "start", **KEYS}]
+    background = {"returnDisplay": {"subagentName": "Explore", "status": "background"}}
+    launched = {"launch": True, "background": True}
+    assert told("PostToolUse", **CALL, tool_response=background) == [{"kind": "start", **KEYS, **launched}]
+    last = {"spoke": True, "last_message": "Twelve.", "again": False, "transcript_path": "/subagents/s/a.jsonl"}
+    assert told("SubagentStop", **AGENT, **ENDED) == [{"kind": "stop", **KEYS, **last}]
+
+
+def test_an_agent_whose_id_is_not_made_of_a_call_is_passed_over() -> None:
+    for keys in ({"agent_id": "call_1", "agent_type": "Explore"}, {"agent_id": "a"}, {"agent_type": "Explore"}):
+        assert told("SubagentStart", **keys) == []
+        assert told("SubagentStop", **keys, **ENDED) == []
+
+
+def test_the_stop_of_an_agent_in_the_foreground_is_left_to_the_return_of_its_delegation() -> None:
+    assert told("SubagentStop", **AGENT, **{**ENDED, "agent_transcript_path": BASE["transcript_path"]}) == []
+
+
+def test_the_older_version_names_no_call_so_its_agents_are_passed_over() -> None:
+    older: Any = {"hook_event_name": "SubagentStart", "session_id": "s", **AGENT}
+    module = hosts.module_of("qwen-code")
+    assert module.events_of(HOOK, HookPayload("qwen-code", older, Config({}), NOW, {})) == []
+    stopped = {key: value for key, value in ENDED.items() if key != "background_tasks"}
+    assert told("SubagentStop", **AGENT, **stopped) == []
+
+
+def test_the_end_of_a_turn_tells_who_is_at_work_and_how_the_others_ended() -> None:
+    states = ("running", "completed", "failed", "cancelled", "paused", "new")
+    tasks = [{"id": f"Explore-{state}", "status": state, "agent_type": "Explore"} for state in states]
+
+    found = told("Stop", background_tasks=[*tasks, {"status": "failed"}, {"id": 1}, "x", None])
+
+    notified = [(each["host_agent_id"], each["outcome"], each.get("spoke")) for each in found[:-1]]
+    assert [each["kind"] for each in found] == ["notification"] * 3 + ["main_stop"]
+    assert notified == [
+        ("Explore-completed", "completed", False),
+        ("Explore-failed", "failed", None),
+        ("Explore-cancelled", "abandoned", None),
+    ]
+    assert found[-1] == {"kind": "main_stop", "running": ["Explore-running"]}
+
+
+@pytest.mark.parametrize("tasks", [None, "x", 1, {}, True])
+def test_a_turn_that_names_no_tasks_says_nothing_of_who_is_at_work(tasks: object) -> None:
+    assert told("Stop", background_tasks=tasks) == [{"kind": "main_stop"}]
+
+
+def test_a_turn_that_failed_ends_nobody_where_a_background_is_possible() -> None:
+    assert told("StopFailure", error="unknown") == []
+    older: Any = {"hook_event_name": "StopFailure", "session_id": "s"}
+    [event] = hosts.module_of("qwen-code").events_of(HOOK, HookPayload("qwen-code", older, Config({}), NOW, {}))
+    assert event["kind"] == "main_stop"
+
+
+def test_a_call_that_failed_without_a_start_had_no_agent_at_work() -> None:
+    [event] = told("PostToolUseFailure", **CALL, error="depth limit")
+    assert event == {"kind": "fail", "tool_use_id": "call_1", "agent_name": "Explore", "error": "depth limit"}

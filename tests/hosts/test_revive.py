@@ -1,0 +1,157 @@
+"""The command by which Claude Code goes on with a run, by what is still on its disk."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import hosts
+from gaia_sessions.usecases.revivals import Work
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONVERSATION = "0e23a513-af54-4d10-a2ab-0fca8ff9a9a7"
+AGENT = "a98430d0ecbe2a81b"
+RUN_ID = "wf_54a553df-60f"
+ID = "agent-20260108-180530-abc12345"
+WORK = Work(ID, "terraform-architect", "/our project")
+WAKE = (
+    f"Use SendMessage to tell the agent {AGENT} to go on where it stopped, and to look first at what it has done "
+    "already. Do not do its work yourself, and do not delegate it again."
+)
+DELEGATE = (
+    "Delegate to the agent type terraform-architect to go on with paused work. Put this line in its prompt, once, on "
+    f"its own line, not quoted: [gaia-sessions: resume {ID}]"
+)
+
+
+class Disk:
+    """The client's own files of conversations that were begun in ``/my project``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "-my-project"
+
+    def conversation(self, name: str = CONVERSATION, directory: str = "/my project") -> None:
+        self.folder.mkdir(exist_ok=True)
+        lines = [{"type": "queue-operation"}, {"type": "user", "cwd": directory}, {"type": "user", "cwd": "/elsewhere"}]
+        (self.folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def agent(self, name: str = CONVERSATION) -> str:
+        file = self.folder / name / "subagents" / f"agent-{AGENT}.jsonl"
+        file.parent.mkdir(parents=True)
+        file.write_text("{}\n")
+        return str(file)
+
+    def script(self) -> str:
+        file = self.folder / CONVERSATION / "workflows" / "scripts" / f"demo-{RUN_ID}.js"
+        file.parent.mkdir(parents=True)
+        file.write_text("return 1")
+        return str(file)
+
+    def journal(self) -> str:
+        return str(self.folder / CONVERSATION / "subagents" / "workflows" / RUN_ID / "journal.jsonl")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    return Disk(tmp_path)
+
+
+def revival(**keys: Any) -> Any:
+    run: Any = {"run": 1, "host": "claude-code", "host_session_id": CONVERSATION, "host_agent_id": AGENT, **keys}
+    return hosts.revival(run, WORK)
+
+
+def resumed(means: str, conversation: str, prompt: str, directory: str = "'/my project'") -> dict[str, str]:
+    command = f"cd {directory} && claude --resume {conversation} {shlex.quote(prompt)}"
+    return {"means": means, "command": command, "prompt": prompt}
+
+
+BY_DELEGATION = {
+    "means": "delegation",
+    "command": f"cd '/our project' && claude {shlex.quote(DELEGATE)}",
+    "prompt": DELEGATE,
+}
+
+
+def test_an_agent_that_is_on_disk_is_woken_in_its_conversation_from_the_folder_where_that_began(disk: Disk) -> None:
+    disk.conversation()
+
+    assert revival(transcript_path=disk.agent()) == resumed("message", CONVERSATION, WAKE)
+
+
+def test_an_agent_that_moved_is_woken_in_the_conversation_that_has_its_transcript(disk: Disk) -> None:
+    disk.conversation()
+    disk.conversation("next")
+    moved = disk.agent("next")
+    assert revival(transcript_path=moved, current_host_session_id="next") == resumed("message", "next", WAKE)
+
+    early = str(disk.folder / CONVERSATION / "subagents" / f"agent-{AGENT}.jsonl")
+    assert revival(transcript_path=early, current_host_session_id="next") == resumed("message", "next", WAKE)
+
+
+def test_without_its_conversation_or_its_transcript_a_new_agent_is_delegated_to(disk: Disk) -> None:
+    without_conversation = disk.agent()
+    assert revival(transcript_path=without_conversation) == BY_DELEGATION
+
+    disk.conversation("other")
+    without_agent = str(disk.folder / "other" / "subagents" / f"agent-{AGENT}.jsonl")
+    assert revival(transcript_path=without_agent, host_session_id="other") == BY_DELEGATION
+    assert revival() == BY_DELEGATION
+
+
+def test_a_workflow_runs_again_while_its_script_is_there(disk: Disk) -> None:
+    workflow = {"run_id": RUN_ID}
+    assert revival(transcript_path=disk.journal(), workflow=workflow) is None
+
+    disk.conversation()
+    assert revival(transcript_path=disk.journal(), workflow=workflow) is None
+
+    script = disk.script()
+    prompt = f"Call the Workflow tool with scriptPath {script} and resumeFromRunId {RUN_ID}, and with nothing else."
+    again = resumed("workflow", CONVERSATION, prompt)
+    assert revival(transcript_path=disk.journal(), workflow=workflow) == again
+    agent = disk.journal().replace("journal", f"agent-{AGENT}")
+    assert revival(transcript_path=agent, workflow={**workflow, "key": "v2:1"}) == again
+
+
+@pytest.mark.parametrize("directory", ["/my\tproject", "/another", "/my\u202eproject"])
+def test_a_folder_that_is_not_that_of_the_conversation_is_not_entered(disk: Disk, directory: str) -> None:
+    disk.conversation(directory=directory)
+
+    told = revival(transcript_path=disk.agent())
+
+    assert told["command"] == f"claude --resume {CONVERSATION} {shlex.quote(WAKE)}"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"transcript_path": "relative/subagents/agent-a1.jsonl"},
+        {"transcript_path": "/a\0b/subagents/agent-a1.jsonl"},
+        {"transcript_path": "/nowhere/agent-a1.jsonl"},
+        {"transcript_path": "/dev/null/subagents/agent-a1.jsonl", "host_agent_id": "../../a"},
+        {"transcript_path": "/nowhere/-x/subagents/agent-a1.jsonl", "current_host_session_id": "../.."},
+    ],
+)
+def test_what_a_record_says_of_files_can_be_any_text(keys: dict[str, str]) -> None:
+    assert revival(**keys) == BY_DELEGATION
+
+
+def test_an_untrusted_name_stays_one_word_of_the_command() -> None:
+    run: Any = {"run": 1, "host": "claude-code"}
+
+    told: Any = hosts.revival(run, Work(ID, "x'; rm -rf ~\n\x1b[2J", None))
+
+    assert shlex.split(told["command"]) == ["claude", told["prompt"]]
+    assert told["command"].isprintable()
+
+
+@pytest.mark.parametrize("host", [name for name in hosts.HOSTS if name != hosts.CLAUDE_CODE] + ["nobody"])
+def test_no_other_host_has_such_a_command(host: str) -> None:
+    assert revival(host=host) is None
+    assert host == "nobody" or hosts.module_of(host).WAKE_ADVICE is None
