@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure, TooLarge
+from gaia_sessions import errors
+from gaia_sessions.errors import InvalidInput, LockTimeout, SessionsError, StoreFailure
 from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.event_checks import REQUIRED_FIELDS, check_event
 from gaia_sessions.session.ids import is_agent_id
@@ -116,7 +117,7 @@ def _try_to_apply(store: Store, event: Event, config: Config) -> tuple[bool, str
     """Whether ``event`` was applied, and the word for what was done or for what prevented it."""
     try:
         result = _join_failure(store, event) or apply_event(store, event, parse_time(event["at"]), config, 0)
-    except (LockTimeout, StoreFailure, DurabilityUnknown, TooLarge) as error:
+    except (LockTimeout, StoreFailure, errors.DurabilityUnknown, errors.TooLarge) as error:
         return False, error.code
     except SessionsError:
         raise

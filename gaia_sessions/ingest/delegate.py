@@ -7,7 +7,8 @@ policy forbids a resume, it gets a new session. Must never guess which session i
 
 from __future__ import annotations
 
-from gaia_sessions.errors import CorruptSession, LockTimeout, NewerSchema, SessionNotFound, TooLarge
+from gaia_sessions import errors
+from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.ids import is_agent_id, new_agent_id
@@ -24,16 +25,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.config import Config
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store import RandomBytes
     from gaia_sessions.store.port import Entry, Store
+
+    from . import HandlerContext
 
 _RUN_FIELDS = (
     *("host", "host_session_id", "tool_use_id", "parent_host_agent_id"),
-    *("host_process", "background", "unannounced"),
+    *("host_process", "background", "unannounced", "workflow"),
 )
 
 CLAIM_YIELD_AGE = timedelta(seconds=10)
@@ -48,24 +49,20 @@ CONTINUE_REASONS = frozenset(["phase_not_resumable", "not_ready", "clock_skew", 
 """Reasons for which the work continues in a new session; with any other reason the delegation is an ordinary one."""
 
 
-def delegate(
-    store: Store, event: Event, now: datetime, random_bytes: RandomBytes, config: Config, timeout: float
-) -> EventResult:
+def delegate(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """``created``, ``continued`` or ``claimed``; ``known`` if this delegation was reported before.
 
-    Raises ``LockTimeout`` if another process holds a lock for ``timeout`` seconds.
+    Raises ``LockTimeout`` if another process holds a lock for the whole timeout.
     """
     key = (event["host_session_id"], event["tool_use_id"])
-    with store.lock_key(("delegation", *key), timeout):
+    with store.lock_key(("delegation", *key), context.timeout):
         existing = session_of_delegation(store, event)
         if existing and not _is_reused_id(existing, event):
-            return _repeated_result(store, existing, key, now, config.limits)
+            return _repeated_result(store, existing, key, context)
         requested_ids = event.get("resume", [])
         if len(requested_ids) == 1:  # a request is consent, so it must be unambiguous
-            return _resume(store, event, now, random_bytes, config.limits, timeout, requested_ids[0])
-        return _create_session(
-            store, event, now, random_bytes, None, refused=SEVERAL_REQUESTS if requested_ids else None
-        )
+            return _resume(store, event, context, requested_ids[0])
+        return create_session(store, event, context, refused=SEVERAL_REQUESTS if requested_ids else None)
 
 
 def session_of_delegation(store: Store, event: Event) -> Record | None:
@@ -83,44 +80,41 @@ def _is_reused_id(record: Record, event: Event) -> bool:
     return "recurring" in event and run is not None and runs.has_ended(run)
 
 
-def _repeated_result(store: Store, record: Record, key: tuple[str, str], now: datetime, limits: Limits) -> EventResult:
-    """The result of a delegation that was reported before, equal to that of the first time."""
+def _repeated_result(store: Store, record: Record, key: tuple[str, str], context: HandlerContext) -> EventResult:
+    """The result of a delegation that was reported before, equal to that of the first time.
+
+    In a resumed session its run is not the first; a session that continues another one names that.
+    """
     run = runs.run_of_delegation(record, *key)
     if run and run["run"] > 1:
         return EventResult(KNOWN, record=record, resumed=_record_before(record, run))
     earlier = read_or_none(store, record["continues"]) if "continues" in record else None
     if earlier is None:
         return EventResult(KNOWN, record=record)
-    return EventResult(KNOWN, record=record, resumed=earlier, reason=_decide(earlier, now, limits)["reason"])
+    reason = _decide(earlier, context.now, context.config.limits)["reason"]
+    return EventResult(KNOWN, record=record, resumed=earlier, reason=reason)
 
 
 def _decide(record: Record, now: datetime, limits: Limits) -> Decision:
     from gaia_sessions.session import policy  # only a resume needs the policy
-    from gaia_sessions.system.processes import runs_of_gone_hosts
+    from gaia_sessions.system.processes import is_gone
 
-    return policy.decide(record["agent_id"], record, now, limits, dead_runs=runs_of_gone_hosts(record))
+    return policy.decide(record["agent_id"], record, now, limits, dead_runs=runs.runs_of_gone_hosts(record, is_gone))
 
 
-def _resume(
-    store: Store,
-    event: Event,
-    now: datetime,
-    random_bytes: RandomBytes,
-    limits: Limits,
-    timeout: float,
-    requested_id: str,
-) -> EventResult:
+def _resume(store: Store, event: Event, context: HandlerContext, requested_id: str) -> EventResult:
     def claim(record: Record) -> tuple[Record, Entry | None, str | None]:
-        return _with_claim(record, event, now, limits)
+        return _with_claim(record, event, context.now, context.config.limits)
 
     try:
-        record, reason = change_with_result(store, requested_id, claim, timeout=timeout)
-    except (SessionNotFound, CorruptSession, NewerSchema, LockTimeout, TooLarge) as error:  # a delegation cannot wait
-        return _create_session(store, event, now, random_bytes, None, refused=error.code)
+        record, reason = change_with_result(store, requested_id, claim, timeout=context.timeout)
+    except (SessionNotFound, CorruptSession, LockTimeout, errors.NewerSchema, errors.TooLarge) as error:
+        # a delegation cannot wait
+        return create_session(store, event, context, refused=error.code)
     if reason is None:
         return EventResult("claimed", record=record, resumed=_record_before(record, record["runs"][-1]))
     continued = record if reason in CONTINUE_REASONS else None
-    return _create_session(store, event, now, random_bytes, continued, refused=reason)
+    return create_session(store, event, context, earlier=continued, refused=reason)
 
 
 def _with_claim(record: Record, event: Event, now: datetime, limits: Limits) -> tuple[Record, Entry | None, str | None]:
@@ -136,9 +130,9 @@ def _with_claim(record: Record, event: Event, now: datetime, limits: Limits) -> 
 def _with_stale_runs_ended(record: Record, event: Event, now: datetime) -> Record:
     """With an end for the runs of hosts that are gone, and for old claims of the same main session."""
     from gaia_sessions.session.run_ends import with_end, with_end_of_gone_host
-    from gaia_sessions.system.processes import runs_of_gone_hosts
+    from gaia_sessions.system.processes import is_gone
 
-    gone = runs_of_gone_hosts(record)
+    gone = runs.runs_of_gone_hosts(record, is_gone)
     for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
         record = with_end_of_gone_host(record, run, now)
     for run in [run for run in record.get("runs", ()) if _is_old_claim(run, event, now)]:
@@ -158,24 +152,30 @@ def _is_only_claimed(run: Run, now: datetime) -> bool:
     return "claimed_at" in run and not (runs.has_started(run) or runs.has_ended(run))
 
 
-def _create_session(
-    store: Store,
-    event: Event,
-    now: datetime,
-    random_bytes: RandomBytes,
-    earlier: Record | None,
-    refused: str | None = None,
+def create_session(
+    store: Store, event: Event, context: HandlerContext, *, earlier: Record | None = None, refused: str | None = None
 ) -> EventResult:
-    new = new_record(new_agent_id(now, random_bytes(4)), event["agent_name"], event["purpose"], {}, now)
+    """A new session for the delegation; ``earlier`` is the one whose work it continues."""
+    now, random_bytes = context.now, context.random_bytes
+    new = new_record(new_agent_id(now, random_bytes), event["agent_name"], event["purpose"], {}, now)
     if earlier:
         new["continues"] = earlier["agent_id"]
-    record = runs.with_claimed_run(
-        new, {**run_fields_of(event), **({} if earlier else _mentioned_fields(store, event))}, now
-    )
+    mentioned_fields: Run = {} if earlier else _mentioned_fields(store, event)
+    record = runs.with_claimed_run(_with_parent(store, new, event), {**run_fields_of(event), **mentioned_fields}, now)
     entry = entry_of_event(event, record, record["runs"][0], record["revision"])
     kept = create_under_new_id(store, record, now, random_bytes, entry)
     word = "continued" if earlier else "created"
     return EventResult(word, record=kept, resumed=earlier, reason=refused if earlier else None, refused=refused)
+
+
+def _with_parent(store: Store, record: Record, event: Event) -> Record:
+    if "parent_host_agent_id" not in event:  # nearly always: the main agent has no session
+        return record
+    from gaia_sessions.session.lineage import with_parent
+
+    from .parents import parent_of
+
+    return with_parent(record, parent_of(store, event))
 
 
 def run_fields_of(event: Event) -> Run:

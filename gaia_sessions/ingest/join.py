@@ -7,13 +7,13 @@ decide what an event does to its run: that is a rule of the module for its kind.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import CorruptSession, InvalidId, SessionNotFound
+from gaia_sessions import errors
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import START
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
-from gaia_sessions.session.run_ends import with_agent_in_conversation
+from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.store import change_with_result
 from gaia_sessions.store.journal import EVENTS, event_entry
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     """The record of a session, and that of its runs to which an event belongs."""
 
 _RUN_KEYS = ("host_agent_id", "tool_use_id")
+_FIGURE_KEYS = frozenset(["usage", "consumed", "model", "worktree"])
 _EVIDENCE_FIELDS = (
     *("host", "host_session_id", "host_agent_id", "tool_use_id", "tool_name", "call"),
     *("outcome", "interrupted", "background", "again"),
@@ -65,6 +66,10 @@ def change_run(
         if not may_be_of_agent(run, event):  # another agent has joined it since it was found
             return record, None, KEYS_DISAGREE
         changed = rule(*_in_conversation_of_event(record, run, event))
+        if not _FIGURE_KEYS.isdisjoint(event):
+            from gaia_sessions.session.usage import with_reported_usage
+
+            changed = with_reported_usage(changed, run, event)
         if changed is record:
             return record, None, KNOWN
         return changed, changed_run_entry(event, changed, run), word_for(changed)
@@ -147,7 +152,7 @@ def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> 
     agent_id = next((session_id for session_id in session_ids if session_id), None)
     record = store.read(agent_id) if agent_id and is_agent_id(agent_id) else None
     if record is None or not runs.run_of_agent(record, host_session_id, host_agent_id):
-        raise SessionNotFound.of_agent(host_session_id, host_agent_id)
+        raise errors.SessionNotFound.of_agent(host_session_id, host_agent_id)
     return record
 
 
@@ -155,7 +160,7 @@ def read_or_none(store: Store, agent_id: str) -> Record | None:
     """The session's record; None if it is missing, corrupt or of a newer schema, or if the id is impossible."""
     try:
         record = store.read(agent_id)
-    except (SessionNotFound, CorruptSession, InvalidId):
+    except (errors.SessionNotFound, errors.CorruptSession, errors.InvalidId):
         return None
     return None if has_newer_schema(record) else record
 

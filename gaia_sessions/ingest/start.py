@@ -12,10 +12,11 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.run_ends import with_agent_in_conversation, with_end_of_gone_host, without_denied_end
+from gaia_sessions.session.run_ends import with_end_of_gone_host
+from gaia_sessions.session.run_reopening import with_agent_in_conversation, without_denied_end
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 from gaia_sessions.store import create_under_new_id
-from gaia_sessions.system import processes
+from gaia_sessions.system.processes import is_gone
 
 from . import EventResult
 from .join import change_run, entry_of_event, find_run
@@ -26,30 +27,45 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store import RandomBytes
     from gaia_sessions.store.port import Store
+
+    from . import HandlerContext
+    from .join import RunRule
 
 _AGENT_FIELDS = (
     *("host", "host_session_id", "host_agent_id", "parent_host_agent_id", "host_process"),
-    *("background", "transcript_path"),
+    *("background", "transcript_path", "workflow"),
 )
 
 
-def start(store: Store, event: Event, now: datetime, random_bytes: RandomBytes, timeout: float) -> EventResult:
+def start(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """``started``, in a run that was found or in a new one; ``continued`` in a new session; else as ``change_run``."""
-    key = ("agent", event["host_agent_id"])
-    with store.lock_key(key, timeout):
+    key, now = ("agent", event["host_agent_id"]), context.now
+    with store.lock_key(key, context.timeout):
         found = find_run(store, event)
         if isinstance(found, EventResult):
             return found
         record, run = found
         if is_final(record["phase"]) and _is_wake(run, event, now):
-            return _continue_in_new_session(store, event, record, now, random_bytes)
-        result = change_run(store, event, found, timeout, _StartRule(event, now).rule, lambda _: "started")
+            return _continue_in_new_session(store, event, record, context)
+        result = change_run(store, event, found, context.timeout, _rule(store, event, now, run), lambda _: "started")
         changed_run = runs.run_by_number(result.record, run["run"]) if result.record else None
         if result.record and changed_run and is_final(result.record["phase"]) and _is_wake(changed_run, event, now):
-            return _continue_in_new_session(store, event, result.record, now, random_bytes)  # its host was gone
+            return _continue_in_new_session(store, event, result.record, context)  # its host was gone
         return result
+
+
+def _rule(store: Store, event: Event, now: datetime, run: Run) -> RunRule:
+    """The rule for the start of the agent of ``run``, which also gives the session its parent if that was not known."""
+    start_rule = _StartRule(event, now).rule
+    if "workflow" not in event and "parent_host_agent_id" not in run:
+        return start_rule
+    from gaia_sessions.session.lineage import with_parent
+
+    from .parents import parent_of, with_purpose
+
+    parent = parent_of(store, event, run)
+    return lambda record, run: with_parent(with_purpose(start_rule(record, run), event), parent)
 
 
 class _StartRule:
@@ -60,11 +76,7 @@ class _StartRule:
         self.now = now
 
     def rule(self, record: Record, run: Run) -> Record:
-        if (
-            self._is_in_own_conversation(run)
-            and runs.has_started(run)
-            and run["run"] in processes.runs_of_gone_hosts(record)
-        ):
+        if self._is_of_gone_host(record, run):
             record = with_end_of_gone_host(record, run, self.now)
             run = runs.updated_run(record, run)
         if _is_wake(run, self.event, self.now):
@@ -74,22 +86,24 @@ class _StartRule:
             record, runs.updated_run(record, run), self.event["host_session_id"], self.now
         )
         run = runs.updated_run(record, run)
-        return runs.with_start(record, run, self._known(run), self.now)
+        return runs.with_start(record, run, self._start_fields(run), self.now)
 
     def _with_new_run(self, record: Record) -> Record:
         record = runs.with_new_run(record, {})
         run = record["runs"][-1]
-        return runs.with_start(record, run, self._known(run), self.now)
+        return runs.with_start(record, run, self._start_fields(run), self.now)
 
-    def _known(self, run: Run) -> Run:
+    def _start_fields(self, run: Run) -> Run:
+        """What the start adds to ``run``; its first time of start stays."""
         fields = _agent_fields(self.event)
         if "host_session_id" in run:  # it is part of the delegation's key; the present conversation has its own field
             del fields["host_session_id"]
         return fields if "started_at" in run else {**fields, "started_at": format_time(self.now)}
 
-    def _is_in_own_conversation(self, run: Run) -> bool:
-        """Whether the event comes in the run's own conversation, not in one in which its agent continued."""
-        return runs.conversation_of(run) == self.event["host_session_id"]
+    def _is_of_gone_host(self, record: Record, run: Run) -> bool:
+        """Whether the host that ran ``run`` is gone, and the start comes in the same conversation of its successor."""
+        in_own_conversation = runs.conversation_of(run) == self.event["host_session_id"]
+        return in_own_conversation and runs.has_started(run) and run["run"] in runs.runs_of_gone_hosts(record, is_gone)
 
 
 def _is_wake(run: Run, event: Event, now: datetime) -> bool:
@@ -103,19 +117,28 @@ def _is_wake(run: Run, event: Event, now: datetime) -> bool:
 
 def _has_live_run(record: Record) -> bool:
     """Whether an agent is at work on the session."""
-    gone = processes.runs_of_gone_hosts(record)
+    gone = runs.runs_of_gone_hosts(record, is_gone)
     return any(runs.is_live(run) and run["run"] not in gone for run in record["runs"])
 
 
-def _continue_in_new_session(
-    store: Store, event: Event, earlier: Record, now: datetime, random_bytes: RandomBytes
-) -> EventResult:
-    new = new_record(new_agent_id(now, random_bytes(4)), earlier["agent_name"], earlier["purpose"], {}, now)
-    run: Run = {**_agent_fields(event), "run": 1, "started_at": format_time(now)}
-    continuation: Record = {**new, "continues": earlier["agent_id"], "runs": [run]}
-    record = runs.with_start(continuation, {"run": 1}, run, now)
+def _continue_in_new_session(store: Store, event: Event, earlier: Record, context: HandlerContext) -> EventResult:
+    new_id = new_agent_id(context.now, context.random_bytes)
+    new = new_record(new_id, earlier["agent_name"], earlier["purpose"], {}, context.now)
+    new["continues"] = earlier["agent_id"]
+    kept = create_started_session(store, event, context, new, first_fields(event, context.now))
+    return EventResult("continued", record=kept)
+
+
+def create_started_session(store: Store, event: Event, context: HandlerContext, new: Record, fields: Run) -> Record:
+    """Stores ``new`` with its first run, which has ``fields``: the agent of ``event`` is at work on it."""
+    record = runs.with_start({**new, "runs": [{"run": 1}]}, {"run": 1}, fields, context.now)
     entry = entry_of_event(event, record, record["runs"][0], record["revision"])
-    return EventResult("continued", record=create_under_new_id(store, record, now, random_bytes, entry))
+    return create_under_new_id(store, record, context.now, context.random_bytes, entry)
+
+
+def first_fields(event: Event, now: datetime) -> Run:
+    """The fields of a run that begins with this start."""
+    return {**_agent_fields(event), "started_at": format_time(now)}
 
 
 def _agent_fields(event: Event) -> Run:

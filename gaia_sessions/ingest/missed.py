@@ -1,0 +1,96 @@
+"""A delegation that was not reported: the hooks were installed, or installed again, while its agent was at work.
+
+Owns which news of an agent is enough to record it: the agent's own id and its type, on hosts whose agents have unique
+ids. Whatever else is heard later joins the session by the same keys. Must never record an agent twice: the look-up and
+the creation run under the lock of its delegation.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.session import runs
+from gaia_sessions.session.events import FAIL, RETURNED, START, STOP
+from gaia_sessions.session.ids import new_agent_id
+from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema, new_record
+from gaia_sessions.session.run_reopening import with_agent_in_conversation
+
+from . import EventResult
+from .join import changed_run_entry, find_run
+from .start import create_started_session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.port import Entry, Store
+
+    from . import HandlerContext
+
+_KINDS = (START, STOP, FAIL, RETURNED)
+_RUN_FIELDS = (
+    *("host", "host_session_id", "host_agent_id", "tool_use_id", "parent_host_agent_id", "host_process"),
+    *("background", "transcript_path"),
+)
+
+
+def may_be_missed(event: Event) -> bool:
+    """Whether ``event`` is enough to record its agent: one whose delegation may still be noted must wait."""
+    if event["kind"] not in _KINDS or event.get("host") not in runs.HOSTS_WITH_UNIQUE_AGENTS:
+        return False
+    is_named = "host_agent_id" in event and "agent_name" in event
+    return is_named and ("tool_use_id" in event or "key" in event.get("workflow", ()))
+
+
+def record_agent(store: Store, event: Event, context: HandlerContext) -> None:
+    """Creates the session of the agent of ``event``, unless another process has done so meanwhile."""
+    if "workflow" in event:  # its journal did not have it yet when it started
+        from . import workflow
+
+        workflow.start(store, {**event, "kind": START}, context)
+        return
+    key = ("delegation", event["host_session_id"], event["tool_use_id"])
+    with store.lock_key(key, context.timeout):
+        if not isinstance(find_run(store, event), EventResult):
+            return
+        delegated_id = _session_delegated_elsewhere(store, event)
+        if delegated_id:
+            _join(store, delegated_id, event, context)
+        else:
+            _create(store, event, context)
+
+
+def _create(store: Store, event: Event, context: HandlerContext) -> None:
+    now, purpose = context.now, event.get("purpose", NO_PURPOSE)
+    new = new_record(new_agent_id(now, context.random_bytes), event["agent_name"], purpose, {}, now)
+    run: Run = {key: event[key] for key in _RUN_FIELDS if key in event}  # type: ignore[literal-required, assignment]
+    create_started_session(store, event, context, new, run)
+
+
+def _session_delegated_elsewhere(store: Store, event: Event) -> str | None:
+    """The open session of the delegation of ``event`` in another conversation, before its agent was heard of."""
+    for agent_id, record in store.scan(active_only=True):
+        if not isinstance(record, SessionsError) and not has_newer_schema(record) and _run_of(record, event):
+            return agent_id
+    return None
+
+
+def _run_of(record: Record, event: Event) -> Run | None:
+    candidates = (run for run in record.get("runs", ()) if "host_agent_id" not in run)
+    delegation = (event.get("host"), event["tool_use_id"])
+    return next((run for run in candidates if (run.get("host"), run.get("tool_use_id")) == delegation), None)
+
+
+def _join(store: Store, agent_id: str, event: Event, context: HandlerContext) -> None:
+    """With the agent of ``event`` in the run of its delegation, alive in the conversation in which it was heard of."""
+
+    def join(record: Record) -> tuple[Record, Entry | None]:
+        run = _run_of(record, event)
+        if run is None:
+            return record, None
+        joined = runs.with_start(record, run, {"host_agent_id": event["host_agent_id"]}, context.now)
+        joined = with_agent_in_conversation(
+            joined, runs.updated_run(joined, run), event["host_session_id"], context.now
+        )
+        return joined, changed_run_entry(event, joined, run)
+
+    store.change(agent_id, join, timeout=context.timeout)

@@ -1,0 +1,41 @@
+"""What an event says about where its agent belongs: the agent or the workflow that started it.
+
+Owns how the parent's session is found, by exact keys only. Must never change a record.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.session import runs
+from gaia_sessions.session.record import NO_PURPOSE
+
+from .join import read_or_none, session_id_of_agent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.port import Store
+
+
+def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | None:
+    """The session of whoever started the agent of ``event``, or of its ``run``; None for the main agent of a host."""
+    if "workflow" in event:
+        return session_of_workflow(store, event["host"], event["workflow"]["run_id"])
+    agent = event.get("parent_host_agent_id") or (run or {}).get("parent_host_agent_id")
+    if agent is None:
+        return None
+    agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], agent)
+    return read_or_none(store, agent_id) if agent_id else None
+
+
+def session_of_workflow(store: Store, host: str, run_id: str, key: str | None = None) -> Record | None:
+    """The newest session of this workflow, or of the agent with ``key`` in it."""
+    agent_id = store.find(runs.workflow_alias(host, run_id, key))
+    return read_or_none(store, agent_id) if agent_id else None
+
+
+def with_purpose(record: Record, event: Event) -> Record:
+    """With the purpose that ``event`` reports, if none was known before."""
+    if record["purpose"] != NO_PURPOSE or event.get("purpose", NO_PURPOSE) == NO_PURPOSE:
+        return record
+    return {**record, "purpose": event["purpose"]}

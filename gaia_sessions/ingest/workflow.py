@@ -1,0 +1,165 @@
+"""A workflow of a host, and the agents that it starts: a session for the workflow, and one below it for each agent.
+
+Owns how an agent finds its session: by the host's id of the stretch and its own key in it, which stay the same when the
+host resumes the workflow, whereas the agent's id does not. Every change runs under a lock on the stretch, since the
+launch of a workflow and the starts of its first agents come in any order. Must never read the files of a host.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.session import runs
+from gaia_sessions.session.ids import new_agent_id
+from gaia_sessions.session.lineage import with_parent
+from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.record import NO_PURPOSE, new_record
+from gaia_sessions.session.retention import check_room_for_run
+from gaia_sessions.session.run_ends import with_end
+from gaia_sessions.session.schema import KILLED, LOST
+
+from . import BUSY, KNOWN, NO_KEY, EventResult, turn
+from . import delegate as delegations
+from . import start as starts
+from .join import changed_run_entry
+from .parents import session_of_workflow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.port import Entry, Store
+
+    from . import HandlerContext
+
+_RESUMED_DETAIL = "its host resumed the work"
+_STOPPED_DETAIL = "stopped with its workflow"
+
+
+def delegate(store: Store, event: Event, context: HandlerContext) -> EventResult:
+    """The host resumes a workflow: a new run of its session while that is open, else a session that continues it.
+
+    ``known`` if this was reported before. No policy is asked: the host has decided to resume.
+    """
+    with store.lock_key(_lock_key(event), context.timeout):
+        if delegations.session_of_delegation(store, event):
+            return EventResult(KNOWN)
+        earlier = session_of_workflow(store, event["host"], event["workflow"]["run_id"])
+        if earlier and not is_final(earlier["phase"]):
+            return EventResult("claimed", record=_with_resumed_run(store, event, earlier, context))
+        result = delegations.create_session(store, event, context, earlier=earlier)
+        return EventResult(result.word, record=result.record)  # nothing is added to the script of a workflow
+
+
+def start(store: Store, event: Event, context: HandlerContext) -> EventResult:
+    """The launch of a workflow, or the start of one of its agents; else as ``start`` of any agent."""
+    with store.lock_key(_lock_key(event), context.timeout):
+        if "key" in event["workflow"]:
+            return _start_agent(store, event, context)
+        result = starts.start(store, event, context)
+        if result.record:
+            _adopt_agents(store, result.record, event, context.timeout)
+        return result
+
+
+def end_agents(store: Store, event: Event, context: HandlerContext, result: EventResult) -> EventResult:
+    """Ends the agents of the killed workflow of ``result``, of which its host says nothing; ``busy`` if one is locked.
+
+    ``result`` itself if it is of another agent than a workflow, or if all of them have ended.
+    """
+
+    def rule(record: Record, run: Run) -> Record:
+        return with_end(record, run, KILLED, {"detail": _STOPPED_DETAIL}, context.now)
+
+    refs = _agents_at_work(store, event, result.agent_id)
+    ended = turn.change_each_run(store, event, context.timeout, rule, refs)
+    return ended if ended.word == BUSY else result
+
+
+def _agents_at_work(store: Store, event: Event, workflow_id: str | None) -> Iterator[tuple[str, int]]:
+    for record in turn.records_of_conversation(store, event["host_session_id"]):
+        for run in record["runs"] if record.get("parent_id") == workflow_id else ():
+            if "workflow" in run and not runs.has_ended(run):
+                yield record["agent_id"], run["run"]
+
+
+def _lock_key(event: Event) -> tuple[str, str]:
+    return "workflow", event["workflow"]["run_id"]
+
+
+def _with_resumed_run(store: Store, event: Event, earlier: Record, context: HandlerContext) -> Record:
+    def claim(record: Record) -> tuple[Record, Entry | None]:
+        claimed = runs.with_claimed_run(record, delegations.run_fields_of(event), context.now)
+        claimed = check_room_for_run(_with_earlier_runs_ended(claimed, context.now))
+        return claimed, changed_run_entry(event, claimed, claimed["runs"][-1])
+
+    return store.change(earlier["agent_id"], claim, timeout=context.timeout)
+
+
+def _start_agent(store: Store, event: Event, context: HandlerContext) -> EventResult:
+    run_id, key = event["workflow"]["run_id"], event["workflow"]["key"]
+    workflow = session_of_workflow(store, event["host"], run_id)
+    event = _with_parent_agent(event, workflow)
+    result = starts.start(store, event, context)
+    if result.word != NO_KEY or "agent_name" not in event:
+        return result
+    earlier = session_of_workflow(store, event["host"], run_id, key)
+    if earlier is None or is_final(earlier["phase"]):
+        return _begin_session(store, event, context, workflow, earlier)
+
+    def resume(record: Record) -> tuple[Record, Entry | None]:
+        record = _with_earlier_runs_ended(runs.with_new_run(record, {}), context.now)
+        run = record["runs"][-1]
+        started = runs.with_start(record, run, starts.first_fields(event, context.now), context.now)
+        return with_parent(started, workflow), changed_run_entry(event, started, run)
+
+    return EventResult("started", record=store.change(earlier["agent_id"], resume, timeout=context.timeout))
+
+
+def _begin_session(
+    store: Store, event: Event, context: HandlerContext, workflow: Record | None, earlier: Record | None
+) -> EventResult:
+    """A new session for an agent of ``workflow``; ``earlier`` is the final one whose work it continues."""
+    purpose = event.get("purpose") or (earlier["purpose"] if earlier else NO_PURPOSE)
+    new = new_record(new_agent_id(context.now, context.random_bytes), event["agent_name"], purpose, {}, context.now)
+    if earlier:
+        new["continues"] = earlier["agent_id"]
+    fields = starts.first_fields(event, context.now)
+    kept = starts.create_started_session(store, event, context, with_parent(new, workflow), fields)
+    return EventResult("continued" if earlier else "created", record=kept)
+
+
+def _with_parent_agent(event: Event, workflow: Record | None) -> Event:
+    """``event`` with the host's id of the workflow's task as that of the agent that started this one, if known."""
+    task = workflow["runs"][-1].get("host_agent_id") if workflow else None
+    return {**event, "parent_host_agent_id": task} if task else event
+
+
+def _with_earlier_runs_ended(record: Record, now: datetime) -> Record:
+    """With an end for every run but the latest: a host resumes work only when nobody is at work on it any more."""
+    for run in record["runs"][:-1]:
+        if not runs.has_ended(run):
+            record = with_end(record, run, LOST, {"detail": _RESUMED_DETAIL}, now)
+    return record
+
+
+def _adopt_agents(store: Store, workflow: Record, event: Event, timeout: float) -> None:
+    """The agents that started before the launch was reported get their parent."""
+    task = event["host_agent_id"]
+
+    def adopt(record: Record) -> Record:
+        for run in record["runs"]:
+            if _is_orphan(run, event):
+                record = runs.with_run(record, {**run, "parent_host_agent_id": task})
+        return with_parent(record, workflow)
+
+    for record in turn.records_of_conversation(store, event["host_session_id"]):
+        if any(_is_orphan(run, event) for run in record["runs"]):
+            store.change(record["agent_id"], adopt, timeout=timeout)
+
+
+def _is_orphan(run: Run, event: Event) -> bool:
+    workflow = run.get("workflow", {})
+    is_of_workflow = workflow.get("run_id") == event["workflow"]["run_id"] and "key" in workflow
+    return is_of_workflow and not runs.has_ended(run) and "parent_host_agent_id" not in run
