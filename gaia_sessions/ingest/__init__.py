@@ -9,7 +9,17 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import Store
+
+    Handler = Callable[[Store, Event, "HandlerContext"], "EventResult"]
+    """What applies the events of one kind."""
 
 NOT_JOINED = "not_joined"
 """The event has a key that no session has yet: it may have come too early."""
@@ -21,9 +31,16 @@ WAITS_FOR_APPROVAL = "waits_for_approval"
 """An end without a stated outcome left a session in ``approval`` as it was."""
 
 NO_KEY = "no_key"
+"""The event has no key by which its run could be found."""
+
 KEYS_DISAGREE = "keys_disagree"
+"""The keys of the event lead to runs of different agents or delegations, so nothing was changed."""
+
 KNOWN = "known"
+"""The record says already what the event reports."""
+
 DEFERRED = "deferred"
+"""The event waits in the inbox."""
 
 
 class EventResult:
@@ -51,3 +68,19 @@ class EventResult:
         self.resumed = resumed
         self.reason = reason
         self.refused = refused
+
+
+class HandlerContext:
+    """What a handler is given beside the store and the event.
+
+    now: the time that the event counts for. config: its limits load the policy, which few handlers need. timeout: how
+    many seconds a lock is waited for at most.
+    """
+
+    __slots__ = ("config", "now", "random_bytes", "timeout")
+
+    def __init__(self, now: datetime, config: Config, timeout: float, random_bytes: RandomBytes) -> None:
+        self.now = now
+        self.config = config
+        self.timeout = timeout
+        self.random_bytes = random_bytes

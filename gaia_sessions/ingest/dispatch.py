@@ -1,6 +1,6 @@
-"""The entry to this package: each event goes to the function for its kind, or to the inbox if that must be later.
+"""The entry to this package: each event goes to the handler for its kind, or to the inbox if that must be later.
 
-Owns which function applies each kind of event, and which events wait: those that meet a held lock, and those that come
+Owns which handler applies each kind of event, and which events wait: those that meet a held lock, and those that come
 before their session. How waiting events are applied is in ``deferred``. Must never judge what an event means.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import LockTimeout, StoreFailure, TooLarge
+from gaia_sessions import errors
 from gaia_sessions.session.events import (
     DELEGATE,
     DELEGATION_CLOSED,
@@ -16,6 +16,7 @@ from gaia_sessions.session.events import (
     FINALIZE,
     MAIN_STOP,
     MAX_MESSAGE_LENGTH,
+    MESSAGE,
     NOTIFICATION,
     PERMISSION_REQUEST,
     RETURNED,
@@ -24,11 +25,12 @@ from gaia_sessions.session.events import (
     SESSION_START,
     START,
     STOP,
+    TOOL_BATCH,
     TOOL_CALL,
     TOOL_USED,
 )
 
-from . import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult
+from . import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult, HandlerContext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,20 +40,22 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.store.port import Store
 
+    from . import Handler
+
 
 def handle_event(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> EventResult:
     """Applies ``event`` and returns what was done; an event that cannot be applied yet is ``deferred``, durably.
 
     Waits at most ``timeout`` seconds for a lock. After that, the use of a tool is not recorded, since more uses follow;
     any other event is deferred, as is an end that does not fit into its record.
-    Raises what the functions for each kind raise, but never ``LockTimeout``, and ``StoreFailure`` only if deferring is
+    Raises what the handlers raise, but never ``LockTimeout``, and ``StoreFailure`` only if deferring is
     impossible too.
     """
     try:
         result = apply_event(store, event, now, config, timeout)
-    except (LockTimeout, StoreFailure):
+    except (errors.LockTimeout, errors.StoreFailure):
         result = EventResult(BUSY, event.get("agent_id"))
-    except TooLarge:  # the record may get smaller
+    except errors.TooLarge:  # the record may get smaller
         if event["kind"] not in _END_KINDS:
             raise
         result = EventResult(BUSY)
@@ -69,32 +73,20 @@ def may_join_later(event: Event, result: EventResult) -> bool:
 
 
 def apply_event(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> EventResult:
-    kind = event["kind"]
-    event = with_key(event)
-    if kind == DELEGATE:
-        from .delegate import delegate
+    """Applies ``event`` at once, or raises what prevents it. Imports the one module that its kind needs."""
+    handlers = WORKFLOW_HANDLERS if "workflow" in event else HANDLERS
+    module, name = handlers[event["kind"]]
+    handler: Handler = getattr(__import__(f"{__package__}.{module}", fromlist=[name]), name)
+    event, context = with_key(event), HandlerContext(now, config, timeout, os.urandom)
+    result = handler(store, event, context)
+    if result.word not in (NOT_JOINED, NO_KEY):
+        return result
+    from .missed import may_be_missed, record_agent
 
-        return delegate(store, event, now, os.urandom, config, timeout)
-    if kind == START:
-        from .start import start
-
-        return start(store, event, now, os.urandom, timeout)
-    if kind in (MAIN_STOP, SESSION_END, SESSION_LEFT):
-        from . import turn
-
-        return turn.HANDLERS[kind](store, event, now, timeout)
-    if kind == SESSION_START:  # the first event after a reboot, which invalidates the index
-        store.ensure_index()
-        return EventResult("heard")
-    if kind == FINALIZE:
-        return _finalize(store, event, now, timeout)
-    if kind in _TOOL_KINDS:
-        from .tools import handle_tool_event as handler
-    else:
-        from . import end
-
-        handler = end.HANDLERS[kind]
-    return handler(store, event, now, timeout)
+    if not may_be_missed(event):
+        return result
+    record_agent(store, event, context)
+    return handler(store, event, context)
 
 
 def with_key(event: Event) -> Event:
@@ -107,31 +99,59 @@ def with_key(event: Event) -> Event:
     return {**event, "tool_use_id": tool_use_id} if tool_use_id else event
 
 
-def _finalize(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
+def session_start(store: Store, event: Event, context: HandlerContext) -> EventResult:  # noqa: ARG001  # as every handler
+    """``heard``: it changes no session, but is the first event after a reboot, which invalidates the index."""
+    store.ensure_index()
+    return EventResult("heard")
+
+
+def finalize(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """``finalized``, or ``waits_for_approval``. Texts that do not fit are shortened: a hook is not asked again."""
     for max_length in _TEXT_LIMITS:
         try:
-            return _finalize_with_texts(store, event, now, timeout, max_length)
-        except TooLarge:
+            return _finalize_with_texts(store, event, context, max_length)
+        except errors.TooLarge:
             continue
-    return _finalize_with_texts(store, event, now, timeout, 0)
+    return _finalize_with_texts(store, event, context, 0)
 
 
-def _finalize_with_texts(
-    store: Store, event: Event, now: datetime, timeout: float, max_length: int | None
-) -> EventResult:
+def _finalize_with_texts(store: Store, event: Event, context: HandlerContext, max_length: int | None) -> EventResult:
     from gaia_sessions.session import requests
     from gaia_sessions.session.phases import is_final
 
     texts = (event.get("summary"), event.get("error"))
     summary, error = (None if text is None or max_length == 0 else text[:max_length] for text in texts)
-    rule = requests.finalize_rule(event["outcome"], summary, error, now)
+    rule = requests.finalize_rule(event["outcome"], summary, error, context.now)
     if event.get("outcome_assumed"):
         rule = requests.unless_waiting(rule)
     reserved = requests.reserved_for_texts(summary, error)
-    record = store.change(event["agent_id"], rule, timeout=timeout, reserved=reserved)
+    record = store.change(event["agent_id"], rule, timeout=context.timeout, reserved=reserved)
     return EventResult("finalized" if is_final(record["phase"]) else WAITS_FOR_APPROVAL, record=record)
 
+
+HANDLERS = {
+    DELEGATE: ("delegate", "delegate"),
+    START: ("start", "start"),
+    STOP: ("end", "stop"),
+    FAIL: ("end", "fail"),
+    RETURNED: ("end", "returned"),
+    DELEGATION_CLOSED: ("end", "delegation_closed"),
+    NOTIFICATION: ("end", "notification"),
+    MESSAGE: ("message", "message_sent"),
+    MAIN_STOP: ("turn", "main_stop"),
+    SESSION_START: ("dispatch", "session_start"),
+    SESSION_END: ("turn", "session_end"),
+    SESSION_LEFT: ("turn", "session_left"),
+    FINALIZE: ("dispatch", "finalize"),
+    TOOL_CALL: ("tools", "tool_call"),
+    PERMISSION_REQUEST: ("tools", "permission_request"),
+    TOOL_USED: ("tools", "tool_used"),
+    TOOL_BATCH: ("tools", "tool_batch"),
+}
+"""The module and the name of the handler for each kind of event; a call imports no more than the one it needs."""
+
+WORKFLOW_HANDLERS = HANDLERS | {DELEGATE: ("workflow", "delegate"), START: ("workflow", "start")}
+"""The same for an event that names a workflow; the others find the runs of workflows and their agents by their keys."""
 
 _TEXT_LIMITS = (None, MAX_MESSAGE_LENGTH, 200)
 """How many characters of each text of an end are tried in turn where all of it does not fit."""
@@ -142,4 +162,4 @@ EARLY_KINDS = frozenset([START, STOP, FAIL, RETURNED])
 _END_KINDS = frozenset([STOP, FAIL, RETURNED, DELEGATION_CLOSED, NOTIFICATION, MAIN_STOP, SESSION_END, SESSION_LEFT])
 """Events that a host sends once about the end of work: they wait if the record has no room for them."""
 
-_TOOL_KINDS = (TOOL_CALL, PERMISSION_REQUEST, TOOL_USED)
+_TOOL_KINDS = (TOOL_CALL, PERMISSION_REQUEST, TOOL_USED, TOOL_BATCH)

@@ -10,6 +10,7 @@ from gaia_sessions.session import events, runs
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import ABANDONED, FAILED, is_final
 from gaia_sessions.session.run_ends import (
+    SILENT_STOP_DETAIL,
     is_silent_stop,
     is_stronger_evidence,
     marker_fields,
@@ -19,108 +20,92 @@ from gaia_sessions.session.run_ends import (
     with_later_stop,
     with_settled_return,
     with_silent_stop,
-    without_denied_end,
 )
-from gaia_sessions.session.schema import DENIED, KILLED, RETURNED, STOPPED
-from gaia_sessions.session.schema import FAILED as RUN_FAILED
-from gaia_sessions.store.journal import EVENTS
+from gaia_sessions.session.run_reopening import without_denied_end
+from gaia_sessions.session.schema import DENIED, KILLED, RUN_FAILED, RUN_RETURNED, STOPPED
 
 from . import KEYS_DISAGREE, KNOWN, EventResult
 from .join import (
     change_joined_run,
     change_run,
-    entry_of_event,
     find_run,
     find_run_by_both_keys,
     is_of_dropped_run,
     may_be_of_agent,
-    not_joined_result,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 
+    from . import HandlerContext
+
 _MESSAGE_FIELDS = ("last_message", "transcript_path")
 
 
-def stop(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
+def stop(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """``paused``, ``finalized``; ``joined`` for a stop without a last message, which leaves the run open."""
-    return change_joined_run(store, event, timeout, _EndRules(event, now).stop, _word_for)
+    return change_joined_run(store, event, context.timeout, _EndRules(event, context.now).stop, _word_for)
 
 
-def fail(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
+def fail(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """``paused``, ``finalized``; a delegation that failed before its agent started was denied."""
-    return change_joined_run(store, event, timeout, _EndRules(event, now).fail, _word_for)
+    result = change_joined_run(store, event, context.timeout, _EndRules(event, context.now).fail, _word_for)
+    return _with_agents_of_workflow(store, event, context, result)
 
 
-def returned(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
+def returned(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """``paused``, ``finalized``, or ``returned`` while no stop has come."""
-    return change_joined_run(store, event, timeout, _EndRules(event, now).returned, _word_for)
+    return change_joined_run(store, event, context.timeout, _EndRules(event, context.now).returned, _word_for)
 
 
-def delegation_closed(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
+def delegation_closed(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """A delegation that is over and never started was denied; any other stays as it is."""
-    return change_joined_run(store, event, timeout, _EndRules(event, now).delegation_closed, _word_for)
+    return change_joined_run(store, event, context.timeout, _EndRules(event, context.now).delegation_closed, _word_for)
 
 
-def notify(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
-    """The host informs the main agent what became of an agent in the background.
+def notification(store: Store, event: Event, context: HandlerContext) -> EventResult:
+    """The host informs the main agent what became of an agent in the background, or of a workflow."""
+    return _with_agents_of_workflow(store, event, context, _notify(store, event, context))
+
+
+def _with_agents_of_workflow(store: Store, event: Event, context: HandlerContext, result: EventResult) -> EventResult:
+    """The result, once the agents of a workflow that was killed have ended with it."""
+    run: Run = result.record["runs"][-1] if result.record else {}
+    if run.get("end") != KILLED or "workflow" not in run:
+        return result
+    from .workflow import end_agents
+
+    return end_agents(store, event, context, result)
+
+
+def _notify(store: Store, event: Event, context: HandlerContext) -> EventResult:
+    """Finds the run of a notification, and changes it.
 
     The agent may have been woken since, so the delegation decides which run is meant. If no run has the key of the
     delegation, it is that of what woke the agent, and the latest run is meant; or that of a dropped run, which needs no
     change.
     """
     by_delegation, by_agent = _without_key(event, "host_agent_id"), _without_key(event, "tool_use_id")
-    rule = _EndRules(event, now).notification
+    rule = _EndRules(event, context.now).notification
     found = find_run(store, by_delegation)
     if not isinstance(found, EventResult):
         if not may_be_of_agent(found[1], event):
             return EventResult(KEYS_DISAGREE)
-        return change_run(store, by_delegation, found, timeout, rule, _word_for)
+        return change_run(store, by_delegation, found, context.timeout, rule, _word_for)
     exact_run = find_run_by_both_keys(store, event)
     if exact_run:
-        return change_run(store, event, exact_run, timeout, rule, _word_for)
+        return change_run(store, event, exact_run, context.timeout, rule, _word_for)
     found = find_run(store, by_agent)
     if isinstance(found, EventResult):
         return found
     if is_of_dropped_run(store, found[0], event, "tool_use_id"):
         return EventResult(KNOWN)
-    return change_run(store, by_agent, found, timeout, rule, _word_for)
-
-
-def message(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:  # noqa: ARG001  # all handlers take it
-    """Somebody sent a message to the agent: noted in the journal, once. If it wakes the agent, a start follows."""
-    found = find_run(store, event)
-    if isinstance(found, EventResult):
-        return found
-    agent_id, number = found[0]["agent_id"], found[1]["run"]
-    with store.lock_key(("message", event["host_agent_id"]), timeout):
-        record = store.read(agent_id)
-        run = runs.run_by_number(record, number)
-        if run is None:
-            return not_joined_result(event)
-        new_entry = entry_of_event(event, record, run, record["revision"])
-        if any(_is_same_call(entry, new_entry) for entry in store.entries(agent_id, EVENTS)):
-            return EventResult(KNOWN, record=record)
-        store.append(agent_id, EVENTS, [new_entry], timeout=timeout)
-    return EventResult("noted", record=record)
-
-
-def _is_same_call(entry: object, new_entry: dict[str, Json]) -> bool:
-    """Whether ``entry`` of a journal is about the same call of a tool as ``new_entry``."""
-    evidence: Json = new_entry["evidence"]
-    has_call = isinstance(evidence, dict) and "call" in evidence
-    return (
-        has_call
-        and isinstance(entry, dict)
-        and (entry.get("kind"), entry.get("evidence")) == (new_entry["kind"], evidence)
-    )
+    return change_run(store, by_agent, found, context.timeout, rule, _word_for)
 
 
 class _EndRules:
@@ -132,10 +117,10 @@ class _EndRules:
 
     def stop(self, record: Record, run: Run) -> Record:
         message_fields = self._message_fields()
-        if self._is_after_block(run) and may_be_rejudged(record, run):
-            return (
-                record if _is_repeated(run, message_fields) else with_later_stop(record, run, message_fields, self.now)
-            )
+        if self._replaces_stop(run) and may_be_rejudged(record, run):
+            if _is_repeated(run, message_fields):
+                return record
+            return with_later_stop(record, _without_silence(run), message_fields, self.now)
         record, run = self._with_start(record, run)
         if not self.event.get("spoke"):
             return with_silent_stop(record, run, self.now)
@@ -144,6 +129,8 @@ class _EndRules:
     def fail(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(record, run)
         has_begun = runs.has_started(run)
+        if "interruption" in self.event and has_begun:
+            return self._with_interruption(record, run)
         if self.event.get("interrupted") and (has_begun or run["run"] == 1):  # a mere claim is denied below
             return with_end(record, run, KILLED, self._detail("interrupted"), self.now)
         if not has_begun:
@@ -153,8 +140,8 @@ class _EndRules:
         return with_end(record, run, RUN_FAILED, self._detail("failed"), self.now)
 
     def returned(self, record: Record, run: Run) -> Record:
-        record, run = self._with_start(record, run)
-        return with_end(record, run, STOPPED if is_silent_stop(run) else RETURNED, {}, self.now)
+        record, run = self._with_start(self._with_purpose(record), run)
+        return with_end(record, run, STOPPED if is_silent_stop(run) else RUN_RETURNED, {}, self.now)
 
     def delegation_closed(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(record, run)
@@ -163,19 +150,52 @@ class _EndRules:
         )
 
     def notification(self, record: Record, run: Run) -> Record:
-        record, run = self._with_start(record, run)
+        record, run = self._with_start(self._with_purpose(record), run)
         outcome = self.event.get("outcome")
+        if "interruption" in self.event and runs.has_started(run):
+            return self._with_interruption(record, run)
         if outcome == ABANDONED:
             return with_end(record, run, KILLED, self._detail("stopped"), self.now)
         if outcome == FAILED:
             return with_end(record, run, RUN_FAILED, self._detail("failed"), self.now)
+        if self.event.get("spoke") is False:
+            return with_end(record, run, STOPPED, {"detail": SILENT_STOP_DETAIL}, self.now)
+        if "workflow" in run:  # the host states the outcome of each agent of a workflow, and no stop is missing
+            return with_end(record, run, STOPPED, self._message_fields() | self._failures(), self.now)
         record = self.returned(record, run)
         return with_settled_return(record, runs.updated_run(record, run), self.now)
 
-    def _is_after_block(self, run: Run) -> bool:
-        """Whether a hook kept the agent going after the stop that ended ``run``, and it has now sent a message."""
-        has_new_message = self.event.get("again") and self.event.get("spoke") and runs.has_ended(run)
-        return bool(has_new_message) and self.now >= parse_time(run["ended_at"])
+    def _with_purpose(self, record: Record) -> Record:
+        if "purpose" not in self.event or record["purpose"] == self.event["purpose"]:
+            return record
+        from .parents import with_purpose
+
+        return with_purpose(record, self.event)
+
+    def _failures(self) -> Run:
+        return {"detail": self.event["error"]} if "error" in self.event else {}
+
+    def _with_interruption(self, record: Record, run: Run) -> Record:
+        """With the run interrupted, and the session paused until its limit is reset, if the event says when that is."""
+        fields = self._detail("interrupted") | {"interruption": self.event["interruption"]}
+        changed = with_end(record, run, KILLED, fields, self.now)
+        if changed is record:
+            return self._with_own_words(record, run, fields)
+        if "paused_until" not in self.event or is_final(changed["phase"]):
+            return changed
+        return {**changed, "paused_until": self.event["paused_until"]} if runs.is_latest(changed, run) else changed
+
+    def _with_own_words(self, record: Record, run: Run, fields: Run) -> Record:
+        """With the agent's own description of an interruption that is known, in place of another."""
+        is_better = self.event.get("spoke") and run.get("interruption") == fields["interruption"]
+        return runs.with_run(record, {**run, **fields}) if is_better and not fields.items() <= run.items() else record
+
+    def _replaces_stop(self, run: Run) -> bool:
+        """Whether the agent has now sent a message: a hook kept it going after the stop, or its words were missing."""
+        if not self.event.get("spoke") or not runs.has_ended(run):
+            return False
+        is_after_block = self.event.get("again") and self.now >= parse_time(run["ended_at"])
+        return is_after_block or run.get("detail") == SILENT_STOP_DETAIL
 
     def _with_start(self, record: Record, run: Run) -> tuple[Record, Run]:
         """With the start of ``run`` if the event shows it: it names the agent, or says that the agent was at work."""
@@ -212,6 +232,10 @@ def _is_repeated(run: Run, message_fields: Run) -> bool:
     )
 
 
+def _without_silence(run: Run) -> Run:
+    return runs.without_keys(run, "detail") if run.get("detail") == SILENT_STOP_DETAIL else run
+
+
 def _word_for(record: Record) -> str:
     if is_final(record["phase"]):
         return "finalized"
@@ -220,14 +244,3 @@ def _word_for(record: Record) -> str:
 
 def _without_key(event: Event, key: str) -> Event:
     return {name: value for name, value in event.items() if name != key}  # type: ignore[return-value]
-
-
-HANDLERS = {
-    events.STOP: stop,
-    events.FAIL: fail,
-    events.RETURNED: returned,
-    events.DELEGATION_CLOSED: delegation_closed,
-    events.NOTIFICATION: notify,
-    events.MESSAGE: message,
-}
-"""The function for each kind of event."""

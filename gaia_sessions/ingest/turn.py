@@ -6,64 +6,81 @@ itself: one that cannot be written does not keep the others from being changed. 
 
 from __future__ import annotations
 
-from gaia_sessions.errors import (
-    CorruptSession,
-    DurabilityUnknown,
-    LockTimeout,
-    NewerSchema,
-    SessionNotFound,
-    SessionsError,
-    StoreFailure,
-)
-from gaia_sessions.session import events, runs
+from gaia_sessions import errors
+from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.session import runs
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.run_ends import with_end, with_settled_return
-from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
+from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, KILLED
 
 from . import BUSY, KNOWN, EventResult
 from .join import alive_in_conversation, changed_run_entry, may_be_of_host, read_or_none, session_id_of_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Entry, Store
 
+    from . import HandlerContext
     from .join import RunRule
 
     RunRef = tuple[str, int]
     """A session, and the number of its run."""
 
 
-def main_stop(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
+def main_stop(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """The delegations of this turn are over: those that never started were denied, those that returned are settled.
 
-    Agents in the background and those that they started go on. If the host does not name them, every agent that was
-    started by another agent counts as one of those. An agent that the host names is alive in this conversation.
+    An agent that the host names is alive in this conversation, and so are those that it started. Any other that has not
+    ended was interrupted. If the host names none, agents in the background and those that others started go on.
     """
-    live_agents = event.get("running")
-    has_unknown_agent = _has_unknown_agent(store, event)
+    if "running" in event:
+        rule = _rule_by_live_agents(store, event, context.now)
+    else:
+        rule = _rule_without_live_agents(context.now)
+    run_refs = dict.fromkeys([*_runs_of_conversation(store, event, context.now), *_runs_of_live_agents(store, event)])
+    return change_each_run(store, event, context.timeout, rule, run_refs)
 
-    def goes_on(run: Run) -> bool:
-        parent = run.get("parent_host_agent_id")
-        if live_agents is None:
-            return parent is not None
-        return parent in live_agents
+
+def _rule_by_live_agents(store: Store, event: Event, now: datetime) -> RunRule:
+    named = event["running"]
+    has_unknown_agent = _has_unknown_agent(store, event)
+    alive = _with_those_they_started(store, event, now, lambda run: run["host_agent_id"] in named).union(named)
 
     def rule(record: Record, run: Run) -> Record:
-        if run.get("host_agent_id") in (live_agents or ()):
+        agent = run.get("host_agent_id")
+        if agent in named:
             return _in_background(*alive_in_conversation(record, run, event["host_session_id"], now))
-        if run.get("background") or goes_on(run):
+        if run.get("parent_host_agent_id") in alive:
+            return record
+        if not runs.has_started(run):
+            may_start = run.get("background") or has_unknown_agent
+            return record if may_start else with_end(record, run, DENIED, {"detail": "never started"}, now)
+        if agent is None or runs.has_ended(run) or _is_of_unknown_workflow(run):
+            return with_settled_return(record, run, now)
+        return with_end(record, run, KILLED, {"detail": "interrupted", "interruption": INTERRUPTED}, now)
+
+    return rule
+
+
+def _rule_without_live_agents(now: datetime) -> RunRule:
+    def rule(record: Record, run: Run) -> Record:
+        if run.get("background") or "parent_host_agent_id" in run:
             return record
         if runs.has_started(run):
             return with_settled_return(record, run, now)
-        return record if has_unknown_agent else with_end(record, run, DENIED, {"detail": "never started"}, now)
+        return with_end(record, run, DENIED, {"detail": "never started"}, now)
 
-    run_refs = dict.fromkeys([*_runs_of_conversation(store, event, now), *_runs_of_live_agents(store, event)])
-    return _change_each_run(store, event, timeout, rule, run_refs)
+    return rule
+
+
+def _is_of_unknown_workflow(run: Run) -> bool:
+    """Whether ``run`` is of an agent of a workflow whose launch was not reported yet: the host names only that."""
+    return "key" in run.get("workflow", ()) and "parent_host_agent_id" not in run
 
 
 def _in_background(record: Record, run: Run) -> Record:
@@ -81,39 +98,39 @@ def _has_unknown_agent(store: Store, event: Event) -> bool:
     )
 
 
-def session_end(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
+def session_end(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """The conversation is over, and so is every agent of it, whether its start was reported or not."""
 
     def rule(record: Record, run: Run) -> Record:
-        return _end_with_conversation(record, run, now)
+        return _end_with_conversation(record, run, context.now)
 
-    return _change_each_run(store, event, timeout, rule, _runs_of_conversation(store, event, now))
+    return change_each_run(store, event, context.timeout, rule, _runs_of_conversation(store, event, context.now))
 
 
-def session_left(store: Store, event: Event, now: datetime, timeout: float) -> EventResult:
+def session_left(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """The conversation is over; its process continues with another one, as do the agents in the background."""
-    background_agents = _agents_in_background(store, event, now)
+    background_agents = _with_those_they_started(store, event, context.now, lambda run: run.get("background"))
 
     def rule(record: Record, run: Run) -> Record:
         goes_on = run.get("background") or run.get("parent_host_agent_id") in background_agents
-        return record if goes_on else _end_with_conversation(record, run, now)
+        return record if goes_on else _end_with_conversation(record, run, context.now)
 
-    return _change_each_run(store, event, timeout, rule, _runs_of_conversation(store, event, now))
+    return change_each_run(store, event, context.timeout, rule, _runs_of_conversation(store, event, context.now))
 
 
-def _agents_in_background(store: Store, event: Event, now: datetime) -> set[str]:
-    """The agents of this conversation that work in the background, and all that were started by those."""
+def _with_those_they_started(store: Store, event: Event, now: datetime, is_chosen: Callable[[Run], object]) -> set[str]:
+    """The agents at work in this conversation whose runs are chosen, and all that were started by those."""
     parents: dict[str, str | None] = {}
-    in_background: set[str] = set()
+    found: set[str] = set()
     for agent_id, number in _runs_of_conversation(store, event, now):
         run = runs.run_by_number(store.read(agent_id), number)
         if run and "host_agent_id" in run and not runs.has_ended(run):
             parents[run["host_agent_id"]] = run.get("parent_host_agent_id")
-            if run.get("background"):
-                in_background.add(run["host_agent_id"])
-    while more := {agent for agent, parent in parents.items() if parent in in_background} - in_background:
-        in_background |= more
-    return in_background
+            if is_chosen(run):
+                found.add(run["host_agent_id"])
+    while more := {agent for agent, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
 
 
 def _end_with_conversation(record: Record, run: Run, now: datetime) -> Record:
@@ -125,7 +142,7 @@ def _end_with_conversation(record: Record, run: Run, now: datetime) -> Record:
     return with_settled_return(record, runs.updated_run(record, run), now)
 
 
-def _change_each_run(
+def change_each_run(
     store: Store, event: Event, timeout: float, rule: RunRule, run_refs: Iterable[RunRef]
 ) -> EventResult:
     """``settled`` if any session changed, ``busy`` if one that should could not be written, else ``known``."""
@@ -134,14 +151,10 @@ def _change_each_run(
     for agent_id, number in list(run_refs):
         try:
             words.add(_change_run(store, event, timeout, rule, agent_id, number))
-        except (
-            LockTimeout,
-            StoreFailure,
-            DurabilityUnknown,
-        ):  # the event is deferred, and applying it twice changes nothing
-            words.add(BUSY)
-        except (SessionNotFound, CorruptSession, NewerSchema):  # no run can be changed
-            continue
+        except (LockTimeout, StoreFailure, errors.DurabilityUnknown):
+            words.add(BUSY)  # the event is deferred, and applying it twice changes nothing
+        except (SessionNotFound, CorruptSession, errors.NewerSchema):
+            continue  # no run can be changed
         except SessionsError as error:
             failed = failed or error
     if failed:
@@ -194,7 +207,3 @@ def _runs_of_live_agents(store: Store, event: Event) -> Iterator[RunRef]:
         run = runs.run_of_agent(record, event["host_session_id"], agent) if record else None
         if agent_id and run and may_be_of_host(run, event):
             yield agent_id, run["run"]
-
-
-HANDLERS = {events.MAIN_STOP: main_stop, events.SESSION_END: session_end, events.SESSION_LEFT: session_left}
-"""The function for each kind of event."""

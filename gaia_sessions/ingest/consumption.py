@@ -1,0 +1,82 @@
+"""What a run used in all, taken from the files of its host once the run has ended.
+
+Owns when a run is counted, and that its record gets the sum. It is a write of its own: the end of a run never waits for
+it, and whoever has no time leaves it to the next ``reconcile``. Counting twice changes nothing. How a host's files are
+read is handed in. Must never change anything else of a record.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.runs import has_ended
+from gaia_sessions.session.usage import span_of, uncounted_runs, with_consumed
+
+from . import KNOWN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypedDict
+
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.port import Reader, Store
+
+    from . import EventResult
+
+    ReadConsumption = Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None]
+    """Reads what a run used from one time to another; None if that is not known, or if it is late."""
+
+    class CountedRun(TypedDict):
+        """A run by its number in the session, of which is now known what it used."""
+
+        agent_id: str
+        run: int
+
+
+def count_run_of_event(
+    store: Store, event: Event, result: EventResult, read: ReadConsumption, is_late: Callable[[], bool], timeout: float
+) -> None:
+    """Counts the run that ``event`` ended, if it is the latest; what had been counted before, only for news.
+
+    A lock is waited for no longer than ``timeout`` seconds.
+    """
+    record = result.record
+    run: Run = record["runs"][-1] if record and record.get("runs") else {}
+    if not record or not has_ended(run) or ("consumed" in run and result.word == KNOWN):
+        return
+    since, _ = span_of(record, run)
+    counted = read(run, since, event["at"], is_late)
+    if counted:
+        _store_counted(store, record["agent_id"], run["run"], counted, timeout)
+
+
+def count_ended_runs(store: Store, sessions: Reader, read: ReadConsumption, *, dry_run: bool) -> list[CountedRun]:
+    """Counts every run that has ended and was not counted; returns those of which it is known now what they used.
+
+    ``sessions`` are read, and ``store`` is written. Sessions that cannot be written are left out: a later call counts.
+    """
+    counted_runs: list[CountedRun] = []
+    for agent_id, found in sessions.scan():
+        if isinstance(found, SessionsError) or has_newer_schema(found):
+            continue
+        for run in uncounted_runs(found):
+            counted = read(run, *span_of(found, run), lambda: False) if "transcript_path" in run else None
+            if counted and (dry_run or _store_counted(store, agent_id, run["run"], counted, 0)):
+                counted_runs.append({"agent_id": agent_id, "run": run["run"]})
+    return counted_runs
+
+
+def _store_counted(store: Store, agent_id: str, number: int, counted: Run, timeout: float) -> bool:
+    """Whether the record has ``counted`` now. It takes no room that the end of the work needs."""
+
+    def rule(record: Record) -> Record:
+        return with_consumed(record, number, counted)
+
+    try:
+        store.change(agent_id, rule, timeout=timeout, reserved=RESERVED_BYTES)
+    except SessionsError:
+        return False
+    return True
