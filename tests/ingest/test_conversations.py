@@ -16,8 +16,9 @@ import pytest
 import gaia_sessions
 from gaia_sessions.config import Config
 from gaia_sessions.ingest.dispatch import handle_event
-from gaia_sessions.session.clock import format_time, utc_now
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import utc_now
 from tests.hook.conftest import SCRIPTS
 from tests.hook.test_lives import CAPTURES, IDS, lives
 
@@ -111,7 +112,9 @@ def test_only_the_agents_in_the_background_outlive_a_conversation_that_is_left(h
         host.hear(host.launching("toolu_1", "a1"))
         foreground = host.work("toolu_2", "a2")
 
-        assert leave(host, "clear") is None
+        told = leave(host, "clear")
+
+    assert told["additionalContext"].splitlines()[1:] == ["- Explore: Count quokkas (working)"]
 
     records = host.records()
     assert latest(records[background])[:3] == ("investigating", 1, None)
@@ -129,7 +132,7 @@ def test_an_agent_that_waits_for_its_start_to_be_told_is_not_denied_when_the_con
     host.knows("a1", "toolu_1")
     host.hear(in_next(host.ending()) | {"transcript_path": str(host.transcript)})
 
-    assert latest(host.record())[:2] == ("initializing", 1)
+    assert latest(host.record())[:3] == ("completed", 1, "stopped")
 
 
 @pytest.mark.parametrize("reason", ["clear", "resume"])
@@ -302,6 +305,23 @@ def test_a_conversation_that_goes_on_is_told_what_rests_of_its_own_and_a_new_one
 
     named = {source: [agent_id for agent_id in (ours, theirs) if agent_id in text] for source, text in told.items()}
     assert named == {"resume": [ours], "compact": [ours], "startup": [ours, theirs], "clear": [ours, theirs]}
+
+
+def test_a_conversation_that_is_resumed_is_told_which_agents_it_may_wake_and_no_other_is(host: Host) -> None:
+    agent_id = host.work("toolu_1", "a1")
+    host.hear(host.ending(message=ASKS))
+
+    told = {
+        source: host.hear(host.event_payload("SessionStart", source=source))["additionalContext"].split("\n")
+        for source in ("resume", "compact", "startup", "clear")
+    }
+
+    (heading, line), (other_heading, other_line) = told["resume"], told["startup"]
+    wake = "send the agent that its line names a message with SendMessage; or "
+    assert heading == other_heading.replace("delegate to", f"{wake}delegate to")
+    assert line == f"{other_line}, agent a1"
+    assert line.startswith(f"{OFFER}{agent_id}] ")
+    assert told["compact"] == told["clear"] == told["startup"]
 
 
 def test_reconcile_does_not_take_a_conversation_that_was_left_for_one_that_ended(host: Host) -> None:

@@ -41,8 +41,12 @@ EVIDENCE: dict[str, Evidence] = {
     "notified: failed": lambda host: host.notifying("failed"),
     "notified: killed": lambda host: host.notifying("killed"),
     "the main stop": lambda host: host.pausing(),
+    "a limit": lambda host: {**host.dying(error=LIMIT), "error": "rate_limit"},
     "the session's end": lambda host: host.event_payload("SessionEnd", reason="other"),
 }
+
+LIMITED = "stopped at a limit that is reset at"
+LIMIT = "You've hit your limit · resets 2:23pm (UTC)"
 
 End = tuple[str, str | None, int]
 """The phase of a session, the end of its latest run, its errors."""
@@ -54,13 +58,14 @@ AT_WORK: dict[str, tuple[End, End]] = {
     "a return": (("investigating", "returned", 0), ("executing", "returned", 0)),
     "a failed agent": (("investigating", "failed", 1), ("failed", "failed", 1)),
     "a failed delegation": (("investigating", "failed", 1), ("failed", "failed", 1)),
-    "an interrupt": (("abandoned", "killed", 0), ("abandoned", "killed", 0)),
+    "an interrupt": (("investigating", "killed", 0), ("planning", "killed", 0)),
+    "a limit": (("investigating", "killed", 0), ("planning", "killed", 0)),
     "a refusal": (("investigating", None, 0), ("executing", None, 0)),
     "a task stop": (("abandoned", "killed", 0), ("abandoned", "killed", 0)),
     "notified: completed": (("investigating", "returned", 0), ("failed", "returned", 0)),
     "notified: failed": (("investigating", "failed", 1), ("failed", "failed", 1)),
     "notified: killed": (("abandoned", "killed", 0), ("abandoned", "killed", 0)),
-    "the main stop": (("investigating", None, 0), ("executing", None, 0)),
+    "the main stop": (("investigating", "killed", 0), ("planning", "killed", 0)),
     "the session's end": (("investigating", "ended_with_host", 0), ("abandoned", "ended_with_host", 0)),
 }
 
@@ -74,7 +79,7 @@ def tell(host: Host, *names: str) -> None:
     """The host tells each piece of evidence, and nothing but a way back is ever answered."""
     for name in names:
         told = host.hear(EVIDENCE[name](host))
-        assert told is None or "This is possible until" in told["additionalContext"]
+        assert told is None or any(words in told["additionalContext"] for words in ("This is possible until", LIMITED))
 
 
 @pytest.mark.parametrize("name", AT_WORK)
@@ -92,7 +97,7 @@ def test_each_evidence_ends_the_run_of_an_agent_at_work_and_says_what_becomes_of
 
 
 @pytest.mark.parametrize("name", AT_WORK)
-def test_an_agent_that_executes_does_not_rest_where_its_evidence_ends(host: Host, name: str) -> None:
+def test_what_becomes_of_an_agent_that_executes(host: Host, name: str) -> None:
     gaia_sessions.update_state(host.work(), "executing", root=str(host.root))
 
     tell(host, name)
@@ -100,7 +105,7 @@ def test_an_agent_that_executes_does_not_rest_where_its_evidence_ends(host: Host
     record = host.record()
     final = record["phase"] in {"completed", "failed", "abandoned"}
     assert end(record) == AT_WORK[name][1]
-    assert (record["resume_ready"], "finalized_at" in record) == (record["phase"] == "approval", final)
+    assert (record["resume_ready"], "finalized_at" in record) == (record["phase"] in {"approval", "planning"}, final)
 
 
 DENIALS = ["a failed delegation", "a refusal", "the main stop", "the session's end"]
@@ -144,7 +149,14 @@ TOGETHER: list[tuple[tuple[str, ...], End]] = [
     (("a failed agent", "notified: failed"), ("investigating", "failed", 1)),
     (("a stop", "notified: completed"), ("completed", "stopped", 0)),
     (("a task stop", "notified: killed"), ("abandoned", "killed", 0)),
-    (("an interrupt", "the session's end"), ("abandoned", "killed", 0)),
+    (("an interrupt", "the session's end"), ("investigating", "killed", 0)),
+    (("an interrupt", "a stop"), ("completed", "stopped", 0)),
+    (("the main stop", "a stop"), ("completed", "stopped", 0)),
+    (("the main stop", "a failed agent"), ("investigating", "failed", 1)),
+    (("the main stop", "a return"), ("investigating", "returned", 0)),
+    (("a limit", "a return", "the main stop"), ("investigating", "killed", 0)),
+    (("a limit", "notified: completed"), ("investigating", "killed", 0)),
+    (("a limit", "the session's end"), ("investigating", "killed", 0)),
     (("a silent stop", "a failed delegation", "a refusal"), ("investigating", "failed", 1)),
     (("a stop", "a silent stop"), ("completed", "stopped", 0)),
 ]
@@ -234,7 +246,7 @@ def test_a_launch_into_the_background_and_its_start_come_in_either_order(host: H
         told = host.hear(news[name])
         assert (told is not None) is (name == "start")
     host.knows("a1", "toolu_1")
-    tell(host, "the main stop")
+    host.hear(host.pausing("a1"))
 
     record = host.record()
     [run] = record["runs"]
@@ -551,6 +563,7 @@ def whole(host: Host) -> list[dict[str, Any]]:
         *(EVIDENCE[name](host) for name in EVIDENCE),
         *(host.delegation(), host.starting(), host.launching(), host.messaging()),
         host.event_payload("SessionStart", source="startup"),
+        host.event_payload("PermissionRequest", agent_id="a1", agent_type="Explore", tool_name="Bash", tool_input={}),
     ]
 
 

@@ -195,7 +195,8 @@ def test_a_command_ends_a_full_session_whose_claims_never_started(claims: int) -
     for number in range(claims):
         full.claim(number)
 
-    sessions.finalize(full.store, full.now, full.agent_id, "abandoned", "nobody came", "it never started")
+    ending = requests.Ending("abandoned", "nobody came", "it never started")
+    sessions.finalize(full.store, full.now, full.agent_id, ending)
 
     record = full.record
     assert (record["phase"], record["summary"], record["metadata"]) == ("abandoned", "nobody came", full.metadata)
@@ -255,9 +256,9 @@ def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> Non
             full.update(asked)
         assert full.record == before
     with pytest.raises(TooLarge):
-        sessions.finalize(full.store, full.now, full.agent_id, "completed", "s" * 5000)
+        sessions.finalize(full.store, full.now, full.agent_id, requests.Ending("completed", "s" * 5000))
 
-    sessions.finalize(full.store, full.now, full.agent_id, "completed", "it is done")
+    sessions.finalize(full.store, full.now, full.agent_id, requests.Ending("completed", "it is done"))
     assert is_final(full.record["phase"])
 
 
@@ -266,7 +267,7 @@ def test_a_creation_leaves_room_for_the_end() -> None:
     for name, size in (("agent-1", LIMIT - RESERVED_BYTES - 1000), ("agent-2", LIMIT - RESERVED_BYTES)):
         metadata = {"fill": "x" * size}
         try:
-            sessions.create(store, START, bytes, "Explore", "general", metadata, name)
+            sessions.create(store, START, bytes, requests.NewSession("Explore", "general", metadata, name))
         except TooLarge:
             assert name == "agent-2"
     assert [agent_id for agent_id, _ in store.scan()] == ["agent-1"]

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.config import Config
 from gaia_sessions.errors import LockTimeout
-from gaia_sessions.ingest.tools import handle_tool_event
+from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.session.tool_inference import call_digest
 from gaia_sessions.store.memory import MemoryStore
 from tests.hook.conftest import SCRIPTS
@@ -366,7 +367,8 @@ def test_without_the_option_such_news_changes_not_a_byte(host: Host) -> None:
     before = host.tree(host.root)
 
     for payload in news_of_tools(host):
-        hear(host, payload, "--host", "claude-code")
+        if payload["hook_event_name"] != "PermissionRequest":  # it marks the run, see test_waiting
+            hear(host, payload, "--host", "claude-code")
 
     assert host.tree(host.root) == before
 
@@ -421,7 +423,7 @@ def test_an_inferred_phase_and_its_line_are_one_write() -> None:
         for call in ("c1", "c2")
     ]
     now = START + timedelta(minutes=5)
-    used = [handle_tool_event(store, event, now, 0).word for event in told]
+    used = [apply_event(store, event, now, Config({}), 0).word for event in told]
 
     assert used == ["inferred", "noted"]
     [line] = store.entries("agent-1", "events.jsonl")

@@ -11,8 +11,9 @@ from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, StoreFailure
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.ingest.dispatch import handle_event
-from gaia_sessions.session.clock import format_time, utc_now
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError

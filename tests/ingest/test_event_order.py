@@ -1,0 +1,129 @@
+"""What hosts report of one agent, in any order and twice, is one record: the whole way from the event to the store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.config import Config
+from gaia_sessions.ingest import deferred, dispatch
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.events import KINDS
+from gaia_sessions.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from gaia_sessions.session.events import Event
+
+BEGAN = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
+HOST = {"host": "claude-code", "host_session_id": "h"}
+AGENT = {"host_agent_id": "a", "tool_use_id": "t"}
+
+DELEGATE: dict[str, Any] = {"kind": "delegate", "tool_use_id": "t", "agent_name": "Explore", "purpose": "p"}
+START = {"kind": "start", **AGENT}
+LAUNCH = {"kind": "start", **AGENT, "launch": True, "background": True}
+STOP = {"kind": "stop", **AGENT, "spoke": True, "last_message": "All done.", "transcript_path": "/t"}
+PAUSE = {**STOP, "marked": "approval"}
+RETURNED = {"kind": "returned", **AGENT}
+DELEGATION_CLOSED = {"kind": "over", **AGENT}
+NOTIFIED_COMPLETED = {"kind": "notification", **AGENT, "outcome": "completed"}
+NOTIFIED_FAILED = {"kind": "notification", **AGENT, "outcome": "failed", "error": "boom"}
+NOTIFIED_KILLED = {"kind": "notification", **AGENT, "outcome": "abandoned"}
+FAIL = {"kind": "fail", **AGENT, "error": "boom"}
+OWN_FAIL = {**FAIL, "spoke": True, "error": "rate limit"}
+INTERRUPT = {"kind": "fail", **AGENT, "interrupted": True}
+
+# The lives of one agent, told in the order in which they happened; the delegation always comes first.
+LIVES: dict[str, tuple[list[dict[str, Any]], str, str]] = {
+    "done": ([START, STOP, RETURNED, DELEGATION_CLOSED], "completed", "stopped"),
+    "paused": ([START, PAUSE, RETURNED, DELEGATION_CLOSED], "approval", "stopped"),
+    "done in the background": ([LAUNCH, START, STOP, NOTIFIED_COMPLETED], "completed", "stopped"),
+    "no stop came": ([START, RETURNED, DELEGATION_CLOSED], "investigating", "returned"),
+    "failed": ([START, FAIL, DELEGATION_CLOSED], "investigating", "failed"),
+    "failed in its own words": ([START, OWN_FAIL, FAIL, DELEGATION_CLOSED], "investigating", "failed"),
+    "failed in the background": ([LAUNCH, START, NOTIFIED_FAILED], "investigating", "failed"),
+    "interrupted": ([START, INTERRUPT, DELEGATION_CLOSED], "abandoned", "killed"),
+    "killed in the background": ([LAUNCH, START, NOTIFIED_KILLED], "abandoned", "killed"),
+}
+
+
+def at(fields: dict[str, Any], second: int) -> tuple[Event, datetime]:
+    """The event, and when it was heard; one that waited in the inbox is applied with the time it carries."""
+    moment = BEGAN + timedelta(seconds=second)
+    return {**HOST, **fields, "at": format_time(moment)}, moment  # type: ignore[typeddict-item]  # told has the kind
+
+
+def record_after(events: list[tuple[Event, datetime]]) -> Any:
+    """The one session there is, without its times, its id and the revision."""
+    store = MemoryStore()
+    for event, moment in events:
+        result = dispatch.handle_event(store, event, moment, Config({}), 0)
+        assert result.word not in {"deferred", "not_joined", "no_key", "keys_disagree"}
+    [(_, record)] = store.scan()
+    return timeless({**record, "agent_id": "the only one"})  # type: ignore[dict-item]
+
+
+def timeless(value: Any) -> Any:
+    if isinstance(value, list):
+        return [timeless(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    times = {"created_at", "last_updated", "timestamp", "claimed_at", "started_at", "ended_at", "finalized_at"}
+    dropped = {*times, "duration_seconds", "revision"}
+    return {key: timeless(item) for key, item in value.items() if key not in dropped}
+
+
+def in_order(life: list[dict[str, Any]]) -> list[tuple[Event, datetime]]:
+    return [at(event, second) for second, event in enumerate([DELEGATE, *life])]
+
+
+@pytest.mark.parametrize("name", LIVES)
+def test_a_life_reported_in_order_ends_as_it_did(name: str) -> None:
+    life, phase, end = LIVES[name]
+    record = record_after(in_order(life))
+    assert (record["phase"], [run["end"] for run in record["runs"]]) == (phase, [end])
+
+
+@pytest.mark.parametrize("name", LIVES)
+def test_a_life_reported_twice_is_the_same_life(name: str) -> None:
+    events = in_order(LIVES[name][0])
+    assert record_after([*events, *events]) == record_after(events)
+    assert record_after([event for event in events for _ in range(2)]) == record_after(events)
+
+
+@pytest.mark.parametrize("name", LIVES)
+@given(data=st.data())
+def test_a_life_reported_in_any_order_and_twice_is_the_same_life(name: str, data: st.DataObject) -> None:
+    delegation, *others = in_order(LIVES[name][0])
+    order = data.draw(st.permutations([*others, *others]))
+    record = record_after([delegation, *order])
+    expected = record_after([delegation, *others])
+    assert {**record, "history": moves(record)} == {**expected, "history": moves(expected)}
+
+
+def moves(record: Any) -> Counter[str]:
+    return Counter(move["to_phase"] for move in record["history"])
+
+
+def test_a_stop_without_a_word_reported_after_its_delegation_returned_is_the_same_life() -> None:
+    delegation, *others = in_order([START, {"kind": "stop", **AGENT}, RETURNED])
+    assert record_after([delegation, *others])["phase"] == "completed"
+    assert record_after([delegation, *reversed(others)]) == record_after([delegation, *others])
+
+
+def test_a_stop_with_a_word_after_one_without_is_a_stop_with_a_word() -> None:
+    [delegation, start, silent, with_message] = in_order([START, {"kind": "stop", **AGENT}, {**STOP, "again": True}])
+    assert record_after([delegation, start, silent, with_message]) == record_after([delegation, start, with_message])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_event_that_passes_the_check_can_wait_in_the_inbox(kind: str) -> None:
+    store = MemoryStore()
+    store.defer({"kind": kind, "at": format_time(BEGAN)}, BEGAN)
+    store.defer({**HOST, "kind": kind, "at": format_time(BEGAN)}, BEGAN)  # type: ignore[typeddict-item]
+    assert len(deferred.apply_deferred(store, BEGAN + timedelta(days=2), Config({}))) == 2
+    assert list(store.deferred()) == []

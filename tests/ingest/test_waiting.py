@@ -1,0 +1,141 @@
+"""Who waits for a person: real payloads through the real script, wired as ``hooks install`` does by default."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.system import utc_now
+from tests.ingest.test_tools import asking, hear, phases, tool
+
+if TYPE_CHECKING:
+    from tests.hook.conftest import Host
+
+HOSTS = Path(__file__).parents[1] / "data" / "hosts"
+CAPTURES = sorted(HOSTS.glob("claude-code-*/tui-permission-*.jsonl"))
+UNTRACKED = ("--host", "claude-code")
+
+
+def batch(host: Host, agent: str = "a1") -> dict[str, Any]:
+    call = {"tool_name": "Bash", "tool_use_id": "toolu_b", "tool_input": {}, "tool_response": "denied"}
+    return host.event_payload("PostToolBatch", agent_id=agent, agent_type="Explore", tool_calls=[call])
+
+
+def waiting(host: Host) -> Any:
+    return host.record()["runs"][0].get("waiting")
+
+
+def liveness(host: Host) -> Any:
+    [line] = gaia_sessions.list_sessions(root=str(host.root))
+    return line.get("liveness")
+
+
+def test_a_request_is_shown_until_the_agent_is_heard_of_again(host: Host) -> None:
+    host.work()
+    hear(host, asking(host), *UNTRACKED)
+    asked = waiting(host)
+    assert (asked["for"], phases(host.record())) == ("Bash", ["initializing", "investigating"])
+    assert liveness(host) == {"state": "waiting", **asked}
+    hear(host, host.pausing("a1"), *UNTRACKED)
+    hear(host, host.event_payload("Notification", notification_type="permission_prompt"), *UNTRACKED)
+    assert waiting(host) == asked
+    hear(host, batch(host, "another"), *UNTRACKED)
+    assert waiting(host) == asked
+
+    hear(host, batch(host), *UNTRACKED)
+
+    assert (waiting(host), liveness(host)) == (None, {"state": "working"})
+
+
+@pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure"])
+def test_where_tools_are_tracked_a_use_answers_and_the_phase_is_inferred_as_before(host: Host, event: str) -> None:
+    host.work()
+    hear(host, asking(host))
+    assert (waiting(host)["for"], phases(host.record())[-1]) == ("Bash", "approval")
+
+    hear(host, tool(host, "Read", event))
+
+    assert (waiting(host), phases(host.record())[-1]) == (None, "investigating")
+
+
+def test_a_request_of_the_main_agent_marks_nobody(host: Host) -> None:
+    host.work()
+    before = host.tree(host.root)
+    payload = asking(host)
+    del payload["agent_id"], payload["agent_type"]
+    hear(host, payload, *UNTRACKED)
+    assert host.tree(host.root) == before
+
+
+def test_the_transcript_shows_that_an_agent_goes_on(host: Host) -> None:
+    host.work()
+    hear(host, asking(host), *UNTRACKED)
+    transcript = Path(host.record()["runs"][0]["transcript_path"])
+    transcript.parent.mkdir(parents=True, exist_ok=True)
+    transcript.write_text("{}\n", encoding="utf-8")
+    os.utime(transcript, (time.time() - 60, time.time() - 60))
+    assert liveness(host)["state"] == "waiting"
+    os.utime(transcript, (time.time() + 60, time.time() + 60))
+    assert liveness(host) == {"state": "working"}
+
+
+def test_an_agent_that_was_not_heard_of_is_quiet(host: Host) -> None:
+    agent_id = host.work()
+    run = {**host.record()["runs"][0], "started_at": host.ago(minutes=20)}
+    host.edit(agent_id, last_updated=host.ago(minutes=12), runs=[run])
+    assert liveness(host) == {"state": "quiet", "since": host.record()["last_updated"]}
+    hear(host, batch(host), *UNTRACKED)
+    assert liveness(host) == {"state": "working"}
+    host.run("subagent_stop", host.ending())
+    assert liveness(host) is None
+
+
+def test_a_conversation_that_starts_is_told_who_waits(host: Host) -> None:
+    with host.client():
+        host.work()
+        hear(host, asking(host), *UNTRACKED)
+        reply = host.run("every_event", host.event_payload("SessionStart", session_id="other", source="startup"))
+    told = reply.answer["hookSpecificOutput"]["additionalContext"].splitlines()
+    since = waiting(host)["since"][:16].replace("T", " ")
+    assert [line.startswith("Sub-agents that are at work.") for line in told] == [True, False]
+    assert told[1].endswith(f"(waiting since {since} UTC for permission to use Bash)")
+
+
+def test_nobody_waits_for_a_person_whose_host_is_gone(host: Host) -> None:
+    with host.client():
+        host.work()
+        hear(host, asking(host), *UNTRACKED)
+    reply = host.run("every_event", host.event_payload("SessionStart", session_id="other", source="startup"))
+    told = reply.answer["hookSpecificOutput"]["additionalContext"]
+    assert (told.startswith("Paused sub-agents."), "at work" in told, liveness(host)) == (True, False, None)
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=[f"{path.parent.name[-3:]}-{path.stem}" for path in CAPTURES])
+def test_in_every_capture_the_agent_waits_from_the_request_to_the_next_batch(host: Host, capture: Path) -> None:
+    seen: list[tuple[str, bool]] = []
+    for line in capture.read_text(encoding="utf-8").splitlines():
+        told = json.loads(re.sub(r"/project\b|/home/user|/run-dir", str(host.project), line))
+        payload = told.get("stdin")
+        if not isinstance(payload, dict):
+            continue
+        meta = told["files_at_hook_time"].get("agent_meta")
+        if isinstance(meta, dict):
+            agents = Path(payload["transcript_path"].removesuffix(".jsonl"), "subagents")
+            agents.mkdir(parents=True, exist_ok=True)
+            (agents / f"agent-{payload['agent_id']}.meta.json").write_text(json.dumps(meta), encoding="utf-8")
+        host.run("every_event", payload)
+        if host.records():
+            seen.append((payload["hook_event_name"], "waiting" in host.record()["runs"][0]))
+    marked = [event for event, is_waiting in seen if is_waiting]
+    names = [event for event, _ in seen]
+    asked = names.index("PermissionRequest")
+    assert marked == names[asked : names.index("PostToolBatch", asked)]
+    assert format_time(utc_now()) > host.record()["runs"][0]["ended_at"]

@@ -1,0 +1,275 @@
+"""Workflows of Claude Code and the agents that they start: how they are joined, resumed, ended, and who is above whom.
+
+The captures of whole workflows are told in ``tests/hook/test_lives.py``; here is what no capture holds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.api.sessions import Sessions
+from gaia_sessions.config import Config
+from gaia_sessions.ingest.deferred import apply_deferred
+from gaia_sessions.ingest.dispatch import handle_event
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import utc_now
+
+if TYPE_CHECKING:
+    from gaia_sessions.session.events import Event
+
+NOW = utc_now()
+LATER = timedelta(hours=5)  # longer than any session may be idle
+RUN = {"run_id": "wf_1"}
+
+
+def alpha(agent: str = "a1", **changed: Any) -> dict[str, Any]:
+    keys = {"agent_name": "workflow-subagent", "purpose": "alpha", "workflow": {**RUN, "key": "k-alpha"}}
+    return {"kind": "start", "host_agent_id": agent, **keys, **changed}
+
+
+DELEGATION = {"kind": "delegate", "tool_use_id": "t1", "agent_name": "workflow", "purpose": "general"}
+LAUNCH = {
+    "kind": "start",
+    "launch": True,
+    "host_agent_id": "w1",
+    "tool_use_id": "t1",
+    "background": True,
+    "agent_name": "workflow",
+    "purpose": "two agents",
+    "workflow": RUN,
+}
+AGAIN = {**DELEGATION, "tool_use_id": "t2", "workflow": RUN}
+RELAUNCH = {**LAUNCH, "host_agent_id": "w2", "tool_use_id": "t2"}
+
+
+class Project:
+    """The sessions of one project, and what a host reports of one conversation."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = FileStore(str(root))
+
+    def tell(self, *events: dict[str, Any], after: timedelta = timedelta(0)) -> list[str]:
+        at = NOW + after
+        base = {"at": format_time(at), "host": "claude-code", "host_session_id": "h1"}
+        return [handle_event(self.store, self._event(base, event), at, Config({}), 2.0).word for event in events]
+
+    def _event(self, base: dict[str, Any], event: dict[str, Any]) -> Event:
+        return {**base, **event}  # type: ignore[typeddict-item]
+
+    def sessions(self) -> dict[str, Any]:
+        """The sessions by their purpose, and of several with the same the newest."""
+        records = [self.store.read(agent_id) for agent_id in self.store.ids()]
+        return {record["purpose"]: record for record in sorted(records, key=lambda record: record["created_at"])}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "sessions")
+
+
+def above(record: Any) -> tuple[Any, Any, Any]:
+    return record.get("parent_id"), record.get("root_id"), record.get("depth")
+
+
+@pytest.mark.parametrize("launch_first", [True, False])
+def test_an_agent_is_below_its_workflow_in_whichever_order_they_are_reported(
+    project: Project, *, launch_first: bool
+) -> None:
+    project.tell(DELEGATION, *([LAUNCH, alpha()] if launch_first else [alpha(), LAUNCH]))
+
+    workflow, agent = project.sessions()["two agents"], project.sessions()["alpha"]
+
+    assert above(workflow) == (None, None, None)
+    assert above(agent) == (workflow["agent_id"], workflow["agent_id"], 1)
+    assert (workflow["agent_name"], workflow["phase"], agent["phase"]) == ("workflow", "investigating", "investigating")
+    assert agent["runs"][0]["workflow"] == {"run_id": "wf_1", "key": "k-alpha"}
+    assert agent["runs"][0]["parent_host_agent_id"] == workflow["runs"][0]["host_agent_id"] == "w1"
+
+
+def test_an_agent_whose_workflow_is_resumed_gets_a_new_run_however_long_it_was_idle(project: Project) -> None:
+    project.tell(DELEGATION, LAUNCH, alpha())
+
+    words = project.tell(AGAIN, alpha("a2"), RELAUNCH, after=LATER)
+
+    sessions = project.sessions()
+    assert words == ["claimed", "started", "started"]
+    assert set(sessions) == {"two agents", "alpha"}
+    assert len(project.store.ids()) == 2
+    assert [run.get("end") for run in sessions["alpha"]["runs"]] == ["lost", None]
+    assert [run["host_agent_id"] for run in sessions["alpha"]["runs"]] == ["a1", "a2"]
+    assert [run["host_agent_id"] for run in sessions["two agents"]["runs"]] == ["w1", "w2"]
+    assert [sessions[name]["phase"] for name in sessions] == ["investigating", "investigating"]
+    assert sessions["alpha"]["runs"][1]["parent_host_agent_id"] == "w2"
+
+
+def test_what_had_ended_when_its_workflow_is_resumed_is_continued_in_a_new_session(project: Project) -> None:
+    project.tell(DELEGATION, LAUNCH, alpha(), {"kind": "stop", "host_agent_id": "a1", "spoke": True})
+    project.tell({"kind": "notification", "host_agent_id": "w1", "tool_use_id": "t1", "outcome": "completed"})
+    before = project.sessions()
+
+    words = project.tell(AGAIN, RELAUNCH, alpha("a2"), after=LATER)
+
+    after = project.sessions()
+    assert words == ["continued", "started", "continued"]
+    assert [record["phase"] for record in before.values()] == ["completed", "completed"]
+    assert {name: after[name]["continues"] for name in after} == {
+        name: before[name]["agent_id"] for name in ("two agents", "alpha")
+    }
+    assert above(after["alpha"]) == (after["two agents"]["agent_id"], after["two agents"]["agent_id"], 1)
+
+
+def test_a_resumed_workflow_that_is_reported_twice_is_resumed_once(project: Project) -> None:
+    project.tell(DELEGATION, LAUNCH)
+
+    assert project.tell(AGAIN, AGAIN, RELAUNCH, RELAUNCH) == ["claimed", "known", "started", "known"]
+    assert [run["run"] for run in project.sessions()["two agents"]["runs"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "killed",
+    [
+        {"kind": "fail", "host_agent_id": "w1", "interrupted": True, "error": "stopped by the main agent"},
+        {"kind": "notification", "host_agent_id": "w1", "tool_use_id": "t1", "outcome": "abandoned"},
+    ],
+    ids=lambda event: str(event["kind"]),
+)
+def test_the_agents_of_a_killed_workflow_end_with_it_and_those_that_had_ended_stay(
+    project: Project, killed: dict[str, Any]
+) -> None:
+    beta = alpha("b1", purpose="beta", workflow={**RUN, "key": "k-beta"})
+    project.tell(DELEGATION, LAUNCH, alpha(), beta, {"kind": "stop", "host_agent_id": "b1", "spoke": True})
+
+    project.tell(killed)
+
+    ends = {name: (record["phase"], record["runs"][-1]["end"]) for name, record in project.sessions().items()}
+    assert ends == {
+        "two agents": ("abandoned", "killed"),
+        "alpha": ("abandoned", "killed"),
+        "beta": ("completed", "stopped"),
+    }
+    assert project.sessions()["alpha"]["runs"][0]["detail"] == "stopped with its workflow"
+
+
+def test_a_workflow_that_runs_is_not_settled_with_the_turn_nor_are_its_agents(project: Project) -> None:
+    project.tell(DELEGATION, LAUNCH, alpha())
+
+    project.tell({"kind": "main_stop", "running": ["w1"]})
+
+    assert [record["runs"][0].get("end") for record in project.sessions().values()] == [None, None]
+
+
+def test_an_agent_that_another_one_started_is_below_it(project: Project) -> None:
+    outer = {"kind": "delegate", "tool_use_id": "t1", "agent_name": "Explore", "purpose": "outer"}
+    inner = {**outer, "tool_use_id": "t2", "purpose": "inner", "parent_host_agent_id": "a1"}
+    innermost = {**outer, "tool_use_id": "t3", "purpose": "innermost", "parent_host_agent_id": "a2"}
+    project.tell(outer, {"kind": "start", "tool_use_id": "t1", "host_agent_id": "a1"})
+    project.tell(inner, {"kind": "start", "tool_use_id": "t2", "host_agent_id": "a2"}, innermost)
+
+    sessions = project.sessions()
+    ids = {name: record["agent_id"] for name, record in sessions.items()}
+    assert {name: above(record) for name, record in sessions.items()} == {
+        "outer": (None, None, None),
+        "inner": (ids["outer"], ids["outer"], 1),
+        "innermost": (ids["inner"], ids["outer"], 2),
+    }
+
+
+def test_a_parent_that_was_not_known_at_the_delegation_is_found_at_the_start(project: Project) -> None:
+    outer = {"kind": "delegate", "tool_use_id": "t1", "agent_name": "Explore", "purpose": "outer"}
+    project.tell(outer, {**outer, "tool_use_id": "t2", "purpose": "inner", "parent_host_agent_id": "a1"})
+    project.tell({"kind": "start", "tool_use_id": "t1", "host_agent_id": "a1"})
+    assert "parent_id" not in project.sessions()["inner"]
+
+    project.tell({"kind": "start", "tool_use_id": "t2", "host_agent_id": "a2"})
+
+    assert above(project.sessions()["inner"])[0] == project.sessions()["outer"]["agent_id"]
+
+
+def test_an_agent_that_the_journal_did_not_have_at_its_start_is_recorded_at_its_stop(project: Project) -> None:
+    """Seen once in a client that resumed a workflow on a busy machine."""
+    project.tell(DELEGATION, LAUNCH)
+    early = {"kind": "start", "host_agent_id": "a1", "agent_name": "workflow-subagent", "key_file": "/nowhere/a1.json"}
+    assert project.tell({**early, "key_name": "toolUseId"}) == ["deferred"]
+
+    stop = {**alpha(), "kind": "stop", "spoke": True}
+    assert project.tell(stop, after=timedelta(seconds=4)) == ["finalized"]
+    apply_deferred(project.store, NOW, Config({}))
+
+    workflow, agent = project.sessions()["two agents"], project.sessions()["alpha"]
+    assert (above(agent), agent["phase"], len(agent["runs"])) == ((workflow["agent_id"],) * 2 + (1,), "completed", 1)
+    assert project.store.waiting() == []
+
+
+def journal(*entries: dict[str, Any]) -> str:
+    return "".join(json.dumps(entry) + "\n" for entry in entries)
+
+
+@pytest.mark.parametrize(
+    ("last", "end"),
+    [
+        ({"type": "result", "key": "k-alpha", "agentId": "a1", "result": {"answer": 42}}, ("completed", "stopped", 0)),
+        ({"type": "failed", "key": "k-alpha", "agentId": "a1"}, ("investigating", "failed", 1)),
+        ({"type": "result", "key": "k-alpha", "agentId": "another"}, ("investigating", None, 0)),
+    ],
+    ids=["a result", "a failure", "the result of another"],
+)
+def test_reconcile_finds_the_end_of_an_agent_in_the_journal_of_its_workflow(
+    tmp_path: Path, last: dict[str, Any], end: tuple[str, str | None, int]
+) -> None:
+    """Its stop had no message, as that of an agent which answers by a tool, or was not reported at all."""
+    project = Project(tmp_path / "sessions")
+    folder = tmp_path / "subagents" / "workflows" / "wf_1"
+    folder.mkdir(parents=True)
+    started = {"type": "started", "key": "k-alpha", "agentId": "a1"}
+    (folder / "journal.jsonl").write_text(journal({"type": "launched"}, started, last), encoding="utf-8")
+    project.tell(DELEGATION, LAUNCH, alpha(transcript_path=str(folder / "agent-a1.jsonl")))
+    project.tell({"kind": "stop", "host_agent_id": "a1", "spoke": False})
+
+    report = Sessions(project.store.root).reconcile()
+
+    record = project.sessions()["alpha"]
+    run = record["runs"][-1]
+    assert (record["phase"], run.get("end") if "ended_at" in run else None, record["error_count"]) == end
+    verdicts = {verdict["agent_id"]: verdict["closed"] for verdict in report["verdicts"]}
+    assert verdicts[record["agent_id"]] == (end[1] is not None)
+
+
+HOOK = Path(__file__).parents[2] / "hooks" / "every_event.py"
+
+
+def test_what_stands_in_the_files_of_a_workflow_is_not_trusted(tmp_path: Path) -> None:
+    """Whatever the journal holds, the hook answers nothing, exits with 0, and makes no session out of it."""
+    (tmp_path / "project" / ".claude").mkdir(parents=True)
+    folder = tmp_path / "c1" / "subagents" / "workflows"
+    (folder / "wf_1").mkdir(parents=True)
+    (folder / "wf_2").write_text("no folder", encoding="utf-8")
+    (folder / "wf_3").symlink_to("/")
+    payload = {
+        "hook_event_name": "SubagentStart",
+        "session_id": "c1",
+        "agent_id": "a1",
+        "agent_type": "workflow-subagent",
+        "transcript_path": str(tmp_path / "c1.jsonl"),
+        "cwd": str(tmp_path / "project"),
+    }
+    for content in (b"", b"\0\xff a1 \n", b'{"agentId": "a1"}\n', b'{"type": "started", "agentId": "a1", "key": 7}\n'):
+        (folder / "wf_1" / "journal.jsonl").write_bytes(content)
+        result = subprocess.run(
+            [sys.executable, HOOK],
+            input=json.dumps(payload).encode(),
+            capture_output=True,
+            check=False,
+            cwd=tmp_path / "project",
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CLAUDE_PROJECT_DIR": str(tmp_path / "project")},
+        )
+        assert (result.returncode, result.stderr) == (0, b"")
+        assert list(tmp_path.glob("project/.claude/session/*/state.json")) == []
