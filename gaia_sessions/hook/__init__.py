@@ -2,16 +2,23 @@
 
 A hook fails open and silent. Owns how long a call may take: a host waits for its hooks, so a call ends within three
 seconds, and a store that is opened here gives up waiting when the time is over. Must never know how a host reports an
-event, nor import a third party; ``replies`` knows what some hosts call what they ask a reply for.
+event, nor import a third party.
 """
 
 from __future__ import annotations
 
+import os
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
     from gaia_sessions.config import Config
+    from gaia_sessions.hosts.protocol import HostModule
+    from gaia_sessions.ingest import EventResult
+    from gaia_sessions.session.events import Event
     from gaia_sessions.store.directory import Directory
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.locks import Release
@@ -24,6 +31,30 @@ LOCK_TIMEOUT = 2.0
 
 TOTAL_TIMEOUT = 2.6
 """How many of its three seconds a call may work; the others are for starting and ending an interpreter."""
+
+
+def apply_waiting(
+    store: FileStore, now: datetime, config: Config, events: list[Event], should_stop: Callable[[], bool] | None = None
+) -> list[str]:
+    """Applies the events that wait in the inbox, first those that concern ``events``; a line on each that was tried.
+
+    In most calls none waits, and nothing is imported for it. Once ``should_stop`` returns true, the rest waits on.
+    """
+    if not store.may_have_waiting():
+        return []
+    from gaia_sessions.ingest.deferred import apply_deferred
+
+    return apply_deferred(store, now, config, should_stop or (lambda: False), new_events=events)
+
+
+def is_countable(event: Event, result: EventResult) -> bool:
+    """Whether what the latest run used may be counted now: it has a transcript, which is not complete at a stop yet."""
+    from gaia_sessions.session.events import FAIL, NOTIFICATION, RETURNED
+
+    if event["kind"] not in (FAIL, NOTIFICATION, RETURNED) or "spoke" in event:
+        return False
+    runs = result.record.get("runs", []) if result.record else []
+    return bool(runs) and os.path.isfile(runs[-1].get("transcript_path", ""))
 
 
 class TimeLimits:
@@ -58,3 +89,11 @@ class TimeLimits:
         from gaia_sessions.store.locks import sleep_and_retry
 
         return sleep_and_retry(folder, name, min(seconds, self.seconds_left()))
+
+
+def may_have_reply(event: Event, result: EventResult, host: HostModule) -> bool:
+    """Whether a reply is possible: only then is what makes it imported. Of new work no agent must be told anything."""
+    from gaia_sessions.session.events import DELEGATE
+
+    is_new_work = event["kind"] == DELEGATE and result.resumed is None
+    return event["kind"] in host.SUPPORTED_REPLIES and not is_new_work

@@ -18,7 +18,7 @@ from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import COMPLETED, FAILED, check_outcome
 from gaia_sessions.system import streams
 
-from . import LOCK_TIMEOUT
+from . import LOCK_TIMEOUT, apply_waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,10 +57,7 @@ class DirectContext:
 
     def apply_inbox(self, *before: Event) -> None:
         """Applies the events that wait in the inbox before anything is written, first those that concern ``before``."""
-        if self.store.may_have_waiting():
-            from gaia_sessions.ingest.deferred import apply_deferred
-
-            self.applied += apply_deferred(self.store, self.now, self.config, new_events=[*before])
+        self.applied += apply_waiting(self.store, self.now, self.config, [*before])
 
 
 def pre_delegate(request: Request, context: DirectContext) -> Answer:
@@ -91,15 +88,15 @@ def subagent_stop(request: Request, context: DirectContext) -> Answer:
 
     context.apply_inbox(event)
     try:
-        decision = dispatch.handle_event(context.store, event, context.now, context.config, LOCK_TIMEOUT).word
+        word = dispatch.handle_event(context.store, event, context.now, context.config, LOCK_TIMEOUT).word
     except SessionNotFound as missing:
         return {"finalized": False, "agent_id": agent_id, "outcome": None, "reason": missing.code}
-    is_certain = decision == "finalized" or "outcome_assumed" not in event  # an assumed outcome may change
+    is_certain = word == "finalized" or "outcome_assumed" not in event  # an assumed outcome may change
     return {
-        "finalized": decision == "finalized",
+        "finalized": word == "finalized",
         "agent_id": agent_id,
         "outcome": event["outcome"] if is_certain else None,
-        "reason": decision,
+        "reason": word,
     }
 
 
@@ -118,12 +115,12 @@ def disabled_answer(request: Request) -> Answer:
     return {"reason": "disabled", "agent_id": _requested_id(request)}
 
 
-def error_answer(request: Request, error: BaseException, message: str) -> Answer:
-    """The answer to a request that failed with ``error``; ``message`` says it in words."""
+def error_answer(request: Request, error: BaseException, text: str) -> Answer:
+    """The answer to a request that failed with ``error``; ``text`` says it in words."""
     from gaia_sessions.errors import UnknownOutcome
 
     reason = "invalid_input" if isinstance(error, InvalidInput | UnknownOutcome) else "error"
-    return {"reason": reason, "agent_id": _requested_id(request), "error": message}
+    return {"reason": reason, "agent_id": _requested_id(request), "error": text}
 
 
 def _requested_id(request: Request) -> Json:
@@ -166,11 +163,12 @@ def _resume_metadata(record: Record) -> Answer:
 
 
 def _create(context: DirectContext, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
+    from gaia_sessions.session.requests import NewSession
     from gaia_sessions.usecases import sessions
 
     context.apply_inbox()
-    name = "unknown" if agent_name is None else agent_name
-    return sessions.create(context.store, context.now, os.urandom, name, "general", metadata, agent_id)["agent_id"]
+    new = NewSession("unknown" if agent_name is None else agent_name, "general", metadata, agent_id)
+    return sessions.create(context.store, context.now, os.urandom, new)["agent_id"]
 
 
 def _finalize_event(agent_id: str, fields: Request, now: datetime) -> Event:
@@ -180,7 +178,7 @@ def _finalize_event(agent_id: str, fields: Request, now: datetime) -> Event:
     for key in _FINALIZE_TEXTS:
         value = _optional_text(fields, key)
         if value is not None:
-            event[key] = value  # type: ignore[literal-required]
+            event[key] = value  # type: ignore[literal-required]  # a key of events
     return event
 
 

@@ -11,10 +11,13 @@ from __future__ import annotations
 import os
 import sys
 
-from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, NOTE, OPENING, RESUME, read_why
+from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, NOTE, read_why
 from gaia_sessions.hosts.payload import clean, one_line
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.clock import parse_time
+from gaia_sessions.session.ids import MARKER_OPENING, resume_line
+from gaia_sessions.session.policy import resting_since
+from gaia_sessions.session.run_reopening import INTERRUPTIBLE
 from gaia_sessions.session.schema import MARKED_DETAIL
 
 TYPE_CHECKING = False
@@ -49,7 +52,7 @@ _DENIED_NOTICE = (
 
 def briefing(record: Record, reason: str | None) -> str:
     """What a sub-agent must know of earlier work; with a ``reason`` that work could not be resumed and is continued."""
-    heading = f"{OPENING} {BRIEFING} {record['agent_id']}]\n{_heading(record, reason)}"
+    heading = f"{MARKER_OPENING} {BRIEFING} {record['agent_id']}]\n{_heading(record, reason)}"
     facts = [*_facts(record), *_history(record)]
     fixed = "\n".join([heading, _data_heading(), *facts, END_OF_DATA])
     last_message = _last_message_lines(record, LONGEST_BRIEFING - len(fixed) - 1)
@@ -61,7 +64,17 @@ def resume_message(record: Record, idle: timedelta) -> str:
     return (
         f"The sub-agent's work is paused ({record['phase']}). To go on with it, delegate to "
         f"{one_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
-        f"{resume_line(record)}\nThis is possible until {_until(record, idle)}."
+        f"{resume_line(record['agent_id'])}\nThis is possible until {_until(record, idle)}."
+    )
+
+
+def waiting_message(record: Record) -> str:
+    """The work waits for a limit to be reset; how to go on with it then."""
+    return (
+        f"The sub-agent stopped at a limit that is reset at {parse_time(record['paused_until']):%Y-%m-%d %H:%M} UTC; "
+        "its work is kept. Do not begin it again. To go on with it after that time, delegate to "
+        f"{one_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
+        f"{resume_line(record['agent_id'])}"
     )
 
 
@@ -72,7 +85,9 @@ def mentioned_message(records: list[Record], idle: timedelta) -> str:
         "phase approval is to approve it. To go on with paused work, delegate to the agent type named below its line. "
         f"Put that line {_LINE_PLACEMENT}"
     )
-    return "\n".join([heading, *(f"{resume_line(record)}\n{_session_summary(record, idle)}" for record in records)])
+    return "\n".join(
+        [heading, *(f"{resume_line(record['agent_id'])}\n{_session_summary(record, idle)}" for record in records)]
+    )
 
 
 def missing_message(agent_ids: list[str]) -> str:
@@ -81,29 +96,34 @@ def missing_message(agent_ids: list[str]) -> str:
     return f"This delegation named {what}: {', '.join(agent_ids)}. It resumed nothing: new work was begun."
 
 
-def paused_message(records: list[Record], idle: timedelta) -> str:
-    """The paused sessions in at most ``MOST_LINES`` lines, the latest first; empty if there are none."""
+def paused_message(records: list[Record], idle: timedelta, wake_advice: str | None = None) -> str:
+    """The paused sessions in at most ``MOST_LINES`` lines, the latest first; empty if there are none.
+
+    wake_advice: how the host wakes an agent by its ID; then the lines have those IDs.
+    """
     if not records:
         return ""
     room = MOST_LINES - 1
     shown = records if len(records) <= room else records[: room - 1]
+    can_wake = wake_advice is not None and any(_agent_of(record) for record in shown)
     heading = (
-        "Paused sub-agents. To go on with one, delegate to the agent type named after its [...]. "
-        f"Put that [...] {_LINE_PLACEMENT}"
+        f"Paused sub-agents. To go on with one, {f'{wake_advice}; or ' if can_wake else ''}"
+        f"delegate to the agent type named after its [...]. Put that [...] {_LINE_PLACEMENT}"
     )
-    lines = [heading, *(_paused_line(record, idle) for record in shown)]
+    lines = [heading, *(_paused_line(record, idle) + (_agent_of(record) if can_wake else "") for record in shown)]
     if len(shown) < len(records):
         lines.append(f"and {len(records) - len(shown)} more: gaia-sessions list --active-only")
     return "\n".join(lines)
 
 
-def resume_line(record: Record) -> str:
-    """The line that requests to resume ``record``."""
-    return f"{OPENING} {RESUME} {record['agent_id']}]"
-
-
 def _paused_line(record: Record, idle: timedelta) -> str:
-    return f"{resume_line(record)} {_session_summary(record, idle)}"
+    return f"{resume_line(record['agent_id'])} {_session_summary(record, idle)}"
+
+
+def _agent_of(record: Record) -> str:
+    """The ID of the agent that worked last, at the end of a line; empty if it is not known."""
+    agents = [run["host_agent_id"] for run in record.get("runs", ())[-1:] if "host_agent_id" in run]
+    return f", agent {one_line(agents[0], 60)}" if agents else ""
 
 
 def _session_summary(record: Record, idle: timedelta) -> str:
@@ -113,7 +133,7 @@ def _session_summary(record: Record, idle: timedelta) -> str:
 
 
 def _until(record: Record, idle: timedelta) -> str:
-    return f"{parse_time(record['last_updated']) + idle:%Y-%m-%d %H:%M} UTC"
+    return f"{resting_since(record) + idle:%Y-%m-%d %H:%M} UTC"
 
 
 def _heading(record: Record, reason: str | None) -> str:
@@ -133,10 +153,11 @@ def _facts(record: Record) -> list[str]:
         f"phase: {record['phase']}",
         f"last activity: {record['last_updated']}",
     ]
-    run = _latest_run(record)
-    why = read_why(run.get("last_message", "")) if run.get("detail") == MARKED_DETAIL else run.get("detail")
+    why = _why_it_stopped(record)
     if why:
         facts.append(f"why it stopped: {one_line(why)}")
+    if _was_begun(record):
+        facts.append("it was interrupted while it carried out its plan: look first at what has been done already")
     if "denial" in record:
         facts.append(f"denied: {one_line(record['denial']['message'])}")
     if record["last_error"]:
@@ -144,6 +165,22 @@ def _facts(record: Record) -> list[str]:
     if record["metadata"]:
         facts.append(f"metadata: {one_line(dump_line(record['metadata']).decode(), _LONGEST_METADATA)}")
     return [f"| {fact}" for fact in facts]
+
+
+def _why_it_stopped(record: Record) -> str | None:
+    run = record["runs"][-1] if record.get("runs") else {}
+    if "interruption" not in run:
+        run = _latest_run(record)
+    return read_why(run.get("last_message", "")) if run.get("detail") == MARKED_DETAIL else run.get("detail")
+
+
+def _was_begun(record: Record) -> bool:
+    """Whether the session rests only because its latest run was interrupted while it executed or validated."""
+    run = record["runs"][-1] if record.get("runs") else {}
+    move = record["history"][-1] if record["history"] else None
+    if "interruption" not in run or move is None:
+        return False
+    return move["timestamp"] == run.get("ended_at") and move["from_phase"] in INTERRUPTIBLE
 
 
 def _history(record: Record) -> list[str]:

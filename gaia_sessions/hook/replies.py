@@ -8,18 +8,14 @@ when it continues earlier work: of two hooks that rewrite a prompt, the last to 
 
 from __future__ import annotations
 
-from gaia_sessions.hosts import CLAUDE_CODE, module_of
+from gaia_sessions.hosts import EVENT_NAME_KEY
 from gaia_sessions.session import events
-from gaia_sessions.session.runs import conversation_of
-from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from datetime import datetime
 
-    from gaia_sessions.config import Config
-    from gaia_sessions.hosts.payload import Payload
+    from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.hosts.protocol import HostModule
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.events import Event
@@ -29,8 +25,6 @@ if TYPE_CHECKING:
 
     Reply = dict[str, object]
 
-_CONTINUING_SOURCES = ("resume", "compact")
-_FORK = "fork"
 _MENTION_KEYS = ("tool_use_id", "host_agent_id")
 """The keys by which the run is found that a report ends.
 
@@ -41,36 +35,33 @@ The delegation comes first: the agent may have got other work since.
 class ReplyContext:
     """One event that was applied, and what a reply to it may need."""
 
-    __slots__ = ("config", "event", "is_late", "now", "payload", "result", "store")
+    __slots__ = ("config", "event", "host", "is_late", "now", "payload", "result", "store")
 
     def __init__(
         self,
-        payload: Payload,
+        payload: HookPayload,
         event: Event,
+        host: HostModule,
         result: EventResult,
         store: FileStore,
-        config: Config,
-        now: datetime,
         is_late: Callable[[], bool],
     ) -> None:
         self.payload = payload
         self.event = event
+        self.host = host
         self.result = result
         self.store = store
-        self.config = config
-        self.now = now
+        self.config = payload.config
+        self.now = payload.now
         self.is_late = is_late
 
 
 def build_reply(context: ReplyContext) -> Reply | None:
-    """The reply to one event; None for none."""
-    kind = context.event["kind"]
-    host = module_of(context.event["host"])
-    build = _REPLY_BUILDERS.get(kind) if kind in host.SUPPORTED_REPLIES else None
-    output = build(context, host) if build else None
+    """The reply to one event, of a kind to which its host obeys replies; None for none."""
+    output = _REPLY_BUILDERS[context.event["kind"]](context)
     if output is None:
         return None
-    return {"hookSpecificOutput": {"hookEventName": context.payload.get("hook_event_name"), **output}}
+    return {"hookSpecificOutput": {"hookEventName": context.payload.raw.get(EVENT_NAME_KEY), **output}}
 
 
 def merge_replies(replies: list[Reply]) -> Reply:
@@ -84,29 +75,31 @@ def merge_replies(replies: list[Reply]) -> Reply:
     return {"hookSpecificOutput": {**outputs[0], "additionalContext": "\n\n".join(contexts)}}
 
 
-def _delegation_reply(context: ReplyContext, host: HostModule) -> Reply | None:
+def _delegation_reply(context: ReplyContext) -> Reply | None:
     """The delegation with the briefing added to its prompt, and the note where the agent gets it in no other way."""
-    resumed, tool_input = context.result.resumed, context.payload.get("tool_input")
-    if resumed is None or not isinstance(tool_input, dict) or host.rewrite_prompt is None:
+    resumed, tool_input = context.result.resumed, context.payload.raw.get("tool_input")
+    if resumed is None or not isinstance(tool_input, dict) or context.host.rewrite_prompt is None:
         return None
     from gaia_sessions.hosts.marker import NOTE
 
     from .messages import briefing
 
-    note = [NOTE] if _includes_note(context, host) else []
+    note = [NOTE] if _includes_note(context) else []
     parts = [briefing(resumed, context.result.reason), *note, *_report_instructions(context)]
-    return host.rewrite_prompt(tool_input, "\n\n".join(parts))
+    return context.host.rewrite_prompt(tool_input, "\n\n".join(parts))
 
 
-def _includes_note(context: ReplyContext, host: HostModule) -> bool:
+def _includes_note(context: ReplyContext) -> bool:
     """Whether the prompt gets the note, because no reply at the start of the agent can give it."""
     return context.config.note == "resume" or (
-        context.config.note == "all" and events.START not in host.SUPPORTED_REPLIES
+        context.config.note == "all" and events.START not in context.host.SUPPORTED_REPLIES
     )
 
 
-def _start_reply(context: ReplyContext, _host: HostModule) -> Reply | None:
-    if context.payload.get("hook_event_name") != "SubagentStart" or context.config.note != "all":
+def _start_reply(context: ReplyContext) -> Reply | None:
+    if context.payload.raw.get(EVENT_NAME_KEY) != context.host.START_EVENT or context.config.note != "all":
+        return None
+    if "workflow" in context.event:  # what the agent of a workflow says last goes to a script
         return None
     from gaia_sessions.hosts.marker import NOTE
 
@@ -115,7 +108,7 @@ def _start_reply(context: ReplyContext, _host: HostModule) -> Reply | None:
 
 def _report_instructions(context: ReplyContext) -> list[str]:
     """The command to report with, where it is allowed; a start rarely knows its session, but the agent's own id."""
-    if not context.config.report_command or context.config.note == "off" or context.event["host"] != CLAUDE_CODE:
+    if not context.config.report_command or context.config.note == "off" or not context.host.PERMITS_COMMANDS:
         return []
     from .messages import report_instructions
 
@@ -125,12 +118,18 @@ def _report_instructions(context: ReplyContext) -> list[str]:
     return report_instructions(root, "--host-agent", context.event["host_session_id"], context.event["host_agent_id"])
 
 
-def _return_reply(context: ReplyContext, _host: HostModule) -> Reply | None:
+def _return_reply(context: ReplyContext) -> Reply | None:
     record = context.result.record
     if record is None:
         return None
+    from . import offers
+
     messages = []
-    if _may_be_resumed(record, context):
+    if offers.is_waiting_for_limit(record, context.now):
+        from .messages import waiting_message
+
+        messages.append(waiting_message(record))
+    if offers.may_be_resumed(record, context.now, context.config.limits):
         from .messages import resume_message
 
         messages.append(resume_message(record, context.config.limits.idle))
@@ -141,10 +140,11 @@ def _return_reply(context: ReplyContext, _host: HostModule) -> Reply | None:
 
 def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:
     """How to resume the sessions that the delegation named; with one that does not exist, those that do."""
+    from . import offers
     from .messages import mentioned_message, missing_message
 
     records, missing_ids = _mentioned_sessions(context.store, record, context.event)
-    paused = [found for found in records if _may_be_resumed(found, context)]
+    paused = [found for found in records if offers.may_be_resumed(found, context.now, context.config.limits)]
     if paused:
         yield mentioned_message(paused, context.config.limits.idle)
     if missing_ids:
@@ -180,57 +180,29 @@ def _mentioned_ids(record: Record, event: Event) -> list[str]:
     return []
 
 
-def _session_start_reply(context: ReplyContext, _host: HostModule) -> Reply | None:
-    message = _paused_sessions_message(context)
+def _paused_sessions_message(context: ReplyContext) -> str | None:
+    from .offers import paused_sessions_message
+
+    return paused_sessions_message(
+        context.store, context.event, context.config, context.now, context.is_late, _wake_advice(context)
+    )
+
+
+def _wake_advice(context: ReplyContext) -> str | None:
+    """How the host wakes an agent of a conversation that continues: what is said here must not contradict that."""
+    return context.host.WAKE_ADVICE if context.event.get("source") == "resume" else None
+
+
+def _session_start_reply(context: ReplyContext) -> Reply | None:
+    from .offers import session_start_message
+
+    message = session_start_message(
+        context.store, context.event, context.config, context.now, context.is_late, _wake_advice(context)
+    )
     return {"additionalContext": message} if message else None
 
 
-def _paused_sessions_message(context: ReplyContext) -> str | None:
-    from gaia_sessions.errors import SessionsError
-    from gaia_sessions.usecases.preview import Preview
-
-    only_conversation = context.event["host_session_id"] if context.event.get("source") in _CONTINUING_SOURCES else None
-    sessions = Preview(context.store, context.now, context.config, context.is_late)
-    scanned = sessions.scan(active_only=True, host_session_id=only_conversation)
-    found = (record for _, record in scanned if not isinstance(record, SessionsError))
-    paused = [record for record in found if _may_be_resumed(record, context) and _is_relevant(record, context.event)]
-    if not paused:
-        return None
-    from .messages import paused_message
-
-    paused.sort(key=lambda record: record["last_updated"], reverse=True)
-    return paused_message(paused, context.config.limits.idle)
-
-
-def _is_relevant(record: Record, event: Event) -> bool:
-    """Whether a conversation that starts is to know of ``record``; one that continues knows only its own sessions.
-
-    A fork may take over the agents of the conversation that ended for it (seen with "Move to background" of Claude
-    Code, where their starts come next), so a session that only that end paused is not offered there.
-    """
-    source = event.get("source")
-    runs = record.get("runs", [])
-    if source in _CONTINUING_SOURCES:
-        return any(conversation_of(run) == event["host_session_id"] for run in runs[-1:])
-    return source != _FORK or not any(run.get("end") == ENDED_WITH_HOST for run in runs[-1:])
-
-
-def _may_be_resumed(record: Record, context: ReplyContext) -> bool:
-    from gaia_sessions.session.phases import is_resumable
-    from gaia_sessions.session.record import has_newer_schema
-
-    if has_newer_schema(record) or not is_resumable(record["phase"]):
-        return False
-    from gaia_sessions.system.processes import host_outlives_conversation
-    from gaia_sessions.usecases.resume import decide
-
-    undenied = [run for run in record.get("runs", ()) if run.get("end") != DENIED]
-    if any(host_outlives_conversation(run) for run in undenied[-1:]):
-        return False
-    return decide(record["agent_id"], record, context.now, context.config.limits)["should_resume"]
-
-
-_REPLY_BUILDERS: dict[str, Callable[[ReplyContext, HostModule], Reply | None]] = {
+_REPLY_BUILDERS: dict[str, Callable[[ReplyContext], Reply | None]] = {
     events.DELEGATE: _delegation_reply,
     events.START: _start_reply,
     events.RETURNED: _return_reply,

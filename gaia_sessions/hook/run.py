@@ -16,17 +16,18 @@ from gaia_sessions import config as configs
 from gaia_sessions import hosts
 from gaia_sessions.errors import InvalidInput, SessionsError, well_formed
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.clock import format_time, utc_now
-from gaia_sessions.system import streams
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.system import streams, utc_now
 from gaia_sessions.system.project_root import check_owner, find_root, working_directory
 
-from . import LOCK_TIMEOUT, READ_TIMEOUT, TimeLimits
+from . import LOCK_TIMEOUT, READ_TIMEOUT, TimeLimits, apply_waiting, is_countable, may_have_reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.config import Config
-    from gaia_sessions.hosts.payload import Payload
+    from gaia_sessions.hosts.payload import HookPayload, Payload
     from gaia_sessions.hosts.protocol import HostModule
+    from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.events import Event
     from gaia_sessions.store.file_store import FileStore
 
@@ -37,16 +38,9 @@ INPUT_LIMIT = 8 << 20
 OUTPUT_LIMIT = 2 * INPUT_LIMIT
 """Bytes. Hosts send whole prompts, and some replies hold the rewritten prompt."""
 
-KINDS_WITH_REPLY = frozenset(["delegate", "start", "returned", "notification", "session_start"])
-"""The kinds of events that may have a reply; for the others ``replies`` is not imported."""
-
-_EVENT_NAME_KEY = "hook_event_name"
-_EVENT_NAME_KEYS = (_EVENT_NAME_KEY, "hookEventName")
-_STANDARD_KEYS = {"hookEventName": _EVENT_NAME_KEY, "sessionId": "session_id"}
-"""How VS Code may spell two keys, and how every other host does."""
-
-_ONLY_TRACK_TOOLS = ["--track-tools"]
-"""What ``hooks install`` writes behind Claude Code's hook: it is read without importing ``arguments``."""
+_TRACK_TOOLS, _JOIN = "--track-tools", "--join"
+_MOST_OFTEN = ([_TRACK_TOOLS], [_JOIN], [_TRACK_TOOLS, _JOIN])
+"""What ``hooks install`` writes most often: it is read without importing ``arguments``."""
 
 _TERMINAL_PROMPT = "Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\n"
 _LONGEST_ERROR = 500
@@ -55,8 +49,8 @@ _LONGEST_ERROR = 500
 def main(hook: str, arguments: list[str]) -> int:
     """Runs ``hook`` on standard input and returns the exit code 0; with ``--test`` or ``--help``, serves a person."""
     call = HookCall(hook)
-    if arguments == _ONLY_TRACK_TOOLS:
-        call.tools = True
+    if arguments in _MOST_OFTEN:
+        call.tools, call.joins = _TRACK_TOOLS in arguments, _JOIN in arguments
     elif arguments:
         from . import arguments as words
 
@@ -65,7 +59,7 @@ def main(hook: str, arguments: list[str]) -> int:
 
             return test(hook, arguments)
         call.arguments = words.parse_arguments(arguments)
-        call.tools = call.arguments.tools
+        call.tools, call.joins = call.arguments.tools, call.arguments.joins
     try:
         call.run()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # a host must never notice that we failed
@@ -81,6 +75,7 @@ class HookCall:
         self.hook = hook
         self.arguments: HookArguments | None = None
         self.tools = False
+        self.joins = False
         self.time = TimeLimits()
         self.now = utc_now()
         self.is_host_call = True  # until the payload shows that no host sent it
@@ -88,6 +83,7 @@ class HookCall:
         self.payload: Payload | None = None
         self.root: str | None = None
         self.line: dict[str, object] = {}
+        self.results_to_count: list[tuple[FileStore, Event, EventResult]] = []
 
     def run(self) -> None:
         """Reads the input and does what it asks for; empty input asks for nothing."""
@@ -103,13 +99,13 @@ class HookCall:
 
     def fail(self, *errors: BaseException) -> None:
         """Logs ``errors``. A host gets no output; any other caller gets an answer that says what was wrong."""
-        message = well_formed("; ".join(_error_text(error) for error in errors))[:_LONGEST_ERROR]
-        self.line |= {"decision": "error", "error": message}
+        text = well_formed("; ".join(_error_text(error) for error in errors))[:_LONGEST_ERROR]
+        self.line |= {"decision": "error", "error": text}
         if not self.is_host_call:
             from . import direct
 
             request = self.payload or {}
-            error = direct.error_answer(request, errors[0], message)
+            error = direct.error_answer(request, errors[0], text)
             answer = direct.disabled_answer(request) if self.is_disabled else error
             direct.write_answer(self.hook, answer, self.payload, self.time.seconds_left())
 
@@ -132,12 +128,12 @@ class HookCall:
 
     def _parse(self, data: bytes) -> Payload:
         try:
-            self.payload = payload = _with_standard_keys(strict.load_object(data, INPUT_LIMIT))
+            self.payload = payload = hosts.with_standard_keys(strict.load_object(data, INPUT_LIMIT))
         except InvalidInput:
-            self.is_host_call = self.hook == hosts.HOOK or any(name.encode() in data for name in _EVENT_NAME_KEYS)
+            self.is_host_call = self.hook == hosts.HOOK or any(key.encode() in data for key in hosts.EVENT_NAME_KEYS)
             self._load_settings()  # which find the log
             raise
-        self.is_host_call = self.hook == hosts.HOOK or _EVENT_NAME_KEY in payload
+        self.is_host_call = self.hook == hosts.HOOK or hosts.EVENT_NAME_KEY in payload
         return payload
 
     def _load_settings(self) -> Config:
@@ -153,22 +149,31 @@ class HookCall:
             self.line["ignored"] = self.arguments.ignored
         return config
 
-    def _handle_host_payload(self, payload: Payload, config: Config) -> None:
+    def _handle_host_payload(self, raw: Payload, config: Config) -> None:
         if self.is_disabled:
             return
         from gaia_sessions.hosts.payload import HookPayload
         from gaia_sessions.store import hook_log
 
-        name, host = self._find_host(payload)
-        message = HookPayload(name, payload, config, self.now, os.environ)
-        found = host.events_of(self.hook, message, tools=self.tools)
-        events = [event for event in found if message.is_tracked(event, host.GENERAL)]
+        name, host = self._find_host(raw)
+        payload = HookPayload(name, raw, config, self.now, os.environ)
+        found = host.events_of(self.hook, payload, tools=self.tools)
+        events = [event for event in found if payload.is_tracked(event, host.GENERAL)]
         if found and not events:
             self.is_disabled = True
             return
-        self.line |= hook_log.payload_fields(payload, _EVENT_NAME_KEY)
+        self.line |= hook_log.payload_fields(raw, hosts.EVENT_NAME_KEY)
         self.line |= {"host": name, **hook_log.event_fields(events), "decision": "not_ours"}
-        self._reply(self._apply(events, payload, config) if events else [])
+        if self.joins:
+            from .late_join import join_starts
+
+            self.line |= join_starts(events, self.root or "", config, self.time)
+            return
+        self._reply(self._apply(events, payload, host) if events else [])
+        if self.results_to_count and host.consumption:
+            from .counting import count_runs
+
+            count_runs(self.results_to_count, host.consumption, self.time)
 
     def _find_host(self, payload: Payload) -> tuple[str, HostModule]:
         configured = self.arguments.host if self.arguments else None
@@ -179,35 +184,34 @@ class HookCall:
         name = hosts.host_of(configured, payload, os.environ)
         return name, hosts.module_of(name)
 
-    def _apply(self, events: list[Event], payload: Payload, config: Config) -> list[Reply]:
+    def _apply(self, events: list[Event], payload: HookPayload, host: HostModule) -> list[Reply]:
         """Applies the events that wait in the inbox, then ``events``: one that fails does not stop the others."""
-        store = self.time.open_store(self.root or "", config)
-        if store.may_have_waiting():
-            from gaia_sessions.ingest.deferred import apply_deferred
-
-            applied = apply_deferred(store, self.now, config, self.time.is_late, new_events=events)
-            self.line |= {"inbox": applied} if applied else {}
+        store = self.time.open_store(self.root or "", payload.config)
+        applied = apply_waiting(store, self.now, payload.config, events, self.time.is_late)
+        self.line |= {"inbox": applied} if applied else {}
         replies, failed = [], []
         for event in events:
             try:
-                replies.append(self._apply_event(event, payload, store, config))
+                replies.append(self._apply_event(event, payload, host, store))
             except Exception as error:  # noqa: BLE001  # it is logged, and the next event is not to blame
                 failed.append(error)
         if failed:
             self.fail(*failed)
         return [reply for reply in replies if reply]
 
-    def _apply_event(self, event: Event, payload: Payload, store: FileStore, config: Config) -> Reply | None:
+    def _apply_event(self, event: Event, payload: HookPayload, host: HostModule, store: FileStore) -> Reply | None:
         from gaia_sessions.ingest import dispatch
 
-        result = dispatch.handle_event(store, event, self.now, config, LOCK_TIMEOUT)
+        result = dispatch.handle_event(store, event, self.now, payload.config, LOCK_TIMEOUT)
         self.line |= {"decision": result.word, "session": result.agent_id}
         self.line |= {"refused": result.refused} if result.refused else {}
-        if event["kind"] not in KINDS_WITH_REPLY or (event["kind"] == "delegate" and result.resumed is None):
+        if is_countable(event, result):
+            self.results_to_count.append((store, event, result))
+        if not may_have_reply(event, result, host):
             return None
         from .replies import ReplyContext, build_reply
 
-        return build_reply(ReplyContext(payload, event, result, store, config, self.now, self.time.is_late))
+        return build_reply(ReplyContext(payload, event, host, result, store, self.time.is_late))
 
     def _reply(self, replies: list[Reply]) -> None:
         if not replies:
@@ -237,13 +241,6 @@ def _is_complete_object(data: bytes) -> bool:
     except InvalidInput:
         return False
     return True
-
-
-def _with_standard_keys(payload: Payload) -> Payload:
-    """``payload`` with the standard spelling of the keys that identify an event."""
-    if not any(name in payload for name in _EVENT_NAME_KEYS):
-        return payload
-    return {standard: payload[spelled] for spelled, standard in _STANDARD_KEYS.items() if spelled in payload} | payload
 
 
 def _error_text(error: BaseException) -> str:

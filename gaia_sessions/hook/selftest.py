@@ -14,8 +14,9 @@ import tempfile
 
 from gaia_sessions.api import create_session, get_session, list_sessions, update_state
 from gaia_sessions.errors import well_formed
-from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP, sample_payloads
 from gaia_sessions.hosts.payload import one_line
+from gaia_sessions.session.ids import resume_line
 
 from .arguments import TEST, parse_arguments
 
@@ -27,13 +28,7 @@ if TYPE_CHECKING:
 
 USAGE = "reads one JSON object on standard input; --test tries the whole flow in a temporary root\n"
 
-_DELEGATION = {
-    "hook_event_name": "PreToolUse",
-    "session_id": "test-session",
-    "tool_name": "Agent",
-    "tool_input": {"description": "A delegation", "prompt": "Do it", "subagent_type": "tester"},
-    "tool_use_id": "toolu_test",
-}
+_AGENT_NAME = "tester"
 
 
 def main(hook: str, arguments: list[str]) -> int:
@@ -56,33 +51,32 @@ def main(hook: str, arguments: list[str]) -> int:
 
 
 def _pre_delegate(root: str) -> Iterator[Step]:
-    answer = _run_for_json(root, {"agent_name": "tester"})
+    answer = _run_for_json(root, {"agent_name": _AGENT_NAME})
     yield "without an id there is nothing to resume", answer.get("reason") == "no_existing_session"
-    agent_id = create_session("tester", "test", root=root)
-    answer = _run_for_json(root, {"agent_name": "tester", "agent_id": agent_id})
+    agent_id = create_session(_AGENT_NAME, "test", root=root)
+    answer = _run_for_json(root, {"agent_name": _AGENT_NAME, "agent_id": agent_id})
     yield "a session just created is not resumable", answer.get("detail") == "phase_not_resumable"
     update_state(agent_id, "approval", {"plan": "three steps"}, root=root)
-    answer = _run_for_json(root, {"agent_name": "tester", "agent_id": agent_id})
+    answer = _run_for_json(root, {"agent_name": _AGENT_NAME, "agent_id": agent_id})
     yield "a session that waits for approval is resumable", answer.get("reason") == "session_resumable"
     context = answer.get("resume_metadata") or {}
     yield "with its context", isinstance(context, dict) and context.get("session_metadata") == {"plan": "three steps"}
-    answer = _run_for_json(root, {"agent_name": "tester", "agent_id": "../elsewhere"})
+    answer = _run_for_json(root, {"agent_name": _AGENT_NAME, "agent_id": "../elsewhere"})
     yield "an impossible id is refused", answer.get("reason") == "invalid_input"
-    yield "a host's delegation is recorded without output", _run(root, PRE_DELEGATE, _DELEGATION) == ""
+    delegation = sample_payloads.delegation(_AGENT_NAME)
+    yield "a host's delegation is recorded without output", _run(root, PRE_DELEGATE, delegation) == ""
 
 
 def _subagent_stop(root: str) -> Iterator[Step]:
     for exit_code, outcome in ((0, "completed"), (1, "failed")):
-        agent_id = create_session("tester", "test", root=root)
+        agent_id = create_session(_AGENT_NAME, "test", root=root)
         _run(root, SUBAGENT_STOP, {"agent_id": agent_id, "exit_code": exit_code})
         record = get_session(agent_id, root=root)
         yield f"exit code {exit_code} ends as {outcome}", record is not None and record["phase"] == outcome
     answer = json.loads(_run(root, SUBAGENT_STOP, {"agent_id": "agent-unknown"}))
     yield "an unknown id changes nothing", answer["finalized"] is False
-    yield (
-        "a host's stop is recorded without output",
-        _run(root, SUBAGENT_STOP, {"hook_event_name": "SubagentStop"}) == "",
-    )
+    stop = sample_payloads.bare_stop()
+    yield "a host's stop is recorded without output", _run(root, SUBAGENT_STOP, stop) == ""
 
 
 def _run_for_json(root: str, payload: Mapping[str, object], hook: str = PRE_DELEGATE) -> dict[str, object]:
@@ -101,19 +95,17 @@ def _run(root: str, hook: str, payload: Mapping[str, object]) -> str:
 
 
 def _every_event(root: str) -> Iterator[Step]:
-    yield "a delegation is recorded without output", _run(root, HOOK, _DELEGATION) == ""
-    agent = {"session_id": "test-session", "agent_id": "a1", "agent_type": "tester"}
-    started = _run_for_json(root, {**agent, "hook_event_name": "SubagentStart"}, HOOK)
+    delegation = sample_payloads.delegation(_AGENT_NAME)
+    yield "a delegation is recorded without output", _run(root, HOOK, delegation) == ""
+    started = _run_for_json(root, sample_payloads.start(_AGENT_NAME), HOOK)
     yield "a starting sub-agent gets the note on how to pause", "[gaia-sessions: approval]" in json.dumps(started)
-    response = {"status": "completed", "agentId": "a1"}
-    returned = {**_DELEGATION, "hook_event_name": "PostToolUse", "tool_response": response}
-    answer = json.dumps(_run_for_json(root, returned, HOOK))
+    answer = json.dumps(_run_for_json(root, sample_payloads.completed_return(_AGENT_NAME), HOOK))
     [record] = list_sessions(root=root)
     yield "after a return without a stop the work can be resumed", record.get("resume_ready") is True
-    line = f"[gaia-sessions: resume {record['agent_id']}]"
+    line = resume_line(record["agent_id"])
     yield "the main agent gets the line that resumes it", line in answer
-    tool_input = {"description": "Go on", "prompt": f"Go on.\n{line}", "subagent_type": "tester"}
-    resumed = _run_for_json(root, {**_DELEGATION, "tool_use_id": "toolu_again", "tool_input": tool_input}, HOOK)
+    delegation = sample_payloads.delegation(_AGENT_NAME, f"Go on.\n{line}", "toolu_again")
+    resumed = _run_for_json(root, delegation, HOOK)
     yield "the delegation that resumes it gets a briefing", "updatedInput" in json.dumps(resumed)
 
 

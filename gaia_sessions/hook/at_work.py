@@ -1,0 +1,58 @@
+"""What a conversation that starts is told of sub-agents at work: whether they wait for a person, or are silent.
+
+Owns that wording and its limits. Only agents whose host is not known to be gone are told of. Names and purposes are
+anybody's text, so each is cut and kept on its line. Must never offer a session: ``offers`` does.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.hosts.payload import one_line
+from gaia_sessions.session.clock import parse_time
+from gaia_sessions.session.liveness import STATES, WAITING, WORKING
+from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.usecases.liveness import liveness_of
+from gaia_sessions.usecases.resume import decide
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.session.liveness import Liveness
+    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.schema import Record
+
+MOST_AGENTS = 4
+
+_HEADING = "Sub-agents that are at work. Do not begin their work again; who waits, waits for the user:"
+_ORDER = (WAITING, *(state for state in STATES if state != WAITING))
+
+
+def at_work_message(records: list[Record], now: datetime, limits: Limits) -> str | None:
+    """The agents at work on ``records``, those that wait for a person first; None if there are none."""
+    found = [(alive, record) for record in records if (alive := _liveness(record, now, limits))]
+    if not found:
+        return None
+    found.sort(key=lambda pair: _ORDER.index(pair[0]["state"]))
+    lines = [_HEADING, *(_line(record, alive, now) for alive, record in found[:MOST_AGENTS])]
+    if len(found) > MOST_AGENTS:
+        lines.append(f"and {len(found) - MOST_AGENTS} more: gaia-sessions list --active-only")
+    return "\n".join(lines)
+
+
+def _liveness(record: Record, now: datetime, limits: Limits) -> Liveness | None:
+    if has_newer_schema(record):
+        return None
+    return liveness_of(record, decide(record["agent_id"], record, now, limits), now, limits)
+
+
+def _line(record: Record, alive: Liveness, now: datetime) -> str:
+    return f"- {one_line(record['agent_name'], 60)}: {one_line(record['purpose'], 80)} ({_state(alive, now)})"
+
+
+def _state(alive: Liveness, now: datetime) -> str:
+    if alive["state"] == WORKING:
+        return WORKING
+    since = parse_time(alive["since"])
+    if alive["state"] == WAITING:
+        return f"waiting since {since:%Y-%m-%d %H:%M} UTC for permission to use {one_line(alive['for'], 60)}"
+    return f"quiet for {int((now - since).total_seconds() / 60)} min"

@@ -1,0 +1,35 @@
+"""Counting what runs used, at the end of a call of a hook, when the reply is written.
+
+Owns how much time that may take: transcripts may have many MB, and a host waits for its hooks. Loaded only where a run
+may have ended. Must never change what the call replied or logged.
+"""
+
+from __future__ import annotations
+
+import time
+
+from gaia_sessions.ingest.consumption import count_run_of_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.ingest import EventResult
+    from gaia_sessions.ingest.consumption import ReadConsumption
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.store.file_store import FileStore
+
+    from . import TimeLimits
+
+COUNTING_TIMEOUT = 0.25
+"""How many seconds of a call may be spent on reading transcripts; what is left then, ``reconcile`` counts."""
+
+
+def count_runs(results: list[tuple[FileStore, Event, EventResult]], read: ReadConsumption, limits: TimeLimits) -> None:
+    """Counts the runs that the events of this call ended, until the time is up."""
+    until = time.monotonic() + COUNTING_TIMEOUT
+
+    def is_late() -> bool:
+        return limits.is_late() or time.monotonic() > until
+
+    for store, event, result in results:
+        if not is_late():
+            count_run_of_event(store, event, result, read, is_late, COUNTING_TIMEOUT)

@@ -1,0 +1,119 @@
+"""Which sessions a reply offers for a resume: those of which the policy says so, and nobody else can go on with.
+
+Owns what is offered to a conversation that starts, and what is not although it may be resumed: work that the user has
+stopped, an agent of a workflow, which its host resumes as a whole, and an agent that may still be at work; of those at
+work it is told, see ``at_work``. Must never word an offer: ``messages`` does.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation
+from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, STOPPED_BY_USER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.schema import HostProcess, Record
+    from gaia_sessions.store.file_store import FileStore
+
+_CONTINUING_SOURCES = ("resume", "compact")
+_FORK = "fork"
+
+
+def paused_sessions_message(
+    store: FileStore, event: Event, config: Config, now: datetime, is_late: Callable[[], bool], wake_advice: str | None
+) -> str | None:
+    """The paused sessions that a conversation is to know of; None if there are none.
+
+    wake_advice: how its host wakes agents of a conversation that continues, where it does.
+    """
+    found = _sessions_of(store, event, config, now, is_late)
+    paused = [record for record in found if may_be_resumed(record, now, config.limits) and _is_relevant(record, event)]
+    return _offer(paused, config, wake_advice) if paused else None
+
+
+def session_start_message(
+    store: FileStore, event: Event, config: Config, now: datetime, is_late: Callable[[], bool], wake_advice: str | None
+) -> str | None:
+    """What a conversation that starts is to know of paused sessions, and of agents at work; None for nothing."""
+    paused, at_work = [], []
+    for record in _sessions_of(store, event, config, now, is_late):
+        if may_be_resumed(record, now, config.limits) and _is_relevant(record, event):
+            paused.append(record)
+        elif any(not has_ended(run) and "host_process" in run for run in record.get("runs", ())):
+            at_work.append(record)
+    messages = [_offer(paused, config, wake_advice)] if paused else []
+    if at_work:
+        from .at_work import at_work_message
+
+        messages += filter(None, [at_work_message(at_work, now, config.limits)])
+    return "\n\n".join(messages) or None
+
+
+def _offer(paused: list[Record], config: Config, wake_advice: str | None) -> str:
+    from .messages import paused_message
+
+    paused.sort(key=lambda record: record["last_updated"], reverse=True)
+    return paused_message(paused, config.limits.idle, wake_advice)
+
+
+def _sessions_of(
+    store: FileStore, event: Event, config: Config, now: datetime, is_late: Callable[[], bool]
+) -> Iterator[Record]:
+    """The open sessions; for a conversation that continues, only its own."""
+    from gaia_sessions.errors import SessionsError
+    from gaia_sessions.usecases.preview import Preview
+
+    only_conversation = event["host_session_id"] if event.get("source") in _CONTINUING_SOURCES else None
+    scanned = Preview(store, now, config, is_late).scan(active_only=True, host_session_id=only_conversation)
+    return (record for _, record in scanned if not isinstance(record, SessionsError))
+
+
+def _is_relevant(record: Record, event: Event) -> bool:
+    """Whether a conversation that starts is to know of ``record``; one that continues knows only its own sessions.
+
+    A fork may take over the agents of the conversation that ended for it (seen with "Move to background" of Claude
+    Code, where their starts come next), so a session that only that end paused is not offered there.
+    """
+    source = event.get("source")
+    runs = record.get("runs", [])
+    if source in _CONTINUING_SOURCES:
+        return any(conversation_of(run) == event["host_session_id"] for run in runs[-1:])
+    return source != _FORK or not any(run.get("end") == ENDED_WITH_HOST for run in runs[-1:])
+
+
+def may_be_resumed(record: Record, now: datetime, limits: Limits) -> bool:
+    """Whether a reply may say how to go on with ``record``."""
+    from gaia_sessions.session.phases import is_resumable
+    from gaia_sessions.session.record import has_newer_schema
+
+    if has_newer_schema(record) or not is_resumable(record["phase"]):
+        return False
+    from gaia_sessions.usecases.resume import decide
+
+    if any("workflow" in run or run.get("interruption") == STOPPED_BY_USER for run in record.get("runs", ())[-1:]):
+        return False  # the host resumes a whole workflow; and what the user stopped is offered to nobody
+    undenied = [run for run in record.get("runs", ()) if run.get("end") != DENIED]
+    if any(host_outlives_conversation(run, _is_alive) for run in undenied[-1:]):
+        return False
+    return decide(record["agent_id"], record, now, limits)["should_resume"]
+
+
+def _is_alive(process: HostProcess) -> bool:
+    from gaia_sessions.system.processes import is_alive  # only a run that ended with its conversation needs this
+
+    return is_alive(process)
+
+
+def is_waiting_for_limit(record: Record, now: datetime) -> bool:
+    """Whether the work waits for a limit to be reset."""
+    if "paused_until" not in record:
+        return False
+    from gaia_sessions.session import policy
+
+    return policy.is_waiting_for_limit(record, now)
