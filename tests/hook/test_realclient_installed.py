@@ -18,7 +18,7 @@ from gaia_sessions.install import plan
 from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS, Places
 from gaia_sessions.install.status import hook_status
-from gaia_sessions.session.clock import utc_now
+from gaia_sessions.system import utc_now
 from tests.hook.test_realclient import client, delegation, script
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def test_once_the_program_is_gone_the_conversation_goes_on(
         install()
         settings = installed.host.project / ".claude" / "settings.json"
         changed = settings.read_bytes().replace(hook_program()[0].encode(), str(moved).encode())
-        assert changed.count(str(moved).encode()) == len(HOSTS["claude-code"].event_matchers(tools=True))
+        assert changed.count(str(moved).encode()) == len(HOSTS["claude-code"].entries(tools=True))
         settings.write_bytes(changed)
         if gone == "interpreter":
             moved.parent.mkdir()

@@ -54,11 +54,11 @@ class Terminal:
     def waiting(self) -> list[str]:
         return [file.name for file in self.project.glob(".claude/session/.inbox/*.json")]
 
-    def offered_to(self) -> list[str]:
-        """Who was told how to resume, in order: the role of each request to the API that says so."""
+    def told_to(self, words: str = OFFER) -> list[str]:
+        """Who was told ``words``, in order: the role of each request to the API that has them."""
         log = [json.loads(line) for line in (self.run / "api" / "api.jsonl").read_text(encoding="utf-8").splitlines()]
         requests = [(line["role"], self.run / "api" / f"request-{line['n']:03}.json") for line in log if "role" in line]
-        return [role for role, file in requests if OFFER in file.read_text(encoding="utf-8")]
+        return [role for role, file in requests if words in file.read_text(encoding="utf-8")]
 
     def offered_before_the_pause(self) -> list[str]:
         """The events before the agent's stop at which anybody was told how to resume."""
@@ -87,8 +87,9 @@ def test_an_agent_that_asks_after_its_conversation_ended_goes_on_from_the_next_o
     assert [move["to_phase"] for move in record["history"]] == ["investigating", "approval", "executing", "completed"]
     first, second = record["runs"]
     assert first["current_host_session_id"] == second["host_session_id"] != first["host_session_id"]
-    assert (terminal.offered_before_the_pause(), terminal.waiting()) == ([], [])
-    assert sorted(set(terminal.offered_to())) == ["main", "sub:beta"]
+    told = ["SessionStart"] if scenario == "cleared" else []  # that the agent works on
+    assert (terminal.offered_before_the_pause(), terminal.waiting()) == (told, [])
+    assert sorted(set(terminal.told_to())) == ["main", "sub:beta"]
 
 
 def test_an_agent_that_was_moved_to_the_background_is_one_session_with_its_true_end(
@@ -104,4 +105,25 @@ def test_an_agent_that_was_moved_to_the_background_is_one_session_with_its_true_
     [run] = record["runs"]
     assert (run["last_message"], run["current_host_session_id"] != run["host_session_id"]) == (ASKS, True)
     assert (terminal.offered_before_the_pause(), terminal.waiting()) == ([], [])
-    assert terminal.offered_to() == ["main"]
+    assert terminal.told_to() == ["main"]
+
+
+def test_work_that_esc_interrupted_goes_on_in_the_same_session(client: Client, folder: Path) -> None:
+    terminal = Terminal(client, folder, "escaped")
+
+    record = terminal.record()
+    ends = [(run["end"], run.get("interruption"), run.get("last_message")) for run in record["runs"]]
+    assert ends == [("killed", "interrupted", None), ("stopped", None, "Applied.")]
+    assert (record["phase"], record["error_count"]) == ("completed", 0)
+    assert (terminal.waiting(), sorted(set(terminal.told_to()))) == ([], ["main", "sub:beta"])
+
+
+@pytest.mark.parametrize("scenario", ["stopped-in-panel", "all-stopped"])
+def test_work_that_the_user_stopped_rests_and_is_offered_to_nobody(client: Client, folder: Path, scenario: str) -> None:
+    terminal = Terminal(client, folder, scenario)
+
+    record = terminal.record()
+    ends = [(run["end"], run.get("interruption")) for run in record["runs"]]
+    assert (record["phase"], ends, record["error_count"]) == ("investigating", [("killed", "stopped_by_user")], 0)
+    assert (terminal.waiting(), terminal.told_to()) == ([], [])
+    assert set(terminal.told_to("Hello again.")) == {"main"}, "there was another conversation"

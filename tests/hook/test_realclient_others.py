@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, WITH_HOST
+from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, NOT_ENDED, WITH_HOST
 from tests.hook.test_realclient import harness
 
 if TYPE_CHECKING:
@@ -28,17 +28,20 @@ pytestmark = pytest.mark.realclient
 
 
 class Kind(NamedTuple):
-    """A client as the harness knows it, and where its project's settings are."""
+    """A client as the harness knows it, where its project's settings are, and its host."""
 
     client: str
     folder: str
     settings: str
+    host: str
 
 
+LATEST_QWEN = "qwen-code-0.24.4"
 KINDS = {
-    "codex": Kind("codex", "cli-codex", ".codex/hooks.json"),
-    "qwen-code": Kind("qwen", "cli-qwen-code", ".qwen/settings.json"),
-    "gemini-cli": Kind("gemini", "cli-gemini-cli", ".gemini/settings.json"),
+    "codex": Kind("codex", "cli-codex", ".codex/hooks.json", "codex"),
+    "qwen-code": Kind("qwen", "cli-qwen-code", ".qwen/settings.json", "qwen-code"),
+    LATEST_QWEN: Kind("qwen22", "cli-qwen-code-22", ".qwen/settings.json", "qwen-code"),
+    "gemini-cli": Kind("gemini", "cli-gemini-cli", ".gemini/settings.json", "gemini-cli"),
 }
 
 LIVES: dict[tuple[str, str], list[End]] = {
@@ -54,6 +57,15 @@ LIVES: dict[tuple[str, str], list[End]] = {
     ("qwen-code", "pre-deny"): [DENIED],
     ("qwen-code", "stop-block"): [DONE],
     ("qwen-code", "sigint"): [FAILED],  # only its launcher dies; then the scripted API is gone
+    (LATEST_QWEN, "single"): [DONE],
+    (LATEST_QWEN, "parallel"): [DONE, DONE],
+    (LATEST_QWEN, "sub-error"): [FAILED],
+    (LATEST_QWEN, "pre-deny"): [DENIED],
+    (LATEST_QWEN, "stop-block"): [DONE],
+    (LATEST_QWEN, "tools"): [DONE],
+    (LATEST_QWEN, "background-false"): [DONE],
+    (LATEST_QWEN, "background-false-error"): [FAILED],
+    (LATEST_QWEN, "sigint"): [NOT_ENDED],  # nothing more is told
     ("gemini-cli", "single"): [DONE],
     ("gemini-cli", "parallel"): [DONE, DONE],
     ("gemini-cli", "sub-error"): [FAILED],
@@ -75,7 +87,7 @@ class OtherClient:
         """What our own command writes into the settings of a project, in one that the client does not run in."""
         project = self.host.folder / "wired"
         project.mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "gaia_sessions", "hooks", "install", "--project", "--host", self.name]
+        command = [sys.executable, "-m", "gaia_sessions", "hooks", "install", "--project", "--host", self.kind.host]
         environment = {**os.environ, "HOME": str(self.host.folder), "GAIA_SESSIONS_ROOT": str(project / "session")}
         subprocess.run(command, cwd=project, env=environment, check=True, capture_output=True)
         return project / self.kind.settings
@@ -140,7 +152,7 @@ def test_every_delegation_of_a_real_client_is_one_session_with_its_true_end(
     client.live(scenario)
 
     assert client.ends() == sorted(LIVES[name, scenario])
-    assert {run["host"] for record in client.host.records().values() for run in record["runs"]} == {name}
+    assert {run["host"] for record in client.host.records().values() for run in record["runs"]} == {KINDS[name].host}
     assert all("host_process" in run for record in client.host.records().values() for run in record["runs"])
 
 
@@ -156,7 +168,7 @@ def plan(name: str, label: str, report: str, more: str = "") -> dict[str, Any]:
         calls = [{"name": "spawn_agent", "namespace": "multi_agent_v1", "input": {"message": prompt}}]
         waiting = {"targets": ["{{agent_id:0}}"], "timeout_ms": 30000}
         wait = [{"tools": [{"name": "wait_agent", "namespace": "multi_agent_v1", "input": waiting}]}]
-    elif name == "qwen-code":
+    elif KINDS[name].host == "qwen-code":
         asked = {"description": f"Job {label}", "prompt": prompt, "subagent_type": "general-purpose"}
         calls, wait = [{"name": "agent", "input": asked}], []
     else:
@@ -166,12 +178,18 @@ def plan(name: str, label: str, report: str, more: str = "") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "briefed", "noted", "listed"),
-    [("codex", True, True, True), ("qwen-code", False, False, False), ("gemini-cli", True, False, True)],
+    ("name", "told", "briefed", "noted", "listed"),
+    [
+        ("codex", True, True, True, True),
+        ("qwen-code", True, False, False, False),
+        (LATEST_QWEN, False, False, False, True),  # in the background, where no reply reaches the main agent
+        ("gemini-cli", True, True, False, True),
+    ],
 )
 def test_work_paused_for_approval_is_resumed_in_another_conversation(
     start: Any,
     name: str,
+    told: bool,  # noqa: FBT001
     briefed: bool,  # noqa: FBT001
     noted: bool,  # noqa: FBT001
     listed: bool,  # noqa: FBT001
@@ -183,7 +201,7 @@ def test_work_paused_for_approval_is_resumed_in_another_conversation(
     way_back = f"[gaia-sessions: resume {record['agent_id']}]"
     assert (record["phase"], record["runs"][0]["last_message"]) == ("approval", PAUSE)
     first = client.requests("single")
-    assert way_back in first
+    assert (way_back in first) == told
     assert ("end your last message with one line of this form" in first) == noted
 
     client.live("single", plan(name, "beta", "Applied.", f"\n{way_back}"))
@@ -198,6 +216,7 @@ DENY = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permission
 REFUSALS = {
     "codex": {"PreToolUse": [{"match": "sub:beta", "stdout": {"hookSpecificOutput": DENY}}]},
     "qwen-code": {"PreToolUse": [{"match": "sub:beta", "stdout": {"hookSpecificOutput": DENY}}]},
+    LATEST_QWEN: {"PreToolUse": [{"match": "sub:beta", "stdout": {"hookSpecificOutput": DENY}}]},
     "gemini-cli": {"BeforeTool": [{"match": "sub:beta", "stdout": {"decision": "deny", "reason": "refused"}}]},
 }
 
@@ -221,6 +240,12 @@ def to_alpha(tool: str, **told: str) -> dict[str, Any]:
     return {"tools": [{"name": tool, "namespace": "multi_agent_v1", "input": asked}]}
 
 
+def to_task(tool: str, **told: str) -> dict[str, Any]:
+    """The main agent of Qwen Code does something about the agent of its first call."""
+    return {"tools": [{"name": tool, "input": {"task_id": "general-purpose-call_fake00100", **told}}]}
+
+
+ASK, LAUNCHED = plan(LATEST_QWEN, "alpha", "Report.")["main"]
 CODEX = plan("codex", "alpha", "Report.")
 SPAWN, WAIT, LAST = CODEX["main"]
 GEMINI = plan("gemini-cli", "alpha", "Report.")
@@ -238,6 +263,19 @@ PLANNED: dict[str, tuple[str, dict[str, Any], list[End]]] = {
     "an agent of Codex that is closed": (
         "codex",
         {"main": [SPAWN, to_alpha("close_agent"), LAST], "subs": {"alpha": [{"text": "Report.", "delay": 8}]}},
+        [KILLED],
+    ),
+    "an agent of Qwen Code that is written to after its end": (
+        LATEST_QWEN,
+        {
+            "main": [ASK, LAUNCHED, to_task("send_message", message="[[sub:alpha]] One more thing"), *[LAUNCHED] * 3],
+            "subs": {"alpha": [{"text": "Report.", "delay": 1}, {"text": "The second."}]},
+        },
+        [DONE, DONE],
+    ),
+    "an agent of Qwen Code that is stopped": (
+        LATEST_QWEN,
+        {"main": [ASK, to_task("task_stop"), *[LAUNCHED] * 2], "subs": {"alpha": [{"text": "Report.", "delay": 20}]}},
         [KILLED],
     ),
     "an agent of Gemini CLI that somebody interrupts, and that goes on": (
