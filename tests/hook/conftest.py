@@ -165,9 +165,9 @@ class Host:
         """The payload with which the host tells that ``agent`` begins, or wakes."""
         return self.event_payload("SubagentStart", **{"agent_id": agent, "agent_type": "Explore", **changes})
 
-    def dying(self, agent: str = "a1", error: str = "API Error: 529 overloaded") -> dict[str, Any]:
+    def dying(self, agent: str = "a1", error: str = "API Error: 400 bad request") -> dict[str, Any]:
         """The payload with which the host tells that ``agent`` failed."""
-        keys = {"agent_id": agent, "agent_type": "Explore", "error": "server_error", "last_assistant_message": error}
+        keys = {"agent_id": agent, "agent_type": "Explore", "error": "unknown", "last_assistant_message": error}
         return self.event_payload("StopFailure", **keys)
 
     def returning(self, tool_use_id: str = "toolu_1", agent: str = "a1", **response: object) -> dict[str, Any]:

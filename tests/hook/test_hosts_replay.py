@@ -21,13 +21,14 @@ from gaia_sessions.config import Config
 from gaia_sessions.hook.run import HookCall
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.ingest.deferred import apply_deferred
-from gaia_sessions.session.clock import format_time, utc_now
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.runs import with_run
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import utc_now
 from gaia_sessions.usecases.reconcile import reconcile
 from gaia_sessions.usecases.resume import read_and_decide
-from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, WITH_HOST, Life
+from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, NOT_ENDED, WITH_HOST, Life
 from tests.records import WHEN, record_with
 
 if TYPE_CHECKING:
@@ -40,8 +41,19 @@ if TYPE_CHECKING:
 
 HOSTS = Path(__file__).parents[1] / "data" / "hosts"
 FOLDERS = {"codex": "codex-0.169.0", "qwen-code": "qwen-code-0.15.10", "gemini-cli": "gemini-cli-0.61.0"}
-CAPTURES = [(host, file) for host, folder in FOLDERS.items() for file in sorted((HOSTS / folder).glob("*.jsonl"))]
-IDS = [f"{host}-{file.stem}" for host, file in CAPTURES]
+LATEST_QWEN = "qwen-code-0.24.4"
+CAPTURES = [
+    (host, file)
+    for host, folder in [*FOLDERS.items(), ("qwen-code", LATEST_QWEN)]
+    for file in sorted((HOSTS / folder).glob("*.jsonl"))
+]
+
+
+def name_of(host: str, capture: Path) -> str:
+    return f"{host if capture.parent.name in FOLDERS.values() else capture.parent.name}-{capture.stem}"
+
+
+IDS = [name_of(host, file) for host, file in CAPTURES]
 
 # What is not in here is one delegation of an agent that did its work.
 ENDS: dict[str, list[End]] = {
@@ -62,6 +74,16 @@ ENDS: dict[str, list[End]] = {
     "qwen-code-pre-deny": [DENIED],
     "qwen-code-sigint": [FAILED],  # only its launcher died
     "qwen-code-sub-error": [FAILED],
+    "qwen-code-0.24.4-background-false-error": [FAILED],
+    "qwen-code-0.24.4-max-turns": [FAILED],
+    "qwen-code-0.24.4-max-turns-foreground": [("investigating", "returned", 0)],
+    "qwen-code-0.24.4-nested": [DONE, DONE],
+    "qwen-code-0.24.4-parallel": [DONE, DONE],
+    "qwen-code-0.24.4-pre-deny": [DENIED],
+    "qwen-code-0.24.4-send-message": [DONE, DONE],  # it woke after its end: new work
+    "qwen-code-0.24.4-sigint": [NOT_ENDED],  # nothing more was told; its process says that it is lost
+    "qwen-code-0.24.4-sub-error": [FAILED],
+    "qwen-code-0.24.4-task-stop": [KILLED],
 }
 DEFERRED = {"codex-multi-agent-v2": ["stop"], "gemini-cli-pre-updated-input": ["returned", "stop"]}
 
@@ -112,7 +134,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fresh:
 @pytest.mark.parametrize(("host", "capture"), CAPTURES, ids=IDS)
 def test_every_delegation_is_one_session_of_its_host_with_its_true_end(host: str, capture: Path, fresh: Fresh) -> None:
     life = fresh()
-    name = f"{host}-{capture.stem}"
+    name = name_of(host, capture)
 
     life.play(life.told(capture))
 
@@ -155,6 +177,89 @@ def test_news_that_come_side_by_side_may_come_in_any_order(capture: Path, fresh:
 
 def is_spawn(line: dict[str, Any]) -> bool:
     return line["event"] == "PostToolUse" and "spawn_agent" in line["stdin"]["tool_name"]
+
+
+HEARD_OF_QWEN = {"PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop"}
+QWEN_CAPTURES = [file for _, file in CAPTURES if file.parent.name == LATEST_QWEN]
+
+
+def heard_of_agents(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the settings of Qwen Code let the hook hear, in the captured order."""
+    heard = [line for line in lines if line["event"] in HEARD_OF_QWEN]
+    return [line for line in heard if line["stdin"].get("tool_name", "agent") == "agent"]
+
+
+def is_awaited(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    """Whether the host waits for the hooks of the first before anything can bring about the second."""
+    of_agents = all(line["event"] in {"SubagentStart", "SubagentStop"} for line in (first, second))
+    of_one_agent = of_agents and first["stdin"]["agent_id"] == second["stdin"]["agent_id"]
+    return of_one_agent or (first["event"], second["event"]) == ("PreToolUse", "Stop")
+
+
+def reports(life: OtherLife) -> list[tuple[str, str, str]]:
+    return sorted(
+        (record["phase"], run["end"], run.get("last_message", ""))
+        for record in life.records()
+        for run in record["runs"]
+        if "end" in run
+    )
+
+
+@pytest.mark.parametrize("capture", QWEN_CAPTURES, ids=lambda file: file.stem)
+def test_news_of_qwen_code_may_overtake_each_other(capture: Path, fresh: Fresh) -> None:
+    once = fresh()
+    lines = heard_of_agents(once.told(capture))
+    once.play(lines)
+    for place, pair in enumerate(itertools.pairwise(lines)):
+        if is_awaited(*pair):
+            continue
+        life = fresh()
+        swapped = heard_of_agents(life.told(capture))
+        swapped[place : place + 2] = reversed(swapped[place : place + 2])
+        life.play(swapped)
+        assert (place, life.errors, life.ends(), life.waiting()) == (place, [], once.ends(), [])
+        assert (place, reports(life)) == (place, reports(once))
+
+
+@pytest.mark.parametrize("capture", QWEN_CAPTURES, ids=lambda file: file.stem)
+def test_the_end_of_an_agent_of_qwen_code_is_known_without_its_own_events(capture: Path, fresh: Fresh) -> None:
+    """As with the settings that an earlier version of ours wrote; a message that wakes an agent is not heard then."""
+    once, life = fresh().play([]), fresh()
+    once.play(once.told(capture))
+
+    life.play([line for line in life.told(capture) if not line["event"].startswith("Subagent")])
+
+    heard = once.ends() if capture.stem != "send-message" else [DONE]
+    assert (life.errors, life.ends(), life.waiting()) == ([], heard, [])
+
+
+def test_the_words_of_an_agent_of_qwen_code_count_though_its_end_was_told_before(fresh: Fresh) -> None:
+    life = fresh()
+    lines = heard_of_agents(life.told(HOSTS / LATEST_QWEN / "tools.jsonl"))
+    [stop] = [line for line in lines if line["event"] == "SubagentStop"]
+    stop["stdin"]["last_assistant_message"] = "The plan.\n[gaia-sessions: approval] may I?"
+    lines.remove(stop)
+
+    life.play(lines)
+    assert life.ends() == [DONE]
+    assert life.records()[0]["runs"][0]["detail"] == "stopped without a word"
+    life.play([stop, lines[-1], stop])
+
+    [record] = life.records()
+    [run] = record["runs"]
+    assert (record["phase"], record["resume_ready"], run["end"]) == ("approval", True, "stopped")
+    assert (run["last_message"], run["detail"]) == (
+        "The plan.\n[gaia-sessions: approval] may I?",
+        "said so in its last line",
+    )
+
+
+def test_an_agent_of_qwen_code_that_another_one_started_is_below_it(fresh: Fresh) -> None:
+    life = fresh()
+    life.play(life.told(HOSTS / LATEST_QWEN / "nested.jsonl"))
+    [parent, child] = sorted(life.records(), key=lambda record: record["created_at"])
+    assert (child["parent_id"], child["root_id"], child["depth"]) == (parent["agent_id"], parent["agent_id"], 1)
+    assert "parent_id" not in parent
 
 
 def test_a_stop_that_comes_before_its_agent_was_told_of_waits_for_it(fresh: Fresh) -> None:
@@ -213,7 +318,7 @@ def test_an_agent_of_codex_that_woke_is_known_by_its_process_and_its_transcript(
     assert known == (woken["agent_id"], woken["transcript_path"], os.getpid())
 
 
-KILLED_AT_WORK = [item for item in CAPTURES if item[0] != "codex" and item[1].stem == "single"]
+KILLED_AT_WORK = [(host, HOSTS / FOLDERS[host] / "single.jsonl") for host in ("gemini-cli", "qwen-code")]
 
 
 @pytest.mark.parametrize(("host", "capture"), KILLED_AT_WORK, ids=lambda item: getattr(item, "stem", item))

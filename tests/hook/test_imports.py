@@ -42,7 +42,9 @@ ROOMS = frozenset(["errors", "jsonio", "session", "system", "config", "store", "
 MOST_FOR_NOTHING = 16
 MOST_FOR_SILENCE = 26
 MOST_FOR_DIRECT = 46
-MOST_FOR_EVENT = 54
+MOST_FOR_EVENT = 57
+MOST_FOR_COUNTING = 6
+"""So many more where there is a transcript to count, and what it cost is reported."""
 
 
 class Loaded(NamedTuple):
@@ -176,7 +178,7 @@ EVENTS: dict[str, tuple[Prepare, str]] = {
     "a failed delegation": (lambda host: host.failing(), "paused"),
     "a refused delegation": (lambda host: host.refusing(), "known"),
     "a notification": (lambda host: host.notifying("failed"), "paused"),
-    "the main stop": (lambda host: host.pausing(), "known"),
+    "the main stop": (lambda host: host.pausing("a1"), "settled"),
     "the session's start": (lambda host: host.event_payload("SessionStart"), "heard"),
     "the session's end": (lambda host: host.event_payload("SessionEnd"), "settled"),
 }
@@ -191,6 +193,32 @@ def test_an_event_of_an_agent_loads_few_modules(host: Host, prepare: Prepare, de
     assert sorted(found.others - STANDARD) == []
     assert len(found.ours) <= MOST_FOR_EVENT
     assert host.log("hook")[-1]["decision"] == decision
+
+
+def test_a_transcript_is_counted_with_few_more_modules(host: Host) -> None:
+    host.work()
+    stop = host.ending()
+    told = {"id": "m", "model": "m-1", "usage": {"output_tokens": 5}}
+    line = json.dumps({"type": "assistant", "timestamp": "2020-01-08T18:05:30.123Z", "message": told})
+    Path(stop["agent_transcript_path"]).write_text(f"{line}\n", encoding="utf-8")
+    host.hear(stop)
+
+    found = loaded(host, "every_event", host.returning(totalTokens=5))
+
+    assert sorted(found.others - STANDARD) == []
+    assert len(found.ours) <= MOST_FOR_EVENT + MOST_FOR_COUNTING
+    [record] = host.records().values()
+    assert record["usage"]["output_tokens"] == 5
+
+
+def test_joining_a_start_that_waits_loads_few_modules(host: Host) -> None:
+    host.begin()
+
+    found = loaded(host, "every_event", host.starting(), "--join")
+
+    assert sorted(found.others - STANDARD) == []
+    assert len(found.ours) <= MOST_FOR_EVENT
+    assert host.record()["phase"] == "investigating"
 
 
 @pytest.mark.parametrize("hook", ["pre_delegate", "every_event"])

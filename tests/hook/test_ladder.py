@@ -359,10 +359,15 @@ def test_the_scripts_differ_in_nothing_but_their_hook_and_where_an_installed_one
     """Each must work when it is copied alone, so none can import another."""
     every, *others = ((SCRIPTS / f"{hook}.py").read_text("utf-8") for hook in ("every_event", *HOOKS[:2]))
     begin, end = every.index("elif"), every.index("if __name__")
-    shared = (every[:begin] + "\n" + every[end:]).replace("HOOK", "NAME").split("\n", 2)
+    shared = (every[:begin] + every[end:]).replace('main("hook"', "main(NAME").split("\n", 2)
     for hook, text in zip(HOOKS[:2], others, strict=True):
-        found = text.replace(hook.upper(), "NAME").split("\n", 2)
+        found = text.replace(f'main("{hook}"', "main(NAME").split("\n", 2)
         assert (found[0], found[2]) == (shared[0], shared[2])
+
+
+@pytest.mark.parametrize("hook", [*HOOKS[:2], "every_event"])
+def test_a_script_can_be_read_at_a_glance(hook: str) -> None:
+    assert len((SCRIPTS / f"{hook}.py").read_text("utf-8").splitlines()) < 20
 
 
 @pytest.mark.parametrize("hook", HOOKS)

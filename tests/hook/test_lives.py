@@ -19,9 +19,8 @@ from gaia_sessions.config import Config
 from gaia_sessions.hook.run import HookCall
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.ingest.deferred import apply_deferred
-from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.system import streams
+from gaia_sessions.system import streams, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +40,7 @@ End = tuple[str, str, int]
 DONE: End = ("completed", "stopped", 0)
 DENIED: End = ("abandoned", "denied", 0)
 KILLED: End = ("abandoned", "killed", 0)
+INTERRUPTED: End = ("investigating", "killed", 0)
 FAILED: End = ("investigating", "failed", 1)
 RETURNED: End = ("investigating", "returned", 0)
 WITH_HOST: End = ("investigating", "ended_with_host", 0)
@@ -53,8 +53,14 @@ ENDS: dict[str, list[End]] = {
     "background-max-turns": [RETURNED],
     "background-sigkill": [NOT_ENDED],
     "background-stopped": [KILLED],
+    "connection-lost": [INTERRUPTED],
     "empty-report": [FAILED],
     "interrupt": [WITH_HOST],
+    "interrupt-live": [INTERRUPTED],
+    "late-hooks": [DONE],  # its delegation was not reported
+    "limit-429": [INTERRUPTED],
+    "limit-429-key": [INTERRUPTED],
+    "limit-429-weekly": [INTERRUPTED],
     "max-turns": [RETURNED],
     "nested-sub-error": [DONE, FAILED],
     "pre-ask": [DENIED],
@@ -62,7 +68,7 @@ ENDS: dict[str, list[End]] = {
     "pre-deny": [DENIED],
     "pre-deny-one-of-two": [DENIED, DONE],
     "pre-exit2": [DENIED],
-    "pre-missing-command": [],
+    "pre-missing-command": [DONE],  # its delegation was not reported
     "pre-updated-input-partial": [DENIED],
     "second-hook-denies": [DENIED],
     "second-hook-denies-one-of-two": [DENIED, DONE],
@@ -70,21 +76,43 @@ ENDS: dict[str, list[End]] = {
     "sigkill": [NOT_ENDED],
     "stopped-send-message": [KILLED, DONE],
     "sub-error-400": [FAILED],
-    "sub-error-529": [FAILED],
+    "overloaded-529": [INTERRUPTED],
+    "sub-error-529": [INTERRUPTED],
+    "tui-ctrl-c-twice": [WITH_HOST],
+    "tui-ctrl-c-twice-background": [WITH_HOST],
+    "tui-esc": [INTERRUPTED],
+    "tui-esc-in-tool": [INTERRUPTED],
+    "tui-resume-after-esc": [INTERRUPTED],
+    "tui-esc-two": [DONE, INTERRUPTED],
+    "tui-exit-foreground": [WITH_HOST],
     "tui-hup-background": [WITH_HOST],
+    "tui-panel-stop": [INTERRUPTED],
+    "tui-stop-all": [INTERRUPTED],
+    "tui-term": [WITH_HOST],
     "unknown-agent-type": [DENIED],
+    "workflow": [DONE, DONE, FAILED],
+    "workflow-limit-429": [DONE, DONE, INTERRUPTED],
+    "workflow-nested-agent": [DONE, DONE],
+    "workflow-pipeline": [DONE, DONE, DONE],
+    "workflow-resumed": [DONE, DONE, DONE],
+    "workflow-sigkill": [DONE, NOT_ENDED, NOT_ENDED],
 }
 # After a signal the older version still tells that the agent was stopped; the newer only ends the session.
-SIGNALLED = {"sigterm", "background-sigint", "background-sigterm"}
-SIGNAL_ENDS = {"claude-code-2.1.197": [KILLED], "claude-code-2.1.330": [WITH_HOST]}
+SIGNALLED = {"sigterm", "background-sigint", "background-sigterm", "tui-hup"}
+SIGNAL_ENDS = {"claude-code-2.1.197": [INTERRUPTED], "claude-code-2.1.330": [WITH_HOST]}
+
+
+UNAWAITED = {"PermissionRequest", "PostToolBatch"}
+"""What the host does not wait for: beside any other news of the same agent."""
 
 
 class Line:
     """One line of a capture: what the hook is told, and the agent and delegation it is about."""
 
-    def __init__(self, payload: dict[str, Any], meta: object) -> None:
+    def __init__(self, payload: dict[str, Any], meta: object, files: dict[Path, str]) -> None:
         self.payload = payload
         self.meta = meta
+        self.files = files
         self.event: str = payload["hook_event_name"]
         self.session: str = payload["session_id"]
         self.agent = payload.get("agent_id") if self.event != "PreToolUse" else None
@@ -94,12 +122,21 @@ class Line:
     def is_beside(self, other: Line) -> bool:
         """Whether the host runs the hooks of both at the same time."""
         pair = {self.event, other.event}
+        if pair == {"StopFailure", "UserPromptSubmit"}:  # the end of a workflow, and that of its last agent
+            return True
         if pair == {"SubagentStart", "PostToolUse"}:
             return (self.launched or other.launched) or "SendMessage" in (self.tool, other.tool)
         if pair in ({"StopFailure", "PostToolUseFailure"}, {"SessionEnd", "PostToolUseFailure"}):
             return True
         agents = {self.agent, other.agent}
+        if pair & UNAWAITED and None not in agents:
+            return True
         return pair <= {"SubagentStart", "SubagentStop", "StopFailure"} and None not in agents and len(agents) > 1
+
+    @property
+    def is_of_workflow(self) -> bool:
+        """Whether the client keeps the note of its agent with a workflow: it names no delegation."""
+        return any("/subagents/workflows/" in str(file) for file in self.files)
 
     @property
     def tool(self) -> object:
@@ -126,7 +163,17 @@ class Life:
         text = re.sub(r"/project\b", f"{self.folder}/project", capture.read_text(encoding="utf-8"))
         told = [json.loads(line) for line in text.replace("/home/user", f"{self.folder}/home").splitlines()]
         heard = [line for line in told if isinstance(line.get("stdin"), dict)]
-        return [Line(line["stdin"], line["files_at_hook_time"].get("agent_meta")) for line in heard]
+        kept: dict[str, str] = next((line["files"] for line in told if line["event"] == "__files__"), {})
+        first_key = next((place for place, line in enumerate(told) if line["event"] in STOPPING_MARKS), len(told))
+        after_key = [line for line in told[first_key:] if line["event"] == "UserPromptSubmit"]
+        return [
+            Line(
+                line["stdin"],
+                line["files_at_hook_time"].get("agent_meta"),
+                host_files(line, kept) | (agent_files(kept) if line in after_key else {}),
+            )
+            for line in heard
+        ]
 
     def live(self, lines: list[Line]) -> Life:
         self.monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(self.folder / "project"))
@@ -136,6 +183,9 @@ class Life:
         self.monkeypatch.setattr(streams, "write_output", self.hear)
         notes = _notes(lines)
         for line in lines:
+            for file, text in line.files.items():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
             self.tell(line.payload)
             if line.agent in notes:  # written right after the hooks of its start
                 self.note(line, notes[line.agent])
@@ -168,7 +218,37 @@ class Life:
 
     def timeless(self) -> list[object]:
         """The records without what no two tellings have in common."""
-        return sorted(map(_timeless, self.records()), key=repr)
+        records = self.records()
+        purposes = {record["agent_id"]: record["purpose"] for record in records}
+        return sorted((_timeless(record, purposes) for record in records), key=repr)
+
+
+STOPPING_MARKS = ("__key__", "__interrupt__")
+"""The marks of a capture after which an agent may have been stopped without an event."""
+
+
+def agent_files(kept: dict[str, str]) -> dict[Path, str]:
+    """What the client had written of its agents when somebody typed again: an interruption is written at once."""
+    return {Path(path): text for path, text in kept.items() if "/subagents/agent-" in path}
+
+
+def host_files(line: dict[str, Any], kept: dict[str, str]) -> dict[Path, str]:
+    """What the client had written when it called the hook: all transcripts and workflows, when it said one was over.
+
+    Until then only its workflows: of each file the capture has how many lines there were, and 0 for one without a line
+    end.
+    """
+    over = {"tool_name": "Agent", "hook_event_name": "PostToolUse"}.items() <= line["stdin"].items()
+    if over or "<task-notification>" in line["stdin"].get("prompt", ""):
+        return {
+            Path(path): text for path, text in kept.items() if "/workflows/" in path or not path.endswith(".meta.json")
+        }
+    lines = line["files_at_hook_time"].get("workflow_files") or {}
+    return {
+        Path(path): "".join(text.splitlines(keepends=True)[: lines[path] or None])
+        for path, text in kept.items()
+        if path in lines
+    }
 
 
 @pytest.fixture
@@ -212,6 +292,7 @@ def test_every_agent_that_started_is_one_session_with_its_true_end(capture: Path
 
     assert life.errors == []
     assert life.ends() == expected(capture, stretches(lines))
+    assert not any("waiting" in run for record in life.records() for run in record["runs"])
     assert {event for event, _ in life.answers} <= {"SubagentStart", "PostToolUse", "UserPromptSubmit", "SessionStart"}
 
 
@@ -246,14 +327,20 @@ def _notes(lines: list[Line]) -> dict[Any, object]:
     notes: dict[Any, object] = {line.agent: line.meta for line in lines if isinstance(line.meta, dict)}
     known = {meta["toolUseId"] for meta in notes.values()}  # type: ignore[index]
     asked = [line.payload["tool_use_id"] for line in lines if line.event == "PreToolUse" and line.tool == "Agent"]
-    silent = [line.agent for line in lines if line.event == "SubagentStart" and line.agent not in notes]
+    silent = [
+        line.agent
+        for line in lines
+        if line.event == "SubagentStart" and line.agent not in notes and not line.is_of_workflow
+    ]
     if silent:
         [notes[silent[0]]] = [{"toolUseId": key} for key in dict.fromkeys(asked) if key not in known]
     return notes
 
 
-def _timeless(record: Any) -> Any:
-    text = json.dumps({**record, "revision": 0, "agent_id": "ID", "continues": "continues" in record}, sort_keys=True)
+def _timeless(record: Any, purposes: dict[str, str]) -> Any:
+    above = {key: purposes[record[key]] for key in ("parent_id", "root_id") if key in record}
+    same = {"revision": 0, "agent_id": "ID", "continues": "continues" in record, **above}
+    text = json.dumps({**record, **same}, sort_keys=True)
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "TIME", text)
     text = re.sub(r'/[^"]*/l\d*/', "/", text)
     return json.loads(re.sub(r'"duration_seconds": [\d.e-]+', '"duration_seconds": 0', text))

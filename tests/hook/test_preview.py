@@ -362,6 +362,21 @@ def test_in_a_hook_a_preview_stops_when_it_is_late(host: Host) -> None:
     assert (len(found), list(looks)) == (20, [])
 
 
+def test_the_children_of_a_session_have_the_events_applied_that_concern_them(host: Host) -> None:
+    now, store = datetime.now(UTC), FileStore(str(host.root), durable=False)
+    for number in range(20):
+        store.create({**new_record(f"s-{number:02}", "Explore", "-", {}, now), "parent_id": f"s-{number % 2:02}"})
+        event: Any = {"kind": "finalize", "at": format_time(now), "agent_id": f"s-{number:02}", "outcome": "completed"}
+        store.defer(event, now)
+
+    for is_late in (None, lambda: False):
+        found = Preview(store, now, Config({}), is_late).children(["s-01"])
+
+        assert sorted((record["agent_id"], record["phase"]) for record in found) == [
+            (f"s-{number:02}", "completed") for number in range(1, 20, 2)
+        ]
+
+
 def test_many_ends_of_one_conversation_read_its_sessions_once(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         host.work(f"toolu_{number}", f"a{number}")

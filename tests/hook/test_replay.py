@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 SCRIPTS = Path(__file__).parents[2] / "hooks"
 HOOKS = ("pre_delegate", "subagent_stop")
 HOSTS = Path(__file__).parents[1] / "data" / "hosts"
-CAPTURES = sorted(HOSTS.glob("claude-code-*/*.jsonl"))
+CAPTURES = [
+    file
+    for file in sorted(HOSTS.glob("claude-code-*/*.jsonl"))
+    if not file.stem.startswith("workflow") and file.stem != "late-hooks"
+]
+"""Those of delegations alone; ``test_lives`` has all, with the client's own files."""
 
 ENDED = ("completed", "failed", "planning", "approval")
 
@@ -115,16 +120,20 @@ class Replay:
             self.sessions[key] = new[0] if len(new) == 1 else f"{len(new)} new sessions"
             return {self.sessions[key]}
         if event == "SubagentStop" and isinstance(meta, dict):
-            return self._ended(payload, (payload["session_id"], meta["toolUseId"]))
+            return self._ended(payload, (payload["session_id"], meta["toolUseId"]), new)
         if event == "SubagentStop" and payload["agent_type"]:  # nothing tells in this conversation what it worked on
             self.early.add((payload["session_id"], payload["agent_id"]))
         return set()
 
-    def _ended(self, payload: Any, key: tuple[str, str]) -> set[str]:
-        """The session of a stop, the first time, and whenever its agent was kept going and said something else."""
+    def _ended(self, payload: Any, key: tuple[str, str], new: list[str]) -> set[str]:
+        """The session of a stop, the first time, and whenever its agent was kept going and said something else.
+
+        A delegation of which no hook was told is that of another conversation, or its session begins with the stop.
+        """
         if key not in self.sessions:
-            self.early.add(key)
-            return set()
+            elsewhere = [known for known in self.sessions if known[1] == key[1]]
+            key = elsewhere[0] if elsewhere else key
+            self.sessions.setdefault(key, new[0] if len(new) == 1 else f"{len(new)} new sessions")
         said = payload.get("last_assistant_message")
         if key in self.stopped and (not payload["stop_hook_active"] or said == self.stopped[key]):
             return set()

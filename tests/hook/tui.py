@@ -16,14 +16,16 @@ GO_ON = "Approved, go on."
 ASKS = "The plan of alpha has three steps.\n[gaia-sessions: approval] may I apply it?"
 STEP = {"tools": [{"name": "Bash", "input": {"command": "echo step", "description": "Run a command"}}]}
 LEAVES: list[dict[str, Any]] = [{"say": "/exit"}, {"exited": 1}]
+# The terminal's server ends with its last session, and takes none while it ends.
+STARTS_AGAIN: list[dict[str, Any]] = [{"endtmux": 1}, {"sleep": 1}, {"start": []}]
 
 
-def delegation(name: str, more: str = "") -> dict[str, Any]:
+def delegation(name: str, more: str = "", *, background: bool = True) -> dict[str, Any]:
     asked = {
         "description": f"Job {name}",
         "prompt": f"[[sub:{name}]] Do the job called {name}.{more}",
         "subagent_type": "general-purpose",
-        "run_in_background": True,
+        "run_in_background": background,
     }
     return {"tools": [{"name": "Agent", "input": asked}]}
 
@@ -41,7 +43,65 @@ APPROVES: list[dict[str, Any]] = [
     {"sleep": 1},
 ]
 
+LATE = {"alpha": [STEP, {"text": "Never seen.", "delay": 40}], "beta": [{"text": "Applied."}]}
+FOREGROUND = {"CLAUDE_CODE_FORK_SUBAGENT": "0"}
+
+
+def stopped_by(*keys: dict[str, Any]) -> dict[str, Any]:
+    """The user stops a background agent with ``keys``, goes on, leaves, and begins another conversation."""
+    return {
+        "product": True,
+        "main": [delegation("alpha"), LAUNCHED, {"text": "It was stopped."}],
+        "subs": LATE,
+        "steps": [
+            {"say": FIRST},
+            {"event": "Stop"},
+            {"sleep": 2},
+            *keys,
+            {"sleep": 2},
+            {"say": "Leave that."},
+            {"event": ["Stop", 3], "limit": 8},
+            {"sleep": 1},
+            *LEAVES,
+            *STARTS_AGAIN,
+            {"swapmain": [{"text": "Hello."}]},
+            {"say": "[[main]] Hello again."},
+            {"event": ["Stop", 4], "limit": 8},
+            *LEAVES,
+        ],
+    }
+
+
+STOP_ALL = {"keys": ["C-x", "C-k"], "gap": 0.15}
+
 SCENARIOS: dict[str, dict[str, Any]] = {
+    "escaped": {
+        "product": True,
+        "env": FOREGROUND,
+        "main": [
+            delegation("alpha", background=False),
+            {"text": "Something else, then."},
+            delegation("beta", "\n[gaia-sessions: resume {{gaia}}]", background=False),
+            {"text": "All done."},
+        ],
+        "subs": LATE,
+        "steps": [
+            {"say": FIRST},
+            {"event": "PostToolBatch"},
+            {"sleep": 2},
+            {"keys": "Escape"},
+            {"sleep": 1},
+            {"say": "Leave that, something else."},
+            {"event": "Stop"},
+            {"sleep": 1},
+            {"say": "Now go on with it."},
+            {"event": ["Stop", 2]},
+            {"sleep": 1},
+            *LEAVES,
+        ],
+    },
+    "stopped-in-panel": stopped_by({"keys": ["Down", "Down", "x"], "gap": 1}, {"keys": "Escape"}),
+    "all-stopped": stopped_by(STOP_ALL, STOP_ALL),
     "cleared": {
         "product": True,
         "main": [delegation("alpha"), LAUNCHED],
@@ -68,8 +128,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
             {"event": "Stop"},
             {"sleep": 1},
             *LEAVES,
-            {"endtmux": 1},
-            {"start": []},
+            *STARTS_AGAIN,
             {"swapmain": [delegation("alpha"), LAUNCHED]},
             {"say": FIRST},
             {"event": ["Stop", 2]},
