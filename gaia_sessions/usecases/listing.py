@@ -9,26 +9,40 @@ from __future__ import annotations
 import heapq
 from datetime import UTC, datetime
 
-from gaia_sessions.errors import BadArgument, CorruptSession, NewerSchema, SessionsError
+from gaia_sessions.errors import BadArgument, CorruptSession, NewerSchema, SessionNotFound, SessionsError
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import check_phase, is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 from gaia_sessions.session.record import check_readable, has_newer_schema
 
+from .liveness import liveness_of
 from .resume import decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import NotRequired, TypedDict, final
+    from typing import NotRequired, TypeAlias, TypedDict, final
 
+    from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision, Limits, ResumeSummary
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Record, Usage, Worktree
     from gaia_sessions.store.port import Reader, RecordOrError
 
     @final
     class Summary(TypedDict):
-        """One session in a list. running: whether an agent is at work on it, as far as can be determined."""
+        """One session in a list.
+
+        status: ``active``, ``final``, or ``newer`` if a later version wrote it.
+        resume: whether it may be resumed, why, and until when.
+        running: whether an agent is at work on it, as far as can be determined.
+        liveness: what is known of that agent; absent if none is at work.
+        denied: there, and true, if what it waited for was denied.
+        parent_id, root_id, depth: as in the record, where a parent is known.
+        parent_status: only in a tree, of one that is not below its parent: ``excluded`` by the options, ``gone``, or
+        ``circle`` if it is among the sessions above that parent.
+        selected: only in a tree, and false, if it is there for its children alone.
+        usage: what all runs used, as far as that is known. model, worktree: those of the latest run, if known.
+        """
 
         agent_id: str
         agent_name: str
@@ -41,13 +55,33 @@ if TYPE_CHECKING:
         error_count: int
         resume: ResumeSummary
         running: bool
+        liveness: NotRequired[Liveness]
         denied: NotRequired[bool]
+        parent_id: NotRequired[str]
+        root_id: NotRequired[str]
+        depth: NotRequired[float]
+        parent_status: NotRequired[str]
+        selected: NotRequired[bool]
+        usage: NotRequired[Usage]
+        model: NotRequired[str]
+        worktree: NotRequired[Worktree]
 
     @final
     class CorruptSummary(TypedDict):
+        """A session whose record cannot be used.
+
+        status: ``corrupt``, ``unreadable`` if the system refuses to read it, or ``newer`` for a later version's; for
+        the parent of another, also ``gone`` if there is no such session.
+        problem: why, in words.
+        selected: as in ``Summary``.
+        """
+
         agent_id: str
         status: str
         problem: str
+        selected: NotRequired[bool]
+
+    Line: TypeAlias = Summary | CorruptSummary
 
 
 class Filter:
@@ -103,7 +137,7 @@ def _parse_time(value: datetime | str | None, name: str) -> datetime | None:
 
 def list_sessions(
     sessions: Reader, wanted: Filter, now: datetime, limits: Limits, limit: int | None = None
-) -> Iterator[Summary | CorruptSummary]:
+) -> Iterator[Line]:
     """The first ``limit`` summaries, the latest activity first.
 
     A session that cannot be read passes every filter and comes last, because its last activity is not known.
@@ -133,25 +167,45 @@ def summarize(record: Record, decision: Decision) -> Summary:
     }
     if "denial" in record:
         line["denied"] = True
+    for key in ("parent_id", "root_id", "depth"):
+        if key in record:
+            line[key] = record[key]
+    if "usage" in record:
+        line["usage"] = record["usage"]
+    for run in record.get("runs", [])[-1:]:
+        if "model" in run:
+            line["model"] = run["model"]
+        if "worktree" in run:
+            line["worktree"] = run["worktree"]
     return line
+
+
+def describe(agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -> Line:
+    """The line of a session for which ``found`` was read: its summary, or why there is none."""
+    if isinstance(found, SessionNotFound):
+        return {"agent_id": agent_id, "status": "gone", "problem": "there is no such session"}
+    if isinstance(found, SessionsError):
+        status = "corrupt" if isinstance(found, CorruptSession) else "unreadable"
+        return {"agent_id": agent_id, "status": status, "problem": str(found)}
+    if not has_newer_schema(found):
+        decision = decide(agent_id, found, now, limits)
+        line, alive = summarize(found, decision), liveness_of(found, decision, now, limits)
+        return {**line, "liveness": alive} if alive else line
+    if not _is_readable(found):
+        return {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
+    return {**summarize(found, decide(agent_id, found, now, limits)), "status": "newer"}
 
 
 def _summaries(
     found: Iterable[tuple[str, RecordOrError]], wanted: Filter, now: datetime, limits: Limits
-) -> Iterator[Summary | CorruptSummary]:
+) -> Iterator[Line]:
     for agent_id, record in found:
-        if isinstance(record, SessionsError):
-            status = "corrupt" if isinstance(record, CorruptSession) else "unreadable"
-            yield {"agent_id": agent_id, "status": status, "problem": str(record)}
-        elif has_newer_schema(record) and not _is_readable(record):
-            yield {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
-        elif wanted.matches(record):
-            line = summarize(record, decide(agent_id, record, now, limits))
-            yield {**line, "status": "newer"} if has_newer_schema(record) else line
+        if isinstance(record, SessionsError) or not _is_readable(record) or wanted.matches(record):
+            yield describe(agent_id, record, now, limits)
 
 
 def _is_readable(record: Record) -> bool:
-    """Whether this version understands the record of a later one."""
+    """Whether this version understands the record, also if a later one wrote it."""
     try:
         check_readable(record)
     except NewerSchema:
@@ -159,6 +213,6 @@ def _is_readable(record: Record) -> bool:
     return True
 
 
-def _newest_first(line: Summary | CorruptSummary) -> tuple[float, str]:
+def _newest_first(line: Line) -> tuple[float, str]:
     last_updated = line.get("last_updated")
     return -parse_time(last_updated).timestamp() if last_updated else float("inf"), line["agent_id"]

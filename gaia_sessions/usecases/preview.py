@@ -11,7 +11,7 @@ from gaia_sessions.session.record import has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -55,21 +55,38 @@ class Preview:
                 active_only=active_only, agent_name=agent_name, host_session_id=host_session_id
             )
             return
+        yield from self._with_concerned_last(
+            self._store.scan(active_only=active_only, agent_name=agent_name, host_session_id=host_session_id)
+        )
+
+    def children(self, parent_ids: Collection[str]) -> list[Record]:
+        """Reads the sessions below others, as ``Store.children`` does.
+
+        If not all events are applied, a session that only an event puts below its parent is left out.
+        """
+        if self._applies_everything():
+            return self._sessions().children(parent_ids)
+        found = [(record["agent_id"], record) for record in self._store.children(parent_ids)]
+        return [record for _, record in self._with_concerned_last(found) if not isinstance(record, SessionsError)]
+
+    def _with_concerned_last(
+        self, sessions: Iterable[tuple[str, RecordOrError]]
+    ) -> Iterator[tuple[str, RecordOrError]]:
+        """``sessions`` with the events applied that concern them; those that an event may change come last."""
         from gaia_sessions.store import inbox_keys
 
         waiting_keys = inbox_keys.all_keys(self._waiting or ())
         concerned_records: list[Record] = []
-        for agent_id, found in self._store.scan(
-            active_only=active_only, agent_name=agent_name, host_session_id=host_session_id
-        ):
+        for agent_id, found in sessions:
             if isinstance(found, SessionsError) or not inbox_keys.may_change(found, waiting_keys):
                 yield agent_id, found
             else:
                 concerned_records.append(found)
         if concerned_records:
-            sessions = self._with_events_applied(self._events_concerning(concerned_records))
+            overlay = self._with_events_applied(self._events_concerning(concerned_records))
             yield from (
-                (record["agent_id"], sessions.changed.get(record["agent_id"], record)) for record in concerned_records
+                (record["agent_id"], overlay.changed_record(record["agent_id"]) or record)
+                for record in concerned_records
             )
 
     def _applies_everything(self) -> bool:

@@ -1,0 +1,127 @@
+"""Arranges the sessions of a list below their parents.
+
+Owns where a session stands whose parent is not in the list, is gone, or is below it. Must never follow parents without
+an end: records can be written by hand, and then parents may form a circle. Must never change a session.
+"""
+
+from __future__ import annotations
+
+from .listing import list_sessions
+from .relatives import line_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
+    from typing import TypeAlias
+
+    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.store.port import Reader
+
+    from .listing import Filter, Line
+
+    TreeLine: TypeAlias = tuple[int, Line]
+    """How many lines a session stands below, and its line."""
+
+
+def session_tree(
+    sessions: Reader, wanted: Filter, now: datetime, limits: Limits, limit: int | None = None
+) -> list[TreeLine]:
+    """The lines that ``list_sessions`` has, each below its parent, and above them the parents that are not among them.
+
+    A parent that is not among them has ``selected`` False. A session that does not stand below one that is among them,
+    although its record names a parent, has a ``parent_status``: why.
+    """
+    lines = list(list_sessions(sessions, wanted, now, limits, limit))
+    return arranged(lines, lambda agent_id: line_of(sessions, agent_id, now, limits))
+
+
+def arranged(lines: Sequence[Line], line_of_parent: Callable[[str], Line]) -> list[TreeLine]:
+    """``lines`` as a tree; ``line_of_parent`` is asked for each parent that is not among them.
+
+    A tree, and whatever is below one session, stands where the first of its ``lines`` stood.
+    """
+    tree = _Tree(lines)
+    for line in lines:
+        tree.put_below_parents(line, line_of_parent)
+    tree.break_circles()
+    return list(tree.lines())
+
+
+class _Tree:
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._lines = {line["agent_id"]: line for line in lines}
+        self._ranks = {agent_id: float(number) for number, agent_id in enumerate(self._lines)}
+        self._parents: dict[str, str] = {}
+        self._circular: set[str] = set()
+
+    def put_below_parents(self, line: Line, line_of_parent: Callable[[str], Line]) -> None:
+        """Puts ``line`` below its parent, and that below its own, up to one that is there already.
+
+        What is known of a parent that is gone is the root of its child: it is put right below that.
+        """
+        agent_id, parent_id, root_id = line["agent_id"], line.get("parent_id"), line.get("root_id")
+        while isinstance(parent_id, str):
+            self._parents[agent_id] = parent_id
+            if parent_id in self._lines:
+                return
+            parent = line_of_parent(parent_id)
+            parent["selected"] = False
+            self._lines[parent_id] = parent
+            self._ranks[parent_id] = float("inf")
+            agent_id = parent_id
+            if parent["status"] == "gone":
+                parent_id = root_id if root_id != parent_id else None
+            else:
+                parent_id, root_id = parent.get("parent_id"), parent.get("root_id")
+
+    def break_circles(self) -> None:
+        """Takes of each circle of parents the session that was listed first as the one above all others."""
+        seen: set[str] = set()
+        for start in self._lines:
+            path: dict[str, None] = {}
+            agent_id: str | None = start
+            while agent_id is not None and agent_id not in seen:
+                seen.add(agent_id)
+                path[agent_id] = None
+                agent_id = self._parents.get(agent_id)
+            if agent_id in path:
+                self._break_circle(list(path)[list(path).index(agent_id) :])
+
+    def _break_circle(self, circle: list[str]) -> None:
+        first = min(circle, key=self._ranks.__getitem__)
+        del self._parents[first]
+        self._circular.add(first)
+
+    def lines(self) -> Iterator[TreeLine]:
+        """Every line with its level, each right after what it is below or a sibling with all that is below that."""
+        children = self._ordered_children()
+        waiting = [(0, agent_id) for agent_id in reversed(children.get(None, []))]
+        while waiting:
+            level, agent_id = waiting.pop()
+            yield level, self._with_parent_status(self._lines[agent_id])
+            waiting += [(level + 1, child) for child in reversed(children.get(agent_id, []))]
+
+    def _ordered_children(self) -> dict[str | None, list[str]]:
+        """Who is right below each session, and below none; first what has the line that was listed first in it."""
+        children: dict[str | None, list[str]] = {}
+        for agent_id in self._lines:
+            children.setdefault(self._parents.get(agent_id), []).append(agent_id)
+        downwards = list(children.get(None, []))
+        for agent_id in downwards:
+            downwards += children.get(agent_id, [])
+        for agent_id in reversed(downwards):
+            if agent_id in self._parents:
+                parent_id = self._parents[agent_id]
+                self._ranks[parent_id] = min(self._ranks[parent_id], self._ranks[agent_id])
+        return {parent_id: sorted(below, key=self._ranks.__getitem__) for parent_id, below in children.items()}
+
+    def _with_parent_status(self, line: Line) -> Line:
+        if "problem" in line:
+            return line
+        if line["agent_id"] in self._circular:
+            return {**line, "parent_status": "circle"}
+        parent = self._lines.get(self._parents.get(line["agent_id"], ""))
+        if parent is None or parent.get("selected", True):
+            return line
+        return {**line, "parent_status": "gone" if parent["status"] == "gone" else "excluded"}
