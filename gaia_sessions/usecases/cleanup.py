@@ -1,8 +1,9 @@
 """Removes sessions that were not updated for a long time.
 
-Owns the rule of what may be removed: by ``last_updated`` and nothing else, whatever the phase, but never a session that
-may be resumed or has a live run, nor one whose age is uncertain. Each session is judged twice, the second time under
-its lock. Before that, runs are closed whose end is proved. Must never remove files itself: the store does.
+Owns the rule of what may be removed: by the time since when it rests and nothing else, whatever the phase, but never a
+session that may be resumed, waits for a limit or has a live run, nor one whose age is uncertain. Each session is judged
+twice, the second time under its lock. Before that, runs are closed whose end is proved. Must never remove files itself:
+the store does.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from gaia_sessions.errors import (
 )
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.phases import is_resumable
+from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import has_newer_schema, is_open
-from gaia_sessions.session.runs import has_ended, started_or_claimed_at
-from gaia_sessions.system.processes import runs_of_gone_hosts
+from gaia_sessions.session.runs import has_ended, runs_of_gone_hosts, started_or_claimed_at
+from gaia_sessions.system.processes import is_gone
 
-from .reconcile import no_session_ends, reconcile
+from .reconcile import reconcile
 from .reconcile_rules import CLOSING_VERDICTS
 from .resume import decide
 
@@ -37,9 +39,22 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Reader, RecordOrError, Store
 
-    from .reconcile import ReadSessionEnds, Reconciled, SkippedSession, Verdict
+    from .reconcile import Reconciled, SkippedSession, Verdict
+    from .reconcile_evidence import EvidenceReader
 
     class Report(TypedDict):
+        """What was done, or with ``dry_run`` would be; sessions are named by their ids.
+
+        hours: how long a session must have been unused to be removed.
+        corrupt_too: whether sessions that cannot be read were removed as well.
+        closed: the verdicts on the runs that were closed first.
+        kept: those that are old, or may be, and were kept, each with the code of the reason.
+        busy: those that another process is changing.
+        corrupt: those that cannot be read, each with the reason in words; without those that were removed.
+        failed: those that the system refused to read, change or remove, each with the reason in words.
+        swept: the paths of what killed processes had left behind.
+        """
+
         dry_run: bool
         hours: float
         corrupt_too: bool
@@ -81,7 +96,7 @@ class CleanupPolicy:
 
     def is_old(self, record: Record) -> bool:
         """Whether the session was not updated for long enough; never so for the record of a later version."""
-        return not has_newer_schema(record) and self.now - parse_time(record["last_updated"]) >= self.age
+        return not has_newer_schema(record) and self.now - resting_since(record) >= self.age
 
     def reason_to_keep(self, record: Record) -> str | None:
         """Why an old session must be kept, or why its age is uncertain; None if there is no such reason."""
@@ -91,7 +106,7 @@ class CleanupPolicy:
             return "clock_skew"
         if not self.is_old(record):
             return None
-        gone = runs_of_gone_hosts(record)
+        gone = runs_of_gone_hosts(record, is_gone)
         if any(run["run"] not in gone and self._may_run(run) for run in record.get("runs", ())):
             return "running"
         if not is_resumable(record["phase"]):  # the policy would find the same, at a higher cost
@@ -107,7 +122,7 @@ class CleanupPolicy:
 def cleanup(
     store: Store,
     cleanup_policy: CleanupPolicy,
-    read_session_ends: ReadSessionEnds = no_session_ends,
+    evidence_reader: EvidenceReader | None = None,
     *,
     dry_run: bool,
     sessions: Reader | None = None,
@@ -118,7 +133,7 @@ def cleanup(
     the sessions are read, if not in ``store``: a ``Preview`` for a dry run. Locked sessions are skipped as busy, and a
     session that the system refuses to remove stops no other. Raises ``StoreFailure`` for the store as a whole.
     """
-    reconciled = reconcile(store, cleanup_policy.now, read_session_ends, dry_run=dry_run, sessions=sessions)
+    reconciled = reconcile(store, cleanup_policy.now, evidence_reader, dry_run=dry_run, sessions=sessions)
     report = _new_report(cleanup_policy, reconciled, dry_run=dry_run)
     active = set()
     for agent_id, found in (sessions or store).scan():

@@ -1,10 +1,12 @@
 """Imports the sessions of another folder, above all those of the users' earlier tool.
 
 Owns which sessions are imported, and why others are skipped. The store creates each record whole or not at all, so an
-import that was killed can be repeated. Must never read the other folder: it gets names with records or errors.
+import that was killed can be repeated. Must never read the other folder itself: ``store.import_source`` does.
 """
 
 from __future__ import annotations
+
+import os
 
 from gaia_sessions.errors import (
     CorruptSession,
@@ -20,10 +22,11 @@ from gaia_sessions.errors import (
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
 from gaia_sessions.session.updates import check_writable, normalize_imported
+from gaia_sessions.store import import_source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import TypedDict
 
     from gaia_sessions.session.schema import Record
@@ -39,8 +42,10 @@ if TYPE_CHECKING:
     class Imported(TypedDict):
         """The report of an import.
 
-        in_place: directory is the root itself, so that nothing needs to be imported.
-        instead: the folder that was probably meant, if directory has no session.
+        directory, root: the paths of the folder that was read and of the store.
+        in_place: whether the two are the same folder, so that nothing needs to be imported.
+        instead: the folder that was probably meant, if directory has no session; else None.
+        imported, already_there: the ids of the sessions.
         """
 
         dry_run: bool
@@ -58,7 +63,24 @@ _DIFFERS = "a session with this id is here already, and it is not the same"
 _UNREADABLE = frozenset([CorruptSession.code, InvalidId.code, StoreFailure.code])
 
 
-def empty_report(directory: str, root: str, *, dry_run: bool, in_place: bool) -> Imported:
+def import_folder(store: Store, open_reader: Callable[[], Reader], path: str, root: str, *, dry_run: bool) -> Imported:
+    """Imports the sessions of the folder at ``path`` into ``store``, which is at ``root``; the report.
+
+    ``open_reader`` makes what reads the sessions of ``store``: for a dry run a ``Preview``. It is called only if there
+    is something to import. Raises ``NoSuchFolder``, and ``StoreFailure`` if the folder cannot be read.
+    """
+    with import_source.open_folder(path) as folder:
+        in_place = import_source.is_root(folder, root)
+        directory = well_formed(os.path.realpath(folder.path))
+        report = _empty_report(directory, well_formed(root), dry_run=dry_run, in_place=in_place)
+        if not in_place:
+            _import_all(store, open_reader(), import_source.records(folder), report)
+            if is_empty(report):
+                report["instead"] = import_source.likely_folder(folder)
+    return report
+
+
+def _empty_report(directory: str, root: str, *, dry_run: bool, in_place: bool) -> Imported:
     """The report before any session is imported."""
     return {
         "dry_run": dry_run,
@@ -73,9 +95,7 @@ def empty_report(directory: str, root: str, *, dry_run: bool, in_place: bool) ->
     }
 
 
-def import_sessions(
-    store: Store, sessions: Reader, found: Iterable[tuple[str, RecordOrError]], report: Imported
-) -> None:
+def _import_all(store: Store, sessions: Reader, found: Iterable[tuple[str, RecordOrError]], report: Imported) -> None:
     """Imports the records of ``found``, or for a dry run only decides; adds the result of each to ``report``.
 
     ``sessions`` reads those of ``store``; for a dry run it is a ``Preview``. A session that already exists stays as it

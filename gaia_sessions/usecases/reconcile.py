@@ -1,48 +1,48 @@
 """Closes runs that have no end because their host was killed, or because its last event never came.
 
-Owns which runs are judged, how the evidence on a run is gathered (the process of its host, the log of the hooks, the
-time of its transcript), and that each run is judged again under its session's lock before anything is written. A run
-whose end cannot be proved is reported and left as it is. Must never judge evidence itself: ``reconcile_rules`` does.
+Owns which runs are judged, and that each is judged again under its session's lock before anything is written. A run
+whose end cannot be proved is reported and left as it is. Must never gather evidence itself, nor judge it:
+``reconcile_evidence`` and ``reconcile_rules`` do.
 """
 
 from __future__ import annotations
-
-import os
-import stat
-from datetime import UTC, datetime
 
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.runs import conversation_of, has_ended, run_by_number, updated_run
+from gaia_sessions.session.runs import has_ended, run_by_number, updated_run
 from gaia_sessions.store import change_with_result
-from gaia_sessions.store.hook_log import MAX_LOGGED_ID_LENGTH
 from gaia_sessions.store.journal import event_entry
-from gaia_sessions.system import processes
 
-from .reconcile_rules import CLOSING_VERDICTS, Evidence, judge
+from .reconcile_evidence import EvidenceReader
+from .reconcile_rules import CLOSING_VERDICTS, judge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from datetime import datetime
     from typing import TypedDict
 
+    from gaia_sessions.ingest.consumption import CountedRun
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Entry, Reader, RecordOrError, Store
 
-    from .reconcile_rules import Judged
-
-    ReadSessionEnds = Callable[[], Mapping[tuple[str, str], datetime]]
-    """Reads when main sessions ended, by host and session id as the log of the hooks has them."""
+    from .reconcile_rules import Evidence, Judged
 
     class SkippedSession(TypedDict):
         agent_id: str
         reason: str
 
     class Verdict(TypedDict):
-        """phase: that of its session once the run was closed, or would be; closed: whether it was."""
+        """The verdict on one run.
+
+        run: its number in the session.
+        verdict: the end that is proved, or ``running`` or ``unsure``.
+        evidence: what the verdict is based on, in words.
+        phase: that of its session once the run was closed, or would be.
+        closed: whether it was closed.
+        """
 
         agent_id: str
         run: int
@@ -52,12 +52,15 @@ if TYPE_CHECKING:
         closed: bool
 
     class Reconciled(TypedDict):
+        """counted: the runs of which it is known now what they used, with those that had ended before."""
+
         dry_run: bool
         verdicts: list[Verdict]
         busy: list[str]
         kept: list[SkippedSession]
         corrupt: list[SkippedSession]
         failed: list[SkippedSession]
+        counted: list[CountedRun]
 
 
 RECONCILE = "reconcile"
@@ -66,15 +69,10 @@ RECONCILE = "reconcile"
 _EVIDENCE_FIELDS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
 
 
-def no_session_ends() -> Mapping[tuple[str, str], datetime]:
-    """Reads no log: no host's session is known to have ended."""
-    return {}
-
-
 def reconcile(
     store: Store,
     now: datetime,
-    read_session_ends: ReadSessionEnds = no_session_ends,
+    evidence_reader: EvidenceReader | None = None,
     *,
     dry_run: bool,
     sessions: Reader | None = None,
@@ -85,8 +83,16 @@ def reconcile(
     run. Waits for no lock: a session whose lock is held is ``busy``. One that cannot be written is ``failed``, and the
     others are still judged. A second call changes nothing more.
     """
-    evidence_reader = EvidenceReader(read_session_ends)
-    report: Reconciled = {"dry_run": dry_run, "verdicts": [], "busy": [], "kept": [], "corrupt": [], "failed": []}
+    evidence_reader = evidence_reader or EvidenceReader()
+    report: Reconciled = {
+        "dry_run": dry_run,
+        "verdicts": [],
+        "busy": [],
+        "kept": [],
+        "corrupt": [],
+        "failed": [],
+        "counted": [],
+    }
     for agent_id, found in (sessions or store).scan(active_only=True):
         record = _record_to_judge(report, agent_id, found)
         for run in record.get("runs", ()) if record else ():
@@ -145,7 +151,8 @@ def _closed_if_proved(
     verdict, detail = judged = judge(run, evidence, now)
     if verdict not in CLOSING_VERDICTS:
         return record, None, judged
-    closed = with_end(record, run, verdict, {"detail": detail}, now)
+    fields: Run = evidence.reported[1] if evidence.reported else {"detail": detail}
+    closed = with_end(record, run, verdict, fields, now)
     return closed, _entry(closed, updated_run(closed, run), evidence, now), judged
 
 
@@ -176,42 +183,3 @@ def _add_verdict(report: Reconciled, record: Record, number: int, judged: Judged
 
 def _skipped(agent_id: str, reason: str) -> SkippedSession:
     return {"agent_id": agent_id, "reason": reason}
-
-
-class EvidenceReader:
-    """Gathers the evidence on runs, afresh for each call; only the log is read at most once, and only if needed."""
-
-    __slots__ = ("_read_session_ends", "_session_ends")
-
-    def __init__(self, read_session_ends: ReadSessionEnds) -> None:
-        self._read_session_ends = read_session_ends
-        self._session_ends: Mapping[tuple[str, str], datetime] | None = None
-
-    def of(self, run: Run) -> Evidence:
-        """The evidence on ``run`` as it is now."""
-        over_at = self._end_of(run.get("host"), conversation_of(run))
-        written_at = _written_at(run.get("transcript_path"))
-        if "host_process" not in run:
-            return Evidence(over_at=over_at, written_at=written_at)
-        host_gone, host_statement = processes.gone_and_reason(run["host_process"])
-        return Evidence(host_statement, host_gone=host_gone, over_at=over_at, written_at=written_at)
-
-    def _end_of(self, host: str | None, host_session_id: str | None) -> datetime | None:
-        if host is None or host_session_id is None:
-            return None
-        if len(host_session_id) >= MAX_LOGGED_ID_LENGTH:  # the log cuts such ids, and a cut id is not unique
-            return None
-        if self._session_ends is None:
-            self._session_ends = self._read_session_ends()
-        return self._session_ends.get((host, host_session_id))
-
-
-def _written_at(path: str | None) -> datetime | None:
-    """When the file at ``path`` was last written to; None if it does not exist or may not be examined."""
-    if path is None or not os.path.isabs(path):
-        return None
-    try:
-        found = os.stat(path)
-        return datetime.fromtimestamp(found.st_mtime, UTC) if stat.S_ISREG(found.st_mode) else None
-    except (OSError, ValueError, OverflowError):  # the path comes from a record, so it can be any text
-        return None

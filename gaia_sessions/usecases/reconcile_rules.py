@@ -1,8 +1,8 @@
 """What became of a run without an end: the rules, and the evidence they use.
 
 Owns the order of the evidence: first that the host reported the end of its session, then its process, then silence,
-which proves nothing. While the process of the host exists nothing is closed, whatever was reported. Pure: ``reconcile``
-gathers the evidence, and ``now`` is an argument. Must never gather evidence.
+which proves nothing. While the process of the host exists nothing is closed, whatever was reported. Pure: ``now``
+is an argument. Must never gather evidence: ``reconcile_evidence`` does.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from datetime import timedelta
 
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, format_time
 from gaia_sessions.session.runs import is_claimed, may_be_at_work, started_or_claimed_at
-from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, LOST
+from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, ENDS, LOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
 
     Judged = tuple[str, str]
@@ -28,7 +29,7 @@ RUNNING = "running"
 UNSURE = "unsure"
 """The verdict on a run for which nothing proves whether it is at work: it is left as it is."""
 
-CLOSING_VERDICTS = frozenset([LOST, ENDED_WITH_HOST, DENIED])
+CLOSING_VERDICTS = frozenset(ENDS)
 """The verdicts that close the run; each is the name of its end."""
 
 SILENCE = timedelta(minutes=10)
@@ -41,12 +42,14 @@ _LATE_WRITE_TOLERANCE = timedelta(minutes=1)
 class Evidence:
     """What could be found out about one run.
 
-    host_gone: whether the process of its host has ended, None if that cannot be determined; host: the same in words.
-    over_at: when its main session of the host ended, as far as the log says and unless it has continued.
-    written_at: when its transcript was last written to, None if it has none that can be examined.
+    host_gone: whether the process of its host has ended; None if that cannot be determined.
+    host: the same in words.
+    over_at: when the main session of its host ended; None if the log does not say so, or if the session has continued.
+    written_at: when its transcript was last written to; None if it has none that can be examined.
+    reported: its end as the files of its host have it; None if they do not say.
     """
 
-    __slots__ = ("host", "host_gone", "over_at", "written_at")
+    __slots__ = ("host", "host_gone", "over_at", "reported", "written_at")
 
     def __init__(
         self,
@@ -55,15 +58,19 @@ class Evidence:
         host_gone: bool | None = None,
         over_at: datetime | None = None,
         written_at: datetime | None = None,
+        reported: ReportedEnd | None = None,
     ) -> None:
         self.host_gone = host_gone
         self.host = host
         self.over_at = over_at
         self.written_at = written_at
+        self.reported = reported
 
 
 def judge(run: Run, evidence: Evidence, now: datetime) -> Judged:
     """The verdict on ``run``, which has no end, and the evidence for it in words."""
+    if evidence.reported:
+        return evidence.reported[0], "its host's files say how it ended"
     host_end = _host_ended_run(run, evidence, now)
     if host_end and evidence.host_gone is False:
         return UNSURE, f"{host_end}, and yet {evidence.host}"

@@ -6,18 +6,18 @@ never change a session.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import CorruptSession, NewerSchema, SessionNotFound, SessionsError
+from gaia_sessions import errors
 from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.record import SCHEMA, has_newer_schema
-from gaia_sessions.system.processes import runs_of_gone_hosts
+from gaia_sessions.session.record import SCHEMA, check_readable, has_newer_schema
+from gaia_sessions.session.runs import runs_of_gone_hosts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.policy import Decision, Limits
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.store.port import Reader, RecordOrError
 
 
@@ -30,9 +30,9 @@ def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limi
     found: RecordOrError
     try:
         found = sessions.read(agent_id)
-    except (SessionNotFound, CorruptSession) as error:
+    except (errors.SessionNotFound, errors.CorruptSession) as error:
         found = error
-    return decide(agent_id, found, now, limits), None if isinstance(found, SessionsError) else found
+    return decide(agent_id, found, now, limits), None if isinstance(found, errors.SessionsError) else found
 
 
 def decide(agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -> Decision:
@@ -40,9 +40,31 @@ def decide(agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -
 
     A record of a newer schema counts as unreadable, because this version could not continue its work.
     """
-    if not isinstance(found, SessionsError) and has_newer_schema(found):
-        found = NewerSchema(agent_id, found["schema"], SCHEMA)
-    if not isinstance(found, SessionsError):
-        return policy.decide(agent_id, found, now, limits, dead_runs=runs_of_gone_hosts(found))
-    problem = None if isinstance(found, SessionNotFound) else str(found)
+    if not isinstance(found, errors.SessionsError) and has_newer_schema(found):
+        found = errors.NewerSchema(agent_id, found["schema"], SCHEMA)
+    if not isinstance(found, errors.SessionsError):
+        return policy.decide(agent_id, found, now, limits, dead_runs=runs_of_gone_hosts(found, _is_gone))
+    problem = None if isinstance(found, errors.SessionNotFound) else str(found)
     return policy.decide(agent_id, None, now, limits, dead_runs=frozenset(), problem=problem)
+
+
+def _is_gone(process: HostProcess) -> bool:
+    from gaia_sessions.system.processes import is_gone  # only a run without an end needs this
+
+    return is_gone(process)
+
+
+def with_decision(record: Record, now: datetime, limits: Limits) -> dict[str, object]:
+    """The record with the policy's decision as ``resume``, and ``liveness`` while an agent is at work on it.
+
+    One that this version does not understand gets neither.
+    """
+    from .liveness import liveness_of  # a hook that decides does not need it
+
+    try:
+        check_readable(record)
+    except errors.NewerSchema:
+        return {**record}
+    decision = decide(record["agent_id"], record, now, limits)
+    alive = liveness_of(record, decision, now, limits)
+    return {**record, "resume": policy.resume_summary(decision)} | ({"liveness": alive} if alive else {})

@@ -6,11 +6,8 @@ rules are in ``session.requests``. Must never know a store but by its port; ``no
 
 from __future__ import annotations
 
-from gaia_sessions.session.checks import check_string
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.ids import check_agent_id, new_agent_id
-from gaia_sessions.session.record import new_record
-from gaia_sessions.session.requests import check_metadata, finalize_rule, reserved_for_texts, with_update
+from gaia_sessions.session.requests import with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.store import create_under_new_id
 from gaia_sessions.store.journal import event_entry
@@ -19,34 +16,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.session.requests import Update
+    from gaia_sessions.session.ids import RandomBytes
+    from gaia_sessions.session.requests import Ending, NewSession, Update
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store import RandomBytes
     from gaia_sessions.store.port import Entry, Store
 
 
-def create(
-    store: Store,
-    now: datetime,
-    random_bytes: RandomBytes,
-    agent_name: str,
-    purpose: str,
-    metadata: object = None,
-    agent_id: str | None = None,
-) -> Record:
-    """Creates a session under ``agent_id``, or under an id made from ``now`` and ``random_bytes``; its record.
-
-    Raises ``InvalidInput``, ``InvalidId``, ``SessionExists``.
-    """
-    check_string(agent_name, "agent_name")
-    check_string(purpose, "purpose")
-    checked_metadata = {} if metadata is None else check_metadata(metadata)
-    if agent_id is not None:
-        record = new_record(check_agent_id(agent_id), agent_name, purpose, checked_metadata, now)
-        store.create(record, reserved=RESERVED_BYTES)
-        return record
-    record = new_record(new_agent_id(now, random_bytes(4)), agent_name, purpose, checked_metadata, now)
-    return create_under_new_id(store, record, now, random_bytes, reserved=RESERVED_BYTES)
+def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession) -> Record:
+    """Creates the session and returns its record. Raises ``TooLarge``, and ``SessionExists`` for an id of its own."""
+    record = new.record(now, random_bytes)
+    if new.agent_id is None:
+        return create_under_new_id(store, record, now, random_bytes, reserved=RESERVED_BYTES)
+    store.create(record, reserved=RESERVED_BYTES)
+    return record
 
 
 def update(store: Store, now: datetime, agent_id: str, request: Update) -> Record:
@@ -70,13 +52,15 @@ def _denial_entry(before: Record, record: Record, message: str, now: datetime) -
     return event_entry(format_time(now), "denial", run, record, before["revision"] + 1, {"message": message})
 
 
-def finalize(
-    store: Store, now: datetime, agent_id: str, outcome: str, summary: str | None = None, error: str | None = None
-) -> Record:
+def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Record:
     """Ends the work and returns the new record. The same outcome again changes nothing.
 
-    Raises ``SessionFinal`` for another outcome, and ``TooLarge`` for a ``summary`` and an ``error`` that do not fit;
-    without them there is always room.
+    Raises ``SessionFinal`` for another outcome, and ``TooLarge`` for a summary and an error that do not fit; without
+    them there is always room.
     """
-    rule = finalize_rule(outcome, summary, error, now)
-    return store.change(agent_id, rule, reserved=reserved_for_texts(summary, error))
+    return store.change(agent_id, ending.rule(now), reserved=ending.reserved_bytes())
+
+
+def was_finalized_at(record: Record, now: datetime) -> bool:
+    """Whether the ``finalize`` at ``now`` that returned ``record`` ended the session; if not, it had already ended."""
+    return record.get("finalized_at") == format_time(now)
