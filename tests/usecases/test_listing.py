@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import BadArgument, SessionNotFound
 from gaia_sessions.session.policy import Limits, decide
-from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases.listing import Filter, list_sessions
 from tests.records import START, WHEN, record_with
-
-if TYPE_CHECKING:
-    from gaia_sessions.session.schema import Record
 
 LATER = datetime(2026, 1, 8, 18, 20, tzinfo=UTC)
 
 
-def store_with(record: Record) -> MemoryStore:
-    store = MemoryStore()
-    store.create(record)
-    return store
+def listed(store: FileStore, now: datetime, **wanted: Any) -> list[Any]:
+    return list(list_sessions(store, Filter(**wanted), now, Limits()))
 
 
-def listed(record: Record, now: datetime, **wanted: Any) -> list[Any]:
-    return list(list_sessions(store_with(record), Filter(**wanted), now, Limits()))
+@pytest.fixture
+def store(root: str) -> FileStore:
+    return FileStore(root)
 
 
 @pytest.mark.parametrize(
@@ -40,10 +36,11 @@ def listed(record: Record, now: datetime, **wanted: Any) -> list[Any]:
     ],
 )
 def test_a_summary_is_the_line_of_a_list_with_the_policys_answer(
-    phase: str, status: str, reason: str, until: str | None
+    store: FileStore, phase: str, status: str, reason: str, until: str | None
 ) -> None:
     record = record_with(phase=phase, resume_ready=True, error_count=2, last_updated=WHEN, summary="not in it")
-    [line] = listed(record, LATER)
+    store.create(record)
+    [line] = listed(store, LATER)
     assert list(line.items()) == [
         ("agent_id", "agent-1"),
         ("agent_name", "Explore"),
@@ -59,9 +56,17 @@ def test_a_summary_is_the_line_of_a_list_with_the_policys_answer(
     ]
 
 
-def test_a_summary_counts_down_to_the_moment_from_which_the_policy_says_no() -> None:
+def test_a_summary_of_a_session_below_another_has_what_the_record_says_of_it(store: FileStore) -> None:
+    above: dict[str, Any] = {"parent_id": "agent-3", "root_id": "agent-2", "depth": 2}
+    store.create(record_with(**above))
+    [line] = listed(store, LATER)
+    assert list(line.items())[-4:] == [("running", False), *above.items()]
+
+
+def test_a_summary_counts_down_to_the_moment_from_which_the_policy_says_no(store: FileStore) -> None:
     record = record_with(phase="approval", resume_ready=True, last_updated=WHEN)
-    [line] = listed(record, LATER)
+    store.create(record)
+    [line] = listed(store, LATER)
     until = datetime.fromisoformat(line["resume"]["until"])
     tick = timedelta(microseconds=1)
     assert decide("agent-1", record, until - tick, Limits(), dead_runs=frozenset())["should_resume"]
@@ -69,9 +74,10 @@ def test_a_summary_counts_down_to_the_moment_from_which_the_policy_says_no() -> 
 
 
 @pytest.mark.parametrize("phase", ["approval", "executing"])
-def test_a_summary_says_that_an_agent_is_at_work_whatever_the_phase(phase: str) -> None:
+def test_a_summary_says_that_an_agent_is_at_work_whatever_the_phase(store: FileStore, phase: str) -> None:
     record = record_with({"run": 1, "started_at": WHEN}, phase=phase, resume_ready=True, last_updated=WHEN)
-    [line] = listed(record, LATER)
+    store.create(record)
+    [line] = listed(store, LATER)
     assert (line["running"], line["resume"]["should_resume"]) == (True, False)
 
 
@@ -86,10 +92,12 @@ BEFORE = [
 
 
 @pytest.mark.parametrize("moment", BEFORE, ids=repr)
-def test_a_bound_is_a_time_in_any_form_that_records_have_and_without_an_offset_it_is_utc(moment: Any) -> None:
-    record = record_with()
-    assert [line["agent_id"] for line in listed(record, LATER, since=moment)] == ["agent-1"]
-    assert listed(record, LATER, until=moment) == []
+def test_a_bound_is_a_time_in_any_form_that_records_have_and_without_an_offset_it_is_utc(
+    store: FileStore, moment: Any
+) -> None:
+    store.create(record_with())
+    assert [line["agent_id"] for line in listed(store, LATER, since=moment)] == ["agent-1"]
+    assert listed(store, LATER, until=moment) == []
 
 
 NO_TIMES = ["yesterday", "2026-01-08", 1.5, datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))]

@@ -20,9 +20,9 @@ from gaia_sessions.session.record import encode
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import LOG_NAMES
-from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.reconcile import reconcile
+from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
 from gaia_sessions.usecases.reconcile_rules import Evidence, judge
 from tests.hook.client import client
 from tests.records import WHEN, record_with
@@ -48,13 +48,13 @@ def at(**span: float) -> datetime:
     return NOW - timedelta(**span)
 
 
-def heard(**evidence: Any) -> Evidence:
+def evidence_of(**evidence: Any) -> Evidence:
     return Evidence("its host cannot be told", **evidence)
 
 
 BEGUN: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "s", "started_at": ago(hours=1)}
 CLAIMED: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "s", "claimed_at": ago(hours=1)}
-UNANNOUNCED: dict[str, Any] = {**CLAIMED, "unannounced": True}
+WITHOUT_START_EVENT: dict[str, Any] = {**CLAIMED, "unannounced": True}
 
 
 @pytest.mark.parametrize(
@@ -63,40 +63,56 @@ UNANNOUNCED: dict[str, Any] = {**CLAIMED, "unannounced": True}
         pytest.param(BEGUN, GONE, "lost", id="its host is gone"),
         pytest.param({**BEGUN, "started_at": ago(seconds=5)}, GONE, "lost", id="gone a moment after it began"),
         pytest.param(BEGUN, THERE, "running", id="its host is there"),
-        pytest.param(BEGUN, heard(host_gone=False, written_at=at(days=1)), "running", id="there, and silent"),
+        pytest.param(BEGUN, evidence_of(host_gone=False, written_at=at(days=1)), "running", id="there, and silent"),
         pytest.param(BEGUN, UNKNOWN, "unsure", id="nothing is known"),
         pytest.param({**BEGUN, "started_at": ago(minutes=9)}, UNKNOWN, "running", id="began lately"),
         pytest.param({**BEGUN, "started_at": ago(minutes=10)}, UNKNOWN, "unsure", id="began ten minutes ago"),
         pytest.param({**BEGUN, "started_at": ago(hours=-1)}, UNKNOWN, "unsure", id="will begin"),
         pytest.param({"run": 1, "host_agent_id": "a"}, UNKNOWN, "unsure", id="began nobody knows when"),
         pytest.param({"run": 1, "host_agent_id": "a"}, GONE, "lost", id="began nobody knows when, host gone"),
-        pytest.param(BEGUN, heard(written_at=at(minutes=9)), "running", id="wrote lately"),
-        pytest.param(BEGUN, heard(written_at=at(minutes=10)), "unsure", id="silent"),
-        pytest.param(BEGUN, heard(written_at=at(minutes=-4)), "running", id="wrote, by a clock a little ahead"),
-        pytest.param(BEGUN, heard(written_at=at(minutes=-6)), "unsure", id="wrote in the future"),
+        pytest.param(BEGUN, evidence_of(written_at=at(minutes=9)), "running", id="wrote lately"),
+        pytest.param(BEGUN, evidence_of(written_at=at(minutes=10)), "unsure", id="silent"),
+        pytest.param(BEGUN, evidence_of(written_at=at(minutes=-4)), "running", id="wrote, by a clock a little ahead"),
+        pytest.param(BEGUN, evidence_of(written_at=at(minutes=-6)), "unsure", id="wrote in the future"),
         pytest.param(
-            {**BEGUN, "started_at": ago(seconds=59)}, heard(written_at=at(days=1)), "running", id="silent, but young"
+            {**BEGUN, "started_at": ago(seconds=59)},
+            evidence_of(written_at=at(days=1)),
+            "running",
+            id="silent, but young",
         ),
-        pytest.param(BEGUN, heard(over_at=at(minutes=5)), "ended_with_host", id="the host's session ended"),
-        pytest.param(BEGUN, heard(over_at=at(minutes=5), host_gone=True), "ended_with_host", id="ended, then gone"),
-        pytest.param(BEGUN, heard(over_at=at(minutes=5), host_gone=False), "unsure", id="ended, and its host is there"),
-        pytest.param(CLAIMED, heard(over_at=at(minutes=5), host_gone=False), "unsure", id="the same of a claim"),
-        pytest.param(BEGUN, heard(over_at=at(minutes=-4)), "ended_with_host", id="ended, by a clock a little ahead"),
-        pytest.param(BEGUN, heard(over_at=at(minutes=-6)), "unsure", id="ended in the future"),
-        pytest.param(BEGUN, heard(over_at=at(hours=2), host_gone=False), "running", id="ended before it began"),
-        pytest.param(BEGUN, heard(over_at=at(hours=2)), "unsure", id="ended before it began, nothing known since"),
+        pytest.param(BEGUN, evidence_of(over_at=at(minutes=5)), "ended_with_host", id="the host's session ended"),
         pytest.param(
-            BEGUN, heard(over_at=at(minutes=5), written_at=at(minutes=3)), "running", id="at work after that end"
+            BEGUN, evidence_of(over_at=at(minutes=5), host_gone=True), "ended_with_host", id="ended, then gone"
         ),
         pytest.param(
-            BEGUN, heard(over_at=at(minutes=5), written_at=at(minutes=4.5)), "ended_with_host", id="a late line"
+            BEGUN, evidence_of(over_at=at(minutes=5), host_gone=False), "unsure", id="ended, and its host is there"
+        ),
+        pytest.param(CLAIMED, evidence_of(over_at=at(minutes=5), host_gone=False), "unsure", id="the same of a claim"),
+        pytest.param(
+            BEGUN, evidence_of(over_at=at(minutes=-4)), "ended_with_host", id="ended, by a clock a little ahead"
+        ),
+        pytest.param(BEGUN, evidence_of(over_at=at(minutes=-6)), "unsure", id="ended in the future"),
+        pytest.param(BEGUN, evidence_of(over_at=at(hours=2), host_gone=False), "running", id="ended before it began"),
+        pytest.param(
+            BEGUN, evidence_of(over_at=at(hours=2)), "unsure", id="ended before it began, nothing known since"
         ),
         pytest.param(
-            {"run": 1, "host_agent_id": "a"}, heard(over_at=at(minutes=5)), "unsure", id="ended, maybe before it began"
+            BEGUN, evidence_of(over_at=at(minutes=5), written_at=at(minutes=3)), "running", id="at work after that end"
+        ),
+        pytest.param(
+            BEGUN, evidence_of(over_at=at(minutes=5), written_at=at(minutes=4.5)), "ended_with_host", id="a late line"
+        ),
+        pytest.param(
+            {"run": 1, "host_agent_id": "a"},
+            evidence_of(over_at=at(minutes=5)),
+            "unsure",
+            id="ended, maybe before it began",
         ),
         pytest.param(CLAIMED, GONE, "denied", id="never started, its host is gone"),
-        pytest.param(CLAIMED, heard(over_at=at(minutes=5)), "denied", id="never started, the host's session ended"),
-        pytest.param(CLAIMED, heard(over_at=at(hours=2)), "unsure", id="delegated after that end"),
+        pytest.param(
+            CLAIMED, evidence_of(over_at=at(minutes=5)), "denied", id="never started, the host's session ended"
+        ),
+        pytest.param(CLAIMED, evidence_of(over_at=at(hours=2)), "unsure", id="delegated after that end"),
         pytest.param(CLAIMED, THERE, "unsure", id="never started, its host is there"),
         pytest.param(CLAIMED, UNKNOWN, "unsure", id="never started, nothing is known"),
         pytest.param({**CLAIMED, "claimed_at": ago(minutes=9)}, UNKNOWN, "running", id="the claim holds"),
@@ -104,38 +120,47 @@ UNANNOUNCED: dict[str, Any] = {**CLAIMED, "unannounced": True}
         pytest.param({**CLAIMED, "claimed_at": ago(minutes=10)}, GONE, "denied", id="the claim just lapsed"),
         pytest.param({**CLAIMED, "claimed_at": ago(hours=-1)}, GONE, "unsure", id="will be delegated"),
         pytest.param({"run": 1}, GONE, "unsure", id="an empty run"),
-        pytest.param(UNANNOUNCED, GONE, "lost", id="no start is told of, its host is gone"),
-        pytest.param({**UNANNOUNCED, "claimed_at": ago(minutes=1)}, GONE, "lost", id="no start is told of, gone soon"),
-        pytest.param(UNANNOUNCED, THERE, "running", id="no start is told of, its host is there"),
-        pytest.param(UNANNOUNCED, UNKNOWN, "unsure", id="no start is told of, nothing is known"),
+        pytest.param(WITHOUT_START_EVENT, GONE, "lost", id="no start is told of, its host is gone"),
         pytest.param(
-            {**UNANNOUNCED, "claimed_at": ago(minutes=9)}, UNKNOWN, "running", id="no start is told of, young"
+            {**WITHOUT_START_EVENT, "claimed_at": ago(minutes=1)}, GONE, "lost", id="no start is told of, gone soon"
+        ),
+        pytest.param(WITHOUT_START_EVENT, THERE, "running", id="no start is told of, its host is there"),
+        pytest.param(WITHOUT_START_EVENT, UNKNOWN, "unsure", id="no start is told of, nothing is known"),
+        pytest.param(
+            {**WITHOUT_START_EVENT, "claimed_at": ago(minutes=9)}, UNKNOWN, "running", id="no start is told of, young"
         ),
         pytest.param(
-            UNANNOUNCED, heard(over_at=at(minutes=5)), "ended_with_host", id="no start is told of, the session ended"
+            WITHOUT_START_EVENT,
+            evidence_of(over_at=at(minutes=5)),
+            "ended_with_host",
+            id="no start is told of, the session ended",
         ),
-        pytest.param({**UNANNOUNCED, "unannounced": False}, GONE, "denied", id="its start would have been told of"),
+        pytest.param(
+            {**WITHOUT_START_EVENT, "unannounced": False}, GONE, "denied", id="its start would have been told of"
+        ),
     ],
 )
 def test_each_kind_of_evidence_has_its_verdict(run: Any, evidence: Evidence, verdict: str) -> None:
-    word, told = judge(run, evidence, NOW)
+    word, detail = judge(run, evidence, NOW)
     assert word == verdict
-    assert told
+    assert detail
 
 
 def test_a_verdict_names_what_it_rests_on() -> None:
     assert judge(BEGUN, GONE, NOW) == ("lost", "no process 7, its host")  # type: ignore[arg-type]
-    told = "its host's process is not known; it began at 2026-01-08T18:00:00.000000Z"
-    assert judge(BEGUN, UNKNOWN, NOW) == ("unsure", f"{told}, and there is no transcript to look at")  # type: ignore[arg-type]
+    expected = "its host's process is not known; it began at 2026-01-08T18:00:00.000000Z"
+    assert judge(BEGUN, UNKNOWN, NOW) == ("unsure", f"{expected}, and there is no transcript to look at")  # type: ignore[arg-type]
 
 
-def reconciled(*runs: dict[str, Any], phase: str = "executing", over: Any = None, dry_run: bool = False) -> Any:
+def reconciled(
+    root: str, *runs: dict[str, Any], phase: str = "executing", session_ends: Any = None, dry_run: bool = False
+) -> Any:
     """What becomes of a session with ``runs``: the report, the record, and the entries in its events."""
-    store = MemoryStore()
+    store = FileStore(root)
     store.create(record_with(*runs, phase=phase))
-    report = reconcile(store, NOW, lambda: over or {}, dry_run=dry_run)
-    again = reconcile(store, NOW, lambda: over or {}, dry_run=False)
-    assert [verdict for verdict in again["verdicts"] if verdict["closed"]] == [] or dry_run
+    report = reconcile(store, NOW, EvidenceReader(lambda: session_ends or {}), dry_run=dry_run)
+    second = reconcile(store, NOW, EvidenceReader(lambda: session_ends or {}), dry_run=False)
+    assert [verdict for verdict in second["verdicts"] if verdict["closed"]] == [] or dry_run
     return report, store.read("agent-1"), list(store.entries("agent-1", "events.jsonl"))
 
 
@@ -144,9 +169,9 @@ def gone_here() -> Any:
     return {**process, "pid": NOBODY}
 
 
-def test_a_lost_run_is_closed_with_its_evidence_and_its_session_abandoned() -> None:
+def test_a_lost_run_is_closed_with_its_evidence_and_its_session_abandoned(root: str) -> None:
     run = {**BEGUN, "host": "claude-code", "host_agent_id": "a", "host_process": gone_here()}
-    report, record, events = reconciled(run)
+    report, record, events = reconciled(root, run)
     detail = f"no process {NOBODY}, its host"
     verdict = {
         "agent_id": "agent-1",
@@ -156,7 +181,8 @@ def test_a_lost_run_is_closed_with_its_evidence_and_its_session_abandoned() -> N
         "phase": "abandoned",
         "closed": True,
     }
-    assert report == {"dry_run": False, "verdicts": [verdict], "busy": [], "kept": [], "corrupt": [], "failed": []}
+    nothing: dict[str, Any] = {key: [] for key in ("busy", "kept", "corrupt", "failed", "counted")}
+    assert report == {"dry_run": False, "verdicts": [verdict], **nothing}
     assert record["runs"] == [{**run, "ended_at": format_time(NOW), "end": "lost", "detail": detail}]
     assert (record["phase"], record["revision"], record["last_updated"]) == ("abandoned", 2, record["created_at"])
     evidence = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a", "host_gone": True}
@@ -165,42 +191,44 @@ def test_a_lost_run_is_closed_with_its_evidence_and_its_session_abandoned() -> N
 
 
 @pytest.mark.parametrize("phase", ["investigating", "planning", "approval"])
-def test_work_that_may_be_resumed_is_left_open_when_its_run_is_lost(phase: str) -> None:
-    _, record, _ = reconciled({**BEGUN, "host_process": gone_here()}, phase=phase)
+def test_work_that_may_be_resumed_is_left_open_when_its_run_is_lost(root: str, phase: str) -> None:
+    _, record, _ = reconciled(root, {**BEGUN, "host_process": gone_here()}, phase=phase)
     assert (record["phase"], record["runs"][0]["end"]) == (phase, "lost")
 
 
-def test_a_delegation_that_never_started_takes_the_session_it_made_along_and_no_other() -> None:
+def test_a_delegation_that_never_started_takes_the_session_it_made_along_and_no_other(root: str) -> None:
     claimed = {**CLAIMED, "host_process": gone_here()}
-    _, record, _ = reconciled(claimed, phase="initializing")
+    _, record, _ = reconciled(root, claimed, phase="initializing")
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "denied")
 
     earlier = {"run": 1, "ended_at": ago(hours=2), "end": "stopped"}
-    _, record, _ = reconciled(earlier, {**claimed, "run": 2}, phase="approval")
+    _, record, _ = reconciled(f"{root}-other", earlier, {**claimed, "run": 2}, phase="approval")
     assert (record["phase"], record["runs"][1]["end"]) == ("approval", "denied")
 
 
-@pytest.mark.parametrize(("over", "end"), [(None, "lost"), ({("claude-code", "s"): at(minutes=1)}, "ended_with_host")])
-def test_what_no_start_is_told_of_was_at_work_since_its_delegation(over: Any, end: str) -> None:
-    run = {**UNANNOUNCED, "claimed_at": WHEN, "host_process": gone_here()}
-    _, record, _ = reconciled(run, phase="initializing", over=over)
+@pytest.mark.parametrize(
+    ("session_ends", "end"), [(None, "lost"), ({("claude-code", "s"): at(minutes=1)}, "ended_with_host")]
+)
+def test_what_has_no_start_event_was_at_work_since_its_delegation(root: str, session_ends: Any, end: str) -> None:
+    run = {**WITHOUT_START_EVENT, "claimed_at": WHEN, "host_process": gone_here()}
+    _, record, _ = reconciled(root, run, phase="initializing", session_ends=session_ends)
     assert (record["phase"], record["resume_ready"]) == ("investigating", True)
     assert (record["last_updated"], record["history"][-1]["timestamp"]) == (WHEN, WHEN)
     [closed] = record["runs"]
     assert (closed["started_at"], closed["end"], closed["ended_at"]) == (WHEN, end, format_time(NOW))
 
 
-def test_activity_since_the_delegation_is_never_moved_back() -> None:
-    store = MemoryStore()
-    run = {**UNANNOUNCED, "claimed_at": WHEN, "host_process": gone_here()}
+def test_activity_since_the_delegation_is_never_moved_back(root: str) -> None:
+    store = FileStore(root)
+    run = {**WITHOUT_START_EVENT, "claimed_at": WHEN, "host_process": gone_here()}
     store.create({**record_with(run, phase="planning"), "last_updated": ago(minutes=3)})
     reconcile(store, NOW, dry_run=False)
     record = store.read("agent-1")
     assert (record["last_updated"], record["phase"], record["runs"][0]["end"]) == (ago(minutes=3), "planning", "lost")
 
 
-def test_an_end_heard_of_in_the_log_closes_the_run_as_the_host_would_have() -> None:
-    _, record, [event] = reconciled(BEGUN, over={("claude-code", "s"): at(minutes=1)})
+def test_an_end_found_in_the_log_closes_the_run_as_the_host_would_have(root: str) -> None:
+    _, record, [event] = reconciled(root, BEGUN, session_ends={("claude-code", "s"): at(minutes=1)})
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "ended_with_host")
     assert event["evidence"] == {
         "host": "claude-code",
@@ -210,10 +238,10 @@ def test_an_end_heard_of_in_the_log_closes_the_run_as_the_host_would_have() -> N
     }
 
 
-def test_each_run_of_a_session_is_judged_by_itself() -> None:
+def test_each_run_of_a_session_is_judged_by_itself(root: str) -> None:
     process = gone_here()
     runs = [{**BEGUN, "run": 1, "host_process": process}, {**BEGUN, "run": 2}, {**CLAIMED, "run": 3}]
-    report, record, events = reconciled(*runs)
+    report, record, events = reconciled(root, *runs)
     assert [(verdict["run"], verdict["verdict"], verdict["closed"]) for verdict in report["verdicts"]] == [
         (1, "lost", True),
         (2, "unsure", False),
@@ -223,10 +251,10 @@ def test_each_run_of_a_session_is_judged_by_itself() -> None:
     assert len(events) == 1
 
 
-def test_a_dry_run_says_the_same_and_writes_nothing() -> None:
+def test_a_dry_run_says_the_same_and_writes_nothing(root: str) -> None:
     run = {**BEGUN, "host_process": gone_here()}
-    report, *_ = reconciled(run)
-    store = MemoryStore()
+    report, *_ = reconciled(root, run)
+    store = FileStore(f"{root}-dry")
     store.create(record_with(run, phase="executing"))
     before = encode(store.read("agent-1"))
     dry = reconcile(store, NOW, dry_run=True)
@@ -235,12 +263,12 @@ def test_a_dry_run_says_the_same_and_writes_nothing() -> None:
     assert (encode(store.read("agent-1")), list(store.entries("agent-1", "events.jsonl"))) == (before, [])
 
 
-def test_what_is_final_is_not_judged() -> None:
-    report, record, _ = reconciled({**BEGUN, "host_process": gone_here()}, phase="completed")
+def test_what_is_final_is_not_judged(root: str) -> None:
+    report, record, _ = reconciled(root, {**BEGUN, "host_process": gone_here()}, phase="completed")
     assert (report["verdicts"], "end" in record["runs"][0]) == ([], False)
 
 
-# From here on with files, real processes and the real clock.
+# From here on with real processes and the real clock.
 
 
 @pytest.fixture
@@ -274,7 +302,7 @@ def ends(root: str, agent_id: str) -> list[str | None]:
     return [run.get("end") for run in record["runs"]]
 
 
-def test_a_host_killed_with_sigkill_is_told_from_one_that_lives(
+def test_a_host_killed_with_sigkill_is_distinguished_from_one_that_lives(
     root: str, put: Put, child: subprocess.Popen[bytes]
 ) -> None:
     put("killed", {**BEGUN, "host_process": describe(child.pid)})
@@ -295,15 +323,15 @@ def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(root: str, 
     asked = {"description": "x", "prompt": "x", "subagent_type": "Explore"}
     delegation = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Agent", "tool_input": asked}
     launched = {"status": "async_launched", "agentId": "a", "agentType": "Explore", "isAsync": True}
-    news = (
+    events = (
         {**delegation, "tool_use_id": "toolu_1"},
         {**delegation, "tool_use_id": "toolu_2"},
         {**delegation, "tool_use_id": "toolu_1", "hook_event_name": "PostToolUse", "tool_response": launched},
     )
     with client() as host:
         environment = {**os.environ, "GAIA_SESSIONS_ROOT": root, "CLAUDE_PID": str(host.pid)}
-        for told in news:
-            host.run([sys.executable, str(script)], json.dumps(told).encode(), str(tmp_path), environment)
+        for event in events:
+            host.run([sys.executable, str(script)], json.dumps(event).encode(), str(tmp_path), environment)
         assert sorted(verdicts(root).values()) == ["running", "running"]
         host.kill()
     assert sorted(verdicts(root).values()) == ["lost", "unsure"]  # a start may be on its way while the claim holds
@@ -357,12 +385,14 @@ def test_nothing_of_another_pid_namespace_is_ended_from_outside(root: str, pid: 
     before = Path(root, "a", "state.json").read_bytes()
     report = gaia_sessions.reconcile_sessions(root=root)
     [verdict] = report["verdicts"]
-    told = "its host runs in another pid namespace, or its pid is not known; it began at 2026-01-08T18:00:00.000000Z"
+    expected = (
+        "its host runs in another pid namespace, or its pid is not known; it began at 2026-01-08T18:00:00.000000Z"
+    )
     assert verdict == {
         "agent_id": "a",
         "run": 1,
         "verdict": "unsure",
-        "evidence": f"{told}, and there is no transcript to look at",
+        "evidence": f"{expected}, and there is no transcript to look at",
         "phase": "executing",
         "closed": False,
     }
@@ -383,20 +413,20 @@ def test_nothing_from_outside_is_ended_in_a_namespace_where_its_pid_is_nobodys(
     assert (ends(root, "alive"), ends(root, "dead")) == ([None], [None])
 
 
-def test_a_table_of_processes_that_is_not_ours_proves_nothing(root: str) -> None:
+def test_a_table_of_processes_that_is_not_its_own_proves_nothing(root: str) -> None:
     """A namespace over the ``/proc`` of another: pids there are not the pids in it."""
     unmounted = ["unshare", "--pid", "--fork", sys.executable, "-c", "from gaia_sessions.system.processes import *"]
-    asks = f"{unmounted[-1]}\nimport os; print(describe(os.getpid()), gone_and_reason({gone_here()!r}))"
-    done = subprocess.run(
+    asks = f"{unmounted[-1]}\nimport os; print(describe(os.getpid()), gone_and_reason({gone_here()!r}, 'its host'))"
+    completed = subprocess.run(
         [*unmounted[:-1], asks],
         capture_output=True,
         text=True,
         check=False,
         cwd=Path(gaia_sessions.__file__).parents[1],
     )
-    if done.returncode:
+    if completed.returncode:
         pytest.skip("needs the right to make a pid namespace")
-    assert done.stdout == 'None (None, "nothing is known of its host\'s process")\n'
+    assert completed.stdout == 'None (None, "nothing is known of its host\'s process")\n'
     assert root
 
 
@@ -404,19 +434,25 @@ def test_a_process_hidden_from_us_is_not_gone(child: subprocess.Popen[bytes], tm
     """As ``/proc`` is mounted with ``hidepid=2``: the processes of other users are not in it, and are there."""
     tmp_path.chmod(0o755)
     loads = "import json, sys; from gaia_sessions.system.processes import *"
-    asks = f"{loads}\nprint(gone_and_reason(json.loads(sys.argv[1])))"
+    asks = f"{loads}\nprint(gone_and_reason(json.loads(sys.argv[1]), 'its host'))"
     script = (
         "mount -t proc -o hidepid=2 proc /proc && "
         'exec setpriv --reuid 65534 --regid 65534 --clear-groups "$0" -I -S -c "$1" "$2"'
     )
     source = f"import sys; sys.path.insert(0, {str(Path(gaia_sessions.__file__).parents[1])!r}); {asks}"
     words = [sys.executable, source, json.dumps(describe(child.pid))]
-    done = subprocess.run(
+    completed = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script, *words], capture_output=True, text=True, check=False
     )
-    if done.returncode:
+    if completed.returncode:
         pytest.skip("needs the right to mount, and a checkout that others may read")
-    assert done.stdout == f"(None, 'process {child.pid}, its host, is hidden')\n"
+    assert completed.stdout == f"(None, 'process {child.pid}, its host, is hidden')\n"
+
+
+def log_line(session_id: str, event: str, minute: int) -> dict[str, object]:
+    """The line of a call that Claude Code made, as a hook writes it; of the end of a session with its kind."""
+    line = {"at": f"2026-01-08T18:{minute:02}:00Z", "event": event, "session_id": session_id, "host": "claude-code"}
+    return {**line, "kinds": ["session_end"]} if event == "SessionEnd" else {**line}
 
 
 def test_the_log_of_the_hooks_is_evidence_that_the_hosts_session_ended(root: str, put: Put) -> None:
@@ -433,9 +469,7 @@ def test_the_log_of_the_hooks_is_evidence_that_the_hosts_session_ended(root: str
         ("resumed", "SessionEnd", 2),
         ("resumed", "SessionStart", 3),
     ]:
-        hook_log.append_line(
-            root, "hook", {"at": f"2026-01-08T18:0{minute}:00.000000Z", "event": event, "session_id": session_id}
-        )
+        hook_log.append_line(root, "hook", log_line(session_id, event, minute))
     Path(root, ".logs", "inbox.log").write_bytes(b"\xff\n[]\n{\n" + b'{"at": 5, "session_id": {}}\n')
     assert verdicts(root) == {
         "over": "ended_with_host",
@@ -446,7 +480,7 @@ def test_the_log_of_the_hooks_is_evidence_that_the_hosts_session_ended(root: str
     assert ends(root, "over") == ["ended_with_host"]
 
 
-def test_what_was_heard_after_an_end_undoes_it_though_the_clock_was_set_back(root: str, put: Put) -> None:
+def test_what_was_received_after_an_end_undoes_it_though_the_clock_was_set_back(root: str, put: Put) -> None:
     for name in ("resumed", "elsewhere", "over"):
         put(name, {**BEGUN, "host_session_id": name})
     for session_id, event, minute, hook in [
@@ -457,27 +491,24 @@ def test_what_was_heard_after_an_end_undoes_it_though_the_clock_was_set_back(roo
         ("over", "PreToolUse", 4, "pre_delegate"),
         ("over", "SessionEnd", 5, "hook"),
     ]:
-        hook_log.append_line(
-            root, hook, {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, "session_id": session_id}
-        )
+        hook_log.append_line(root, hook, log_line(session_id, event, minute))
     assert verdicts(root) == {"resumed": "unsure", "elsewhere": "unsure", "over": "ended_with_host"}
 
 
 def test_the_old_half_of_a_log_comes_first(root: str, put: Put) -> None:
     put("a", BEGUN)
-    line: dict[str, object] = {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"}
-    hook_log.append_line(root, "hook", line)
+    hook_log.append_line(root, "hook", log_line("s", "SessionEnd", 5))
     Path(root, ".logs", "hook.log").rename(Path(root, ".logs", "hook.log.old"))
-    hook_log.append_line(root, "hook", {**line, "event": "SessionStart"})
+    hook_log.append_line(root, "hook", log_line("s", "SessionStart", 5))
     assert verdicts(root) == {"a": "unsure"}
 
 
-def test_only_our_logs_and_only_lines_of_the_same_host_are_believed(root: str, put: Put) -> None:
+def test_only_own_logs_and_only_lines_of_the_same_host_are_believed(root: str, put: Put) -> None:
     put("a", BEGUN)
     put("b", {**BEGUN, "host": "codex"})
     put("c", {key: value for key, value in BEGUN.items() if key != "host"})
-    line = {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s", "kinds": ["session_end"]}
-    hook_log.append_line(root, "somebody-elses", {**line, "host": "claude-code"})
+    line = log_line("s", "SessionEnd", 5)
+    hook_log.append_line(root, "somebody-elses", line)
     hook_log.append_line(root, "hook", {**line, "host": "qwen-code"})
     assert verdicts(root) == dict.fromkeys("abc", "unsure")
     hook_log.append_line(root, "hook", {**line, "host": "codex"})
@@ -490,11 +521,11 @@ def test_every_log_of_the_hooks_is_read() -> None:
 
 def test_no_line_of_a_log_ends_the_run_of_a_host_that_is_there(root: str, put: Put) -> None:
     put("a", {**BEGUN, "host_process": describe(os.getpid())})
-    hook_log.append_line(root, "hook", {"at": "2026-01-08T18:05:00Z", "event": "SessionEnd", "session_id": "s"})
+    hook_log.append_line(root, "hook", log_line("s", "SessionEnd", 5))
     assert (verdicts(root), ends(root, "a")) == ({"a": "unsure"}, [None])
 
 
-def test_the_end_of_a_session_is_known_in_our_words_whatever_its_host_calls_it(root: str, put: Put) -> None:
+def test_the_end_of_a_session_is_known_in_the_packages_words_whatever_its_host_calls_it(root: str, put: Put) -> None:
     for name in ("cursor", "heard", "told"):
         put(name, {**BEGUN, "host_session_id": name})
     for name, event, kinds, minute in [
@@ -503,16 +534,12 @@ def test_the_end_of_a_session_is_known_in_our_words_whatever_its_host_calls_it(r
         ("heard", "subagentStart", ["delegate", "start"], 3),
         ("told", "SessionEnd", ["main_stop"], 2),
     ]:
-        ids = {"session_id": "another id of the host", "host_session_id": name}
-        hook_log.append_line(
-            root, "hook", {"at": f"2026-01-08T18:0{minute}:00Z", "event": event, **ids, "kinds": kinds}
-        )
-    hook_log.append_line(
-        root, "hook", {"at": "2026-01-08T18:09:00Z", "event": "x", "session_id": "cursor", "kinds": {}}
-    )
+        line = log_line("another id of the host", event, minute)
+        hook_log.append_line(root, "hook", {**line, "host_session_id": name, "kinds": kinds})
+    hook_log.append_line(root, "hook", {**log_line("cursor", "x", 9), "kinds": {}})
     assert verdicts(root, dry_run=True) == {"cursor": "unsure", "heard": "unsure", "told": "unsure"}
-    ended = {"at": "2026-01-08T18:10:00Z", "event": "sessionEnd", "host_session_id": "cursor"}
-    hook_log.append_line(root, "hook", {**ended, "kinds": ["session_end"]})
+    line = log_line("another id of the host", "sessionEnd", 10)
+    hook_log.append_line(root, "hook", {**line, "host_session_id": "cursor", "kinds": ["session_end"]})
     assert verdicts(root) == {"cursor": "ended_with_host", "heard": "unsure", "told": "unsure"}
 
 
@@ -527,7 +554,7 @@ def test_a_transcript_that_is_written_to_is_a_sign_of_life(root: str, put: Put, 
     assert verdicts(root) == {"fresh": "running", **unsure}
 
 
-def test_what_waits_in_the_inbox_is_heard_first_by_a_dry_run_and_the_doctor_too(root: str, put: Put) -> None:
+def test_what_waits_in_the_inbox_is_applied_first_by_a_dry_run_and_the_doctor_too(root: str, put: Put) -> None:
     put("a", {**BEGUN, "host_agent_id": "x", "host_process": gone_here()})
     event: Any = {"kind": "session_end", "at": format_time(datetime.now(UTC)), "host_session_id": "s"}
     FileStore(root).defer(event, datetime.now(UTC))
@@ -587,8 +614,8 @@ def test_cleanup_reconciles_first(root: str, put: Put) -> None:
     assert ends(root, "a") == [None]
     report = gaia_sessions.cleanup_sessions(10**6, root=root)
     assert (ends(root, "a"), ends(root, "b")) == (["lost"], [None])
-    told = [(verdict["agent_id"], verdict["verdict"], verdict["closed"]) for verdict in report["closed"]]
-    assert told == [("a", "lost", True)]
+    closed_runs = [(verdict["agent_id"], verdict["verdict"], verdict["closed"]) for verdict in report["closed"]]
+    assert closed_runs == [("a", "lost", True)]
     assert dry["closed"] == [{**verdict, "closed": False} for verdict in report["closed"]]
 
 

@@ -1,0 +1,158 @@
+"""Trees: every session of a list once, below its parent, whatever the records say of parents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.session.clock import format_time, timedelta
+from gaia_sessions.session.policy import Limits
+from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.usecases.listing import Filter, list_sessions
+from gaia_sessions.usecases.tree import session_tree
+from tests.records import START, record_with
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+IDS = list("abcdef")
+PARENTS = st.dictionaries(st.sampled_from(IDS), st.sampled_from([*IDS, "gone", "gone-2", "../etc"]), max_size=6)
+
+
+def put(store: MemoryStore, agent_id: str, age: int = 0, **changed: Any) -> None:
+    moment = format_time(START - timedelta(minutes=age))
+    record: Any = {**record_with(), "agent_id": agent_id, "last_updated": moment, "created_at": moment, **changed}
+    store.create(record)
+
+
+def below(parent_id: str, root_id: str | None = None, depth: int = 1) -> dict[str, Any]:
+    return {"parent_id": parent_id, "root_id": root_id or parent_id, "depth": depth}
+
+
+def shown(store: MemoryStore, limit: int | None = None, **wanted: Any) -> list[str]:
+    """A line for each session: indented by its level, with whatever the tree says of it in brackets."""
+    lines = []
+    for level, line in session_tree(store, Filter(**wanted), START, Limits(), limit):
+        said = [line["status"]] if "problem" in line else filter(None, [line.get("parent_status")])
+        notes = [*said, *([] if line.get("selected", True) else ["not selected"])]
+        lines.append("  " * level + line["agent_id"] + (f" ({', '.join(notes)})" if notes else ""))
+    return lines
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def test_children_stand_below_their_parents_and_trees_where_their_first_session_stood(store: MemoryStore) -> None:
+    put(store, "alone", age=2)
+    put(store, "flow", age=5)
+    put(store, "old", age=4, **below("flow"))
+    put(store, "new", age=3, **below("flow"))
+    put(store, "newest", age=1, **below("old", "flow", 2))
+
+    assert shown(store) == ["flow", "  old", "    newest", "  new", "alone"]
+
+
+def test_a_parent_that_the_options_exclude_is_above_its_children_and_said_to_be_so(store: MemoryStore) -> None:
+    put(store, "top", phase="completed")
+    put(store, "flow", phase="failed", **below("top"))
+    put(store, "agent-1", age=1, **below("flow", "top", 2))
+    put(store, "agent-2", age=2, **below("flow", "top", 2))
+    put(store, "agent-3", age=3, phase="completed", **below("flow", "top", 2))
+
+    assert shown(store, active_only=True) == [
+        "top (not selected)",
+        "  flow (excluded, not selected)",
+        "    agent-1 (excluded)",
+        "    agent-2 (excluded)",
+    ]
+    assert shown(store, active_only=True, limit=1)[2:] == ["    agent-1 (excluded)"]
+    assert shown(store, limit=0) == []
+
+
+def test_sessions_whose_parent_is_gone_stay_together_below_the_root_that_is_known(store: MemoryStore) -> None:
+    put(store, "top", age=9)
+    put(store, "agent-1", age=1, **below("flow", "top", 2))
+    put(store, "agent-2", age=2, **below("flow", "top", 2))
+    put(store, "agent-3", age=3, **below("other"))
+
+    assert shown(store) == [
+        "top",
+        "  flow (gone, not selected)",
+        "    agent-1 (gone)",
+        "    agent-2 (gone)",
+        "other (gone, not selected)",
+        "  agent-3 (gone)",
+    ]
+
+
+def test_an_id_that_no_session_can_have_is_a_parent_that_is_gone(store: MemoryStore) -> None:
+    put(store, "agent-1", **below("../other"))
+    assert shown(store) == ["../other (gone, not selected)", "  agent-1 (gone)"]
+
+
+def test_of_a_circle_the_first_in_the_list_is_above_the_others(store: MemoryStore) -> None:
+    put(store, "self", age=1, **below("self"))
+    put(store, "a", age=4, **below("b"))
+    put(store, "b", age=3, **below("c"))
+    put(store, "c", age=2, **below("a"))
+    put(store, "leaf", age=0, **below("a"))
+
+    assert shown(store) == ["c (circle)", "  b", "    a", "      leaf", "self (circle)"]
+    assert shown(store, agent_name="nobody") == []
+
+
+def test_a_circle_of_sessions_that_the_options_exclude_ends_too(store: MemoryStore) -> None:
+    put(store, "a", phase="failed", **below("b"))
+    put(store, "b", phase="failed", **below("a"))
+    put(store, "leaf", **below("a"))
+
+    assert shown(store, active_only=True) == [
+        "a (circle, not selected)",
+        "  leaf (excluded)",
+        "  b (excluded, not selected)",
+    ]
+
+
+def test_a_line_of_parents_may_be_as_long_as_it_likes(store: MemoryStore) -> None:
+    put(store, "s-0")
+    for number in range(1, 3000):
+        put(store, f"s-{number}", **below(f"s-{number - 1}", "s-0", number))
+
+    levels = [level for level, _ in session_tree(store, Filter(), START, Limits())]
+    assert levels == list(range(3000))
+    only_last = session_tree(store, Filter(since=START), START, Limits(), limit=1)
+    assert len(only_last) == 1 + int(only_last[-1][1]["agent_id"].removeprefix("s-"))
+
+
+def assert_each_is_below_its_parent(tree: Sequence[tuple[int, Any]], parents: Mapping[str, str]) -> None:
+    above: list[str] = []
+    for level, line in tree:
+        agent_id = line["agent_id"]
+        assert level <= len(above)
+        above[level:] = [agent_id]
+        if level:
+            assert above[level - 1] == parents[agent_id]
+        elif agent_id in parents:
+            assert line["parent_status"] == "circle"
+
+
+@given(PARENTS, st.sets(st.sampled_from(IDS)))
+def test_every_session_is_there_once_below_its_parent_whatever_parents_are(
+    parents: dict[str, str], final: set[str]
+) -> None:
+    store = MemoryStore()
+    for age, agent_id in enumerate(IDS):
+        above = below(parents[agent_id]) if agent_id in parents else {}
+        put(store, agent_id, age, phase="completed" if agent_id in final else "executing", **above)
+
+    for wanted in (Filter(), Filter(active_only=True)):
+        tree = session_tree(store, wanted, START, Limits())
+        assert_each_is_below_its_parent(tree, parents)
+        selected = sorted(line["agent_id"] for _, line in tree if line.get("selected", True))
+        assert selected == sorted(line["agent_id"] for line in list_sessions(store, wanted, START, Limits()))
+        assert len({line["agent_id"] for _, line in tree}) == len(tree)
