@@ -28,4 +28,4 @@ if __name__ == "__main__":
         _give_up(error)
     main()
 else:
-    from gaia_sessions import create_session, finalize_session, get_session, should_resume, update_state  # noqa: F401
+    from gaia_sessions import create_session, finalize_session, get_session, should_resume, update_state  # noqa: F401  # for importers

@@ -14,7 +14,7 @@ import click
 
 from gaia_sessions.api import DEFAULT_HOURS
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
-from gaia_sessions.session.requests import Update
+from gaia_sessions.session.requests import Ending, NewSession, Update
 from gaia_sessions.usecases.listing import Filter
 
 from . import output, start
@@ -88,7 +88,7 @@ def _print_on_failure(failed: str, agent_id: object) -> Iterator[None]:
 @PURPOSE
 def _create(call: Call, agent: str, purpose: str) -> None:
     sessions = call.sessions()
-    agent_id = sessions.create(agent, purpose)
+    agent_id = sessions.create(NewSession(agent, purpose))
     warn_if_network(sessions.root)
     output.print_line(f"Created session: {agent_id}")
 
@@ -132,7 +132,8 @@ def _get(call: Call, agent_id: str) -> None:
 @click.argument("outcome", metavar="completed|failed|abandoned")
 @click.option("--summary", metavar="TEXT", help="Result of the work.")
 def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> None:
-    record, ended_now = call.sessions().finalize(call.session_id(agent_id, writes=True), outcome, summary)
+    session_id = call.session_id(agent_id, writes=True)
+    record, ended_now = call.sessions().finalize(session_id, Ending(outcome, summary))
     if not ended_now:
         print_unchanged(call, record, {"summary": summary})
     output.print_line(f"Finalized session: {record['agent_id']}")

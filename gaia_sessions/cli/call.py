@@ -20,10 +20,11 @@ from .group import Command, Group, show_help_without_command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import TypeVar
 
     from gaia_sessions.api import Sessions
-    from gaia_sessions.system.project_root import SkippedProject
+
+    _Value = TypeVar("_Value")
 
 _CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -51,19 +52,15 @@ class Call:
 
     def session_root(self) -> str:
         """The directory of the sessions; prints a notice if the search skipped another user's project."""
-        root, skipped = self.find_root()
+        from gaia_sessions.system.project_root import find_root_and_skipped, working_directory
+
+        root, skipped = find_root_and_skipped(self.root, os.environ, working_directory())
         if skipped:
             from gaia_sessions.system import users
 
             message, advice, command = users.skipped_project_notice(*skipped[0], root)
             output.print_notice("passed_over", message, f"{advice}: {command}", as_json=self.as_json)
         return root
-
-    def find_root(self) -> tuple[str, list[SkippedProject]]:
-        """The directory of the sessions, and the projects of other users that the search skipped."""
-        from gaia_sessions.system.project_root import find_root_and_skipped, working_directory
-
-        return find_root_and_skipped(self.root, os.environ, working_directory())
 
     def sessions(self) -> Sessions:
         """The sessions that the command works on."""
@@ -151,9 +148,11 @@ def _as_callback(function: Callable[..., int | None]) -> Callable[..., int]:
     """``function`` as click calls it, with the options that all commands have in common."""
 
     @wraps(function)
-    def run(root: str | None, lock_timeout: float | None, *, as_json: bool, **options: object) -> int:  # noqa: ARG001
+    def run(root: str | None, lock_timeout: float | None, *, as_json: bool, **options: object) -> int:  # noqa: ARG001  # read from ctx
         call = Call(
-            _innermost_option("root"), _innermost_option("lock_timeout"), as_json=bool(_innermost_option("as_json"))
+            _innermost_option("root", str),
+            _innermost_option("lock_timeout", float),
+            as_json=_innermost_option("as_json", bool) or False,
         )
         try:
             return function(call, **options) or 0
@@ -170,12 +169,12 @@ def _epilog(examples: tuple[str, ...]) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  gaia-sessions {example}" for example in examples)
 
 
-def _innermost_option(name: str) -> Any:  # noqa: ANN401  # as the option's type says
-    """The value of an option, from the innermost command that has one; None if it was not given."""
+def _innermost_option(name: str, kind: type[_Value]) -> _Value | None:
+    """The value of an option of this ``kind``, from the innermost command that has one; None if it was not given."""
     ctx: click.Context | None = click.get_current_context()
     while ctx is not None:
         value = ctx.params.get(name)
-        if value is not None and value is not False:
+        if isinstance(value, kind) and value is not False:
             return value
         ctx = ctx.parent
     return None

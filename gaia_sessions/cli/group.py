@@ -24,11 +24,12 @@ COMMANDS = {
     "update": "Update a session: phase, metadata, errors.",
     "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
     "list": "List sessions, the most recently active first.",
+    "revive": "Print the commands that continue what was stopped.",
     "finalize": "End a session as completed, failed or abandoned.",
     "cleanup": "Remove sessions that have not been used for a while.",
     "reconcile": "Close runs that are proven to have ended without a report.",
     "doctor": "Check settings, hooks and sessions; say how to fix problems.",
-    "show": "Show one session: timeline, errors, runs.",
+    "show": "Show one session: timeline, errors, runs, children.",
     "events": "Show what hosts reported about a session, with evidence.",
     "import": "Import the sessions of another folder.",
     "hooks": "Install, remove or check the hooks in a host's settings.",
@@ -93,17 +94,17 @@ class Group(click.Group):
 class Commands(Group):
     """The commands of the table, each imported when it is called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # as click calls it
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # see above
         if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
         module = import_module(f"gaia_sessions.cli.commands.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # see above
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

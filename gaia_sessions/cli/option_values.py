@@ -15,7 +15,7 @@ import click
 
 from gaia_sessions.errors import InvalidInput, TooLarge, UsageError
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.clock import utc_now
+from gaia_sessions.system import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _parse_time(text: str) -> datetime:
         raise ValueError(text)
     from dateutil import parser, tz
 
-    midnight = datetime.now(tz.tzlocal()).replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = utc_now().astimezone(tz.tzlocal()).replace(hour=0, minute=0, second=0, microsecond=0)
     return parser.parse(text, default=midnight).astimezone(UTC)
 
 

@@ -13,6 +13,7 @@ from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import plain
 from gaia_sessions.cli.typed_ids import LATEST
 from gaia_sessions.errors import UsageError
+from gaia_sessions.session.requests import NewSession
 from gaia_sessions.system.mounts import network_kind
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def command(
     _refuse_reserved_id(agent_id)
     sessions = call.sessions()
     is_new_root = not os.path.lexists(sessions.root)
-    new_id = sessions.create(agent, purpose, collect_metadata(metadata, pairs), agent_id)
+    new_id = sessions.create(NewSession(agent, purpose, collect_metadata(metadata, pairs), agent_id))
     warn_if_network(sessions.root)
     if is_new_root:
         _print_new_root(call, sessions.root)

@@ -10,8 +10,9 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.group import argument_positions
 from gaia_sessions.cli.render import plain
-from gaia_sessions.session.clock import utc_now
 from gaia_sessions.session.phases import OUTCOMES
+from gaia_sessions.session.requests import Ending
+from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str, outcome: str, summary: str | None, error: str | None) -> None:
     """End a session as completed, failed or abandoned. Repeating the same outcome changes nothing."""
     sessions = call.sessions()
-    record, ended_now = sessions.finalize(call.session_id(agent_id, writes=True), outcome, summary, error)
+    session_id = call.session_id(agent_id, writes=True)
+    record, ended_now = sessions.finalize(session_id, Ending(outcome, summary, error))
     if not ended_now:
         print_unchanged(call, record, {"summary": summary, "error": error})
     call.print_result(record, lambda: [plain.update_line(record, sessions.decide(record), utc_now())])

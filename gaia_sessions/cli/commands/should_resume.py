@@ -30,7 +30,7 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
     try:
         decision = decision_for(call, agent_id)
     except InvalidId as error:
-        answer = _invalid_id_decision(agent_id, error)
+        answer = decisions.invalid_id_decision(agent_id, error)
         call.print_result(answer, lambda: [decisions.invalid_id_line(answer["reason"])])
         raise
     call.print_result(decision, lambda: decisions.decision_lines(decision, verbose=verbose))
@@ -51,16 +51,3 @@ def decision_for(call: Call, typed_id: str) -> Decision:
 def exit_code_of(decision: Decision) -> int:
     """0 for yes; for no, a code that distinguishes a reason of the policy from a missing or corrupt session."""
     return EXIT_DONE if decision["should_resume"] else _EXIT_CODES.get(decision["reason"], EXIT_NO)
-
-
-def _invalid_id_decision(agent_id: str, error: InvalidId) -> Decision:
-    return {
-        "should_resume": False,
-        "reason": error.code,
-        "agent_id": agent_id,
-        "phase": None,
-        "idle_seconds": None,
-        "until": None,
-        "checks": [],
-        "advice": error.hint,
-    }

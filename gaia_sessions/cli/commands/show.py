@@ -6,41 +6,31 @@ from typing import TYPE_CHECKING
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
-from gaia_sessions.cli.render import plain
-from gaia_sessions.errors import NewerSchema
-from gaia_sessions.session.clock import utc_now
-from gaia_sessions.session.policy import resume_summary
+from gaia_sessions.cli.render import plain, relatives
 from gaia_sessions.session.record import check_readable
+from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
-    from gaia_sessions.api import Sessions
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.session.schema import Record
 
 
 @declare("show agent-20260108-180530-abc12345")
 @ID
 def command(call: Call, agent_id: str) -> None:
-    """Show one session: timeline, errors, runs."""
+    """Show one session: timeline, errors, runs, children."""
     sessions = call.sessions()
     record = sessions.preview(call.session_id(agent_id))
     if call.as_json:
-        output.print_json(_with_decision(sessions, record))
+        children = [line["agent_id"] for line in sessions.children(record["agent_id"])]
+        output.print_json(sessions.with_decision(record) | ({"children": children} if children else {}))
         return
     check_readable(record)
-    decision = sessions.decide(record)
+    decision, related = sessions.decide(record), sessions.relatives(record)
+    alive, now = sessions.liveness(record, decision), utc_now()
     if output.is_stdout_terminal():
         from gaia_sessions.cli.render import tables
 
-        output.draw(tables.session_view(record, decision, utc_now()))
+        output.draw(tables.session_view(record, decision, now, relatives.sections(record["agent_id"], related), alive))
     else:
-        output.print_lines(plain.session_lines(record, decision, utc_now()))
-
-
-def _with_decision(sessions: Sessions, record: Record) -> dict[str, object]:
-    """The record with the policy's decision; a record of a later version may not be understood, and gets none."""
-    try:
-        check_readable(record)
-    except NewerSchema:
-        return {**record}
-    return {**record, "resume": resume_summary(sessions.decide(record))}
+        output.print_lines(plain.session_lines(record, decision, now, alive))
+        output.print_lines(relatives.section_lines(record["agent_id"], related))

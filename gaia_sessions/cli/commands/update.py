@@ -10,8 +10,8 @@ from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import plain
 from gaia_sessions.errors import UsageError
-from gaia_sessions.session.clock import utc_now
 from gaia_sessions.session.requests import Update
+from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

@@ -7,14 +7,16 @@ Owns the sentence for each check; every sentence ends with the code of its reaso
 from __future__ import annotations
 
 from gaia_sessions.errors import plural
+from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import is_final
 
-from .words import Copyable, precise_duration, safe
+from .words import Copyable, local_time, precise_duration, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gaia_sessions.errors import InvalidId
     from gaia_sessions.session.policy import CheckResult, Decision
 
     Sentence = Callable[[str, CheckResult], str]
@@ -33,7 +35,21 @@ def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str
     yield f"  {safe(decision['advice'], _LONGEST)}"
     if decision["should_resume"]:
         yield "  where the hooks are installed, this line in a sub-agent's prompt resumes it:"
-        yield Copyable(f"[gaia-sessions: resume {decision['agent_id']}]", before="    ")
+        yield Copyable(resume_line(decision["agent_id"]), before="    ")
+
+
+def invalid_id_decision(agent_id: str, error: InvalidId) -> Decision:
+    """The answer for an ID that no session can have, in the form of a decision."""
+    return {
+        "should_resume": False,
+        "reason": error.code,
+        "agent_id": agent_id,
+        "phase": None,
+        "idle_seconds": None,
+        "until": None,
+        "checks": [],
+        "advice": error.hint,
+    }
 
 
 def invalid_id_line(code: str) -> str:
@@ -90,6 +106,10 @@ def _clock(subject: str, check: CheckResult) -> str:
     return f"the last activity of {subject} is {ahead} in the future; the limit is {limit}"
 
 
+def _limit_reset(subject: str, check: CheckResult) -> str:
+    return f"{subject} waits for a limit that is reset at {local_time(str(check['actual']))}"
+
+
 def _idle(check: CheckResult) -> str:
     actual, limit = (precise_duration(_as_number(check[key])) for key in ("actual", "limit"))
     return f"has been idle for {actual}; the limit is {limit}"
@@ -108,6 +128,7 @@ _SENTENCES: dict[str, tuple[str, Sentence]] = {
     "not_claimed": ("claimed", _claimed),
     "resume_ready": ("not_ready", lambda subject, _: f"resuming {subject} is disabled"),
     "clock": ("clock_skew", _clock),
+    "limit_reset": ("waiting_for_limit", _limit_reset),
     "idle_seconds": ("expired", lambda subject, check: f"{subject} {_idle(check)}"),
     "error_count": ("too_many_errors", _errors),
 }

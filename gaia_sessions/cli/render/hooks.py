@@ -1,4 +1,4 @@
-"""Plain text of ``hooks install``, ``hooks uninstall`` and ``hooks status``.
+"""What ``hooks install``, ``hooks uninstall`` and ``hooks status`` print, as plain text and as JSON.
 
 Owns the wording, also of the notices and states that ``install`` knows by code. Must never decide what is due.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 
+from gaia_sessions.errors import well_formed
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.install import installed_file, notices, plan, warnings
 
@@ -39,10 +40,10 @@ _NOTES = {
     ),
     notices.NOT_IGNORED: "Git does not ignore this file: add the line {line} to {file}",
     notices.TRACKED: "Git tracks this file: the next commit will include your entries.",
-    notices.MIXED_ENTRY: "An entry that starts our hook and something else was not changed: see hooks status.",
+    notices.MIXED_ENTRY: "An entry that starts gaia-sessions and something else was not changed: see hooks status.",
     notices.ENTRIES_BACK: "Entries that were added manually before were restored; uninstall again to remove them.",
     notices.RULE_STAYS: (
-        "Our reporting command remains allowed: it is not known whether --allow-report added it. See permissions.allow."
+        "The reporting command remains allowed: it is not known whether --allow-report added it. See permissions.allow."
     ),
 }
 
@@ -53,6 +54,15 @@ _STATE_TEXTS = {
     installed_file.ABSENT: "not installed",
     installed_file.UNREADABLE: "cannot be read",
 }
+
+
+def json_document(value: object) -> object:
+    """``value`` with every text valid in UTF-8: paths and the settings of others may contain any bytes."""
+    if isinstance(value, dict):
+        return {json_document(key): json_document(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [json_document(inner) for inner in value]
+    return well_formed(value) if isinstance(value, str) else value
 
 
 def result_lines(result: InstallResult) -> Iterator[str]:

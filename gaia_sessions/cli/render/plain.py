@@ -10,7 +10,8 @@ from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 
-from .words import ago, duration, local_time, resume_text, safe
+from .figures import run_figures, usage_text
+from .words import ago, duration, liveness_text, local_time, resume_text, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record, Run, Tools
-    from gaia_sessions.usecases.listing import CorruptSummary, Summary
+    from gaia_sessions.usecases.listing import Line, Summary
+    from gaia_sessions.usecases.tree import TreeLine
 
 
 NO_PURPOSE = "general"
@@ -74,10 +77,10 @@ def decision_text(record: Record, decision: Decision, now: datetime) -> str:
     return resume_text(resume_summary(decision), record["phase"], now, running=is_running(decision))
 
 
-def list_lines(lines: Iterable[Summary | CorruptSummary], now: datetime) -> Iterator[str]:
-    """A line for each session, with two blanks between columns."""
-    for line in lines:
-        yield "  ".join([line["agent_id"], *columns(line, now)]).rstrip()
+def list_lines(lines: Iterable[TreeLine], now: datetime) -> Iterator[str]:
+    """A line for each session, indented by its level, with two blanks between columns."""
+    for level, line in lines:
+        yield "  " * level + "  ".join([safe(line["agent_id"]), *columns(line, now)]).rstrip()
 
 
 def no_sessions_line(root: str, left_out: int, *, exists: bool = True) -> str:
@@ -90,28 +93,33 @@ def no_sessions_line(root: str, left_out: int, *, exists: bool = True) -> str:
     return f"{message} with these options; without them, there {'is' if left_out == 1 else 'are'} {left_out}"
 
 
-def columns(line: Summary | CorruptSummary, now: datetime) -> list[str]:
+def columns(line: Line, now: datetime) -> list[str]:
     """The columns of one session after its id: agent and purpose, phase, last activity, notes."""
     if "problem" in line:
         return ["-", line["status"], "-", safe(line["problem"])]
     return [
-        _agent_and_purpose(line),
+        agent_and_purpose(line),
         line["phase"],
         ago(line["last_updated"], now),
         ", ".join(_status_notes(line, now)),
     ]
 
 
-def _agent_and_purpose(line: Summary) -> str:
+def agent_and_purpose(line: Summary) -> str:
     """The agent and, if one was given, the purpose, which distinguishes agents of one kind."""
     name = safe(line["agent_name"], 40)
     return name if line["purpose"] == NO_PURPOSE else f"{name}: {safe(line['purpose'], 40)}"
 
 
 def _status_notes(line: Summary, now: datetime) -> Iterator[str]:
-    yield from filter(
-        None, [resume_text(line["resume"], line["phase"], now, running=line["running"]), *session_notes(line)]
-    )
+    yield from filter(None, [state_text(line, now), *session_notes(line)])
+
+
+def state_text(line: Summary, now: datetime) -> str:
+    """What is known of the agent at work, else whether the session may be resumed; empty for a final one."""
+    if "liveness" in line and not is_final(line["phase"]):
+        return liveness_text(line["liveness"], now)
+    return resume_text(line["resume"], line["phase"], now, running=line["running"])
 
 
 def session_notes(line: Summary) -> Iterator[str]:
@@ -122,12 +130,16 @@ def session_notes(line: Summary) -> Iterator[str]:
         yield plural(line["error_count"], "error")
     if line["status"] == "newer":
         yield "written by a later version"
+    if line.get("parent_status") == "circle":
+        yield "its parents form a circle"
+    if not line.get("selected", True):
+        yield "excluded"
 
 
-def session_lines(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
+def session_lines(record: Record, decision: Decision, now: datetime, alive: Liveness | None = None) -> Iterator[str]:
     """One session: its facts, its phases as a timeline, its runs."""
     yield f"{record['agent_id']}: {safe(record['agent_name'])}, {safe(record['purpose'])}"
-    yield from (f"  {name}: {value}" for name, value in facts(record, decision, now))
+    yield from (f"  {name}: {value}" for name, value in facts(record, decision, now, alive))
     yield "phases"
     yield from (f"  {moment}  {step}" for moment, step in timeline(record))
     if record.get("runs"):
@@ -135,11 +147,15 @@ def session_lines(record: Record, decision: Decision, now: datetime) -> Iterator
         yield from (f"  {line}" for line in run_lines(record))
 
 
-def facts(record: Record, decision: Decision, now: datetime) -> Iterator[tuple[str, str]]:
-    """Name and value of each fact about a session."""
+def facts(
+    record: Record, decision: Decision, now: datetime, alive: Liveness | None = None
+) -> Iterator[tuple[str, str]]:
+    """Name and value of each fact about a session, and about the agent that is at work on it."""
     yield "phase", record["phase"]
     if text := decision_text(record, decision, now):
         yield "resume", text
+    if alive:
+        yield "agent", liveness_text(alive, now)
     yield "created", f"{local_time(record['created_at'])}, {ago(record['created_at'], now)}"
     yield "last activity", f"{local_time(record['last_updated'])}, {ago(record['last_updated'], now)}"
     if record["last_error"]:
@@ -149,6 +165,8 @@ def facts(record: Record, decision: Decision, now: datetime) -> Iterator[tuple[s
         yield "denied", f"{ago(record['denial']['timestamp'], now)}: {safe(record['denial']['message'])}"
     if "tools" in record:
         yield "tools", _tool_counts(record["tools"])
+    if "usage" in record:
+        yield "usage", usage_text(record["usage"])
     if "duration_seconds" in record:
         yield "duration", duration(record["duration_seconds"])
     if "summary" in record:
@@ -209,6 +227,7 @@ def run_line(run: Run, no_end: str) -> str:
         parts.append(safe(run["detail"]))
     if "inferred" in run:
         parts.append(f"{run['inferred']} inferred from its tools")
+    parts += run_figures(run)
     if "last_message" in run:
         parts.append(f"last message: {safe(run['last_message'], 80)}")
     return ", ".join(parts)

@@ -27,6 +27,8 @@ def reconcile_lines(report: Reconciled) -> Iterator[str]:
     verdicts = report["verdicts"]
     closed = [verdict for verdict in verdicts if verdict["verdict"] in CLOSING_VERDICTS]
     yield f"{'would close' if report['dry_run'] else 'closed'} {plural(len(closed), 'run')}"
+    if report["counted"]:
+        yield f"{'would count' if report['dry_run'] else 'counted'} what {plural(len(report['counted']), 'run')} used"
     yield from (verdict_line(verdict) for verdict in sorted(verdicts, key=_sort_key))
     yield from unchanged_lines(report)
 

@@ -1,22 +1,19 @@
 """Sessions as tables for a terminal. The one module to import rich; loaded only when stdout is a terminal.
 
-Owns which columns fit, which are shortened or dropped first (the purpose, then the agent; the others are shown whole
-wherever they fit), and which short part of an id is shown, since commands accept it as ID. Must never read a session.
+Owns which columns fit, and which are shortened or dropped first (the purpose, then the agent; the others are shown
+whole wherever they fit). Must never read a session.
 """
 
 from __future__ import annotations
-
-from collections import Counter
 
 from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from gaia_sessions.session.ids import RANDOM_DIGITS, SHORTEST_ABBREVIATION, abbreviations, is_agent_id, is_generated_id
-
 from . import plain
-from .words import resume_text, safe, short_ago
+from .short_ids import shorten_ids
+from .words import safe, short_ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +24,13 @@ if TYPE_CHECKING:
 
     from rich.console import ConsoleOptions, RenderableType
 
+    from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.usecases.listing import CorruptSummary, Summary
+    from gaia_sessions.usecases.listing import Line
+    from gaia_sessions.usecases.tree import TreeLine
+
+    from .relatives import Section
 
 _STYLES = {
     "completed": "green",
@@ -40,6 +41,7 @@ _STYLES = {
     "investigating": "yellow",
     "corrupt": "bold red",
     "unreadable": "bold red",
+    "gone": "dim",
 }
 
 
@@ -50,16 +52,19 @@ _FIXED_COLUMNS = ("resume", "phase", "active")
 _MIN_WIDTH = 8
 _MIN_ID_WIDTH = 12
 _GAP = 2
-_CALLER_ID_LENGTH = 12
-"""Characters that are shown of an id chosen by a caller, if they are unique."""
+_DEEPEST_LEVEL = 8
+"""Whoever is further down is not indented further: the columns would be lost."""
 
 
 class _SessionTable:
     """The list of sessions at any width: a line of headings and a line for each session."""
 
-    def __init__(self, lines: Sequence[Summary | CorruptSummary], now: datetime, others: Iterable[str]) -> None:
-        short = shorten_ids([line["agent_id"] for line in lines], others)
-        self._rows = [_cells(name, line, now) for name, line in zip(short, lines, strict=True)]
+    def __init__(self, lines: Sequence[TreeLine], now: datetime, others: Iterable[str]) -> None:
+        short = shorten_ids([line["agent_id"] for _, line in lines], others)
+        self._rows = [
+            _cells(_indentation(level) + safe(name), line, now)
+            for name, (level, line) in zip(short, lines, strict=True)
+        ]
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
         rows = self._rows
@@ -102,14 +107,16 @@ def _total_width(widths: Mapping[str, int], gap: int) -> int:
     return sum(widths.values()) + gap * (len(widths) - 1)
 
 
-def session_table(
-    lines: Sequence[Summary | CorruptSummary], now: datetime, others: Iterable[str] = ()
-) -> RenderableType:
-    """The sessions, one line each, none wider than the terminal."""
+def session_table(lines: Sequence[TreeLine], now: datetime, others: Iterable[str] = ()) -> RenderableType:
+    """The sessions, one line each, none wider than the terminal; each is indented by its level if there is room."""
     return _SessionTable(lines, now, others)
 
 
-def _cells(short_id: str, line: Summary | CorruptSummary, now: datetime) -> dict[str, str]:
+def _indentation(level: int) -> str:
+    return "  " * min(level, _DEEPEST_LEVEL)
+
+
+def _cells(short_id: str, line: Line, now: datetime) -> dict[str, str]:
     """The cells of a session; for one that cannot be read, only the id and the problem."""
     if "problem" in line:
         _, _, problem = safe(line["problem"], 500).rpartition(f"/{line['agent_id']}/state.json: ")
@@ -117,20 +124,21 @@ def _cells(short_id: str, line: Summary | CorruptSummary, now: datetime) -> dict
     notes = ", ".join(plain.session_notes(line))
     purpose = [f"({notes})"] if notes else []
     purpose += [safe(line["purpose"])] if line["purpose"] != plain.NO_PURPOSE else []
-    return {
+    cells = {
         "id": short_id,
         "agent": safe(line["agent_name"], 40),
         "phase": line["phase"],
-        "resume": resume_text(line["resume"], line["phase"], now, running=line["running"]),
+        "resume": plain.state_text(line, now),
         "active": short_ago(line["last_updated"], now),
         "purpose": " ".join(purpose),
     }
+    return cells if line.get("selected", True) else {**cells, "style": "dim"}
 
 
 def _row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int) -> Text:
-    row = _one_line()
+    row = _one_line(style=cells.get("style", ""))
     for name, room in widths.items():
-        cell = cut_middle(cells[name], room) if name == "id" else cut(cells[name], room)
+        cell = cut_id(cells[name], room) if name == "id" else cut(cells[name], room)
         row.append(cell + " " * gap, _STYLES.get(cells[name]) if name == "phase" else None)
     row.rstrip()
     return row
@@ -138,9 +146,7 @@ def _row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int) -> Text:
 
 def _problem_row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int, room: int) -> Text:
     status = cells["status"]
-    row = _one_line(
-        cut(f"{cut_middle(cells['id'], widths['id'])}{' ' * gap}{status}: {cells['problem']}", room).rstrip()
-    )
+    row = _one_line(cut(f"{cut_id(cells['id'], widths['id'])}{' ' * gap}{status}: {cells['problem']}", room).rstrip())
     start = widths["id"] + gap
     row.stylize(_STYLES.get(status, ""), start, start + len(status))
     return row
@@ -151,6 +157,13 @@ def cut(text: str, room: int) -> str:
     cell = Text(text)
     cell.truncate(room, overflow="ellipsis", pad=True)
     return cell.plain
+
+
+def cut_id(indented_id: str, room: int) -> str:
+    """An id in exactly ``room`` cells, indented only as far as the whole id fits."""
+    agent_id = indented_id.lstrip(" ")
+    indent = min(len(indented_id) - len(agent_id), max(0, room - len(agent_id)))
+    return " " * indent + cut_middle(agent_id, room - indent)
 
 
 def cut_middle(agent_id: str, room: int) -> str:
@@ -165,63 +178,17 @@ def _one_line(text: str = "", style: str = "") -> Text:
     return Text(text, style, no_wrap=True, overflow="crop")
 
 
-def shorten_ids(ids: Sequence[str], others: Iterable[str] = ()) -> list[str]:
-    """For each of ``ids``, a short part that no other of them and none of ``others`` has, or else the whole id.
-
-    For a generated id, it is the random part; for an id chosen by a caller, its beginning or its last words.
-    """
-    parts = _PartCounts([*ids, *others])
-    return [next(filter(parts.is_unique, _candidates(agent_id)), agent_id) for agent_id in ids]
-
-
-def _candidates(agent_id: str) -> Iterator[str]:
-    """The parts to try, the best first, without those that a command would not accept as ID."""
-    parts = _parts_of_generated(agent_id) if is_generated_id(agent_id) else _parts_of_caller_id(agent_id)
-    return filter(is_agent_id, parts)
-
-
-def _parts_of_generated(agent_id: str) -> Iterator[str]:
-    return (agent_id[-length:] for length in range(RANDOM_DIGITS, len(agent_id)))
-
-
-def _parts_of_caller_id(agent_id: str) -> Iterator[str]:
-    """The beginning of the id, its last whole words, then longer parts."""
-    if len(agent_id) <= _CALLER_ID_LENGTH:
-        return
-    yield agent_id[:_CALLER_ID_LENGTH]
-    yield from (
-        agent_id[-length:]
-        for length in range(_CALLER_ID_LENGTH, SHORTEST_ABBREVIATION - 1, -1)
-        if agent_id[-length - 1] in "-._"
-    )
-    for length in range(_CALLER_ID_LENGTH + 1, len(agent_id)):
-        yield from (agent_id[:length], agent_id[-length:])
-
-
-class _PartCounts:
-    """How many ids have a text as a part, counted once for each length that is needed."""
-
-    __slots__ = ("_counts_by_length", "_ids")
-
-    def __init__(self, ids: Iterable[str]) -> None:
-        self._ids = set(ids)
-        self._counts_by_length: dict[int, Counter[str]] = {}
-
-    def is_unique(self, part: str) -> bool:
-        """Whether only one id has ``part``."""
-        length = len(part)
-        if length not in self._counts_by_length:
-            self._counts_by_length[length] = Counter(form for one in self._ids for form in abbreviations(one, length))
-        return self._counts_by_length[length][part] == 1
-
-
-def session_view(record: Record, decision: Decision, now: datetime) -> RenderableType:
-    """One session: its facts, its phases as a timeline, its runs."""
+def session_view(
+    record: Record, decision: Decision, now: datetime, others: Iterable[Section] = (), alive: Liveness | None = None
+) -> RenderableType:
+    """One session: its facts, its phases as a timeline, its runs, and the sections about other sessions."""
     head = Text.assemble((record["agent_id"], "bold"), f"  {safe(record['agent_name'])}, {safe(record['purpose'])}")
-    parts: list[RenderableType] = [head, _key_value_grid(plain.facts(record, decision, now)), Text("phases", "bold")]
-    parts.append(_key_value_grid(plain.timeline(record)))
+    parts: list[RenderableType] = [head, _key_value_grid(plain.facts(record, decision, now, alive))]
+    parts += [Text("phases", "bold"), _key_value_grid(plain.timeline(record))]
     if record.get("runs"):
-        parts += [Text("runs", "bold"), *(Text(f"  {line}") for line in plain.run_lines(record))]
+        others = [("runs", [*plain.run_lines(record)]), *others]
+    for heading, lines in others:
+        parts += [Text(heading, "bold"), *(Text(f"  {line}") for line in lines)]
     return Group(*parts)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self
 
+    from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import ResumeSummary
 
 _SHORT_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -57,7 +58,18 @@ def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bo
         return f"resumable for {_remaining_time((parse_time(resume['until']) - now).total_seconds())}"
     if is_final(phase):
         return ""
+    if "paused_until" in resume and not running:
+        return f"waits for a limit, {_remaining_time((parse_time(resume['paused_until']) - now).total_seconds())}"
     return "running" if running else _NOT_RESUMABLE.get(resume["reason"], resume["reason"].replace("_", " "))
+
+
+def liveness_text(liveness: Liveness, now: datetime) -> str:
+    """``working``, ``waiting 3 min for Bash``, ``quiet for 12 min``."""
+    if "since" not in liveness:
+        return liveness["state"]
+    span = _remaining_time((now - parse_time(liveness["since"])).total_seconds())
+    tool = liveness.get("for")
+    return f"{liveness['state']} for {span}" if tool is None else f"{liveness['state']} {span} for {safe(tool, 30)}"
 
 
 _NOT_RESUMABLE = {"phase_not_resumable": "not resumable", "corrupt": "not resumable", "not_ready": "disabled"}

@@ -22,6 +22,7 @@ COMMANDS = {
     **dict.fromkeys(["ls", "all", "sessions", "ps"], "list"),
     **dict.fromkeys(["clean", "prune", "gc", "purge"], "cleanup"),
     **dict.fromkeys(["resume", "can-resume", "resumable", "check-resume"], "should-resume"),
+    **dict.fromkeys(["wake", "restart", "recover"], "revive"),
     **dict.fromkeys(["new", "start", "begin", "add", "open"], "create"),
     **dict.fromkeys(["view", "info", "describe", "inspect", "status"], "show"),
     **dict.fromkeys(["cat", "read", "dump", "print"], "get"),
@@ -49,7 +50,9 @@ HOOKS_COMMANDS = {
     **dict.fromkeys(["list", "ls", "show", "check"], "status"),
 }
 NEED_ID = frozenset(["get", "update", "should-resume", "finalize", "show", "events"])
-TAKE_NO_ID = frozenset(["list", "cleanup", "doctor", "reconcile", "hooks install", "hooks uninstall", "hooks status"])
+TAKE_NO_ID = frozenset(
+    ["list", "revive", "cleanup", "doctor", "reconcile", "hooks install", "hooks uninstall", "hooks status"]
+)
 LS_OPTIONS = frozenset(["-l", "-a", "-la", "-al"])
 """Options that people type after ``ls`` by habit."""
 

@@ -1,0 +1,31 @@
+"""``revive``: the commands by which hosts continue what was stopped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.render import revivals
+from gaia_sessions.system import utc_now
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare("revive", "revive --host-session 0b7e3c1a-5a0e-4c57-9d0c-2f6f0d1d8a55", "revive --json")
+@click.option("--host-session", metavar="ID", help="Only what belongs to this conversation of a host.")
+def command(call: Call, *, host_session: str | None) -> None:
+    """Print the commands that continue what was stopped, the cheapest first: by Esc, a limit, an overload, a lost
+    connection, or the end of its host.
+
+    Nothing is started. What still waits for a limit is listed with the time of its reset, and what the user stopped
+    comes last.
+    """
+    found = call.sessions().revivals(host_session)
+    if call.as_json:
+        output.print_json_array(found)
+    else:
+        output.print_lines(revivals.revival_lines(found, utc_now()))

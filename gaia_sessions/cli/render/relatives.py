@@ -1,0 +1,50 @@
+"""The parent and the children of a session in words, a line each.
+
+Owns that wording, and how many children a person is shown. Must never read a session.
+"""
+
+from __future__ import annotations
+
+from . import plain
+from .words import safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.usecases.listing import Line
+    from gaia_sessions.usecases.relatives import Relatives
+
+    Section = tuple[str, list[str]]
+    """A heading, and the lines below it."""
+
+_MOST_CHILDREN = 50
+
+
+def sections(agent_id: str, relatives: Relatives) -> Iterator[Section]:
+    """The sections for the parent and the children of ``agent_id``, where there are any."""
+    parent, children = relatives
+    if parent is not None:
+        yield "parent", [_line(parent)]
+    if children:
+        yield "children", [*_left_out(agent_id, len(children)), *map(_line, children[-_MOST_CHILDREN:])]
+
+
+def section_lines(agent_id: str, relatives: Relatives) -> Iterator[str]:
+    """The sections as plain lines."""
+    for heading, lines in sections(agent_id, relatives):
+        yield heading
+        yield from (f"  {line}" for line in lines)
+
+
+def _left_out(agent_id: str, number: int) -> Iterator[str]:
+    if number > _MOST_CHILDREN:
+        yield f"{number - _MOST_CHILDREN} earlier; for the IDs of all: gaia-sessions show {agent_id} --json"
+
+
+def _line(line: Line) -> str:
+    """A parent or a child: id, agent and purpose, phase; or why nothing more is known."""
+    agent_id = safe(line["agent_id"])  # of a parent it is what the record says, which may be any text
+    if "problem" in line:
+        return f"{agent_id}, {line['status']}"
+    return f"{agent_id}, {plain.agent_and_purpose(line)}, {line['phase']}"

@@ -1,0 +1,109 @@
+"""The options by which ``hooks install`` and ``hooks uninstall`` select a settings file, and what they mean here.
+
+Owns which of them exclude each other, and which folder and scope they stand for in this call. Must never read or change
+the settings: ``install`` does.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import wraps
+
+import click
+
+from gaia_sessions import hosts
+from gaia_sessions.errors import OwnedByAnother, UnknownHost, UsageError
+from gaia_sessions.hosts.settings import LOCAL, PROJECT, SCOPES, USER
+from gaia_sessions.install.places import HOSTS, Places
+from gaia_sessions.install.scopes import installed_scope
+from gaia_sessions.system.project_root import SESSIONS_PATH, check_owner, find_root, working_directory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .call import Call
+
+_SCOPE_HELP = {
+    USER: "Your own settings, for all projects.",
+    PROJECT: "The project's settings, shared with the team.",
+    LOCAL: "The project's settings that only you use.  [default where the host has them]",
+}
+
+
+class _Host(click.Choice[str]):
+    """A host whose settings can be written; one that must be configured manually has an error of its own."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in hosts.HOSTS and value not in HOSTS:
+            raise UsageError(
+                f"{value} must be configured manually", "docs/hosts.md explains how, under Experimental hosts"
+            )
+        if value not in HOSTS:
+            raise UnknownHost(str(value), HOSTS)
+        return super().convert(value, param, ctx)
+
+
+_HERE = click.option(
+    "--here",
+    is_flag=True,
+    help="Use the settings of this folder instead of the project's: a client reads those of the folder it starts in.",
+)
+_HOST = click.option(
+    "--host",
+    type=_Host(list(HOSTS)),
+    default=hosts.CLAUDE_CODE,
+    metavar="|".join(HOSTS),
+    help="Host whose settings to use.  [default: claude-code]",
+)
+
+
+def settings_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options to a command: ``function`` gets its ``host``, and the ``scope`` and the ``places`` of this call.
+
+    The command raises ``UsageError`` for options that exclude each other, and ``OwnedByAnother`` for the settings of
+    another user's project.
+    """
+
+    @wraps(function)
+    def run_with_scope(call: Call, host: str, *, here: bool, **options: object) -> None:
+        given_scopes = [scope for scope in SCOPES if options.pop(scope)]
+        _check_combination(given_scopes, here=here)
+        places = _places(call, here=here)
+        if given_scopes != [USER]:
+            _check_project_owner(places.project)
+        scope = given_scopes[0] if given_scopes else installed_scope(places, HOSTS[host])
+        function(call, places=places, scope=scope, host=host, **options)
+
+    decorated: Callable[..., None] = run_with_scope
+    for scope in reversed(SCOPES):
+        decorated = click.option(f"--{scope}", scope, is_flag=True, help=_SCOPE_HELP[scope])(decorated)
+    return _HOST(_HERE(decorated))
+
+
+def _check_combination(given_scopes: list[str], *, here: bool) -> None:
+    if len(given_scopes) > 1:
+        raise UsageError(
+            f"--{' and --'.join(given_scopes)} cannot be combined", "choose one; install in the other afterwards"
+        )
+    if here and given_scopes == [USER]:
+        raise UsageError(
+            "--user and --here cannot be combined", "your own settings are read in every folder; omit --here"
+        )
+
+
+def _places(call: Call, *, here: bool) -> Places:
+    """The places of this call; with ``here``, those for clients that are started in the working directory."""
+    if not here:
+        return Places(call.session_root(), os.environ)
+    folder = working_directory()
+    return Places(find_root(call.root, {**os.environ, "CLAUDE_PROJECT_DIR": folder}, folder), os.environ, folder)
+
+
+def _check_project_owner(project: str) -> None:
+    """Raises ``OwnedByAnother``, with a hint about hooks, for a project of another user."""
+    try:
+        check_owner(os.path.join(project, SESSIONS_PATH))
+    except OwnedByAnother as error:
+        error.hint = "use your own settings, which apply to every project: gaia-sessions hooks install --user"
+        raise
