@@ -52,10 +52,10 @@ class Ended:
     def error(self) -> Any:
         """The error in JSON, of a command that gave no answer."""
         assert (self.code > 0, self.out) == (True, b""), self
-        told = json.loads(self.err)
-        assert list(told) == ["error"]
-        assert list(told["error"]) == ["code", "message", "hint"]
-        return told["error"]
+        document = json.loads(self.err)
+        assert list(document) == ["error"]
+        assert list(document["error"]) == ["code", "message", "hint"]
+        return document["error"]
 
 
 @pytest.fixture(autouse=True)
@@ -108,21 +108,21 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
         monkeypatch.delenv(name, raising=False)
 
     def run(*words: str, columns: int = 80, stdout: int | None = None, **environment: str) -> Ended:
-        ours, theirs = pty.openpty()
-        termios.tcsetwinsize(theirs, (24, columns))
+        own_end, their_end = pty.openpty()
+        termios.tcsetwinsize(their_end, (24, columns))
         with subprocess.Popen(
             [sys.executable, "-m", "gaia_sessions", *words],
-            stdin=theirs,
-            stdout=theirs if stdout is None else stdout,
-            stderr=theirs,
+            stdin=their_end,
+            stdout=their_end if stdout is None else stdout,
+            stderr=their_end,
             env={**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environment},
         ) as process:
-            os.close(theirs)
+            os.close(their_end)
             shown = b""
             with suppress(OSError):  # so a terminal ends that nobody has open any more
-                while chunk := os.read(ours, 1 << 16):
+                while chunk := os.read(own_end, 1 << 16):
                     shown += chunk
-            os.close(ours)
+            os.close(own_end)
         return Ended(process.returncode, shown.replace(b"\r\n", b"\n"), b"")
 
     return run

@@ -80,7 +80,7 @@ def test_what_others_have_in_a_folder_outlives_every_session_in_it(gaia: Gaia, r
     assert sorted(os.listdir(Path(root, ".trash"))) == ["keepme", "keepme.0123456789abcdef"]
 
 
-def test_a_folder_with_a_bad_state_file_and_more_is_told_of_and_not_removed(gaia: Gaia, root: str) -> None:
+def test_a_folder_with_a_bad_state_file_and_more_is_reported_and_not_removed(gaia: Gaia, root: str) -> None:
     fill(root, THEIRS)
 
     ended = gaia("cleanup", "--corrupt", "--json")
@@ -91,7 +91,7 @@ def test_a_folder_with_a_bad_state_file_and_more_is_told_of_and_not_removed(gaia
 
 
 @pytest.mark.parametrize("names", [(), ("events.jsonl",), (".state.json.0123456789abcdef.tmp", "report.json")])
-def test_a_folder_with_nothing_but_names_of_ours_is_a_corrupt_session(
+def test_a_folder_with_nothing_but_own_names_is_a_corrupt_session(
     gaia: Gaia, root: str, names: tuple[str, ...]
 ) -> None:
     gaia("create", "--id", "a")
@@ -102,7 +102,7 @@ def test_a_folder_with_nothing_but_names_of_ours_is_a_corrupt_session(
     assert gaia("cleanup", "--corrupt", "--json").json["removed"] == ["torn"]
 
 
-def test_a_stranger_in_a_root_of_ours_is_no_session_at_any_door(gaia: Gaia, root: str) -> None:
+def test_a_stranger_in_an_own_root_is_no_session_at_any_door(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "a")
     fill(root, {"src/a.py": "code"})
 
@@ -112,7 +112,7 @@ def test_a_stranger_in_a_root_of_ours_is_no_session_at_any_door(gaia: Gaia, root
     assert Path(root, "src", "a.py").read_text("utf-8") == "code"
 
 
-def test_an_empty_folder_becomes_a_root_of_ours(gaia: Gaia, root: str) -> None:
+def test_an_empty_folder_becomes_an_own_root(gaia: Gaia, root: str) -> None:
     Path(root).mkdir()
     gaia("create", "--id", "a")
     left = Path(root, ".x.0123456789abcdef.tmp")
@@ -164,7 +164,9 @@ def test_what_we_make_in_the_folder_of_somebody_else_is_kept_tidy(gaia: Gaia, ro
     assert left_of(root, {"src/a.py": ""}) == {"src/a.py": "code"}
 
 
-def test_a_folder_with_nothing_but_records_put_there_by_hand_becomes_ours(gaia: Gaia, root: str, put: Gaia) -> None:
+def test_a_folder_with_nothing_but_records_put_there_by_hand_becomes_an_own_root(
+    gaia: Gaia, root: str, put: Gaia
+) -> None:
     put("copied", idle=timedelta(minutes=1))
     assert gaia("update", "copied").code == 0
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.api import Sessions
-from gaia_sessions.session.clock import parse_time, utc_now
+from gaia_sessions.session.clock import parse_time
+from gaia_sessions.session.requests import NewSession
+from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,7 +158,7 @@ def test_latest_is_no_id_for_the_command_since_it_stands_for_the_newest_session(
         ),
     )
     assert not os.path.exists(root)
-    assert Sessions(root).create("tester", "test", agent_id="latest") == "latest"
+    assert Sessions(root).create(NewSession("tester", "test", agent_id="latest")) == "latest"
 
 
 def test_what_it_makes_is_private_whatever_the_umask(gaia: Gaia, root: str) -> None:
@@ -174,7 +176,7 @@ def test_what_it_makes_is_private_whatever_the_umask(gaia: Gaia, root: str) -> N
 def test_at_a_terminal_it_says_where_it_put_the_session_if_it_made_the_root(
     terminal: Gaia, root: str, tmp_path: Path
 ) -> None:
-    told = (
+    expected = (
         f"Note: {root} was created for the sessions\n"
         "Hint: to keep them elsewhere, use --root DIR or set GAIA_SESSIONS_ROOT\n"
     )
@@ -183,7 +185,7 @@ def test_at_a_terminal_it_says_where_it_put_the_session_if_it_made_the_root(
         second = terminal("create", "--id", "b", stdout=file.fileno())
 
     shown = first.out.decode().replace("\n      ", " ").replace("Note:\n", "Note: ")
-    assert (first.code, " ".join(shown.split()), second.all) == (0, " ".join(told.split()), (0, "", ""))
+    assert (first.code, " ".join(shown.split()), second.all) == (0, " ".join(expected.split()), (0, "", ""))
     assert (tmp_path / "id").read_text(encoding="utf-8") == "a\nb\n"
 
 

@@ -239,7 +239,7 @@ def test_fix_repairs_what_is_safe_and_nothing_else(
     before = found()[name]
     fixed = json.loads(gaia("doctor", "--fix", "--json").out)
     assert before["fixable"] == (name in FIXES)
-    assert [done["name"] for done in fixed["fixed"]] == ([name] if name in FIXES else [])
+    assert [applied["name"] for applied in fixed["fixed"]] == ([name] if name in FIXES else [])
     assert fixed["healthy"] == (name in FIXES)
     assert list(found()) == ([] if name in FIXES else [name])
 
@@ -262,8 +262,8 @@ def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str, 
     code, out, _ = gaia("doctor").all
     lines = out.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("FIX"))
-    told = f"1 session: {root}/a/state.json: line 1 column 2: not JSON"
-    assert lines[at].startswith(f"FIX   corrupt      {told}")
+    expected = f"1 session: {root}/a/state.json: line 1 column 2: not JSON"
+    assert lines[at].startswith(f"FIX   corrupt      {expected}")
     assert lines[at].endswith("; fix the file, or remove the session with:")
     assert lines[at + 1] == f"      gaia-sessions --root {root} cleanup --hours 1000000 --corrupt"
     assert (code, lines[-1]) == (1, "1 problem found")
@@ -370,12 +370,12 @@ def test_a_check_that_fails_says_so_and_hides_no_other(
     torn(root, put)
     problems = found()
     assert list(problems) == ["corrupt", "locks"]
-    told = "could not be checked: RuntimeError: what nobody thought of"
-    assert problems["locks"] == {"name": "locks", "ok": False, "found": told, "fix": None, "fixable": False}
+    expected = "could not be checked: RuntimeError: what nobody thought of"
+    assert problems["locks"] == {"name": "locks", "ok": False, "found": expected, "fix": None, "fixable": False}
 
 
 @pytest.mark.usefixtures("healthy")
-def test_a_mend_that_is_refused_says_so(gaia: Gaia, root: str, put: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fix_that_is_refused_says_so(gaia: Gaia, root: str, put: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(root, put)
 
     def refuse(*_: object, **__: object) -> None:
@@ -387,7 +387,7 @@ def test_a_mend_that_is_refused_says_so(gaia: Gaia, root: str, put: Gaia, monkey
 
 
 @pytest.mark.usefixtures("healthy")
-def test_what_failed_in_a_hook_is_told_here(gaia: Gaia, root: str) -> None:
+def test_what_failed_in_a_hook_is_reported_here(gaia: Gaia, root: str) -> None:
     hook_log.append_line(
         root, "hook", {"at": LONG_AGO, "event": "Stop", "decision": "error", "error": "disk\x1b[2J full"}
     )

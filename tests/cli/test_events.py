@@ -49,7 +49,7 @@ def test_as_json_they_are_an_array_of_the_entries_as_they_are(gaia: Gaia, put: G
     assert gaia("events", "a", "--json").json == [BEGUN, FAILED]
 
 
-def test_a_session_nobody_told_of_has_none(gaia: Gaia, put: Gaia) -> None:
+def test_a_session_that_nobody_reported_has_none(gaia: Gaia, put: Gaia) -> None:
     put("a")
 
     assert gaia("events", "a").all == (0, "No events\n", "")

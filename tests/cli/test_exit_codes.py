@@ -61,11 +61,11 @@ def test_a_code_says_what_became_of_it_and_errors_speak_json_when_asked(
     put("a")
     put("tired", error_count=3)
     spoil("torn")
-    told = program(*words)
-    assert (told.code, told.out == b"", told.err == b"") == (code, code > 1, code < 2)
+    result = program(*words)
+    assert (result.code, result.out == b"", result.err == b"") == (code, code > 1, code < 2)
     assert program(*words, "--json").code == code
     if code > 1:
-        assert told.err.count(b"\n") == 2
+        assert result.err.count(b"\n") == 2
         assert set(program(*words, "--json").error) == {"code", "message", "hint"}
 
 
@@ -169,7 +169,7 @@ def broken(tmp_path: Path, put: Gaia) -> dict[str, str]:
     return {"PYTHONPATH": str(tmp_path / "site")}
 
 
-def test_70_a_bug_of_ours_is_two_lines_and_a_log(program: Gaia, broken: dict[str, str], away_from_home: Path) -> None:
+def test_70_a_bug_is_two_lines_and_a_log(program: Gaia, broken: dict[str, str], away_from_home: Path) -> None:
     log = away_from_home / ".local/state/gaia-sessions/bugs.log"
     assert program("should-resume", "a", **broken).all == (
         70,
@@ -181,7 +181,7 @@ def test_70_a_bug_of_ours_is_two_lines_and_a_log(program: Gaia, broken: dict[str
     assert log.stat().st_mode & 0o777 == 0o600
 
 
-def test_70_without_a_place_for_the_log_the_bug_itself_is_told(program: Gaia, broken: dict[str, str]) -> None:
+def test_70_without_a_place_for_the_log_the_bug_itself_is_reported(program: Gaia, broken: dict[str, str]) -> None:
     ended = program("should-resume", "a", **broken, XDG_STATE_HOME="/dev/null")
     assert (ended.code, ended.out, b"ZeroDivisionError: broken on purpose" in ended.err) == (70, b"", True)
 

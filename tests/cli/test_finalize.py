@@ -62,7 +62,7 @@ SHOW = "Hint: `gaia-sessions show a` shows what is stored\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         ([], "already completed: nothing was changed"),
         (["--summary", "too late"], "already completed: the summary was not stored"),
@@ -72,15 +72,15 @@ SHOW = "Hint: `gaia-sessions show a` shows what is stored\n"
     ],
 )
 def test_the_same_outcome_again_writes_nothing_and_says_so(
-    gaia: Gaia, put: Gaia, tree: Gaia, words: list[str], told: str
+    gaia: Gaia, put: Gaia, tree: Gaia, words: list[str], expected: str
 ) -> None:
     put("a")
     gaia("finalize", "a", "completed", "--summary", "done", "--error", "oops")
     before = tree()
     line = "a: phase completed, revision 2, 1 error\n"
-    assert gaia("finalize", "a", "completed", *words).all == (0, line, f"Note: {told}\n{SHOW}")
+    assert gaia("finalize", "a", "completed", *words).all == (0, line, f"Note: {expected}\n{SHOW}")
     as_json = gaia("finalize", "a", "completed", *words, "--json")
-    notice = {"code": "unchanged", "message": told, "hint": "`gaia-sessions show a` shows what is stored"}
+    notice = {"code": "unchanged", "message": expected, "hint": "`gaia-sessions show a` shows what is stored"}
     assert (as_json.code, json.loads(as_json.err)) == (0, {"notice": notice})
     assert json.loads(as_json.out)["summary"] == "done"
     assert tree() == before

@@ -35,23 +35,23 @@ def test_a_record_of_the_users_own_program_is_read_by_every_command_and_left_as_
 
     got, listed, shown = gaia("get", "done").json, gaia("list", "--json").json, gaia("show", "done").all
 
-    ours = {key: value for key, value in document.items() if key != "summary"}
-    assert got == {**ours, "duration_seconds": 0.0, "schema": 1, "revision": 0}
+    normalized = {key: value for key, value in document.items() if key != "summary"}
+    assert got == {**normalized, "duration_seconds": 0.0, "schema": 1, "revision": 0}
     assert [(line["agent_id"], line["status"]) for line in listed] == [("done", "final")]
     assert (shown[0], shown[2]) == (0, "")
     assert ("duration" in shown[1], "summary" in shown[1], "-4" in shown[1]) == (True, False, False)
     assert tree() == before
 
 
-def test_the_next_write_brings_such_a_record_into_our_form(gaia: Gaia, put: Gaia, state: Gaia) -> None:
+def test_the_next_write_brings_such_a_record_into_the_canonical_form(gaia: Gaia, put: Gaia, state: Gaia) -> None:
     document = put("reopened", finalized_at="2026-01-08T18:05:30+00:00", duration_seconds=-4.25, summary=None)
 
     gaia("update", "reopened", "-m", "note=one")
 
-    ours = {key: value for key, value in document.items() if key != "summary"}
+    normalized = {key: value for key, value in document.items() if key != "summary"}
     moved = {"duration_seconds": 0.0, "metadata": {"note": "one"}, "revision": 2}
     written = state("reopened")
-    assert written == {**ours, **moved, "last_updated": written["last_updated"]}
+    assert written == {**normalized, **moved, "last_updated": written["last_updated"]}
 
 
 def test_keys_of_others_are_shown(gaia: Gaia, put: Gaia) -> None:

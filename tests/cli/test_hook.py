@@ -81,7 +81,7 @@ def test_wherever_its_root_and_its_host_are_said_they_count(program: Gaia, tmp_p
 
 
 @pytest.mark.parametrize("words", [["PreToolUse"], ["--bogus"], ["--json"], ["--host"], ["--host", "wat"], ["--root="]])
-def test_however_it_is_called_a_host_is_never_told_to_block(program: Gaia, words: list[str]) -> None:
+def test_however_it_is_called_a_host_is_never_asked_to_block(program: Gaia, words: list[str]) -> None:
     for given in (["hook", *words], ["--bogus", "hook", *words]):
         assert program(*given, stdin=json.dumps(DELEGATION).encode()).all == (0, "", "")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions import hosts as heard
+from gaia_sessions import hosts as all_hosts
 from gaia_sessions.cli.commands.hooks import command
 from gaia_sessions.cli.render import hooks
 from gaia_sessions.install import installed_file as states
@@ -50,7 +50,7 @@ def test_installing_says_what_it_wrote_where(gaia: Gaia, settings: Path) -> None
     first, starts, events = out.splitlines()
     assert first == f"claude-code: installed in {settings}"
     assert starts == f"  starts: {PROGRAM}"
-    assert events == f"  events: {', '.join(HOSTS['claude-code'].events)}"
+    assert events == f"  events: {', '.join(HOSTS['claude-code'].wired_events(tools=False))}"
     assert gaia("hooks", "install").all == (
         0,
         f"claude-code: already installed, nothing changed: {settings}\n",
@@ -63,14 +63,14 @@ def test_uninstalling_says_so_and_a_second_time_that_there_is_nothing(gaia: Gaia
     gaia("hooks", "install")
     assert gaia("hooks", "uninstall").all == (0, f"claude-code: removed from {settings}\n", "")
     assert settings.read_bytes() == OLD
-    told = f"claude-code: not installed, nothing changed: {settings}\n"
-    assert gaia("hooks", "uninstall").all == (0, told, "")
+    expected = f"claude-code: not installed, nothing changed: {settings}\n"
+    assert gaia("hooks", "uninstall").all == (0, expected, "")
 
 
 def test_where_else_it_is_installed_is_named_with_the_command_that_takes_it_out(gaia: Gaia, settings: Path) -> None:
     gaia("hooks", "install", "--user")
-    told = gaia("hooks", "uninstall").out.decode().splitlines()
-    assert told == [
+    lines = gaia("hooks", "uninstall").out.decode().splitlines()
+    assert lines == [
         f"claude-code: not installed, nothing changed: {settings}",
         "  installed elsewhere: gaia-sessions hooks uninstall --user",
     ]
@@ -80,10 +80,10 @@ def test_where_else_it_is_installed_is_named_with_the_command_that_takes_it_out(
         f"claude-code: removed from {settings}",
         "  installed elsewhere: gaia-sessions hooks uninstall --user",
     ]
-    assert gaia(*shlex.split(told[1].partition(": ")[2])[1:]).code == 0
+    assert gaia(*shlex.split(lines[1].partition(": ")[2])[1:]).code == 0
     gaia("hooks", "install", "--host", "codex", "--user")
-    told = gaia("hooks", "uninstall", "--host", "codex").out.decode().splitlines()
-    assert told[1] == "  installed elsewhere: gaia-sessions hooks uninstall --host codex --user"
+    lines = gaia("hooks", "uninstall", "--host", "codex").out.decode().splitlines()
+    assert lines[1] == "  installed elsewhere: gaia-sessions hooks uninstall --host codex --user"
     assert gaia("hooks", "uninstall", "--json").json["elsewhere"] == []
 
 
@@ -94,7 +94,7 @@ def test_a_copy_of_what_was_there_is_named_and_is_one(gaia: Gaia, settings: Path
     assert Path(answer["backup"]).stat().st_mode & 0o077 == 0
 
 
-def test_json_tells_all_of_it(gaia: Gaia, settings: Path) -> None:
+def test_json_has_all_of_it(gaia: Gaia, settings: Path) -> None:
     answer = gaia("hooks", "install", "--json", "--track-tools").json
     assert answer == {
         "action": "install",
@@ -105,7 +105,7 @@ def test_json_tells_all_of_it(gaia: Gaia, settings: Path) -> None:
         "changed": [str(settings)],
         "dry_run": False,
         "command": [PROGRAM, "--track-tools"],
-        "events": [*HOSTS["claude-code"].events, "PermissionRequest"],
+        "events": [*HOSTS["claude-code"].events, "PostToolBatch", "PermissionRequest"],
         "rules": [],
         "withdrawn": [],
         "backup": None,
@@ -142,7 +142,7 @@ def test_the_options_name_the_file(
     assert not path.exists()
 
 
-def test_codex_is_told_to_trust_and_claude_code_to_trust_the_folder(gaia: Gaia, project: Path) -> None:
+def test_codex_is_asked_to_trust_and_claude_code_to_trust_the_folder(gaia: Gaia, project: Path) -> None:
     assert project.is_dir()
     assert "type /hooks" in gaia("hooks", "install", "--host", "codex").out.decode()
     assert "until you trust its folder" in gaia("hooks", "install", "--local", "--allow-report").out.decode()
@@ -173,7 +173,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_dry_run_of_leaving_is_a_patch_too(gaia: Gaia, project: Path, settings: Path) -> None:
+def test_a_dry_run_of_an_uninstall_is_a_patch_too(gaia: Gaia, project: Path, settings: Path) -> None:
     settings.write_bytes(OLD)
     gaia("hooks", "install")
     patch = gaia("hooks", "uninstall", "--dry-run").out
@@ -255,22 +255,22 @@ def test_a_root_elsewhere_leaves_the_project_where_we_are(
     assert gaia("hooks", "install", "--json").json["file"] == str(settings)
 
 
-def test_status_tells_what_stands_and_what_was_heard(gaia: Gaia, project: Path, settings: Path) -> None:
+def test_status_has_what_is_installed_and_what_was_received(gaia: Gaia, project: Path, settings: Path) -> None:
     assert gaia("hooks", "status").all == (0, "not installed: gaia-sessions hooks install\n", "")
     gaia("hooks", "install")
-    told = gaia("hooks", "status").out.decode().splitlines()
-    assert told[0] == f"claude-code, local: installed: {settings}"
-    assert told[-1] == "  no events received yet; expected with the next conversation"
+    lines = gaia("hooks", "status").out.decode().splitlines()
+    assert lines[0] == f"claude-code, local: installed: {settings}"
+    assert lines[-1] == "  no events received yet; expected with the next conversation"
     subprocess.run(
-        shlex.split(told[1].removeprefix("  starts: ")),
+        shlex.split(lines[1].removeprefix("  starts: ")),
         input=json.dumps({"hook_event_name": "SessionEnd", "session_id": "s", "cwd": str(project)}).encode(),
         check=True,
     )
-    told = gaia("hooks", "status").out.decode().splitlines()
-    heard = [
-        line.split(":")[0].strip() for line in told if not line.startswith("  events") and not line.startswith("    ")
+    lines = gaia("hooks", "status").out.decode().splitlines()
+    last_events = [
+        line.split(":")[0].strip() for line in lines if not line.startswith("  events") and not line.startswith("    ")
     ]
-    assert heard[2:] == ["last events from claude-code", "SessionEnd"]
+    assert last_events[2:] == ["last events from claude-code", "SessionEnd"]
 
 
 @pytest.mark.parametrize("words", [[], ["--user"], ["--host", "codex"], ["--json"], ["--dry-run"]])
@@ -293,16 +293,18 @@ def test_uninstalling_what_was_wired_by_hand_leaves_no_folder(gaia: Gaia, settin
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected_problem"),
     [
         (["--host", "codex", "--local"], "codex has no local settings"),
         (["--host", "codex", "--allow-report"], "only claude-code has a permission rule for one command"),
         (["--user", "--project"], "--user and --project cannot be combined"),
     ],
 )
-def test_what_can_never_be_done_is_said_in_plain_words(gaia: Gaia, project: Path, words: list[str], told: str) -> None:
+def test_what_can_never_be_done_is_said_in_plain_words(
+    gaia: Gaia, project: Path, words: list[str], expected_problem: str
+) -> None:
     assert project.is_dir()
-    assert gaia("hooks", "install", "--json", *words).error["message"] == told
+    assert gaia("hooks", "install", "--json", *words).error["message"] == expected_problem
 
 
 def test_the_help_names_every_host(gaia: Gaia) -> None:
@@ -333,8 +335,8 @@ def test_from_a_linked_worktree_its_own_settings_are_written(
     assert gaia("hooks", "install", "--json").json["file"] == f"{project}/.claude/settings.local.json"
 
 
-@pytest.mark.parametrize("host", sorted({*heard.HOSTS} - {*HOSTS}))
-def test_a_host_that_is_wired_by_hand_is_told_so(gaia: Gaia, project: Path, host: str) -> None:
+@pytest.mark.parametrize("host", sorted({*all_hosts.HOSTS} - {*HOSTS}))
+def test_a_host_that_is_wired_by_hand_gets_that_answer(gaia: Gaia, project: Path, host: str) -> None:
     ended = gaia("hooks", "install", "--host", host, "--json")
     assert (ended.code, ended.error["message"]) == (2, f"{host} must be configured manually")
     assert "docs/hosts.md" in ended.error["hint"]
@@ -346,11 +348,11 @@ def test_a_root_that_hooks_would_not_use_is_remarked(
 ) -> None:
     elsewhere = str(tmp_path / "elsewhere")
     assert "GAIA_SESSIONS_ROOT" not in gaia("hooks", "install").out.decode()
-    told = gaia("hooks", "install", "--root", elsewhere, "--local").out.decode()
-    assert f"  Hooks keep their sessions in {elsewhere} only where" in told
-    assert "GAIA_SESSIONS_ROOT" in told
-    told = gaia("hooks", "status", "--root", elsewhere).out.decode()
-    assert f"warning: root_elsewhere: hooks started here keep their sessions in {project}/.claude/session" in told
+    output = gaia("hooks", "install", "--root", elsewhere, "--local").out.decode()
+    assert f"  Hooks keep their sessions in {elsewhere} only where" in output
+    assert "GAIA_SESSIONS_ROOT" in output
+    output = gaia("hooks", "status", "--root", elsewhere).out.decode()
+    assert f"warning: root_elsewhere: hooks started here keep their sessions in {project}/.claude/session" in output
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", elsewhere)
     assert "root_elsewhere" not in gaia("hooks", "status", "--root", elsewhere).out.decode()
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(tmp_path / "third"))
@@ -361,9 +363,9 @@ def test_what_was_allowed_and_is_no_longer_is_said(gaia: Gaia, settings: Path) -
     settings.write_bytes(OLD)
     allowed = gaia("hooks", "install", "--allow-report").out.decode()
     rule = next(line for line in allowed.splitlines() if line.startswith("  allows: "))
-    told = gaia("hooks", "install").out.decode().splitlines()
-    assert rule.replace("allows", "no longer allows", 1) in told
-    assert f"  also changed: {settings.parent / 'gaia-sessions.toml'}" in told
+    lines = gaia("hooks", "install").out.decode().splitlines()
+    assert rule.replace("allows", "no longer allows", 1) in lines
+    assert f"  also changed: {settings.parent / 'gaia-sessions.toml'}" in lines
 
 
 def test_every_state_and_every_remark_has_words() -> None:
@@ -380,7 +382,7 @@ def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> 
 
 
 @pytest.mark.parametrize("command", ["beep \ud800", "\ud800 /opt/gaia_sessions/hooks/every_event.py"])
-def test_signs_that_utf8_has_not_are_told_all_the_same(gaia: Gaia, settings: Path, command: str) -> None:
+def test_signs_that_utf8_has_not_are_reported_all_the_same(gaia: Gaia, settings: Path, command: str) -> None:
     hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}
     settings.write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
     gaia("hooks", "install", "--local")
@@ -451,11 +453,11 @@ def test_the_line_that_git_lacks_makes_it_ignore_the_file_and_no_other(
     place.mkdir(parents=True, exist_ok=True)
     monkeypatch.chdir(place)
     words = ["--here"] if folder else []
-    told = gaia("hooks", "install", *words).out.decode()
+    output = gaia("hooks", "install", *words).out.decode()
     answer = gaia("hooks", "install", "--json", *words).json
     file = f"{folder}/.claude/settings.local.json".removeprefix("/")
     assert answer["exclude"]["file"] == str(project / ".git" / "info" / "exclude")
-    assert f"  Git does not ignore this file: add the line {answer['exclude']['line']} to {project}/.git/info" in told
+    assert f"  Git does not ignore this file: add the line {answer['exclude']['line']} to {project}/.git/info" in output
     assert listed(project) == [file]
     (project / "other" / ".claude").mkdir(parents=True)
     (project / "other" / ".claude" / "settings.local.json").write_bytes(b"{}")

@@ -21,6 +21,7 @@ from gaia_sessions.api import Sessions
 from gaia_sessions.cli.group import COMMANDS, Commands
 from gaia_sessions.cli.typed_ids import closest_id, resolve_id
 from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,13 +97,13 @@ def test_a_command_that_writes_does_so_too_and_says_on_stderr_which_session_it_t
 def test_in_json_what_is_said_on_stderr_is_one_notice(gaia: Gaia, command: str, notices: int) -> None:
     ended = run(gaia, command, "2345", "--json")
 
-    told = {
+    expected = {
         "code": "session_taken",
         "message": f"using session '{WHOLE}' for '2345'",
         "hint": "type the full ID to avoid ambiguity",
     }
     assert ended.code == 0
-    assert (json.loads(ended.err) if notices else ended.err) == ({"notice": told} if notices else b"")
+    assert (json.loads(ended.err) if notices else ended.err) == ({"notice": expected} if notices else b"")
     if command != "events":
         assert json.loads(ended.out)["agent_id"] == WHOLE
 
@@ -185,8 +186,8 @@ def test_a_part_of_several_ids_is_a_usage_error_that_lists_them(
     listed = ", ".join(f"agent-20260108-180530-{letter * 8}" for letter in "abc")
     message, hint = f"'agent-2026' is the beginning or end of 3 IDs: {listed}", f"type more of the ID: {LISTS}"
     error = {"code": "ambiguous_id", "message": message, "hint": hint}
-    told = {"error": error} if words else f"Error: {message}\nHint: {hint}\n"
-    assert (ended.code, ended.out, json.loads(ended.err) if words else ended.err.decode()) == (2, b"", told)
+    expected = {"error": error} if words else f"Error: {message}\nHint: {hint}\n"
+    assert (ended.code, ended.out, json.loads(ended.err) if words else ended.err.decode()) == (2, b"", expected)
     assert tree() == before
 
 
@@ -416,9 +417,12 @@ def watched(log: Path, *words: str) -> tuple[str, str]:
 @pytest.mark.skipif(which("strace") is None, reason="needs strace to see which files are looked at")
 @pytest.mark.parametrize("agent_id", [WHOLE, "task-1"])
 @each_command
-def test_a_whole_id_costs_no_look_at_the_others(put: Gaia, tmp_path: Path, command: str, agent_id: str) -> None:
+def test_a_whole_id_costs_no_look_at_the_others(
+    put: Gaia, root: str, tmp_path: Path, command: str, agent_id: str
+) -> None:
     put(agent_id)
     put(f"{agent_id}-2")
+    FileStore(root).ensure_index()
 
     names, imported = watched(tmp_path / "calls", command, agent_id, *ALL[command])
     names_of_part, imported_for_part = watched(tmp_path / "calls", command, agent_id[:-1], *ALL[command])

@@ -110,7 +110,7 @@ def report(source: Path, root: str, **changed: Any) -> dict[str, Any]:
     }
 
 
-def test_sessions_come_in_with_their_ids_their_content_and_times_in_our_form(
+def test_sessions_come_in_with_their_ids_their_content_and_times_in_the_canonical_form(
     gaia: Gaia, leave: Gaia, state: Gaia, source: Path, root: str
 ) -> None:
     for document in (OPEN, FINAL, REOPENED):
@@ -154,8 +154,8 @@ def test_for_people_it_says_what_came_from_where_into_which_place(
     counted = f"1 session from {source} into {root}\n  {OPEN['agent_id']}\n"
     assert gaia("import", str(source), "--dry-run").all == (0, f"would import {counted}{skipped}", "")
     assert gaia("import", str(source)).all == (0, f"imported {counted}{skipped}", "")
-    again = f"imported 0 sessions from {source} into {root}\nalready exists: {OPEN['agent_id']}\n{skipped}"
-    assert gaia("import", str(source)).all == (0, again, "")
+    second_answer = f"imported 0 sessions from {source} into {root}\nalready exists: {OPEN['agent_id']}\n{skipped}"
+    assert gaia("import", str(source)).all == (0, second_answer, "")
 
 
 def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(
@@ -221,9 +221,9 @@ def test_what_cannot_be_read_is_skipped_with_its_reason_and_hides_nothing(
     leave({**OPEN, "agent_id": "newer", "schema": 2})
     leave({**OPEN, "agent_id": "no-room", "metadata": {"x": "y" * ((1 << 20) - 1400)}})
     leave(FINAL)
-    told = gaia("import", str(source), "--json").json
-    assert told["imported"] == ["sub-final"]
-    shortened = [(one["agent_id"], one["reason"], problem_in(one["detail"])) for one in told["skipped"]]
+    report = gaia("import", str(source), "--json").json
+    assert report["imported"] == ["sub-final"]
+    shortened = [(one["agent_id"], one["reason"], problem_in(one["detail"])) for one in report["skipped"]]
     assert shortened == [
         ("a-pipe", "corrupt", "state.json is not a regular file"),
         ("bad id", "invalid_id", "'bad id' is not a session ID: has a character other than letters, digits, . _ -"),
@@ -357,10 +357,10 @@ def test_of_several_imports_at_once_one_takes_each_session_in(leave: Gaia, sourc
         leave({**OPEN, "agent_id": agent_id})
     command = [sys.executable, "-m", "gaia_sessions", "import", str(source), "--json"]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(4)]
-    told = [json.loads(process.communicate()[0]) for process in processes]
+    reports = [json.loads(process.communicate()[0]) for process in processes]
     assert [process.returncode for process in processes] == [0] * 4
-    assert sorted(agent_id for one in told for agent_id in one["imported"]) == ids
-    assert [sorted([*one["imported"], *one["already_there"]]) for one in told] == [ids] * 4
+    assert sorted(agent_id for one in reports for agent_id in one["imported"]) == ids
+    assert [sorted([*one["imported"], *one["already_there"]]) for one in reports] == [ids] * 4
 
 
 def test_killed_in_the_middle_it_leaves_whole_sessions_only_and_can_be_repeated(
@@ -381,8 +381,8 @@ def test_killed_in_the_middle_it_leaves_whole_sessions_only_and_can_be_repeated(
         came.append(len(lines))
     assert came == sorted(came)
     assert came[0] < number, "it was never killed in the middle"
-    told = gaia("import", str(source), "--json").json
-    assert (len(told["already_there"]), len(told["imported"])) == (came[-1], number - came[-1])
+    report = gaia("import", str(source), "--json").json
+    assert (len(report["already_there"]), len(report["imported"])) == (came[-1], number - came[-1])
     assert {line["agent_id"] for line in gaia_sessions.list_sessions(active_only=True)} == {
         path.name for path in source.iterdir()
     }
@@ -392,7 +392,7 @@ def test_a_home_that_no_shell_expanded_gets_the_answer_that_root_gets(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, root: str
 ) -> None:
     monkeypatch.setenv("HOME", "/home/me")
-    told = "'~/old' was not expanded by the shell\nHint: use /home/me/old\n"
-    assert gaia("import", "~/old").all == (2, "", f"Error: DIR: {told}")
-    assert gaia("--root", "~/old", "list").all == (2, "", f"Error: --root: {told}")
+    expected = "'~/old' was not expanded by the shell\nHint: use /home/me/old\n"
+    assert gaia("import", "~/old").all == (2, "", f"Error: DIR: {expected}")
+    assert gaia("--root", "~/old", "list").all == (2, "", f"Error: --root: {expected}")
     assert not os.path.exists(root)

@@ -80,9 +80,26 @@ def test_in_json_an_array_of_summaries(gaia: Gaia, three: dict[str, Any]) -> Non
     no = {"should_resume": False, "reason": "phase_not_resumable", "until": None}
     until = format_time(datetime.fromisoformat(three["b"]["last_updated"]) + timedelta(minutes=30))
     yes = {"should_resume": True, "reason": "session_resumable", "until": until}
-    told = {name: {"status": status[name], "resume": yes if name == "b" else no, "running": False} for name in three}
-    expected = [{key: {**three[name], **told[name]}[key] for key in SUMMARY} for name in ("b", "a", "c")]
+    expected_keys = {
+        name: {"status": status[name], "resume": yes if name == "b" else no, "running": False} for name in three
+    }
+    expected = [{key: {**three[name], **expected_keys[name]}[key] for key in SUMMARY} for name in ("b", "a", "c")]
     assert gaia("list", "--json").json == expected
+
+
+def test_in_json_it_says_what_a_session_cost_and_the_model_and_worktree_of_its_latest_run(
+    gaia: Gaia, put: Gaia
+) -> None:
+    worktree = {"path": "/w", "branch": "b"}
+    latest = {"run": 2, "model": "m-2", "worktree": worktree, "consumed": {"total_tokens": 5}}
+    put("a", usage={"total_tokens": 9}, runs=[{"run": 1, "model": "m-1"}, latest])
+    put("b", runs=[{"run": 1}])
+
+    found = {line["agent_id"]: line for line in gaia("list", "--json").json}
+
+    figures = {"usage": {"total_tokens": 9}, "model": "m-2", "worktree": worktree}
+    assert {key: found["a"][key] for key in found["a"].keys() - found["b"].keys()} == figures
+    assert found["b"].keys().isdisjoint(figures)
 
 
 @pytest.mark.usefixtures("three")
@@ -126,14 +143,14 @@ def test_a_folder_that_exists_and_has_no_sessions_is_not_said_to_be_missing(gaia
 def test_what_the_options_leave_out_is_counted_where_nothing_else_is_there(
     gaia: Gaia, root: str, words: list[str]
 ) -> None:
-    told = f"No sessions found in {root} with these options; without them, there are 3\n"
-    assert gaia("list", *words).all == (0, told, "")
+    expected = f"No sessions found in {root} with these options; without them, there are 3\n"
+    assert gaia("list", *words).all == (0, expected, "")
 
 
 def test_a_single_session_that_is_left_out_is_counted_as_one(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a", phase="completed", resume_ready=False)
-    told = f"No sessions found in {root} with these options; without them, there is 1\n"
-    assert gaia("list", "--active-only").all == (0, told, "")
+    expected = f"No sessions found in {root} with these options; without them, there is 1\n"
+    assert gaia("list", "--active-only").all == (0, expected, "")
 
 
 def test_both_bounds_count_as_within(gaia: Gaia, put: Gaia) -> None:
@@ -205,8 +222,12 @@ def test_a_corrupt_session_comes_last_and_hides_no_other(gaia: Gaia, spoil: Gaia
 
 def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
     document = put("new", schema=2, idle=timedelta(hours=2))
-    told = {"status": "newer", "resume": {"should_resume": False, "reason": "corrupt", "until": None}, "running": False}
-    assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY}, **told}]
+    expected = {
+        "status": "newer",
+        "resume": {"should_resume": False, "reason": "corrupt", "until": None},
+        "running": False,
+    }
+    assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY}, **expected}]
     assert gaia("list").all == (
         0,
         "new  tester: test  approval  2 hours ago  not resumable, written by a later version\n",
@@ -336,3 +357,89 @@ def test_the_array_has_a_line_per_session(gaia: Gaia, put: Gaia) -> None:
     opening, one, two, closing = gaia("list", "--json").out.splitlines()
     assert (opening, closing) == (b"[", b"]")
     assert [json.loads(line.rstrip(b","))["agent_id"] for line in (one, two)] == ["a", "b"]
+
+
+@pytest.fixture
+def family(put: Gaia, spoil: Gaia) -> None:
+    """Agents of a workflow that is final, one of which has a child; one of a parent that is gone; one on its own."""
+    minute = timedelta(minutes=1)
+    ended = {"phase": "completed", "resume_ready": False}
+    put("flow", idle=4 * minute, agent_name="workflow", purpose="Review", **ended)
+    put("flow-2", idle=3 * minute, parent_id="flow", root_id="flow", depth=1)
+    put("flow-1", idle=2 * minute, parent_id="flow", root_id="flow", depth=1, **ended)
+    put("nested", idle=1 * minute, parent_id="flow-2", root_id="flow", depth=2)
+    put("orphan", idle=5 * minute, parent_id="gone-1", root_id="gone-1", depth=1)
+    put("single", idle=6 * minute)
+    spoil("torn")
+
+
+@pytest.mark.usefixtures("family")
+def test_as_a_tree_each_session_is_indented_below_its_parent(gaia: Gaia) -> None:
+    code, out, err = gaia("list", "--tree").all
+    *lines, torn = out.splitlines()
+    assert (code, "\n".join(lines) + "\n", err) == (
+        0,
+        (
+            "flow  workflow: Review  completed  4 minutes ago\n"
+            "  flow-2  tester: test  approval  3 minutes ago  resumable for 27 min\n"
+            "    nested  tester: test  approval  1 minute ago  resumable for 29 min\n"
+            "  flow-1  tester: test  completed  2 minutes ago\n"
+            "gone-1  -  gone  -  there is no such session\n"
+            "  orphan  tester: test  approval  5 minutes ago  resumable for 25 min\n"
+            "single  tester: test  approval  6 minutes ago  resumable for 24 min\n"
+        ),
+        "",
+    )
+    assert torn.startswith("torn  -  corrupt  -  ")
+
+
+@pytest.mark.usefixtures("family")
+def test_a_parent_that_the_options_exclude_is_shown_for_its_children(gaia: Gaia) -> None:
+    lines = gaia("list", "--tree", "--active-only", "--limit", "3").out.decode().splitlines()
+    assert lines == [
+        "flow  workflow: Review  completed  4 minutes ago  excluded",
+        "  flow-2  tester: test  approval  3 minutes ago  resumable for 27 min",
+        "    nested  tester: test  approval  1 minute ago  resumable for 29 min",
+        "gone-1  -  gone  -  there is no such session",
+        "  orphan  tester: test  approval  5 minutes ago  resumable for 25 min",
+    ]
+
+
+@pytest.mark.usefixtures("family")
+@pytest.mark.parametrize("words", [[], ["--active-only"], ["--limit", "3"], ["--phase", "completed"]])
+def test_in_json_a_tree_has_the_sessions_of_the_list_in_the_order_of_the_tree(gaia: Gaia, words: list[str]) -> None:
+    listed = {line["agent_id"]: line for line in gaia("list", "--json", *words).json}
+    tree = gaia("list", "--json", "--tree", *words).json
+    statuses = {line["agent_id"]: line.pop("parent_status", None) for line in tree}
+    assert {line["agent_id"]: line for line in tree} == listed
+    for line in tree:
+        parent_id = line.get("parent_id")
+        reason = "gone" if parent_id == "gone-1" else "excluded"
+        assert statuses[line["agent_id"]] == (None if parent_id in (None, *listed) else reason)
+    order = [line["agent_id"] for line in tree]
+    assert order == [name for name in ids(gaia("list", "--tree", *words)) if name in listed]
+
+
+def test_parents_that_form_a_circle_are_reported_and_waited_for_by_nobody(gaia: Gaia, put: Gaia) -> None:
+    put("a", parent_id="b", root_id="b", depth=1, idle=timedelta(minutes=1))
+    put("b", parent_id="a", root_id="a", depth=1, idle=timedelta(minutes=2))
+    assert gaia("list", "--tree").out.decode().splitlines() == [
+        "a  tester: test  approval  1 minute ago  resumable for 29 min, its parents form a circle",
+        "  b  tester: test  approval  2 minutes ago  resumable for 28 min",
+    ]
+    assert [line.get("parent_status") for line in gaia("list", "--tree", "--json").json] == ["circle", None]
+
+
+@pytest.mark.usefixtures("family")
+def test_on_a_terminal_a_tree_is_a_table_with_indented_ids(terminal: Gaia) -> None:
+    shown = terminal("list", "--tree", "--active-only", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
+    assert [line.rstrip() for line in shown] == [
+        "id          agent     phase      resume                active     purpose",
+        "flow        workflow  completed                        4 min ago  (excluded) Re…",
+        "  flow-2    tester    approval   resumable for 27 min  3 min ago  test",
+        "    nested  tester    approval   resumable for 29 min  1 min ago  test",
+        "gone-1      gone: there is no such session",
+        "  orphan    tester    approval   resumable for 25 min  5 min ago  test",
+        "single      tester    approval   resumable for 24 min  6 min ago  test",
+        "torn        corrupt: line 1 column 14: not JSON: Expecting value",
+    ]

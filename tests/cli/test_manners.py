@@ -295,13 +295,13 @@ print(code, sorted(foreign), ours, file=sys.stderr)
         (["show", "a"], "show"),
     ],
 )
-def test_a_command_loads_click_and_nothing_else_that_is_not_ours(
+def test_a_command_loads_click_and_nothing_else_that_is_not_its_own(
     put: Gaia, words: list[str], command: str | None
 ) -> None:
     put("a")
     ended = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, check=True)
-    ours = [f"gaia_sessions.cli.commands.{command}"] if command else []
-    assert ended.stderr == f"0 ['click', 'gaia_sessions'] {ours}\n"
+    own = [f"gaia_sessions.cli.commands.{command}"] if command else []
+    assert ended.stderr == f"0 ['click', 'gaia_sessions'] {own}\n"
 
 
 # Looking leaves no trace
@@ -355,7 +355,9 @@ def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of
         ["get", "nasty", f"--{NASTY}"],
     ],
 )
-def test_nothing_a_terminal_would_obey_reaches_the_output(gaia: Gaia, put: Gaia, spoil: Gaia, words: list[str]) -> None:
+def test_nothing_a_terminal_would_interpret_reaches_the_output(
+    gaia: Gaia, put: Gaia, spoil: Gaia, words: list[str]
+) -> None:
     moment = "2026-01-08T18:05:30Z"
     put(
         "nasty",
@@ -375,7 +377,7 @@ def test_nothing_a_terminal_would_obey_reaches_the_output(gaia: Gaia, put: Gaia,
 
 
 @pytest.mark.parametrize("words", [["list"], ["show", "nasty"]])
-def test_on_a_terminal_only_our_own_colours_are_obeyed(put: Gaia, words: list[str]) -> None:
+def test_on_a_terminal_only_own_colours_have_effect(put: Gaia, words: list[str]) -> None:
     put("nasty", agent_name=NASTY, purpose=NASTY, metadata={NASTY: NASTY}, summary=NASTY)
     shown = on_terminal(words)
     rest = re.sub(rb"\x1b\[[0-9;]*m", b"", shown)
@@ -389,25 +391,25 @@ def test_on_a_terminal_only_our_own_colours_are_obeyed(put: Gaia, words: list[st
 
 def on_terminal(words: list[str], **environment: str) -> bytes:
     """What a command writes to a terminal."""
-    ours, theirs = pty.openpty()
+    own_end, their_end = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "gaia_sessions", *words],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        stdin=their_end,
+        stdout=their_end,
+        stderr=their_end,
         env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment},
     )
-    os.close(theirs)
+    os.close(their_end)
     shown = b""
     while True:
         try:
-            chunk = os.read(ours, 1 << 16)
+            chunk = os.read(own_end, 1 << 16)
         except OSError:  # a terminal nobody writes to any more
             break
         if not chunk:
             break
         shown += chunk
-    os.close(ours)
+    os.close(own_end)
     assert process.wait() == 0, shown
     return shown
 
@@ -506,7 +508,7 @@ def test_bytes_that_are_no_text_are_no_traceback(program: Gaia, words: tuple[str
 @pytest.mark.parametrize(
     ("words", "code"), [(["get", "torn"], 6), (["list"], 0), (["cleanup"], 0), (["should-resume", "torn"], 6)]
 )
-def test_a_root_whose_name_is_no_text_can_be_spoken_of_in_json(
+def test_a_root_whose_name_is_no_text_can_be_named_in_json(
     program: Gaia, tmp_path: Path, words: list[str], code: int
 ) -> None:
     root = os.fsencode(tmp_path) + b"/\xff"

@@ -48,12 +48,12 @@ def test_the_whole_answer_for_people_and_again(gaia: Gaia, state: Gaia) -> None:
 
 
 @pytest.mark.usefixtures("three")
-def test_a_dry_run_changes_nothing_and_tells_the_same_in_json(gaia: Gaia, tree: Gaia) -> None:
+def test_a_dry_run_changes_nothing_and_reports_the_same_in_json(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
     dry = gaia("reconcile", "-n", "--json").json
     assert tree() == before
     real = gaia("reconcile", "--json").json
-    assert list(real) == ["dry_run", "verdicts", "busy", "kept", "corrupt", "failed"]
+    assert list(real) == ["dry_run", "verdicts", "busy", "kept", "corrupt", "failed", "counted"]
     by_id = {verdict["agent_id"]: verdict for verdict in real["verdicts"]}
     assert by_id["unknown"] == {
         "agent_id": "unknown",
@@ -80,8 +80,8 @@ def test_the_events_of_the_session_say_who_closed_it_and_why(gaia: Gaia, put: Ga
     gaia("reconcile")
     [event] = gaia("events", "gone", "--json").json
     assert (event["kind"], event["end"], event["phase"]) == ("reconcile", "lost", "approval")
-    told = f"reconcile, run 1, phase approval, lost, no process {NOBODY}, its host, host_gone=True"
-    assert gaia("events", "gone").all == (0, f"{local_time(event['at'])} {told}\n", "")
+    expected = f"reconcile, run 1, phase approval, lost, no process {NOBODY}, its host, host_gone=True"
+    assert gaia("events", "gone").all == (0, f"{local_time(event['at'])} {expected}\n", "")
     assert gaia("should-resume", "gone").code == 0
 
 
@@ -94,7 +94,7 @@ def test_a_held_session_is_busy_and_stays_as_it_is(gaia: Gaia, put: Gaia, root: 
     assert state("gone") == before
 
 
-def test_what_the_system_refuses_is_told_and_is_no_success(
+def test_what_the_system_refuses_is_reported_and_is_no_success(
     gaia: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
@@ -105,14 +105,14 @@ def test_what_the_system_refuses_is_told_and_is_no_success(
     monkeypatch.setattr(os, "rename", refuse)
     reason = f"{root}/gone/state.json: cannot write: No space left on device"
     hint = "fix the reported problem and try again"
-    told = f"Error: {reason}\nHint: {hint}\n"
+    expected = f"Error: {reason}\nHint: {hint}\n"
     answers = {
         ("reconcile",): f"closed 0 runs\nfailed: gone: {reason}\n",
         ("cleanup",): f"removed 0 sessions not updated for 24 hours\nfailed: gone: {reason}\n",
         ("cleanup", "--quiet"): "",
     }
     for words, out in answers.items():
-        assert gaia(*words).all == (8, out, told)
+        assert gaia(*words).all == (8, out, expected)
     for command in ("reconcile", "cleanup"):
         ended = gaia(command, "--json")
         error = {"code": "io_error", "message": reason, "hint": hint}
@@ -128,7 +128,7 @@ def test_what_a_record_says_does_not_reach_the_terminal(gaia: Gaia, put: Gaia, t
     assert (ended.code, [byte for byte in ended.out if byte < 0x20 and byte != 0x0A]) == (0, [])
 
 
-def test_cleanup_tells_what_it_closed_first(gaia: Gaia, put: Gaia) -> None:
+def test_cleanup_reports_what_it_closed_first(gaia: Gaia, put: Gaia) -> None:
     put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
     lost = f"lost: gone, run 1: no process {NOBODY}, its host; the session is abandoned\n"
     nothing = "0 sessions not updated for 24 hours\n"

@@ -52,7 +52,7 @@ def test_a_url_makes_no_folder_and_its_password_is_said_nowhere(
 
 
 @pytest.mark.parametrize("wired", [[], ["--root", URL]], ids=["in the environment", "as an option"])
-def test_a_hook_that_is_told_a_url_does_nothing(program: Gaia, away_from_home: Path, wired: list[str]) -> None:
+def test_a_hook_that_is_given_a_url_does_nothing(program: Gaia, away_from_home: Path, wired: list[str]) -> None:
     event = b'{"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}'
     before = everything(away_from_home)
 

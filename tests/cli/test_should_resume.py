@@ -37,6 +37,7 @@ CASES = [
     pytest.param({"runs": [{"run": 1, "started_at": "2026-01-08T18:05:30Z"}]}, 1, "running", id="running"),
     pytest.param({"resume_ready": False}, 1, "not_ready", id="not ready"),
     pytest.param({"idle": FUTURE}, 1, "clock_skew", id="in the future"),
+    pytest.param({"paused_until": "2199-01-08T18:05:30Z"}, 1, "waiting_for_limit", id="waiting for a limit"),
     pytest.param({"idle": timedelta(minutes=31)}, 1, "expired", id="expired"),
     pytest.param({"error_count": 3}, 1, "too_many_errors", id="too many errors"),
 ]
@@ -46,13 +47,13 @@ CASES = [
 def test_exit_code_text_and_json_agree(gaia: Gaia, put: Gaia, changed: dict[str, Any], code: int, reason: str) -> None:
     put("agent-123", **changed)
     text = gaia("should-resume", "agent-123")
-    told = gaia("should-resume", "agent-123", "--json")
+    as_document = gaia("should-resume", "agent-123", "--json")
     answer = "no" if code else "yes"
-    assert (text.code, told.code, text.err, told.err) == (code, code, b"", b"")
+    assert (text.code, as_document.code, text.err, as_document.err) == (code, code, b"", b"")
     first = text.out.decode().splitlines()[0]
     assert (first.startswith(f"{answer}: "), first.endswith(f" ({reason})")) == (True, True)
 
-    decision = json_of(told)
+    decision = json_of(as_document)
     assert (decision["should_resume"], decision["reason"]) == (not code, reason)
     failed = [check["name"] for check in decision["checks"] if not check["ok"]]
     assert bool(failed) == bool(code)
@@ -78,6 +79,7 @@ def test_the_whole_decision_in_json(gaia: Gaia, put: Gaia) -> None:
             {"name": "not_claimed", "ok": True, "actual": [], "limit": []},
             {"name": "resume_ready", "ok": False, "actual": False, "limit": True},
             {"name": "clock", "ok": True, "actual": 0.0, "limit": 300.0},
+            {"name": "limit_reset", "ok": True, "actual": None, "limit": None},
             {"name": "idle_seconds", "ok": True, "actual": idle, "limit": 1800.0},
             {"name": "error_count", "ok": False, "actual": 4, "limit": 3},
         ],
@@ -127,6 +129,7 @@ def test_with_verbose_every_check_is_shown_with_its_limit(gaia: Gaia, put: Gaia)
             "  ok  not_claimed\n"
             "  ok  resume_ready\n"
             "  ok  clock: 0, limit 300\n"
+            "  ok  limit_reset\n"
             "  NO  idle_seconds: 2700, limit 1800\n"
             "  NO  error_count: 4, limit 3\n"
             "  start new work: this one has been idle for too long\n"
@@ -137,23 +140,23 @@ def test_with_verbose_every_check_is_shown_with_its_limit(gaia: Gaia, put: Gaia)
 
 def test_a_missing_session_is_no_with_exit_code_3(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
-    text, told = gaia("should-resume", "nobody"), gaia("should-resume", "nobody", "--json")
+    text, answer = gaia("should-resume", "nobody"), gaia("should-resume", "nobody", "--json")
     assert (text.code, text.out.splitlines()[0], text.err) == (3, b"no: there is no session nobody (not_found)", b"")
-    assert (told.code, json_of(told)["should_resume"], json_of(told)["reason"]) == (3, False, "not_found")
+    assert (answer.code, json_of(answer)["should_resume"], json_of(answer)["reason"]) == (3, False, "not_found")
     assert tree() == before
 
 
 def test_a_corrupt_one_is_no_with_exit_code_6(gaia: Gaia, spoil: Gaia) -> None:
     path = spoil("torn", b"[1]")
-    text, told = gaia("should-resume", "torn"), gaia("should-resume", "torn", "--json")
+    text, answer = gaia("should-resume", "torn"), gaia("should-resume", "torn", "--json")
     problem = f"{path}: expected a JSON object, not an array"
     assert text.all == (
         6,
         f"no: torn cannot be read: {problem} (corrupt)\n  start new work, and fix or remove the file\n",
         "",
     )
-    decision = json_of(told)
-    assert (told.code, decision["reason"]) == (6, "corrupt")
+    decision = json_of(answer)
+    assert (answer.code, decision["reason"]) == (6, "corrupt")
     assert decision["checks"][1] == {
         "name": "readable",
         "ok": False,
@@ -164,11 +167,11 @@ def test_a_corrupt_one_is_no_with_exit_code_6(gaia: Gaia, spoil: Gaia) -> None:
 
 @pytest.mark.parametrize("agent_id", ["../x", "", "x" * 300, "a/b"])
 def test_an_impossible_id_is_no_with_exit_code_7(gaia: Gaia, agent_id: str) -> None:
-    text, told = gaia("should-resume", agent_id), gaia("should-resume", agent_id, "--json")
+    text, answer = gaia("should-resume", agent_id), gaia("should-resume", agent_id, "--json")
     assert (text.code, text.out) == (7, b"no: no session can have this ID (invalid_id)\n")
     assert b"is not a session ID" in text.err
-    assert told.code == 7
-    assert json_of(told) == {
+    assert answer.code == 7
+    assert json_of(answer) == {
         "should_resume": False,
         "reason": "invalid_id",
         "agent_id": agent_id,
@@ -190,8 +193,8 @@ def test_the_limits_are_those_of_the_settings(gaia: Gaia, put: Gaia, monkeypatch
 
 def test_what_a_later_version_wrote_cannot_be_resumed_by_this_one(gaia: Gaia, put: Gaia) -> None:
     put("new", schema=2, idle=timedelta(minutes=1))
-    told = json_of(gaia("should-resume", "new", "--json"))
+    answer = json_of(gaia("should-resume", "new", "--json"))
     problem = "session 'new' has schema 2; this version writes 1 and can only show newer ones"
-    assert (told["should_resume"], told["reason"], told["checks"][1]["actual"]) == (False, "corrupt", problem)
+    assert (answer["should_resume"], answer["reason"], answer["checks"][1]["actual"]) == (False, "corrupt", problem)
     assert gaia("list", "--json").json[0]["resume"] == {"should_resume": False, "reason": "corrupt", "until": None}
     assert "  resume: not resumable\n" in gaia("show", "new").out.decode()

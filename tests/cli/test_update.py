@@ -128,7 +128,7 @@ def test_what_cannot_be_done_changes_nothing(  # a row of a table
     assert tree() == before
 
 
-def test_an_unknown_phase_is_told_the_nine(gaia: Gaia, session: str) -> None:
+def test_an_unknown_phase_is_answered_with_the_nine(gaia: Gaia, session: str) -> None:
     assert gaia("update", session, "--phase", "dreaming").all == (
         2,
         "",
@@ -216,8 +216,8 @@ def test_what_waits_for_an_approval_is_denied_with_a_reason(gaia: Gaia, state: G
     answered = gaia("should-resume", session)
     advice = "go on another way: what it waited for was denied: too dear"
     assert (answered.code, answered.out.decode().splitlines()[1]) == (0, f"  {advice}")
-    told = gaia("should-resume", session, "--json").json
-    assert (told["should_resume"], told["advice"], told["denial"]) == (True, advice, after["denial"])
+    answer = gaia("should-resume", session, "--json").json
+    assert (answer["should_resume"], answer["advice"], answer["denial"]) == (True, advice, after["denial"])
 
 
 def test_a_denial_is_remembered_when_the_work_goes_on(gaia: Gaia, state: Gaia, session: str) -> None:
@@ -234,8 +234,8 @@ def test_a_denial_is_remembered_when_the_work_goes_on(gaia: Gaia, state: Gaia, s
         "revision": 3,
         "evidence": {"message": "too dear"},
     }
-    told = f"{local_time(entry['at'])} denial, phase approval, message=too dear\n"
-    assert gaia("events", session).out.decode() == told
+    expected = f"{local_time(entry['at'])} denial, phase approval, message=too dear\n"
+    assert gaia("events", session).out.decode() == expected
 
 
 def test_what_does_not_wait_for_an_approval_cannot_be_denied(gaia: Gaia, tree: Gaia, session: str) -> None:

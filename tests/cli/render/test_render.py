@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from gaia_sessions.cli.render import decisions, plain, reports, tables
-from gaia_sessions.cli.render.tables import shorten_ids
+from gaia_sessions.cli.render.short_ids import shorten_ids
 from gaia_sessions.cli.render.words import (
     Copyable,
     age,
@@ -84,7 +84,7 @@ def test_a_harmless_text_is_shown_as_it_is(text: str) -> None:
         ({"a": "\x1b"}, 200, "{'a': '\\x1b'}"),
     ],
 )
-def test_what_a_terminal_would_obey_becomes_a_blank_and_long_texts_are_cut(
+def test_what_a_terminal_would_interpret_becomes_a_blank_and_long_texts_are_cut(
     text: object, longest: int, shown: str
 ) -> None:
     assert safe(text, longest) == shown
@@ -307,7 +307,9 @@ def test_a_line_is_broken_between_words_and_not_in_what_is_copied(line: str, wid
 def test_a_broken_line_has_all_its_words_and_fits(line: str, width: int) -> None:
     lines = wrap_line(line, width).split("\n")
     assert " ".join(lines).split() == line.split()
-    assert [over for over in lines if len(over) > width and " " in re.sub("`[^`]*`", "", over.strip())] == []
+    assert [
+        too_long for too_long in lines if len(too_long) > width and " " in re.sub("`[^`]*`", "", too_long.strip())
+    ] == []
 
 
 # Plain
@@ -328,12 +330,15 @@ def test_an_update_is_answered_with_what_the_session_is_now(changed: dict[str, A
     assert plain.update_line(now_is, decided(now_is, NOW), NOW) == text
 
 
+IN_AN_HOUR = format_time(NOW + timedelta(hours=1))
+
 FAILING: dict[str, dict[str, Any]] = {
     "phase_not_resumable": {"phase": "executing"},
     "running": {"runs": [{"run": 1, "started_at": MOMENT}]},
     "claimed": {"runs": [{"run": 1, "claimed_at": MOMENT}]},
     "not_ready": {"resume_ready": False},
     "clock_skew": {"last_updated": format_time(NOW + timedelta(hours=1))},
+    "waiting_for_limit": {"paused_until": IN_AN_HOUR},
     "expired": {"last_updated": format_time(NOW - timedelta(minutes=95))},
     "too_many_errors": {"error_count": 3},
 }
@@ -350,6 +355,7 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
         "claimed": "no: agent-1 was just delegated, and run 1 is about to start",
         "not_ready": "no: resuming agent-1 is disabled",
         "clock_skew": "no: the last activity of agent-1 is 1 hour in the future; the limit is 5 minutes",
+        "waiting_for_limit": f"no: agent-1 waits for a limit that is reset at {local_time(IN_AN_HOUR)}",
         "expired": "no: agent-1 has been idle for 1 hour 35 minutes; the limit is 30 minutes",
         "too_many_errors": "no: agent-1 has had 3 errors; the limit is 3",
     }
@@ -372,7 +378,7 @@ def test_a_list_has_a_line_per_session_whatever_is_in_it() -> None:
     ordinary = summarized(record(agent_name="a\nb", phase="approval", resume_ready=True, error_count=1), NOW)
     corrupt: Any = {"agent_id": "bad", "status": "corrupt", "problem": "line 1\x1b: not JSON"}
     newer: Any = {**ordinary, "status": "newer", "error_count": 0}
-    assert list(plain.list_lines([ordinary, corrupt, newer], NOW + timedelta(minutes=18))) == [
+    assert list(plain.list_lines([(0, ordinary), (0, corrupt), (0, newer)], NOW + timedelta(minutes=18))) == [
         "agent-1  a b  approval  18 minutes ago  resumable for 12 min, 1 error",
         "bad  -  corrupt  -  line 1 : not JSON",
         "agent-1  a b  approval  18 minutes ago  resumable for 12 min, written by a later version",
@@ -458,7 +464,7 @@ def test_an_unended_run_of_a_final_session_has_an_end_that_was_not_reported(phas
         (["aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa"], ["aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa"]),
     ],
 )
-def test_of_an_id_a_short_part_is_shown_that_can_be_told_from_the_others(ids: list[str], short: list[str]) -> None:
+def test_of_an_id_a_short_part_is_shown_that_differs_from_all_others(ids: list[str], short: list[str]) -> None:
     assert shorten_ids(ids) == short
 
 
@@ -532,6 +538,16 @@ def test_from_60_columns_up_all_but_agent_and_purpose_are_whole(wanted: tuple[in
         assert widths["agent"] == cells["agent"]
 
 
+def test_an_id_is_indented_as_far_as_all_of_it_fits() -> None:
+    assert [tables.cut_id("    deploy-1", room) for room in (13, 12, 10, 8, 5)] == [
+        "    deploy-1 ",
+        "    deploy-1",
+        "  deploy-1",
+        "deploy-1",
+        "de…-1",
+    ]
+
+
 # Tables
 
 
@@ -542,10 +558,10 @@ def drawn(renderable: Any, columns: int) -> list[str]:
 
 def test_a_table_says_what_the_plain_list_says() -> None:
     line = summarized(record(phase="approval", resume_ready=True, error_count=1, purpose="plan"), NOW)
-    heading, row = drawn(tables.session_table([line], NOW), 120)
+    heading, row = drawn(tables.session_table([(0, line)], NOW), 120)
     assert heading.split() == ["id", "agent", "phase", "resume", "active", "purpose"]
-    told = ["agent-1", "Explore", "approval", "resumable for 30 min", "just now", "(1 error) plan"]
-    assert re.split(" {2,}", row) == told
+    expected = ["agent-1", "Explore", "approval", "resumable for 30 min", "just now", "(1 error) plan"]
+    assert re.split(" {2,}", row) == expected
 
 
 names = st.text(st.characters(), max_size=60)
@@ -554,15 +570,20 @@ names = st.text(st.characters(), max_size=60)
 @given(
     st.lists(st.tuples(st.from_regex(r"[a-z0-9]([a-z0-9-]{0,60}[a-z0-9])?", fullmatch=True), names, names), min_size=1),
     st.integers(1, 200),
+    st.lists(st.integers(0, 40)),
 )
-def test_every_session_is_one_line_that_no_terminal_wraps(rows: list[tuple[str, str, str]], columns: int) -> None:
+def test_every_session_is_one_line_that_no_terminal_wraps(
+    rows: list[tuple[str, str, str]], columns: int, levels: list[int]
+) -> None:
     lines: list[Any] = [
         summarized(record(agent_id=agent_id, agent_name=agent, purpose=purpose), NOW)
         for agent_id, agent, purpose in rows
     ]
     lines.append({"agent_id": "bad", "status": "corrupt", "problem": f"/r/bad/state.json: {rows[0][1]}"})
+    lines.append({"agent_id": rows[0][1], "status": "gone", "problem": "", "selected": False})
+    tree = list(zip([*levels, *[0] * len(lines)], lines, strict=False))
 
-    text = tables.render(tables.session_table(lines, NOW), io.StringIO(), os.terminal_size((columns, 24)))
+    text = tables.render(tables.session_table(tree, NOW), io.StringIO(), os.terminal_size((columns, 24)))
 
     assert text.count("\n") == len(lines) + 1 == len(text.splitlines())
     assert [line for line in text.splitlines() if cell_len(line) > columns] == []

@@ -81,7 +81,7 @@ def test_in_a_pipe_a_fact_is_a_line_and_what_is_copied_has_its_own(gaia: Gaia, p
     assert [line for line in lines if line.startswith("   ")] == lines[-1:] * (case == "yes")
 
 
-TOLD = {
+MESSAGES = {
     "should-resume of a missing one": ["should-resume", OTHER],
     "get of a missing one": ["get", OTHER],
     "get of a corrupt one": ["get", "torn"],
@@ -100,7 +100,7 @@ TOLD = {
 _COPIED = re.compile(r" +(gaia-sessions|find|/\S+|export|rm|cd) .*")
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", MESSAGES)
 def test_no_line_is_wider_than_the_terminal_but_a_command_or_a_path_alone(
     terminal: Gaia, program: Gaia, put: Gaia, spoil: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -113,11 +113,11 @@ def test_no_line_is_wider_than_the_terminal_but_a_command_or_a_path_alone(
     if name == "hooks status":
         program("hooks", "install")
 
-    shown = terminal(*TOLD[name]).out.decode()
-    piped = program(*TOLD[name])
+    shown = terminal(*MESSAGES[name]).out.decode()
+    piped = program(*MESSAGES[name])
 
-    over = [line for line in shown.splitlines() if len(line) > 80]
-    assert [line for line in over if not _COPIED.fullmatch(line) and " " in line.strip()] == []
+    too_long = [line for line in shown.splitlines() if len(line) > 80]
+    assert [line for line in too_long if not _COPIED.fullmatch(line) and " " in line.strip()] == []
     if name not in ("the help", "hooks install"):  # help is laid out for the terminal; installed again, it says less
         assert words(shown) == words((piped.err + piped.out).decode())
 
@@ -127,7 +127,7 @@ def words(text: str) -> list[str]:
     return sorted(re.sub(r"\d+", "", text).split())
 
 
-def test_what_is_told_while_a_script_takes_the_answer_fits_the_terminal_too(
+def test_what_is_reported_while_a_script_takes_the_answer_fits_the_terminal_too(
     terminal: Gaia, root: str, tmp_path: Path
 ) -> None:
     with (tmp_path / "answer").open("wb") as file:

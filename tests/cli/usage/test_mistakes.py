@@ -392,8 +392,8 @@ def test_repeated_metadata_is_merged_in_order_and_nothing_is_dropped(
 def test_standard_input_is_read_for_metadata_at_most_once(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
     put("a")
     before = tree()
-    told = "Error: --metadata - was given twice\nHint: standard input can be read only once: use it once\n"
-    assert gaia("update", "a", "--metadata", "-", "--metadata", "-", stdin=b'{"a": 1}').all == (2, "", told)
+    expected = "Error: --metadata - was given twice\nHint: standard input can be read only once: use it once\n"
+    assert gaia("update", "a", "--metadata", "-", "--metadata", "-", stdin=b'{"a": 1}').all == (2, "", expected)
     assert tree() == before
 
 
@@ -402,8 +402,8 @@ def test_a_line_with_a_generated_id_and_a_sentence_is_repeated(gaia: Gaia, put: 
     put(agent_id)
     line = f"type gaia-sessions finalize {agent_id} completed --summary 'the plan was applied in production'"
     ended = gaia("finalize", agent_id, "completed", "the plan was applied", "in", "production")
-    told = "Error: unexpected arguments: 'the plan was applied' in production\n"
-    assert ended.all == (2, "", f"{told}Hint: {line}\n")
+    expected = "Error: unexpected arguments: 'the plan was applied' in production\n"
+    assert ended.all == (2, "", f"{expected}Hint: {line}\n")
 
 
 def test_a_line_that_is_too_long_to_be_read_in_a_message_is_not_repeated(gaia: Gaia, put: Gaia) -> None:

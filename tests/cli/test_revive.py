@@ -1,0 +1,186 @@
+"""``revive``: what was stopped from outside and may go on, with a command to copy, the cheapest first."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.api import Sessions
+from gaia_sessions.cli.render.words import local_time
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.system.processes import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Gaia = Callable[..., Any]
+
+NOTHING = "Nothing to revive: no session that was stopped from outside may be resumed\n"
+NOBODY = 2**22 + 1  # no pid is as large
+CONVERSATION = "0e23a513-af54"
+
+
+def minutes(number: float) -> str:
+    return format_time(datetime.now(UTC) + timedelta(minutes=number))
+
+
+def process(pid: int) -> dict[str, Any]:
+    return {**(describe(os.getpid()) or {}), "pid": pid}
+
+
+@pytest.fixture
+def stopped(put: Gaia, tmp_path: Path) -> Gaia:
+    """Puts a session of Claude Code in place, of which a run ended, with the transcripts of its agent."""
+
+    def session(agent_id: str, *, files: bool = True, record: dict[str, Any] | None = None, **run: Any) -> None:
+        folder = tmp_path / "-p" / CONVERSATION / "subagents"
+        if files:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"agent-of-{agent_id}.jsonl").write_text("{}\n")
+            folder.parent.with_suffix(".jsonl").write_text('{"cwd": "/p"}\n')
+        first = {
+            "run": 1,
+            "host": "claude-code",
+            "host_session_id": CONVERSATION,
+            "host_agent_id": f"of-{agent_id}",
+            "started_at": minutes(-9),
+            "ended_at": minutes(-1),
+            "end": "killed",
+            "transcript_path": str(folder / f"agent-of-{agent_id}.jsonl"),
+        }
+        merged = {key: value for key, value in {**first, **run}.items() if value is not None}
+        put(agent_id, **{"phase": "investigating", "runs": [merged], **(record or {})})
+
+    return session
+
+
+def ids(answer: Any) -> list[str]:
+    return [revival["agent_id"] for revival in answer]
+
+
+def test_with_nothing_to_revive_a_sentence_says_so(gaia: Gaia, put: Gaia, stopped: Gaia, tree: Gaia) -> None:
+    put("without-a-run")
+    stopped("asks", end="stopped", record={"phase": "approval"})
+    stopped("given-up", record={"phase": "abandoned", "resume_ready": False, "finalized_at": minutes(-1)})
+    stopped("idle", interruption="interrupted", record={"idle": timedelta(minutes=31)})
+    stopped("refused", end="denied")
+    stopped("running", ended_at=None, end=None, host_process=process(os.getpid()))
+    stopped("lives-on", end="ended_with_host", host_process=process(os.getpid()))
+    before = tree()
+
+    assert gaia("revive").all == (0, NOTHING, "")
+    assert gaia("revive", "--json").json == []
+    assert tree() == before
+
+
+def test_what_goes_on_with_its_agent_comes_first_then_what_waits_and_last_what_the_user_stopped(
+    gaia: Gaia, stopped: Gaia, put: Gaia
+) -> None:
+    stopped("by-user", interruption="stopped_by_user")
+    stopped("limit-late", interruption="usage_limit", record={"paused_until": minutes(90)})
+    stopped("limit-soon", interruption="usage_limit", record={"paused_until": minutes(20)})
+    put(
+        "of-codex",
+        phase="planning",
+        runs=[{"run": 1, "host": "codex", "started_at": minutes(-2), "ended_at": minutes(-2), "end": "lost"}],
+    )
+    stopped("gone", files=False, end="lost")
+    stopped("earlier", interruption="connection_lost", ended_at=minutes(-3))
+    stopped("reset", interruption="usage_limit", record={"paused_until": minutes(-5)})
+    stopped("killed", ended_at=None, end=None, host_process=process(NOBODY))
+
+    found = gaia("revive", "--json").json
+
+    seen = [(one["agent_id"], one["why"], one["means"], one["command"] is None) for one in found]
+    assert seen == [
+        ("reset", "usage_limit", "message", False),
+        ("earlier", "connection_lost", "message", False),
+        ("killed", "lost", "message", False),
+        ("gone", "lost", "delegation", False),
+        ("of-codex", "lost", "resume_line", True),
+        ("limit-soon", "usage_limit", "message", True),
+        ("limit-late", "usage_limit", "message", True),
+        ("by-user", "stopped_by_user", "message", False),
+    ]
+    assert ["paused_until" in one for one in found] == [False] * 5 + [True, True, False]
+    assert found == Sessions().revivals()
+
+
+def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, stopped: Gaia, put: Gaia) -> None:
+    reset = minutes(20)
+    stopped("woken", interruption="interrupted", host_process=process(os.getpid()))
+    run = {"run": 1, "host": "codex", "started_at": minutes(-2), "ended_at": minutes(-1), "end": "ended_with_host"}
+    put("of-codex", runs=[run])
+    stopped("waits", interruption="usage_limit", record={"paused_until": reset})
+    stopped("by-user", interruption="stopped_by_user")
+    woken, _, _, by_user = gaia("revive", "--json").json
+
+    assert shlex.split(woken["command"])[:6] == ["cd", "/p", "&&", "claude", "--resume", CONVERSATION]
+    assert gaia("revive").out.decode() == (
+        "woken: tester, test\n"
+        "  investigating, interrupted 1 minute ago, resumable for 28 minutes\n"
+        "  its client still runs: if the conversation is open there, type only the quoted text into it\n"
+        "  this wakes its agent, which knows all that it did:\n"
+        f"{woken['command']}\n\n"
+        "of-codex: tester, test\n"
+        "  approval, ended with its host 1 minute ago, resumable for 28 minutes, to continue it is to approve it\n"
+        "  delegate to tester again, with this line in the prompt:\n"
+        "[gaia-sessions: resume of-codex]\n\n"
+        "waits: tester, test\n"
+        "  investigating, stopped by a usage limit 1 minute ago\n"
+        f"  waits until the limit is reset: {local_time(reset)}\n\n"
+        "by-user: tester, test\n"
+        "  investigating, STOPPED BY THE USER 1 minute ago, resumable for 28 minutes\n"
+        "  this wakes its agent, which knows all that it did:\n"
+        f"{by_user['command']}\n"
+    )
+
+
+def test_on_a_terminal_a_command_is_never_broken(gaia: Gaia, stopped: Gaia, terminal: Gaia) -> None:
+    stopped("woken", interruption="interrupted")
+    [woken] = gaia("revive", "--json").json
+
+    assert woken["command"] in terminal("revive", columns=60).out.decode().split("\n")
+
+
+def test_one_conversation_may_be_asked_for_also_the_one_that_an_agent_moved_to(gaia: Gaia, stopped: Gaia) -> None:
+    stopped("here", interruption="interrupted")
+    stopped("moved", interruption="interrupted", current_host_session_id="next", ended_at=minutes(-2))
+    stopped("there", interruption="interrupted", host_session_id="other")
+
+    by_conversation = {name: ids(gaia("revive", "--host-session", name, "--json").json) for name in ("next", "other")}
+    assert by_conversation == {"next": ["moved"], "other": ["there"]}
+    assert gaia("revive", "--host-session", "nobody").all == (0, NOTHING, "")
+
+
+def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(
+    gaia: Gaia, stopped: Gaia, tmp_path: Path
+) -> None:
+    folder = tmp_path / "-p" / CONVERSATION
+    script = folder / "workflows" / "scripts" / "demo-wf_1.js"
+    script.parent.mkdir(parents=True)
+    script.write_text("")
+    (tmp_path / "-p" / f"{CONVERSATION}.jsonl").write_text(json.dumps({"cwd": "/p"}) + "\n")
+    path = str(folder / "subagents" / "workflows" / "wf_1" / "journal.jsonl")
+    own: dict[str, Any] = {"transcript_path": path, "end": "lost", "files": False, "ended_at": minutes(-1)}
+    stopped("flow", workflow={"run_id": "wf_1"}, **own)
+    parent = {"parent_id": "flow", "root_id": "flow", "depth": 1}
+    for key in ("a", "b"):
+        stopped(f"agent-{key}", workflow={"run_id": "wf_1", "key": key}, record=parent, **own)
+
+    assert [(one["agent_id"], one["means"]) for one in gaia("revive", "--json").json] == [("flow", "workflow")]
+
+    final = {"phase": "completed", "resume_ready": False, "finalized_at": minutes(-1)}
+    stopped("flow", workflow={"run_id": "wf_1"}, record=final, **{**own, "end": "stopped"})
+    assert [(one["agent_id"], one["means"]) for one in gaia("revive", "--json").json] == [("agent-a", "workflow")]
+
+    script.unlink()
+    [one] = gaia("revive", "--json").json
+    assert (one["agent_id"], one["means"], one["command"]) == ("agent-a", "none", None)
+    assert gaia("revive").out.decode().endswith("  its files are gone: start the workflow again\n")
