@@ -1,9 +1,9 @@
-"""Backups of files that belong to others, kept from our first change until an uninstall.
+"""Backups of files that belong to others, kept from the first installation until an uninstall.
 
 Owns their folders in the user's state directory: one per file, named after the digest of its real path, with the
-content before, the content after an uninstall where that differs, and a note about what we wrote. Without a backup, an
-uninstall removes only what is ours. Settings may contain secrets, so only the user may read the folders. Must never
-know what a file that it keeps means.
+content before, the content after an uninstall where that differs, and a note about what was written. Without a
+backup, an uninstall removes only what was installed. Settings may contain secrets, so only the user may read the
+folders. Must never know what a file that it keeps means.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio import strict
+from gaia_sessions.session.ids import short_digest
 from gaia_sessions.store import atomic
 from gaia_sessions.store.directory import Directory, TooBig, translate_errors
 
@@ -31,16 +32,17 @@ _BEFORE = "before"
 _AFTER_UNINSTALL = "left"
 _WRITTEN, _OVERWRITTEN = "written", "over"
 _SAME, _OTHER, _NOTHING = "before", "other", "nothing"
-_DIGITS = 32
 
 
 class Backup:
-    """The backup of one file, before and while it has content of ours.
+    """The backup of one file, before and while the hooks are installed in it.
 
-    before: the original content; None if there was no file. after_uninstall: the content that an uninstall restores
-    if nobody changed the file since. written: the digest of what we wrote. note: further facts about the
-    installation. overwritten: the digest of the content that we are about to overwrite; None once it is overwritten.
-    A process that is killed in between leaves a file with one of the two digests.
+    before: the original bytes; None if there was no file.
+    after_uninstall: the bytes that an uninstall restores if nobody changed the file since; None for no file.
+    written: the digest of the bytes that were written.
+    note: further facts about the installation, by their names.
+    overwritten: the digest of the bytes that are about to be overwritten; None once they are. A process that is killed
+    in between leaves a file with one of the two digests.
     """
 
     __slots__ = ("after_uninstall", "before", "note", "overwritten", "written")
@@ -72,7 +74,7 @@ class Backup:
         return Backup(self.before, self.after_uninstall, self.written, note, None if old is None else digest(old))
 
     def is_untouched(self, data: bytes | None) -> bool:
-        """Whether ``data`` is what we wrote, or what we were about to overwrite."""
+        """Whether ``data`` is what was written, or what was about to be overwritten."""
         return data is not None and digest(data) in (self.written, self.overwritten)
 
     def text(self, key: str) -> str | None:
@@ -100,8 +102,8 @@ def digest(data: bytes) -> str:
 
 
 def folder_for(state: str, path: str) -> str:
-    """The folder of the backup of the file ``path``; ``state`` is our folder in the user's state directory."""
-    return os.path.join(state, _FOLDER, digest(os.fsencode(os.path.realpath(path)))[:_DIGITS])
+    """The folder of the backup of the file ``path``; ``state`` is that of ``Places``."""
+    return os.path.join(state, _FOLDER, short_digest(os.fsencode(os.path.realpath(path))))
 
 
 def find(state: str, path: str) -> Backup | None:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 CREATED_FOLDERS = "made"
-"""Key in the note of a backup: the folders that we created for the file."""
+"""Key in the note of a backup: the folders that were created for the file."""
 
 
 class Change:
     """The change of one file from ``before`` to ``after``; None where there is no file.
 
-    backup: the backup to keep; None if the existing one is to be dropped. created: folders that we created, to be
-    removed with the file.
+    backup: the backup to keep; None if the existing one is to be dropped.
+    created: the folders that were created for the file, to be removed with it.
     """
 
     __slots__ = ("after", "backup", "before", "created", "path")
@@ -65,7 +65,7 @@ def missing_folders(path: str) -> list[str]:
 
 
 def created_folders(path: str, neighbours: list[str], state: str) -> list[str]:
-    """The folders above ``path`` that we created, or will create, for it or for ``neighbours``.
+    """The folders above ``path`` that were created, or will be, for it or for ``neighbours``.
 
     Whichever of these files is removed last removes the folders.
     """

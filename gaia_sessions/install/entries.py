@@ -1,8 +1,8 @@
-"""Our entries in the text of a host's settings: how they are found, added and removed.
+"""The entries of gaia-sessions in the text of a host's settings: how they are found, added and removed.
 
 Owns the structure that all these hosts share (``hooks``: event: groups with a matcher and handlers), and that each
-event has exactly one group of ours. Groups, arrays and objects that a removal leaves empty are removed too. Raises
-``InvalidInput`` where the settings have another structure. Must never open a file.
+entry of ours stands in a group of its own. Groups, arrays and objects that a removal leaves empty are removed
+too. Raises ``InvalidInput`` where the settings have another structure. Must never open a file.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
     from .json_text import Element, JsonText
+
+    Group = dict[str, Json]
+    """A matcher and its handlers, as they stand in the settings."""
 
 HOOKS = "hooks"
 
@@ -45,7 +48,7 @@ class HookEntry:
 
 
 def all_entries(text: JsonText) -> list[HookEntry]:
-    """Every handler of every event, ours or not, in the order of the file; values of another type are left out."""
+    """Every handler of every event, own or not, in the order of the file; values of another type are left out."""
     hooks = text.value.get(HOOKS) if isinstance(text.value, dict) else None
     return [
         HookEntry(event, group_number, number, group=group, handler=found)
@@ -57,12 +60,12 @@ def all_entries(text: JsonText) -> list[HookEntry]:
 
 
 def own_entries(text: JsonText) -> list[HookEntry]:
-    """The handlers that start our hook."""
+    """The handlers that start a hook of gaia-sessions."""
     return [entry for entry in all_entries(text) if is_own_hook(entry.handler)]
 
 
 def has_dead_entry(text: JsonText) -> bool:
-    """Whether an entry of ours names a script that does not exist."""
+    """Whether an own entry names a script that does not exist."""
     return any(is_missing(path) for entry in own_entries(text) for path in own_scripts(entry.handler))
 
 
@@ -72,17 +75,19 @@ def is_missing(path: str) -> bool:
 
 
 def with_hooks(text: JsonText, host: HostSettings, words: list[str], *, tools: bool) -> JsonText:
-    """``text`` with one group of ours for each event of ``host``, and no other entry of ours."""
-    wanted = host.event_matchers(tools=tools)
+    """``text`` with the entries that ``host`` wants, each in a group of its own, and no other own entry."""
+    wanted: dict[str, list[Group]] = {}
+    for entry in host.entries(tools=tools):
+        wanted.setdefault(entry.event, []).append(_group(entry.matcher, new_handler(host, words, entry)))
     for event in {entry.event: None for entry in own_entries(text) if entry.event not in wanted}:
         text = _without_event(text, event)
-    for event, matcher in wanted.items():
-        text = _with_hook(text, event, matcher, new_handler(host, words))
+    for event, groups in wanted.items():
+        text = _with_groups(text, event, groups)
     return text
 
 
 def without_hooks(text: JsonText) -> JsonText:
-    """``text`` without any entry of ours."""
+    """``text`` without any own entry."""
     for event in {entry.event: None for entry in own_entries(text)}:
         text = _without_event(text, event)
     return text
@@ -133,22 +138,36 @@ def matches(matcher: Json, tool: str) -> bool:
         return False
 
 
-def _with_hook(text: JsonText, event: str, matcher: str | None, wanted: dict[str, Json]) -> JsonText:
+def _group(matcher: Json, handler: Json) -> Group:
+    return {"hooks": [handler]} if matcher is None else {"matcher": matcher, "hooks": [handler]}
+
+
+def _with_groups(text: JsonText, event: str, wanted: list[Group]) -> JsonText:
+    """``text`` with these own groups of ``event``, which take the places of those that are there."""
     existing = [entry for entry in own_entries(text) if entry.event == event]
-    if len(existing) == 1 and (existing[0].matcher, existing[0].handler) == (matcher, wanted):
+    if [_group(entry.matcher, entry.handler) for entry in existing] == wanted:
         return text
-    group: dict[str, Json] = {"hooks": [wanted]} if matcher is None else {"matcher": matcher, "hooks": [wanted]}
-    if len(existing) == 1 and len(_handlers(existing[0].group)) == 1:
-        old = text.elements(_groups(text, event))[0][existing[0].group_number]
-        if text.text[old.start : old.end] == text.plain[old.start : old.end]:  # else it contains a comment
-            return replace_value(text, old, group)
-    text, hooks = _with_member(_without_event(text, event), text.start, HOOKS, {})
-    text, groups = _with_member(text, hooks, event, [])
-    return append_value(text, groups, group)
+    if not all(_is_replaceable(text, entry) for entry in existing):
+        text, existing = _without_event(text, event), []
+    for entry in reversed(existing[len(wanted) :]):
+        text = _without_entry(text, entry)
+    for entry, group in zip(existing, wanted, strict=False):
+        text = replace_value(text, text.elements(_groups(text, event))[0][entry.group_number], group)
+    for group in wanted[len(existing) :]:
+        text, hooks = _with_member(text, text.start, HOOKS, {})
+        text, groups = _with_member(text, hooks, event, [])
+        text = append_value(text, groups, group)
+    return text
+
+
+def _is_replaceable(text: JsonText, entry: HookEntry) -> bool:
+    """Whether the group of ``entry`` has no other handler, and no comment."""
+    old = text.elements(_groups(text, entry.event))[0][entry.group_number]
+    return len(_handlers(entry.group)) == 1 and text.text[old.start : old.end] == text.plain[old.start : old.end]
 
 
 def _without_event(text: JsonText, event: str) -> JsonText:
-    """``text`` without our handlers of ``event``, removed from last to first, so that the other numbers stay valid."""
+    """``text`` without the own handlers of ``event``; the last goes first, so that the other numbers stay valid."""
     for entry in reversed([entry for entry in own_entries(text) if entry.event == event]):
         text = _without_entry(text, entry)
     return text

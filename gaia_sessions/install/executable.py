@@ -6,7 +6,7 @@ writes the interpreter into its first line; a checkout without an installation h
 environment contains a blank, pip writes a first line that no system can start. ``python -m`` works there too, at 1.2
 times the instructions. Must never change a file.
 
-A program that no longer exists does no harm. Claude Code 2.1.197 and 2.1.330 (tried with every event that we install)
+A program that no longer exists does no harm. Claude Code 2.1.197 and 2.1.330 (tried with every event that is installed)
 show an error and continue, also if its interpreter does not exist; a shell exits with 127, which no host treats as a
 refusal. Python itself exits with 2 for a script that does not exist, which hosts do treat as a refusal: therefore no
 script is passed to an interpreter.
@@ -33,7 +33,7 @@ _TIMEOUT = 10
 
 
 def hook_program() -> list[str]:
-    """The command that starts our hook. Raises ``StoreFailure`` if no candidate starts."""
+    """The command that starts a hook of gaia-sessions. Raises ``StoreFailure`` if no candidate starts."""
     for words in _candidates():
         if _starts_hook(words):
             return list(words)
@@ -66,11 +66,11 @@ def _candidates() -> Iterator[tuple[str, ...]]:
 
 @lru_cache
 def _starts_hook(words: tuple[str, ...]) -> bool:
-    """Whether ``words`` start our hook, which prints its help only if it can import the package."""
+    """Whether ``words`` start a hook of gaia-sessions, which prints its help only if it can import the package."""
     if not os.access(words[0], os.X_OK):
         return False
     try:
-        completed = subprocess.run(  # noqa: S603  # our own program
+        completed = subprocess.run(  # noqa: S603  # the hook program
             [*words, "--help"], cwd=os.sep, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):

@@ -28,7 +28,10 @@ class Exclusion(TypedDict):
 
 
 class GitStatus(NamedTuple):
-    """exclusion: the line that makes git ignore the file; None if git ignores it, tracks it, or is unknown."""
+    """What git does with a file.
+
+    exclusion: the line that makes git ignore the file; None if git ignores it, tracks it, or cannot be asked.
+    """
 
     is_tracked: bool
     exclusion: Exclusion | None

@@ -1,10 +1,10 @@
-"""Our command in a host's settings: how it is written, and how it is recognised.
+"""The hook command in a host's settings: how it is written, and how it is recognised as own.
 
-Owns both. A command is ours only as a whole: our program, or an interpreter and our script, and our options. A command
-that also does something else belongs to the user, who alone knows what should become of the rest. Users have scripts
-called ``subagent_stop.py`` of their own, so that name alone is not enough; ``gaia-sessions-hook`` and
-``hooks/every_event.py`` are ours at any path, so that the entries of a checkout that was moved are found too. Must
-never open a settings file.
+Owns both. A command is own only as a whole: the hook program, or an interpreter and a hook script, and their options. A
+command that also does something else belongs to the user, who alone knows what should become of the rest. Users have
+scripts of their own called ``subagent_stop.py``, so that name alone is not enough; ``gaia-sessions-hook`` and
+``hooks/every_event.py`` are own at any path, so that the entries of a checkout that was moved are found too. Must never
+open a settings file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from .executable import HOOK_PROGRAM_NAME, hook_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.hosts.settings import HostSettings
+    from gaia_sessions.hosts.settings import HostSettings, WantedEntry
     from gaia_sessions.jsonio.strict import Json
 
 TRACK_TOOLS = "--track-tools"
+JOIN = "--join"
 
 HOOK_TIMEOUT = 5
 """Seconds after which a host may end a hook, which ends by itself after three."""
@@ -44,14 +45,15 @@ _EARLIER_LAUNCHER = (
     "import os,sys;sys.argv.pop(0);f=__file__=sys.argv[0];sys.path.insert(0,os.path.dirname(f));"
     'os.path.isfile(f)and exec(open(f,encoding="utf-8").read())'
 )
-"""What an earlier version put before our script."""
+"""What an earlier version put before the hook script."""
 
+_OPTIONS_ALONE = (TRACK_TOOLS, JOIN)
 _OPTIONS_WITH_VALUE = ("--host", "--root")
 _SUBSTITUTES = ("`", "$(", "\n")
 
 
 def command_for(host: HostSettings, *, tools: bool) -> list[str]:
-    """The command for ``host``. It does nothing once our program no longer exists."""
+    """The command for ``host``. It does nothing once the hook program no longer exists."""
     host_option = [] if host.name == CLAUDE_CODE else ["--host", host.name]
     words = [*hook_program(), *host_option, *([TRACK_TOOLS] if tools else [])]
     for word in words:
@@ -60,12 +62,28 @@ def command_for(host: HostSettings, *, tools: bool) -> list[str]:
     return words
 
 
-def new_handler(host: HostSettings, words: list[str]) -> dict[str, Json]:
-    """The entry in the settings that makes ``host`` run the command ``words``."""
-    timeout = HOOK_TIMEOUT * host.per_second
+def new_handler(host: HostSettings, words: list[str], wanted: WantedEntry) -> dict[str, Json]:
+    """What makes ``host`` run the command ``words`` for the entry ``wanted``."""
+    words = [*words, JOIN] if wanted.joins else words
+    rest: dict[str, Json] = {"timeout": HOOK_TIMEOUT * host.per_second}
+    if not wanted.is_awaited:
+        rest["async"] = True
     if host.exec_form:
-        return {"type": "command", "command": words[0], "args": list(words[1:]), "timeout": timeout}
-    return {"type": "command", "command": shlex.join(words), "timeout": timeout}
+        return {"type": "command", "command": words[0], "args": list(words[1:]), **rest}
+    return {"type": "command", "command": shlex.join(words), **rest}
+
+
+def wanted_entry_of(event: str, matcher: Json, handler: Json) -> WantedEntry:
+    """The entry that an own handler in the settings stands for."""
+    from gaia_sessions.hosts.settings import WantedEntry
+
+    is_awaited = not (isinstance(handler, dict) and handler.get("async") is True)
+    return WantedEntry(event, matcher, is_awaited, JOIN in words_of(handler))  # type: ignore[arg-type]  # is compared
+
+
+def command_of(handler: Json) -> list[str]:
+    """The words of an own handler without the one that differs between the entries of one installation."""
+    return [word for word in words_of(handler) if word != JOIN]
 
 
 def words_of(entry: Json) -> list[str]:
@@ -94,13 +112,13 @@ def _split(command: str) -> tuple[str, ...]:
 
 
 def is_own_hook(entry: Json) -> bool:
-    """Whether an entry starts one of our hooks and nothing else."""
+    """Whether an entry starts a hook of gaia-sessions and nothing else."""
     words = words_of(entry)
     return _are_hook_options(_words_after_hook(words)) and not _has_substitution(entry, words)
 
 
 def is_mixed_entry(entry: Json) -> bool:
-    """Whether an entry starts one of our hooks and something else, or in a way that is not recognised."""
+    """Whether an entry starts a hook of gaia-sessions and something else, or in a way that is not recognised."""
     words = words_of(entry)
     is_named = any(_SCRIPT_PATH in word or _PROGRAM.search(word) for word in words)
     return not is_own_hook(entry) and (
@@ -109,17 +127,17 @@ def is_mixed_entry(entry: Json) -> bool:
 
 
 def own_scripts(entry: Json) -> list[str]:
-    """The paths of our scripts, or of our program, in the command of an entry."""
+    """The paths of hook scripts, or of the hook program, in the command of an entry."""
     return [word for word in words_of(entry) if is_own_script(word)]
 
 
 def starts_script_directly(entry: Json) -> bool:
-    """Whether an entry starts our script as the program, which does no harm once the script no longer exists."""
+    """Whether an entry starts a hook script as the program, which does no harm once the script no longer exists."""
     return any(is_own_script(word) for word in words_of(entry)[:1])
 
 
 def is_own_script(word: str) -> bool:
-    """Whether ``word`` is the path of one of our scripts, which need not exist."""
+    """Whether ``word`` is the path of a hook script of gaia-sessions, which need not exist."""
     folder, name = os.path.split(word)
     if name == HOOK_PROGRAM_NAME:
         return True
@@ -132,7 +150,7 @@ def is_own_script(word: str) -> bool:
 
 
 def _words_after_hook(words: list[str]) -> list[str] | None:
-    """The words after those that start one of our hooks; None if ``words`` do not begin with such."""
+    """The words after those that start a hook of gaia-sessions; None if ``words`` do not begin with such."""
     rest = _words_after_interpreter(words)
     if rest and is_own_script(rest[0]):
         return rest[1:]
@@ -160,13 +178,15 @@ def _is_interpreter(word: str) -> bool:
 
 
 def _are_hook_options(words: list[str] | None) -> bool:
-    """Whether ``words`` are only options of our hooks."""
+    """Whether ``words`` are only options of the hooks."""
     if words is None:
         return False
     remaining = iter(words)
     for word in remaining:
         name, _, value = word.partition("=")
-        if word != TRACK_TOOLS and not (name in _OPTIONS_WITH_VALUE and (value or _is_plain_word(next(remaining, "")))):
+        if word in _OPTIONS_ALONE:
+            continue
+        if name not in _OPTIONS_WITH_VALUE or not (value or _is_plain_word(next(remaining, ""))):
             return False
     return True
 

@@ -1,4 +1,4 @@
-"""One settings file of a host: whether our hooks are installed there, and for which events.
+"""One settings file of a host: whether the hooks are installed there, and for which events.
 
 Owns that state. Must never know what was received from the hooks, or what to warn of.
 """
@@ -9,7 +9,7 @@ from gaia_sessions.errors import SessionsError
 
 from . import backups
 from .entries import own_entries
-from .hook_command import TRACK_TOOLS, command_for, words_of
+from .hook_command import TRACK_TOOLS, command_for, command_of, wanted_entry_of
 from .permission import RULES, SETTING
 from .plan import INSTALLED_AT
 from .settings import load
@@ -25,11 +25,15 @@ if TYPE_CHECKING:
     from .settings import Settings
 
     class InstalledFile(TypedDict):
-        """The state of one settings file. wired: the events that start our hook.
+        """The state of one settings file.
 
-        missing: the events that should start it and do not, or have another matcher. optional: the events that would
-        start it only with --track-tools. state: ``complete``, ``incomplete``, ``elsewhere`` (another version, or from
-        another path), ``absent``, or ``unreadable``, which ``problem`` explains.
+        state: ``complete``, ``incomplete``, ``elsewhere`` (another version, or from another path), ``absent``, or
+        ``unreadable``, which ``problem`` explains.
+        command: the words of the command that starts the hook; empty if there is none.
+        wired: the events that start the hook.
+        missing: the events that should start it and do not, or have another matcher or another manner of waiting.
+        optional: the events that would start it only with --track-tools.
+        installed_at: the time of the installation; None if it is not known.
         """
 
         host: str
@@ -69,7 +73,7 @@ def _installed_file(
     places: Places, host: HostSettings, scope: str, hook_entries: list[HookEntry], problem: str | None
 ) -> InstalledFile:
     path = places.file_of(host, scope)
-    words = words_of(hook_entries[0].handler) if hook_entries else []
+    words = command_of(hook_entries[0].handler) if hook_entries else []
     tools = TRACK_TOOLS in words
     missing = _missing_events(host, hook_entries, tools=tools) if hook_entries else []
     wired = list(dict.fromkeys(entry.event for entry in hook_entries))
@@ -85,7 +89,7 @@ def _installed_file(
         "allow_report": backup is not None and (backup.text(SETTING) is not None or bool(backup.texts(RULES))),
         "wired": wired,
         "missing": missing,
-        "optional": [event for event in host.tools if event not in wired] if hook_entries and not tools else [],
+        "optional": _optional_events(host, wired) if hook_entries and not tools else [],
         "installed_at": backup.text(INSTALLED_AT) if backup else None,
     }
 
@@ -93,7 +97,7 @@ def _installed_file(
 def _state(host: HostSettings, hook_entries: list[HookEntry], missing: list[str], *, tools: bool) -> str:
     if not hook_entries:
         return ABSENT
-    if any(words_of(entry.handler) != _wanted_command(host, tools=tools) for entry in hook_entries):
+    if any(command_of(entry.handler) != _wanted_command(host, tools=tools) for entry in hook_entries):
         return ELSEWHERE
     return INCOMPLETE if missing else COMPLETE
 
@@ -106,5 +110,9 @@ def _wanted_command(host: HostSettings, *, tools: bool) -> list[str]:
 
 
 def _missing_events(host: HostSettings, hook_entries: list[HookEntry], *, tools: bool) -> list[str]:
-    present = {(entry.event, entry.matcher) for entry in hook_entries}
-    return [event for event, matcher in host.event_matchers(tools=tools).items() if (event, matcher) not in present]
+    present = [wanted_entry_of(entry.event, entry.matcher, entry.handler) for entry in hook_entries]
+    return list(dict.fromkeys(entry.event for entry in host.entries(tools=tools) if entry not in present))
+
+
+def _optional_events(host: HostSettings, wired: list[str]) -> list[str]:
+    return [event for event in {**host.tools, **host.unawaited_tools} if event not in wired]

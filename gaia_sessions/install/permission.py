@@ -1,6 +1,6 @@
 """Reporting by sub-agents: the permission rule for the command, and the setting that names the command to them.
 
-Owns the text of the rule, and the line ``report_command = true`` under ``[hooks]`` of our own settings: it is added
+Owns the text of the rule, and the line ``report_command = true`` under ``[hooks]`` of its settings: it is added
 without changing another byte, and stays as long as one settings file that relies on it has the rule. Claude Code
 2.1.197 and 2.1.330 allow what begins like the rule, and refuse it when another command, a redirection or a nested
 command is added; both ignore the rules of a project until its folder is trusted. Must never write a file: it makes the
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .places import Places
 
 RULES, SETTING = "rules", "setting"
-"""Keys in the note of a backup: the rules that we added, and the file whose setting we turned on."""
+"""Keys in the note of a backup: the rules that were added, and the file whose setting was turned on."""
 
 _KEY = "report_command"
 _LINE = f"{_KEY} = true"
@@ -41,7 +41,7 @@ _FORBIDDEN_IN_RULE = frozenset("()*\\:\n\r")
 
 
 def permission_rule() -> str:
-    """The permission rule for our reporting command only; raises ``StoreFailure`` if a rule cannot name it."""
+    """The permission rule for the reporting command only; raises ``StoreFailure`` if a rule cannot name it."""
     path = find_program()
     if path is None:
         raise StoreFailure(
@@ -55,7 +55,7 @@ def permission_rule() -> str:
 
 
 def is_report_rule(rule: object) -> bool:
-    """Whether ``rule`` allows our reporting command, of this or of another installation."""
+    """Whether ``rule`` allows the reporting command, of this or of another installation."""
     return isinstance(rule, str) and _REPORT_RULE.fullmatch(rule) is not None
 
 
@@ -86,7 +86,7 @@ def plan_turning_off(places: Places, host: HostSettings, scope: str, path: str |
 
 
 def _needs_setting(places: Places, host: HostSettings, scope: str, path: str) -> bool:
-    """Whether the settings of ``scope`` contain our rule and rely on the setting in ``path``."""
+    """Whether the settings of ``scope`` contain the rule and rely on the setting in ``path``."""
     file = places.file_of(host, scope)
     backup = backups.find(places.state, file)
     if backup is None or backup.text(SETTING) != path:

@@ -1,4 +1,4 @@
-"""Where settings and our own files are, for one user and one project.
+"""Where the settings and the files of gaia-sessions are, for one user and one project.
 
 Owns the way from a root or a folder to the project around it, and from there to each host's settings file. What stands
 in such a file is known by ``hosts``. Must never change a file.
@@ -27,9 +27,12 @@ HOSTS = {name: hosts.settings_of(name) for name, status in hosts.STATUS_BY_HOST.
 class Places:
     """The folders and files for one user and one project.
 
-    root: the root of the sessions. project: the folder with the project's settings, ``beside`` if given. here: the
-    folder in which a client would be started now. state: our folder in the user's state directory. Raises
-    ``BadSetting`` for a user without a home.
+    root: the directory of the sessions.
+    project: the folder with the project's settings, ``beside`` if given.
+    here: the folder in which a client would be started now.
+    home: the user's home. Raises ``BadSetting`` for a user without one.
+    state: the folder of gaia-sessions in the user's state directory.
+    variables: the environment variables of this call.
     """
 
     __slots__ = ("here", "home", "project", "root", "state", "variables")

@@ -1,8 +1,8 @@
-"""Installing our hooks in a host's settings, and uninstalling them.
+"""Installing the hooks in a host's settings, and uninstalling them.
 
 Owns what each of the two changes, as a plan that is made from the files as they are now and then shown or applied. A
 plan for what already holds changes nothing. An uninstall restores a file that nobody changed since the installation,
-and otherwise removes only what is ours. Must never write a file before the plan is applied.
+and otherwise removes only what was installed. Must never write a file before the plan is applied.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .hook_command import command_for
 from .json_text import parse
 from .permission import RULES, SETTING
 from .places import HOSTS
-from .scopes import other_installed_scopes
+from .scopes import other_installed_scopes, refuse_second
 from .settings import SettingsLock, load
 from .uninstall import content_after_uninstall, original_contents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
     from typing import TypedDict
 
@@ -41,11 +41,14 @@ if TYPE_CHECKING:
     from .settings import Settings
 
     class InstallResult(TypedDict):
-        """What was done, or would be. rules: the permissions that we add, or that an uninstall removes.
+        """What was done, or would be.
 
-        withdrawn: the permissions that an installation removes. remarks: codes of ``notices``. elsewhere: the other
-        scopes in which the host has our hooks. start_in: the folder in which a client must be started to read the
-        file; None for a user's own settings. exclude: the line that makes git ignore the file, and where to add it.
+        rules: the permissions that an installation adds, or an uninstall removes.
+        withdrawn: the permissions that an installation removes.
+        remarks: codes of ``notices``.
+        elsewhere: the other scopes in which the host has the hooks.
+        start_in: the folder in which a client must be started to read the file; None for a user's own settings.
+        exclude: the line that makes git ignore the file, and where to add it.
         """
 
         action: str
@@ -120,6 +123,24 @@ class Plan:
         return self._result
 
 
+def carry_out(
+    places: Places, request: InstallRequest, now: datetime, announce: Callable[[list[str]], None], *, dry_run: bool
+) -> InstallResult:
+    """Does what was asked for, or with ``dry_run`` finds the difference; the result.
+
+    An installation calls ``announce`` with the files that it is about to write. Raises ``HooksElsewhere`` if another
+    scope of this project has the hooks, ``StoreFailure``, and what ``locked_plan`` raises.
+    """
+    if request.action == INSTALL:
+        refuse_second(places, request.host, request.scope)
+    if dry_run:
+        return make_plan(places, request, now).preview()
+    with locked_plan(places, request, now) as plan:
+        if plan.changed_files and request.action == INSTALL:
+            announce(plan.changed_files)
+        return plan.apply()
+
+
 def make_plan(places: Places, request: InstallRequest, now: datetime) -> Plan:
     """The changes after which ``request`` holds, and nothing else in the settings is different; writes nothing.
 
@@ -169,7 +190,7 @@ def _plan_install(places: Places, request: InstallRequest, now: datetime) -> Pla
 def _wanted_text(
     settings: Settings, backup: Backup | None, request: InstallRequest, words: list[str]
 ) -> tuple[JsonText, list[str], list[str]]:
-    """The new text of the settings, the rules in it that we added, and the earlier ones that it no longer has."""
+    """The new text of the settings, the rules in it that were added, and the earlier ones that it no longer has."""
     rule = permission.permission_rule() if request.report else None
     own_rules = backup.texts(RULES) if backup else []
     withdrawn = [old for old in own_rules if old != rule]
@@ -186,7 +207,7 @@ def _wanted_text(
 
 
 def _plan_setting(places: Places, request: InstallRequest, backup: Backup | None) -> tuple[str | None, list[Change]]:
-    """The file in which the setting is on by us after the request, and the changes to that file."""
+    """The file in which the setting was turned on and is on after the request, and the changes to that file."""
     if request.report:
         return permission.plan_turning_on(places, request.host, request.scope)
     path = backup.text(SETTING) if backup else None
@@ -215,7 +236,7 @@ def _new_result(places: Places, request: InstallRequest, words: list[str], rules
         "changed": [],
         "dry_run": False,
         "command": words,
-        "events": list(request.host.event_matchers(tools=request.tools)) if words else [],
+        "events": request.host.wired_events(tools=request.tools) if words else [],
         "rules": rules,
         "withdrawn": [],
         "backup": None,

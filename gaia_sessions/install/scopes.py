@@ -1,6 +1,6 @@
-"""Scopes of a host's settings: which contain our hooks, which one is the default, and which a client reads.
+"""Scopes of a host's settings: which contain the hooks, which one is the default, and which a client reads.
 
-Owns the default: the settings that are not shared, unless another file of this project has our hooks. That file is then
+Owns the default: the settings that are not shared, unless another file of this project has the hooks. That file is then
 updated, because two files with different options would send each event twice (Claude Code 2.1.197 and 2.1.330 start
 equal commands of several files once). A project's settings are for clients started in its folder: both versions read
 the two files there, also in a linked worktree, and none of a folder above. Claude Code 2.1.330, started anywhere in a
@@ -36,12 +36,12 @@ def default_scope(host: HostSettings) -> str:
 
 
 def installed_scope(places: Places, host: HostSettings) -> str:
-    """The scope of this project that has our hooks, else the default."""
+    """The scope of this project that has the hooks, else the default."""
     return next(iter(scopes_with_hooks(places, host)), default_scope(host))
 
 
 def refuse_second(places: Places, host: HostSettings, scope: str) -> None:
-    """Raises ``HooksElsewhere`` if another scope of this project has our hooks, and ``scope`` does not."""
+    """Raises ``HooksElsewhere`` if another scope of this project has the hooks, and ``scope`` does not."""
     present = scopes_with_hooks(places, host)
     if scope in _PROJECT_SCOPES and present and scope not in present:
         raise HooksElsewhere(host.name, places.file_of(host, present[0]), present[0])
@@ -56,13 +56,13 @@ def is_unread_from_here(places: Places, host: HostSettings) -> bool:
 
 
 def scopes_with_hooks(places: Places, host: HostSettings) -> list[str]:
-    """The scopes of this project that have our hooks, the default one first."""
+    """The scopes of this project that have the hooks, the default one first."""
     project_scopes = [scope for scope in _PROJECT_SCOPES if scope in host.files]
     return [scope for scope in project_scopes if _has_hooks(places.file_of(host, scope), host)]
 
 
 def other_installed_scopes(places: Places, host: HostSettings, scope: str) -> list[str]:
-    """The scopes of ``host`` other than ``scope`` that have our hooks; unreadable files are left out."""
+    """The scopes of ``host`` other than ``scope`` that have the hooks; unreadable files are left out."""
     return [other for other in host.files if other != scope and _has_hooks(places.file_of(host, other), host)]
 
 

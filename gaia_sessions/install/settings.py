@@ -1,8 +1,8 @@
 """A settings file of a host: how it is read, and the lock for changing it.
 
 Owns that a file that does not parse is refused by name and left unchanged, and that one process at a time reads
-settings in order to write them. The lock is in our folder of the user's state directory; whoever holds the lock creates
-that folder, and removes it again if it is empty. Must never know what the settings mean.
+settings in order to write them. The lock is in the folder of gaia-sessions in the user's state directory; whoever
+holds the lock creates that folder, and removes it again if it is empty. Must never know what the settings mean.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _check_groups(text: JsonText, groups: Element) -> None:
 
 
 def _refuse_duplicate_keys(text: JsonText, start: int, keys: Iterable[str]) -> None:
-    """Raises ``InvalidInput`` for two members with one key: the host may read the other one than we do."""
+    """Raises ``InvalidInput`` for two members with one key: the host may read the other one."""
     for key in keys:
         text.member(start, key)
 

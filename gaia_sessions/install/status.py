@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from .warnings import InstallWarning, LastEvents
 
     class HookStatus(TypedDict):
-        """The status of the hooks of one project. enabled: the setting. plugin: whether Claude Code enables it.
+        """The status of the hooks of one project.
 
-        heard: when each event was last received, according to the log; heard_from: that time for
-        each host and each of its events.
+        enabled: whether the settings let the hooks do anything.
+        plugin: whether Claude Code enables the plugin.
+        heard: by event, the time at which it was last received, according to the log.
+        heard_from: the same for each host by name.
         """
 
         root: str
@@ -57,7 +59,7 @@ _NOT_EVENTS = ("direct", "None", "")
 def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookStatus:
     """The status at ``now`` for the project whose sessions are at ``root``.
 
-    A faulty setting of ours is a warning. Raises ``BadSetting`` only for a user without a home.
+    A faulty setting of gaia-sessions is a warning. Raises ``BadSetting`` only for a user without a home.
     """
     places = Places(root, variables)
     files = [(host, *read_installed_file(places, host, scope)) for host in HOSTS.values() for scope in host.files]
@@ -87,7 +89,7 @@ def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookS
 
 
 def _has_plugin(places: Places, read_settings: list[Settings]) -> bool:
-    """Whether Claude Code enables our plugin: the narrowest scope that says so decides, else its installation."""
+    """Whether Claude Code enables the plugin: the narrowest scope that says so decides, else its installation."""
     configured: dict[str, Json] = {}
     for settings in read_settings:  # from the user's to the narrowest scope
         configured.update(as_object(as_object(settings.text.value).get("enabledPlugins")))

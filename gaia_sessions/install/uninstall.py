@@ -1,7 +1,7 @@
 """The content of a settings file after an uninstall.
 
 Owns the choice between two contents. A file that nobody changed since the installation is restored to the last byte,
-including entries of ours that a person had added before. From a file that was changed, only our entries and rules are
+including own entries that a person had added before. From a file that was changed, only own entries and rules are
 removed. An entry whose script no longer exists is never restored, because it could only fail. Must never write a file.
 """
 
@@ -48,7 +48,7 @@ def content_after_uninstall(settings: Settings, backup: Backup | None) -> bytes 
 
 
 def _without_dead_entries(data: bytes | None, settings: Settings) -> bytes | None:
-    """``data`` without our entries if one of them names a script that no longer exists."""
+    """``data`` without the own entries if one of them names a script that no longer exists."""
     if data is None:
         return None
     text = parse(data, comments=settings.text.comments)

@@ -14,9 +14,17 @@ from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time
 
-from .entries import all_entries, is_missing, matches
+from .entries import all_entries, is_missing, matches, own_entries
 from .executable import interpreter_of
-from .hook_command import is_mixed_entry, is_own_hook, is_own_script, own_scripts, starts_script_directly, words_of
+from .hook_command import (
+    is_mixed_entry,
+    is_own_hook,
+    is_own_script,
+    own_scripts,
+    starts_script_directly,
+    wanted_entry_of,
+    words_of,
+)
 from .json_text import as_object
 from .places import HOSTS, Places
 from .scopes import is_unread_from_here, scopes_with_hooks
@@ -35,7 +43,12 @@ if TYPE_CHECKING:
     from .settings import Settings
 
     class InstallWarning(TypedDict):
-        """code: for programs; message: for people; file: the file that it is about, if there is one."""
+        """What may keep the hooks from working.
+
+        code: one of the names below, for programs.
+        message: what is wrong, for people.
+        file: the path of the file that it is about; None if there is none.
+        """
 
         code: str
         message: str
@@ -99,7 +112,7 @@ def entry_warnings(read_settings: list[ReadSettings]) -> Iterator[InstallWarning
             yield _warning(BROKEN_MIXED_ENTRY, message, settings.path)
         for message in dict.fromkeys(" ".join(words_of(entry)) for entry in mixed_handlers):
             yield _warning(
-                MIXED_ENTRY, f"{message} starts our hook and something else; {_NOT_TOUCHED_NOTE}", settings.path
+                MIXED_ENTRY, f"{message} starts gaia-sessions and something else; {_NOT_TOUCHED_NOTE}", settings.path
             )
 
 
@@ -116,7 +129,7 @@ def root_warnings(installed: list[InstalledFile], places: Places) -> Iterator[In
 
 
 def visibility_warnings(installed: list[InstalledFile], places: Places, *, plugin: bool) -> Iterator[InstallWarning]:
-    """A warning for each host whose clients, started here, read none of the files with our hooks."""
+    """A warning for each host whose clients, started here, read none of the files with the hooks."""
     for host in HOSTS.values():
         present = [found for found in installed if found["host"] == host.name and found["command"]]
         everywhere = any(found["scope"] == USER for found in present) or (plugin and host.name == CLAUDE_CODE)
@@ -128,7 +141,7 @@ def visibility_warnings(installed: list[InstalledFile], places: Places, *, plugi
 
 
 def own_setting_warnings(faults: list[BadSetting]) -> Iterator[InstallWarning]:
-    """A warning for each fault in our own settings, which hooks ignore."""
+    """A warning for each fault in the settings of gaia-sessions, which hooks ignore."""
     for fault in faults:
         yield _warning(BAD_SETTING, f"{fault}; {fault.hint}", fault.origin if os.path.isabs(fault.origin) else None)
 
@@ -156,7 +169,7 @@ def usage_warnings(
 
 
 def has_fired(found: InstalledFile, last_events: LastEvents) -> bool:
-    """Whether the host sent an event since our hooks were installed in this file."""
+    """Whether the host sent an event since the hooks were installed in this file."""
     return max(last_events.get(found["host"], {}).values(), default="") >= (found["installed_at"] or "0")
 
 
@@ -189,7 +202,7 @@ def _duplicate_warnings(
         message = f"the plugin is enabled, and the settings contain the hooks too; {_DUPLICATE_NOTE}"
         yield _warning(INSTALLED_TWICE, message, files[0])
     for settings in read_settings:
-        groups = [(entry.event, entry.matcher) for entry in all_entries(settings.text) if is_own_hook(entry.handler)]
+        groups = [wanted_entry_of(entry.event, entry.matcher, entry.handler) for entry in own_entries(settings.text)]
         if len(set(groups)) < len(groups):
             yield _warning(
                 INSTALLED_TWICE, f"an event has more than one gaia-sessions entry; {_DUPLICATE_NOTE}", settings.path

@@ -43,9 +43,9 @@ BY_HAND = {"type": "command", "command": f"/usr/bin/python3 {SCRIPT}", "timeout"
 MIXED = {"type": "command", "command": f"notify-my-phone --done && /usr/bin/python3 {SCRIPT}"}
 WIRED_BY_HAND = {"SubagentStop": [{"hooks": [BY_HAND]}], "Stop": [{"hooks": [OTHER, BY_HAND]}]}
 LEFT_BY_HAND = {"Stop": [{"hooks": [OTHER]}]}
-OURS_ONLY = {"Stop": [{"hooks": [OLD]}]}
-OURS_TWICE = {"Stop": [{"hooks": [OLD]}, {"hooks": [OTHER]}, {"hooks": [OLD, OTHER]}]}
-OURS_TAKEN_OUT = {"Stop": [{"hooks": [OTHER]}, {"hooks": [OTHER]}]}
+OWN_ONLY = {"Stop": [{"hooks": [OLD]}]}
+OWN_TWICE = {"Stop": [{"hooks": [OLD]}, {"hooks": [OTHER]}, {"hooks": [OLD, OTHER]}]}
+OWN_REMOVED = {"Stop": [{"hooks": [OTHER]}, {"hooks": [OTHER]}]}
 PRETTY = to_json({"model": "opus", "env": {"A": "1"}, "permissions": {"allow": ["Bash(ls *)"], "deny": []}})
 COMMENTED = b"""// mine
 {
@@ -102,8 +102,8 @@ ROWS: dict[str, Row] = {
     "empty hooks": Row(to_json({"hooks": {}, "model": "opus"}), to_json({"model": "opus"})),
     "empty lists of events": Row(to_json({"hooks": {"Stop": []}}, None), b"{}\n"),
     "unknown events and shapes": Row(to_json({"hooks": {"NewEvent": [1, None, {"hooks": "x"}, {"hooks": [2]}]}})),
-    "ours already": Row(to_json({"model": "opus", "hooks": OURS_ONLY}), to_json({"model": "opus"})),
-    "ours twice": Row(to_json({"hooks": OURS_TWICE}), to_json({"hooks": OURS_TAKEN_OUT})),
+    "ours already": Row(to_json({"model": "opus", "hooks": OWN_ONLY}), to_json({"model": "opus"})),
+    "ours twice": Row(to_json({"hooks": OWN_TWICE}), to_json({"hooks": OWN_REMOVED})),
     "wired by hand": Row(to_json({"hooks": WIRED_BY_HAND, "a": 1}), to_json({"hooks": LEFT_BY_HAND, "a": 1})),
     "wired by hand, nothing else": Row(
         to_json({"hooks": {"SubagentStop": [{"hooks": [BY_HAND]}]}}, None), to_json({}, None)

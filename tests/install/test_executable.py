@@ -51,8 +51,8 @@ class Environment:
     def finds(self) -> list[str]:
         """What is to be started, asked of this environment's own interpreter."""
         ask = [str(self.python), "-c", ASK]
-        done = subprocess.run(ask, capture_output=True, text=True, check=True, cwd=self.package)
-        return [str(word) for word in json.loads(done.stdout)]
+        completed = subprocess.run(ask, capture_output=True, text=True, check=True, cwd=self.package)
+        return [str(word) for word in json.loads(completed.stdout)]
 
 
 class Project:
@@ -62,13 +62,13 @@ class Project:
         self.folder = folder
         self.folder.mkdir()
 
-    def start(self, words: Sequence[str], told: bytes = PROMPT, *, shell: bool = False) -> tuple[int, bytes, bytes]:
+    def start(self, words: Sequence[str], payload: bytes = PROMPT, *, shell: bool = False) -> tuple[int, bytes, bytes]:
         command = " ".join(words) if shell else words
         environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(self.folder)}
-        done = subprocess.run(
-            command, shell=shell, input=told, capture_output=True, check=False, cwd=self.folder, env=environment
+        completed = subprocess.run(
+            command, shell=shell, input=payload, capture_output=True, check=False, cwd=self.folder, env=environment
         )
-        return done.returncode, done.stdout, done.stderr
+        return completed.returncode, completed.stdout, completed.stderr
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_once_it_is_gone_no_host_takes_that_for_a_refusal(
     assert (code, out) == (0 if gone == "package" else 127, b"")
 
 
-def test_the_interpreter_of_a_script_is_told_by_its_first_line(tmp_path: Path) -> None:
+def test_the_interpreter_of_a_script_is_found_in_its_first_line(tmp_path: Path) -> None:
     file = tmp_path / "script"
     for first, interpreter in [
         (b"#!/usr/bin/python3 -P\n", "/usr/bin/python3"),

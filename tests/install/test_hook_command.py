@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions import hosts as heard
+from gaia_sessions import hosts as all_hosts
 from gaia_sessions.config import load, user_file
 from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.hosts.claude_code import tools
 from gaia_sessions.hosts.payload import HookPayload
+from gaia_sessions.hosts.settings import WantedEntry
 from gaia_sessions.install import hook_command
 from gaia_sessions.install.entries import matches
 from gaia_sessions.install.places import HOSTS, Places
@@ -46,12 +47,13 @@ EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--tr
         {"command": "python3 -m gaia_sessions hook"},
         {"command": "/gone/bin/gaia-sessions-hook", "args": []},
         {"command": "gaia-sessions-hook", "args": ["--track-tools"]},
+        {"command": "gaia-sessions-hook", "args": ["--track-tools", "--join"], "async": True},
         {"command": "'/opt/with blank/gaia-sessions-hook' --host codex"},
         {"command": "/usr/bin/python3 /opt/bin/gaia-sessions-hook"},
         {"command": "/opt/python", "args": ["-P", "-m", "gaia_sessions", "hook", "--host", "codex"]},
     ],
 )
-def test_it_is_ours(entry: Json) -> None:
+def test_it_is_own(entry: Json) -> None:
     assert hook_command.is_own_hook(entry)
 
 
@@ -77,7 +79,7 @@ def test_it_is_ours(entry: Json) -> None:
         {"type": "http", "url": "http://localhost/gaia-sessions hook"},
     ],
 )
-def test_it_is_not_ours(entry: Json) -> None:
+def test_it_is_not_own(entry: Json) -> None:
     assert (hook_command.is_own_hook(entry), hook_command.is_mixed_entry(entry)) == (False, False)
 
 
@@ -114,7 +116,7 @@ def test_what_does_something_else_as_well_is_its_owners(entry: Json) -> None:
 
 
 @pytest.mark.parametrize("package", ["hook", "hooks"])
-def test_a_script_of_a_checkout_by_any_name_is_ours_while_it_is_there(tmp_path: Path, package: str) -> None:
+def test_a_script_of_a_checkout_by_any_name_is_own_while_it_is_there(tmp_path: Path, package: str) -> None:
     folder = tmp_path / "mine"
     (folder / "gaia_sessions" / package).mkdir(parents=True)
     entry: Json = {"command": f"python3 {folder}/hooks/subagent_stop.py"}
@@ -127,13 +129,17 @@ def test_a_script_of_a_checkout_by_any_name_is_ours_while_it_is_there(tmp_path: 
 @pytest.mark.parametrize("tools", [False, True])
 def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tools: bool) -> None:
     words = hook_command.command_for(HOSTS[host], tools=tools)
-    entry = hook_command.new_handler(HOSTS[host], words)
+    for wanted in HOSTS[host].entries(tools=tools):
+        handler = hook_command.new_handler(HOSTS[host], words, wanted)
+        assert (hook_command.is_own_hook(handler), hook_command.command_of(handler)) == (True, words)
+        assert hook_command.wanted_entry_of(wanted.event, wanted.matcher, handler) == wanted
+    entry = hook_command.new_handler(HOSTS[host], words, WantedEntry("SessionEnd", None))
     assert (hook_command.is_own_hook(entry), hook_command.words_of(entry)) == (True, words)
     assert [os.path.isabs(words[0]), words[0]] == [True, PROGRAM]
     assert entry["timeout"] == 5 * HOSTS[host].per_second
 
     shell = "args" not in entry
-    done = subprocess.run(
+    completed = subprocess.run(
         str(entry["command"]) if shell else hook_command.words_of(entry),
         shell=shell,  # as the host does it
         input=b'{"hook_event_name": "SessionEnd", "session_id": "s"}',
@@ -141,7 +147,7 @@ def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, too
         check=False,
         env={**os.environ, "GAIA_SESSIONS_ROOT": setup.root},
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (completed.returncode, completed.stdout, completed.stderr) == (0, b"", b"")
 
 
 def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
@@ -152,9 +158,9 @@ def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setu
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_every_event_we_ask_for_is_one_that_its_module_hears(host: str) -> None:
-    asked = HOSTS[host].event_matchers(tools=False)
-    assert set(asked) <= set(heard.module_of(host).EVENTS_BY_HOOK["hook"])
+def test_every_event_we_ask_for_is_one_that_its_module_reads(host: str) -> None:
+    asked = HOSTS[host].wired_events(tools=False)
+    assert set(asked) <= set(all_hosts.module_of(host).EVENTS_BY_HOOK["hook"])
 
 
 ALIASES = {"codex": {"Agent"}}
@@ -163,7 +169,7 @@ ALIASES = {"codex": {"Agent"}}
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, name: str) -> None:
-    host, module = HOSTS[name], heard.module_of(name)
+    host, module = HOSTS[name], all_hosts.module_of(name)
     asked: Json = {"prompt": "do", "message": "do", "subagent_type": "a", "agent_name": "a", "description": "d"}
     call: dict[str, Json] = {"hook_event_name": host.delegates, "session_id": "s", "tool_use_id": "t", "cwd": "/"}
     config = load(setup.root, {})
@@ -172,20 +178,49 @@ def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, na
         for tool in {*host.delegation, "Bash"}
     }
     kinds = {tool: [event["kind"] for event in module.events_of(HOOK, message)] for tool, message in messages.items()}
-    taken = {tool for tool, told in kinds.items() if told == [DELEGATE]}
+    taken = {tool for tool, reported_kinds in kinds.items() if reported_kinds == [DELEGATE]}
     assert taken | ALIASES.get(name, set()) == set(host.delegation)
-    matcher = host.event_matchers(tools=False)[host.delegates]
+    matcher = host.events[host.delegates]
     assert [tool for tool in host.delegation if not matches(matcher, tool)] == []
 
 
-def test_what_is_heard_of_tools_is_what_their_module_reads() -> None:
-    assert set(HOSTS["claude-code"].tools) == set(tools._KINDS)
+def test_what_is_received_of_tools_is_what_their_module_reads() -> None:
+    host = HOSTS["claude-code"]
+    assert {*host.tools, *host.unawaited_tools, *host.unawaited} == set(tools._KINDS)
 
 
-def test_the_plugin_hears_what_the_settings_hear() -> None:
+def test_the_plugin_receives_what_the_settings_receive() -> None:
     plugin = json.loads(Path(SCRIPT).with_name("hooks.json").read_bytes())["hooks"]
-    matchers = {event: groups[0].get("matcher") for event, groups in plugin.items()}
-    assert matchers == HOSTS["claude-code"].events
+    found = [
+        hook_command.wanted_entry_of(event, group.get("matcher"), handler)
+        for event, groups in plugin.items()
+        for group in groups
+        for handler in group["hooks"]
+    ]
+    assert sorted(found, key=str) == sorted(HOSTS["claude-code"].entries(tools=False), key=str)
+
+
+DELEGATING = ["Agent", "Task", "Workflow", "SendMessage", "TaskStop"]
+OTHER_TOOLS = ["Bash", "Read", "AgentOutput", "TaskOutput", "TaskCreate", "mcp__agents__Agent", "Skill"]
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PostToolUseFailure"])
+def test_every_tool_has_one_entry_and_that_of_a_tool_that_starts_no_agent_is_not_waited_for(event: str) -> None:
+    entries = [entry for entry in HOSTS["claude-code"].entries(tools=True) if entry.event == event]
+    found = {
+        tool: [entry.is_awaited for entry in entries if matches(entry.matcher, tool)]
+        for tool in [*DELEGATING, *OTHER_TOOLS]
+    }
+    assert found == {tool: [tool in DELEGATING] for tool in [*DELEGATING, *OTHER_TOOLS]}
+
+
+@pytest.mark.parametrize("tools", [True, False])
+def test_whatever_may_be_answered_is_waited_for(*, tools: bool) -> None:
+    host = HOSTS["claude-code"]
+    unawaited = {entry.event for entry in host.entries(tools=tools) if not (entry.is_awaited or entry.joins)}
+    answered = {"PreToolUse", "PostToolUse", "PostToolUseFailure"} if tools else set()
+    assert unawaited - answered == {"PostToolBatch", "PermissionRequest"}
+    assert {entry.event for entry in host.entries(tools=tools) if entry.joins} == {"SubagentStart"}
 
 
 @pytest.mark.parametrize("host", ["codex", "qwen-code", "gemini-cli"])
@@ -230,7 +265,7 @@ def test_without_home_the_systems_word_counts_and_without_that_nothing_is_writte
             Places(setup.root, given)
 
 
-def test_folders_of_our_making_go_when_they_are_empty_and_stay_when_not(tmp_path: Path) -> None:
+def test_folders_made_here_go_when_they_are_empty_and_stay_when_not(tmp_path: Path) -> None:
     setup = Setup(tmp_path, "codex")
     setup.install()
     setup.uninstall()
@@ -252,7 +287,7 @@ def test_the_folder_we_made_goes_with_whichever_scope_leaves_last(tmp_path: Path
     assert list(setup.project.iterdir()) == []
 
 
-def test_it_goes_with_our_own_settings_too_if_those_came_later(setup: Setup) -> None:
+def test_it_goes_with_own_settings_too_if_those_came_later(setup: Setup) -> None:
     setup.install()
     setup.install(report=True)
     setup.uninstall()

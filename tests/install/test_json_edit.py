@@ -137,7 +137,7 @@ SETTINGS = st.fixed_dictionaries({"other": VALUES}, optional={"hooks": HOOKS, "p
 
 
 @given(texts(SETTINGS, BLANKS, comments=False), st.booleans())
-def test_coming_and_leaving_gives_the_same_bytes_whatever_the_layout(text: JsonText, tools: bool) -> None:  # noqa: FBT001
+def test_installing_and_uninstalling_gives_the_same_bytes_whatever_the_layout(text: JsonText, tools: bool) -> None:  # noqa: FBT001
     there = with_rule(with_hooks(text, HOSTS[CLAUDE_CODE], WORDS, tools=tools), "Bash(x *)")
 
     assert with_hooks(there, HOSTS[CLAUDE_CODE], WORDS, tools=tools) is there

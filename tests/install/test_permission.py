@@ -56,7 +56,7 @@ def test_the_rule_and_the_setting_come_together_and_go_together(
     assert (setup.held(), own(setup).exists()) == (PRETTY, False)
 
 
-def test_consent_can_be_given_later_and_is_taken_back_by_installing_without_it(setup: Setup) -> None:
+def test_permission_can_be_given_later_and_is_taken_back_by_installing_without_it(setup: Setup) -> None:
     setup.put(PRETTY).install()
     setup.install(report=True)
     assert permission.permission_rule() in setup.said()["permissions"]["allow"]
@@ -102,7 +102,7 @@ def test_a_rule_that_names_another_command_by_now_gives_way_to_the_new_one(
     assert setup.held() == PRETTY
 
 
-def test_leaving_files_that_somebody_changed_takes_rule_and_line_and_nothing_else(setup: Setup) -> None:
+def test_uninstalling_files_that_somebody_changed_takes_rule_and_line_and_nothing_else(setup: Setup) -> None:
     setup.put(PRETTY).install(report=True)
     setup.file.write_bytes(setup.file.read_bytes().replace(b'"opus"', b'"sonnet"'))
     own(setup).write_text(own(setup).read_text(encoding="utf-8") + "# mine\n", encoding="utf-8")
@@ -134,7 +134,7 @@ def test_without_a_receipt_nobody_knows_whose_the_rule_is_and_it_stays_and_that_
 
 
 @pytest.mark.parametrize(
-    ("rule", "like_ours"),
+    ("rule", "is_report_rule_text"),
     [
         ("Bash(gaia-sessions update *)", True),
         ("Bash('/my place/gaia-sessions' update *)", True),
@@ -145,8 +145,8 @@ def test_without_a_receipt_nobody_knows_whose_the_rule_is_and_it_stays_and_that_
         (None, False),
     ],
 )
-def test_a_rule_of_another_installation_is_known_too(rule: object, *, like_ours: bool) -> None:
-    assert permission.is_report_rule(rule) is like_ours
+def test_a_rule_of_another_installation_is_known_too(rule: object, *, is_report_rule_text: bool) -> None:
+    assert permission.is_report_rule(rule) is is_report_rule_text
 
 
 TOMLS = [

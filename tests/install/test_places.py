@@ -57,7 +57,7 @@ def test_there_are_enough_of_them() -> None:
 
 
 @TAKEN_ROWS
-def test_installing_adds_ours_once_and_changes_nothing_else_that_is_said(setup: Setup, row: Row) -> None:
+def test_installing_adds_own_entries_once_and_changes_nothing_else_that_is_said(setup: Setup, row: Row) -> None:
     before(setup, row)
     theirs = of_others(setup.said()) if (row.data or b"").strip(b" \n\t\r\xef\xbb\xbf") else {"hooks": {}}
     host = HOSTS[row.host]
@@ -65,15 +65,16 @@ def test_installing_adds_ours_once_and_changes_nothing_else_that_is_said(setup: 
     setup.install()
 
     said = setup.said()
-    wanted = new_handler(host, command_for(host, tools=False))
-    ours = {
-        (event, group.get("matcher")): [entry for entry in group["hooks"] if is_own_hook(entry)]
+    words = command_for(host, tools=False)
+    own_entries_found = [
+        (event, group.get("matcher"), [entry for entry in group["hooks"] if is_own_hook(entry)])
         for event, groups in said["hooks"].items()
         for group in groups
         if isinstance(group, dict) and isinstance(group.get("hooks"), list)
         if any(is_own_hook(entry) for entry in group["hooks"])
-    }
-    assert ours == {(event, matcher): [wanted] for event, matcher in host.events.items()}
+    ]
+    wanted = [(entry.event, entry.matcher, [new_handler(host, words, entry)]) for entry in host.entries(tools=False)]
+    assert sorted(own_entries_found, key=str) == sorted(wanted, key=str)
     assert of_others(said) == theirs
 
 
@@ -103,7 +104,7 @@ def test_installing_again_writes_nothing(setup: Setup, row: Row) -> None:
 
 
 @TAKEN_ROWS
-def test_leaving_gives_the_original_bytes_back(setup: Setup, row: Row) -> None:
+def test_uninstalling_gives_the_original_bytes_back(setup: Setup, row: Row) -> None:
     before(setup, row).install()
     dead_before = b"/opt/gaia_sessions" in (row.data or b"")
 
@@ -114,7 +115,7 @@ def test_leaving_gives_the_original_bytes_back(setup: Setup, row: Row) -> None:
 
 
 @TAKEN_ROWS
-def test_leaving_without_a_receipt_takes_out_ours_and_nothing_else(setup: Setup, row: Row) -> None:
+def test_uninstalling_without_a_receipt_removes_own_entries_and_nothing_else(setup: Setup, row: Row) -> None:
     before(setup, row).install()
     shutil.rmtree(setup.receipts)
 

@@ -16,8 +16,8 @@ from gaia_sessions.cli.render.hooks import status_lines
 from gaia_sessions.install import warnings
 from gaia_sessions.install.places import HOSTS
 from gaia_sessions.install.status import hook_status
-from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store import hook_log
+from gaia_sessions.system import utc_now
 from tests.install.conftest import Setup
 from tests.install.settings_files import PROGRAM, SCRIPT
 
@@ -44,7 +44,7 @@ def row(setup: Setup) -> InstalledFile:
     return found
 
 
-def hear(setup: Setup, at: str = LATER, event: str = "Stop", hook: str = "hook", **more: object) -> None:
+def log_event(setup: Setup, at: str = LATER, event: str = "Stop", hook: str = "hook", **more: object) -> None:
     hook_log.append_line(setup.root, hook, {"at": at, "event": event, **more})
 
 
@@ -70,7 +70,7 @@ def test_looking_writes_nothing(setup: Setup, away_from_home: Path) -> None:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_what_was_just_installed_is_complete_and_was_never_heard(tmp_path: Path, host: str) -> None:
+def test_what_was_just_installed_is_complete_and_never_ran(tmp_path: Path, host: str) -> None:
     setup = Setup(tmp_path, host)
     answer = setup.install()
     assert row(setup) == {
@@ -82,15 +82,15 @@ def test_what_was_just_installed_is_complete_and_was_never_heard(tmp_path: Path,
         "command": answer["command"],
         "track_tools": False,
         "allow_report": False,
-        "wired": list(HOSTS[host].events),
+        "wired": HOSTS[host].wired_events(tools=False),
         "missing": [],
-        "optional": [event for event in HOSTS[host].tools if event not in HOSTS[host].events],
+        "optional": [],
         "installed_at": "2026-01-08T18:05:30.123456Z",
     }
     assert codes(setup) == [warnings.NEVER_FIRED]
 
 
-def test_tools_that_are_followed_are_told(setup: Setup) -> None:
+def test_tools_that_are_followed_are_reported(setup: Setup) -> None:
     setup.install(tools=True)
     assert (row(setup)["state"], row(setup)["track_tools"]) == ("complete", True)
 
@@ -99,29 +99,45 @@ def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) ->
     setup.install()
     edit(setup, lambda said: said["hooks"].pop("Stop"))
     found = row(setup)
-    assert ("Stop" in found["wired"], found["missing"], found["optional"]) == (False, ["Stop"], ["PermissionRequest"])
-    told = [*status_lines(look(setup), utc_now())]
-    assert [line for line in told if line.lstrip().startswith(("events", "missing events")) or line[:4] == "    "] == [
+    assert ("Stop" in found["wired"], found["missing"], found["optional"]) == (False, ["Stop"], [])
+    lines = [*status_lines(look(setup), utc_now())]
+    assert [line for line in lines if line.lstrip().startswith(("events", "missing events")) or line[:4] == "    "] == [
         "  events: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse,",
-        "    PostToolUseFailure, PostToolBatch, SubagentStart, SubagentStop, StopFailure,",
-        "    SessionEnd",
+        "    PostToolUseFailure, SubagentStart, SubagentStop, StopFailure, SessionEnd,",
+        "    PostToolBatch, PermissionRequest",
         "  missing events: Stop",
-        "  events only with --track-tools: PermissionRequest",
     ]
     setup.install(tools=True)
     assert "events only with" not in "\n".join(status_lines(look(setup), utc_now()))
 
 
-def test_what_was_just_installed_is_given_a_day_to_be_heard(setup: Setup) -> None:
+@pytest.mark.parametrize("event", ["PostToolBatch", "SubagentStart"])
+def test_an_entry_of_an_earlier_version_that_is_waited_for_is_reported_and_replaced(setup: Setup, event: str) -> None:
+    setup.install()
+    complete = setup.said()
+    earlier = [
+        {"hooks": [{key: value for key, value in handler.items() if key != "async"} for handler in group["hooks"]]}
+        for group in complete["hooks"][event][:1]
+    ]
+    edit(setup, lambda said: said["hooks"].update({event: earlier}))
+    found = row(setup)
+    assert (found["state"], found["missing"], event in found["wired"]) == ("incomplete", [event], True)
+
+    setup.install()
+
+    assert (setup.said(), row(setup)["state"]) == (complete, "complete")
+
+
+def test_what_was_just_installed_is_given_a_day_to_run(setup: Setup) -> None:
     setup.install()
     installed = datetime.fromisoformat(row(setup)["installed_at"] or "")
     for hours, warned in ((1, []), (23, []), (25, [warnings.NEVER_FIRED])):
         found = hook_status(setup.root, os.environ, installed + timedelta(hours=hours))
         assert [warned["code"] for warned in found["warnings"]] == warned
         assert any("no events received yet" in line for line in status_lines(found, utc_now())) == (not warned)
-    hear(setup, LATER, host="codex")
+    log_event(setup, LATER, host="codex")
     assert codes_at(setup, installed + timedelta(hours=1)) == [warnings.NEVER_FIRED], "codex was started since"
-    hear(setup, LATER)
+    log_event(setup, LATER)
     assert codes_at(setup, installed + timedelta(hours=25)) == []
 
 
@@ -130,9 +146,9 @@ def codes_at(setup: Setup, now: datetime) -> list[str]:
 
 
 @pytest.mark.parametrize("event", ["None", "", " ", "direct"])
-def test_a_call_that_names_no_event_is_not_told_as_one(setup: Setup, event: str) -> None:
+def test_a_call_that_names_no_event_is_not_reported_as_one(setup: Setup, event: str) -> None:
     setup.install()
-    hear(setup, LATER, event)
+    log_event(setup, LATER, event)
     assert look(setup)["heard_from"] == {}
     assert "last events" not in "\n".join(status_lines(look(setup), utc_now()))
 
@@ -150,7 +166,7 @@ def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> No
         (EARLIER, "PreToolUse", "pre_delegate"),
         (LATER, "direct", "pre_delegate"),
     ]:
-        hear(setup, at, event, hook)
+        log_event(setup, at, event, hook)
     Path(hook_log.log_folder(setup.root), "hook.log.old").write_text("torn {\n[]\n", encoding="utf-8")
 
     assert look(setup)["heard"] == {"PreToolUse": EARLIER, "Stop": LATER}
@@ -174,7 +190,7 @@ ODD = [
 def test_a_line_of_the_log_that_says_no_time_is_passed_over(setup: Setup, at: object) -> None:
     Path(setup.root).parent.mkdir(exist_ok=True)
     hook_log.append_line(setup.root, "hook", {"at": at, "event": "SessionEnd"})
-    hear(setup, EARLIER)
+    log_event(setup, EARLIER)
     hook_log.append_line(setup.root, "hook", {"at": at, "event": "Stop"})
 
     assert look(setup)["heard_from"] == {"claude-code": {"Stop": EARLIER}}
@@ -189,22 +205,22 @@ def test_times_in_another_form_are_ordered_as_the_times_they_are(setup: Setup) -
     assert look(setup)["heard"] == {"Stop": "2026-01-08T12:00:00.000000Z"}
 
 
-def test_what_was_heard_before_it_was_installed_does_not_count(setup: Setup) -> None:
+def test_what_was_received_before_it_was_installed_does_not_count(setup: Setup) -> None:
     setup.install()
-    hear(setup, EARLIER)
+    log_event(setup, EARLIER)
     assert codes(setup) == [warnings.NEVER_FIRED]
 
 
-def test_without_a_receipt_anything_heard_counts(setup: Setup) -> None:
+def test_without_a_receipt_anything_received_counts(setup: Setup) -> None:
     setup.install()
     shutil.rmtree(setup.receipts)
-    hear(setup, EARLIER)
+    log_event(setup, EARLIER)
     assert (row(setup)["installed_at"], codes(setup)) == (None, [])
 
 
-def test_an_event_that_is_missing_or_heard_for_something_else_is_named(setup: Setup) -> None:
+def test_an_event_that_is_missing_or_received_for_something_else_is_named(setup: Setup) -> None:
     setup.install()
-    hear(setup)
+    log_event(setup)
 
     def less(said: Any) -> None:
         del said["hooks"]["Stop"]
@@ -214,10 +230,10 @@ def test_an_event_that_is_missing_or_heard_for_something_else_is_named(setup: Se
     assert (row(setup)["state"], row(setup)["missing"]) == ("incomplete", ["PreToolUse", "Stop"])
 
 
-def test_another_version_or_path_is_told_and_what_it_lacks_is_a_warning(setup: Setup) -> None:
+def test_another_version_or_path_is_reported_and_what_it_lacks_is_a_warning(setup: Setup) -> None:
     gone = {"type": "command", "command": "/nowhere/python /opt/gaia_sessions/hooks/every_event.py"}
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}]}}).encode())
-    hear(setup)
+    log_event(setup)
     assert (row(setup)["state"], row(setup)["command"]) == ("elsewhere", gone["command"].split())
     assert codes(setup) == [warnings.MISSING_INTERPRETER, warnings.MISSING_SCRIPT]
 
@@ -233,7 +249,7 @@ def test_two_scopes_are_once_too_often(setup: Setup) -> None:
     setup.install()
     setup.scope = "user"
     setup.install()
-    hear(setup)
+    log_event(setup)
     assert codes(setup) == [warnings.INSTALLED_TWICE]
 
 
@@ -241,17 +257,17 @@ def test_two_hosts_are_not(setup: Setup) -> None:
     setup.install()
     setup.host = "codex"
     setup.install()
-    hear(setup)
-    hear(setup, host="codex")
+    log_event(setup)
+    log_event(setup, host="codex")
     assert codes(setup) == []
 
 
-def test_one_host_that_is_heard_does_not_speak_for_another(setup: Setup) -> None:
+def test_the_events_of_one_host_do_not_count_for_another(setup: Setup) -> None:
     setup.install()
     setup.host = "codex"
     setup.install()
-    hear(setup, LATER, "Stop", host="claude-code")
-    hear(setup, EARLIER, "Stop", host="codex")
+    log_event(setup, LATER, "Stop", host="claude-code")
+    log_event(setup, EARLIER, "Stop", host="codex")
     found = look(setup)
     assert found["heard"] == {"Stop": LATER}
     assert found["heard_from"] == {"claude-code": {"Stop": LATER}, "codex": {"Stop": EARLIER}}
@@ -264,15 +280,15 @@ def test_one_host_that_is_heard_does_not_speak_for_another(setup: Setup) -> None
 def test_every_script_that_is_gone_is_named_once_whatever_its_checkout_was_called(setup: Setup, folder: str) -> None:
     gone = {"type": "command", "command": f"python3 /opt/{folder}/hooks/every_event.py"}
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}], "SessionEnd": [{"hooks": [gone]}]}}).encode())
-    hear(setup)
+    log_event(setup)
     [warned] = look(setup)["warnings"]
     assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
     assert warned["message"].endswith("which does not exist; Python then exits with 2, which hosts treat as a refusal")
 
 
-def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_told(setup: Setup) -> None:
+def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_reported(setup: Setup) -> None:
     setup.install()
-    hear(setup)
+    log_event(setup)
     setup.put((setup.held() or b"").replace(PROGRAM.encode(), b"/gone/bin/gaia-sessions-hook"))
     [warned] = look(setup)["warnings"]
     assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
@@ -281,41 +297,41 @@ def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_told(setu
     assert codes(setup) == []
 
 
-def test_a_program_whose_interpreter_is_gone_is_told(setup: Setup, tmp_path: Path) -> None:
+def test_a_program_whose_interpreter_is_gone_is_reported(setup: Setup, tmp_path: Path) -> None:
     program = tmp_path / "gaia-sessions-hook"
     program.write_bytes(b"#!/gone/bin/python3 -P\n")
     program.chmod(0o755)
     setup.install()
-    hear(setup)
+    log_event(setup)
     setup.put((setup.held() or b"").replace(PROGRAM.encode(), str(program).encode()))
     [warned] = look(setup)["warnings"]
     assert (warned["code"], "/gone/bin/python3" in warned["message"]) == (warnings.MISSING_INTERPRETER, True)
 
 
-def test_a_path_that_only_a_shell_can_tell_is_not_called_gone(setup: Setup) -> None:
+def test_a_path_that_only_a_shell_can_resolve_is_not_called_gone(setup: Setup) -> None:
     entry = {"type": "command", "command": "python3 $CLAUDE_PROJECT_DIR/hooks/every_event.py"}
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [entry]}]}}).encode())
-    hear(setup)
+    log_event(setup)
     assert codes(setup) == []
 
 
 @pytest.mark.parametrize("event", ["Stop", "PreToolUse"])
-def test_a_command_of_somebodys_own_with_ours_in_it_is_a_warning(setup: Setup, event: str) -> None:
+def test_a_command_of_somebodys_own_with_the_hook_in_it_is_a_warning(setup: Setup, event: str) -> None:
     mixed = {"type": "command", "command": f"beep && python3 {SCRIPT}"}
     setup.put(json.dumps({"hooks": {event: [{"hooks": [mixed]}]}}).encode())
     assert (row(setup)["state"], codes(setup)) == ("absent", [warnings.MIXED_ENTRY])
     assert "mixed_entry" in setup.install()["remarks"]
-    hear(setup)
+    log_event(setup)
     assert codes(setup) == [warnings.MIXED_ENTRY]
 
 
-def test_a_mixed_command_whose_script_is_gone_is_told_apart(setup: Setup) -> None:
+def test_a_mixed_command_whose_script_is_gone_is_reported_apart(setup: Setup) -> None:
     mixed = {"type": "command", "command": "beep && python3 /gone/hooks/every_event.py"}
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [mixed]}]}}).encode())
     assert codes(setup) == [warnings.BROKEN_MIXED_ENTRY, warnings.MIXED_ENTRY]
 
 
-def test_a_setting_of_ours_that_means_nothing_is_told(setup: Setup) -> None:
+def test_an_own_setting_that_means_nothing_is_reported(setup: Setup) -> None:
     path = setup.project / ".claude" / "gaia-sessions.toml"
     setup.put(None)
     path.write_text("hooks.enable = false\n", encoding="utf-8")
@@ -324,7 +340,9 @@ def test_a_setting_of_ours_that_means_nothing_is_told(setup: Setup) -> None:
     assert "unknown setting hooks.enable; did you mean hooks.enabled?" in warned["message"]
 
 
-def test_what_sub_agents_were_allowed_is_told(setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_sub_agents_were_allowed_is_reported(
+    setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "gaia-sessions").write_bytes(b"")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     setup.install(report=True)
@@ -335,7 +353,7 @@ def test_what_sub_agents_were_allowed_is_told(setup: Setup, tmp_path: Path, monk
 
 def test_two_entries_in_one_file_are_once_too_often(setup: Setup) -> None:
     setup.install()
-    hear(setup)
+    log_event(setup)
     edit(setup, lambda said: said["hooks"]["Stop"].append(said["hooks"]["Stop"][0]))
     assert codes(setup) == [warnings.INSTALLED_TWICE]
 
@@ -347,21 +365,21 @@ def plugin_by_settings(setup: Setup) -> None:
 def plugin_by_list(setup: Setup) -> None:
     folder = Path(setup.places.home, ".claude", "plugins")
     folder.mkdir(parents=True)
-    told = {"version": 2, "plugins": {"gaia-sessions@somewhere": [{"scope": "user"}], "other@somewhere": []}}
-    folder.joinpath("installed_plugins.json").write_text(json.dumps(told), encoding="utf-8")
+    document = {"version": 2, "plugins": {"gaia-sessions@somewhere": [{"scope": "user"}], "other@somewhere": []}}
+    folder.joinpath("installed_plugins.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 @pytest.mark.parametrize("enable", [plugin_by_settings, plugin_by_list])
 def test_the_plugin_beside_the_settings_is_once_too_often(setup: Setup, enable: Any) -> None:
     setup.install()
-    hear(setup)
+    log_event(setup)
     enable(setup)
     assert (look(setup)["plugin"], codes(setup)) == (True, [warnings.INSTALLED_TWICE])
 
 
 def test_a_plugin_that_is_switched_off_does_not_count(setup: Setup) -> None:
     setup.install()
-    hear(setup)
+    log_event(setup)
     plugin_by_list(setup)
     edit(setup, lambda said: said.update(enabledPlugins={"gaia-sessions@somewhere": False}))
     assert (look(setup)["plugin"], codes(setup)) == (False, [])
@@ -376,7 +394,7 @@ def test_a_plugin_list_that_cannot_be_read_is_none(setup: Setup) -> None:
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
 def test_hooks_that_are_all_disabled_in_any_file_are_a_warning(setup: Setup, scope: str) -> None:
     setup.install()
-    hear(setup)
+    log_event(setup)
     setup.scope = scope
     if not setup.file.exists():
         setup.put(b"{}")
@@ -384,7 +402,7 @@ def test_hooks_that_are_all_disabled_in_any_file_are_a_warning(setup: Setup, sco
     assert codes(setup) == [warnings.ALL_HOOKS_DISABLED]
 
 
-def test_our_own_switch_is_told_instead_of_silence(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_own_switch_is_reported_instead_of_silence(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     setup.install()
     monkeypatch.setenv("GAIA_SESSIONS_HOOKS", "off")
     assert (look(setup)["enabled"], codes(setup)) == (False, [warnings.HOOKS_OFF])
@@ -412,14 +430,14 @@ def test_our_own_switch_is_told_instead_of_silence(setup: Setup, monkeypatch: py
 )
 def test_another_hook_on_delegations_is_a_warning(setup: Setup, matcher: object, *, rewrites: bool) -> None:
     setup.install()
-    hear(setup)
+    log_event(setup)
     group = {"hooks": [REWRITES]} if matcher is None else {"matcher": matcher, "hooks": [REWRITES]}
     edit(setup, lambda said: said["hooks"]["PreToolUse"].append(group))
     assert codes(setup) == [warnings.REWRITER] * rewrites
 
 
-def test_another_hook_on_other_events_is_none_of_our_business(setup: Setup) -> None:
+def test_another_hook_on_other_events_is_not_reported(setup: Setup) -> None:
     setup.install()
-    hear(setup)
+    log_event(setup)
     edit(setup, lambda said: said["hooks"]["Stop"].append({"hooks": [REWRITES]}))
     assert codes(setup) == []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.install import backups
+from gaia_sessions.install.places import HOSTS
 from gaia_sessions.store import external_file
 from tests.install.settings_files import BY_HAND, MIXED, OTHER, PROGRAM, WIRED_BY_HAND, to_json
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 HAND_MADE = to_json({"model": "opus", "hooks": WIRED_BY_HAND}, "\t")
 
 
-def test_a_command_with_ours_in_it_survives_coming_and_leaving(setup: Setup) -> None:
+def test_a_command_with_the_hook_in_it_survives_installing_and_uninstalling(setup: Setup) -> None:
     data = to_json({"hooks": {"SubagentStop": [{"hooks": [MIXED]}]}})
     setup.put(data).install()
     assert {"hooks": [MIXED]} in setup.said()["hooks"]["SubagentStop"]
@@ -108,11 +109,13 @@ def test_the_entry_of_a_checkout_that_moved_away_goes(setup: Setup, ask: str) ->
     setup.put(to_json({"hooks": {"Stop": [{"hooks": [gone]}]}}))
     getattr(setup, ask)()
     assert b"/home/me/src" not in (setup.held() or b"")
-    assert (setup.held() or b"").count(PROGRAM.encode()) == (ask == "install") * 11
+    assert (setup.held() or b"").count(PROGRAM.encode()) == (ask == "install") * len(
+        HOSTS["claude-code"].entries(tools=False)
+    )
 
 
 @pytest.mark.parametrize("commented", ["handlers", "group", "groups"])
-def test_comments_beside_what_was_ours_stay(setup: Setup, commented: str) -> None:
+def test_comments_beside_what_was_own_stay(setup: Setup, commented: str) -> None:
     by_hand = json.dumps(BY_HAND)
     handlers = f"[ /* mine */ {by_hand}]" if commented == "handlers" else f"[{by_hand}]"
     group = f'{{ /* mine */ "hooks": {handlers}}}' if commented == "group" else f'{{"hooks": {handlers}}}'

@@ -239,7 +239,7 @@ def test_a_second_installation_that_is_killed_leaves_both_to_be_known_again(
     assert (setup.held(), setup.receipts.parent.exists()) == (HAND_MADE, False)
 
 
-def test_where_no_lock_can_be_had_leaving_is_possible_all_the_same(setup: Setup) -> None:
+def test_where_no_lock_can_be_had_uninstalling_is_possible_all_the_same(setup: Setup) -> None:
     setup.put(DATA).install()
     state = setup.receipts.parent
     shutil.rmtree(state)
