@@ -18,7 +18,7 @@ from .sessions import Sessions as Sessions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.usecases.cleanup import Report
     from gaia_sessions.usecases.importing import Imported
-    from gaia_sessions.usecases.listing import CorruptSummary, Summary
+    from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.reconcile import Reconciled
 
 
@@ -45,7 +45,9 @@ def create_session(
     ``InvalidInput`` for metadata that is not JSON, ``TooLarge`` for more than 1 MiB, ``LockTimeout``,
     ``StoreFailure``, ``DurabilityUnknown``.
     """
-    return Sessions(root).create(agent_name, purpose, metadata, agent_id)
+    from gaia_sessions.session.requests import NewSession
+
+    return Sessions(root).create(NewSession(agent_name, purpose, metadata, agent_id))
 
 
 def update_state(  # noqa: PLR0913  # one argument for each thing that an update can change
@@ -108,7 +110,9 @@ def finalize_session(
     Raises ``UnknownOutcome``, ``SessionFinal`` if the session ended with another outcome, and what ``update_state``
     raises.
     """
-    record, _ = Sessions(root).finalize(agent_id, outcome, summary, error)
+    from gaia_sessions.session.requests import Ending
+
+    record, _ = Sessions(root).finalize(agent_id, Ending(outcome, summary, error))
     return record
 
 
@@ -121,19 +125,28 @@ def list_sessions(
     until: datetime | str | None = None,
     limit: int | None = None,
     root: str | None = None,
-) -> Iterator[Summary | CorruptSummary]:
+) -> Iterator[Line]:
     """Summaries, the most recently active first. A session that cannot be read comes last, with ``status``
     ``corrupt`` and a ``problem``.
 
     Waiting events are shown as applied, although nothing is written. ``resume`` of a summary is the policy's decision:
-    ``{should_resume, reason, until}``. A session is active until it is final. ``since`` and ``until`` limit
-    ``created_at``, both inclusive; a time without an offset is UTC, and a text is a time as records have it. Raises
-    ``UnknownPhase``, ``BadArgument``.
+    ``{should_resume, reason, until}``; ``parent_id``, ``root_id`` and ``depth`` are there where a parent is known. A
+    session is active until it is final. ``since`` and ``until`` limit ``created_at``, both inclusive; a time without an
+    offset is UTC, and a text is a time as records have it. Raises ``UnknownPhase``, ``BadArgument``.
     """
     from gaia_sessions.usecases import listing
 
     criteria = listing.Filter(active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until)
     return Sessions(root).list(criteria, limit)
+
+
+def session_children(agent_id: str, *, root: str | None = None) -> Sequence[Line]:
+    """Summaries of the sessions that the agent, or the workflow, of a session started, the first created first.
+
+    They are found also if that session is gone. One that cannot be read is left out. The cost follows their number, not
+    that of all sessions. Raises ``InvalidId``, ``StoreFailure``.
+    """
+    return Sessions(root).children(agent_id)
 
 
 def session_events(agent_id: str, *, root: str | None = None) -> Iterator[Json | SessionsError]:

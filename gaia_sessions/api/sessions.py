@@ -10,28 +10,33 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import config
-from gaia_sessions.errors import well_formed
-from gaia_sessions.session.clock import format_time, utc_now
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.journal import EVENTS
-from gaia_sessions.system.project_root import check_owner, find_root, working_directory
+from gaia_sessions.system import utc_now
+from gaia_sessions.system.project_root import check_owner, claude_folder, find_root, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision
-    from gaia_sessions.session.requests import Update
+    from gaia_sessions.session.requests import Ending, NewSession, Update
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader
     from gaia_sessions.usecases.cleanup import Report
     from gaia_sessions.usecases.importing import Imported
-    from gaia_sessions.usecases.listing import CorruptSummary, Filter, Summary
+    from gaia_sessions.usecases.listing import Filter, Line
     from gaia_sessions.usecases.preview import Preview
     from gaia_sessions.usecases.reconcile import Reconciled
+    from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
+    from gaia_sessions.usecases.relatives import Relatives
+    from gaia_sessions.usecases.revivals import Revival
+    from gaia_sessions.usecases.tree import TreeLine
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
@@ -72,11 +77,29 @@ class Sessions:
         """The entries of the session's journal; an error in place of an entry that cannot be read."""
         return self._store.entries(agent_id, EVENTS)
 
-    def list(self, criteria: Filter, limit: int | None = None) -> Iterator[Summary | CorruptSummary]:
+    def list(self, criteria: Filter, limit: int | None = None) -> Iterator[Line]:
         """Summaries of the sessions that meet ``criteria``, at most ``limit``, the most recently active first."""
         from gaia_sessions.usecases import listing
 
         return listing.list_sessions(self._preview(), criteria, utc_now(), self.config.limits, limit)
+
+    def tree(self, criteria: Filter, limit: int | None = None) -> Sequence[TreeLine]:
+        """What ``list`` has, each session below its parent, with its level."""
+        from gaia_sessions.usecases import tree
+
+        return tree.session_tree(self._preview(), criteria, utc_now(), self.config.limits, limit)
+
+    def relatives(self, record: Record) -> Relatives:
+        """The summaries of the parent and of the children of ``record``, which was just read."""
+        from gaia_sessions.usecases import relatives
+
+        return relatives.relatives(self._preview(), record, utc_now(), self.config.limits)
+
+    def children(self, agent_id: str) -> Sequence[Line]:
+        """Summaries of the sessions whose parent is ``agent_id``, the first that was created first."""
+        from gaia_sessions.usecases import relatives
+
+        return relatives.children(self._preview(), agent_id, utc_now(), self.config.limits)
 
     def explain(self, agent_id: str) -> Decision:
         """Whether the session may be resumed, and why. A missing or corrupt session gets a decision too."""
@@ -91,12 +114,37 @@ class Sessions:
 
         return resume.decide(record["agent_id"], record, utc_now(), self.config.limits)
 
-    def create(self, agent_name: str, purpose: str, metadata: object = None, agent_id: str | None = None) -> str:
+    def liveness(self, record: Record, decision: Decision) -> Liveness | None:
+        """What is known of the agent at work on ``record``, about which ``decision`` was just made."""
+        from gaia_sessions.usecases.liveness import liveness_of
+
+        return liveness_of(record, decision, utc_now(), self.config.limits)
+
+    def with_decision(self, record: Record) -> dict[str, object]:
+        """``record`` with the policy's decision; the record of a later version may not be understood, and gets none."""
+        from gaia_sessions.usecases import resume
+
+        return resume.with_decision(record, utc_now(), self.config.limits)
+
+    def revivals(self, host_session_id: str | None = None) -> Sequence[Revival]:
+        """What was stopped from outside and may go on, with the command of its host, the cheapest first.
+
+        What waits for a limit and what the user stopped come last. host_session_id: only that conversation's.
+        """
+        from gaia_sessions.hosts import revival
+        from gaia_sessions.usecases import revivals
+
+        claude = claude_folder(self.root)
+        project = os.path.dirname(claude) if claude else None
+        rule = revivals.Rule(utc_now(), self.config.limits, revival, project)
+        return revivals.revivals(self._preview(), rule, host_session_id)
+
+    def create(self, new: NewSession) -> str:
         """The id of a new session."""
         from gaia_sessions.usecases import sessions
 
         self._apply_deferred()
-        return sessions.create(self._store, utc_now(), os.urandom, agent_name, purpose, metadata, agent_id)["agent_id"]
+        return sessions.create(self._store, utc_now(), os.urandom, new)["agent_id"]
 
     def update(self, agent_id: str, request: Update) -> Record:
         """The new record."""
@@ -112,16 +160,14 @@ class Sessions:
         self._apply_deferred()  # the event that the agent started may still wait
         return join.session_of_agent(self._store, host_session_id, host_agent_id)["agent_id"]
 
-    def finalize(
-        self, agent_id: str, outcome: str, summary: str | None = None, error: str | None = None
-    ) -> tuple[Record, bool]:
+    def finalize(self, agent_id: str, ending: Ending) -> tuple[Record, bool]:
         """The record, and whether this call ended the session; if not, it had already ended with this outcome."""
         from gaia_sessions.usecases import sessions
 
         self._apply_deferred()
         now = utc_now()
-        record = sessions.finalize(self._store, now, agent_id, outcome, summary, error)
-        return record, record.get("finalized_at") == format_time(now)
+        record = sessions.finalize(self._store, now, agent_id, ending)
+        return record, sessions.was_finalized_at(record, now)
 
     def cleanup(self, hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False) -> Report:
         """Removes the sessions that were not used for ``hours``."""
@@ -130,32 +176,25 @@ class Sessions:
         now = utc_now()
         rule = cleanup.CleanupPolicy(now, hours, self.config.limits, corrupt=corrupt)
         reader = self._reader_for(dry_run=dry_run)
-        return cleanup.cleanup(self._store, rule, self._ended_host_sessions, dry_run=dry_run, sessions=reader)
+        return cleanup.cleanup(self._store, rule, self._evidence_reader(), dry_run=dry_run, sessions=reader)
 
     def reconcile(self, *, dry_run: bool = False) -> Reconciled:
-        """Closes the runs that are proven to have ended."""
+        """Closes the runs that are proven to have ended, and counts what those that have ended used."""
+        from gaia_sessions.hosts import consumption
+        from gaia_sessions.ingest.consumption import count_ended_runs
         from gaia_sessions.usecases.reconcile import reconcile
 
         reader = self._reader_for(dry_run=dry_run)
-        return reconcile(self._store, utc_now(), self._ended_host_sessions, dry_run=dry_run, sessions=reader)
+        report = reconcile(self._store, utc_now(), self._evidence_reader(), dry_run=dry_run, sessions=reader)
+        return {**report, "counted": count_ended_runs(self._store, reader, consumption, dry_run=dry_run)}
 
     def import_sessions(self, directory: str | os.PathLike[str], *, dry_run: bool = False) -> Imported:
         """Copies the sessions of ``directory`` into this root."""
-        from gaia_sessions.store import import_source
-        from gaia_sessions.usecases import importing
+        from gaia_sessions.usecases.importing import import_folder
 
         path = os.fspath(directory)
-        with import_source.open_folder(os.path.join(working_directory(), path) if path else path) as folder:
-            in_place = import_source.is_root(folder, self.root)
-            report = importing.empty_report(
-                well_formed(os.path.realpath(folder.path)), well_formed(self.root), dry_run=dry_run, in_place=in_place
-            )
-            if not in_place:
-                reader = self._reader_for(dry_run=dry_run)
-                importing.import_sessions(self._store, reader, import_source.records(folder), report)
-                if importing.is_empty(report):
-                    report["instead"] = import_source.likely_folder(folder)
-        return report
+        path = os.path.join(working_directory(), path) if path else path
+        return import_folder(self._store, lambda: self._reader_for(dry_run=dry_run), path, self.root, dry_run=dry_run)
 
     def _reader_for(self, *, dry_run: bool) -> Reader:
         """What to judge by: a dry run sees the waiting events as applied, a real run applies them."""
@@ -170,9 +209,15 @@ class Sessions:
         return Preview(self._store, utc_now(), self.config)
 
     def _ended_host_sessions(self) -> Mapping[tuple[str, str], datetime]:
-        from gaia_sessions.store import hook_log_reader
+        from gaia_sessions.usecases.session_ends import ended_host_sessions
 
-        return hook_log_reader.ended_host_sessions(self.root)
+        return ended_host_sessions(self.root)
+
+    def _evidence_reader(self) -> EvidenceReader:
+        from gaia_sessions.hosts import end_in_files
+        from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
+
+        return EvidenceReader(self._ended_host_sessions, end_in_files)
 
     def _apply_deferred(self) -> None:
         """Applies the events that wait in the inbox, and logs which."""

@@ -14,11 +14,12 @@ from gaia_sessions.store import root as roots
 from gaia_sessions.system import processes
 from gaia_sessions.system.users import user_name
 
-from .inspection import first_few, ok, problem, shell_command, undo_command
+from .findings import first_few, ok, problem, shell_command, undo_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .inspection import Finding, Inspection
+    from .findings import Finding
+    from .inspection import Inspection
 
 _STOPPED = "Tt"
 """The states in proc(5) of a process that is stopped until it gets SIGCONT."""

@@ -16,7 +16,7 @@ from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS, UNSURE
 
-from .inspection import first_few, ok, problem, shell_command
+from .findings import first_few, ok, problem, shell_command
 from .machine import SET_CLOCK_COMMAND, clock
 
 TYPE_CHECKING = False
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.store.directory import Directory
 
-    from .inspection import Finding, Inspection
+    from .findings import Finding
+    from .inspection import Inspection
     from .tree import TreeEntry
 
 _REMOVE_CORRUPT = ("cleanup", "--hours", "1000000", "--corrupt")

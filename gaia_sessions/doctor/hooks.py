@@ -1,8 +1,8 @@
 """The check of the hooks: whether hosts call each of them once, and what else prevents it.
 
-Owns which of the warnings of ``install`` a command can fix. The others are shown and are no problem: hooks of others
-are not ours to judge, and the hooks in a user's own settings may send their events in other projects. Faults in our own
-settings have a check of their own. Must never change settings.
+Owns which of the warnings of ``install`` a command can fix. The others are shown and are no problem: the hooks
+of other programs are not judged here, and those in a user's own settings may send their events in other projects.
+Faults in the settings of gaia-sessions have a check of their own. Must never change settings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gaia_sessions.install import warnings
 from gaia_sessions.install.installed_file import ABSENT
 from gaia_sessions.install.status import hook_status
 
-from .inspection import edit_command, ok, problem, undo_command
+from .findings import edit_command, ok, problem, undo_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from gaia_sessions.install.status import HookStatus
     from gaia_sessions.install.warnings import InstallWarning
 
-    from .inspection import Finding, Inspection
+    from .findings import Finding
+    from .inspection import Inspection
 
 _NOTICES = frozenset([warnings.NEVER_FIRED, warnings.REWRITER, warnings.MIXED_ENTRY, warnings.ROOT_ELSEWHERE])
 _FIXED_BY_REINSTALL = frozenset([warnings.MISSING_SCRIPT, warnings.MISSING_INTERPRETER])
@@ -98,7 +99,7 @@ def _fix_command(
 
 
 def _is_elsewhere_too(status: HookStatus, installed: InstalledFile) -> bool:
-    """Whether the host has our hooks from another place too; otherwise one file has an entry twice."""
+    """Whether the host has the hooks from another place too; otherwise one file has an entry twice."""
     others = [other for other in status["installed"] if other["host"] == installed["host"] and other["command"]]
     return len(others) > 1 or status["plugin"]
 

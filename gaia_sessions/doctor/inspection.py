@@ -1,36 +1,35 @@
-"""What a check of ``doctor`` is given and what it returns: one root under inspection, and a finding.
+"""What a check of ``doctor`` is given: one root under inspection.
 
-Owns that everything is read once, when a check first asks for it, and that reading writes nothing; also how commands
-are written so that a shell takes them unchanged. Must never judge what is read.
+Owns that everything is read once, when a check first asks for it, and that reading writes nothing. Must never judge
+what is read.
 """
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import sys
 from functools import cached_property
-from typing import TypedDict
 
 from gaia_sessions import config
-from gaia_sessions.errors import CorruptSession, SessionsError, well_formed
+from gaia_sessions.errors import CorruptSession, SessionsError
+from gaia_sessions.hosts import end_in_files
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.store import root as roots
 from gaia_sessions.store import root_ownership
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.hook_log_reader import ended_host_sessions, read_lines
-from gaia_sessions.system.project_root import VARIABLE_PREFIX
+from gaia_sessions.store.hook_log_reader import read_lines
 from gaia_sessions.usecases.preview import Preview
 from gaia_sessions.usecases.reconcile import reconcile
+from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
+from gaia_sessions.usecases.session_ends import ended_host_sessions
 
 from . import tree
-
-_SHOWN = 3
+from .findings import shell_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
@@ -39,55 +38,15 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.reconcile import Verdict
 
 
-class Finding(TypedDict):
-    """The result of a check. fix: the exact command; None if all is well, or only a person can decide.
-
-    fixable: whether ``doctor --fix`` fixes it.
-    """
-
-    name: str
-    ok: bool
-    found: str
-    fix: str | None
-    fixable: bool
-
-
-def ok(name: str, found: str) -> Finding:
-    return {"name": name, "ok": True, "found": well_formed(found), "fix": None, "fixable": False}
-
-
-def problem(name: str, found: str, fix: str | None, *, fixable: bool = False) -> Finding:
-    command = None if fix is None else well_formed(fix)
-    return {"name": name, "ok": False, "found": well_formed(found), "fix": command, "fixable": fixable}
-
-
-def first_few(items: Iterable[str]) -> str:
-    """The first few of ``items``, and how many more there are."""
-    listed = list(items)
-    rest = len(listed) - _SHOWN
-    return ", ".join(listed[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def shell_command(*words: str) -> str:
-    """``words`` as one command of a POSIX shell."""
-    return shlex.join(words)
-
-
-def undo_command(origin: str) -> str:
-    """The command that removes a setting from ``origin``: unsets a variable, or opens a file of the user's."""
-    return shell_command("unset", origin) if origin.startswith(VARIABLE_PREFIX) else edit_command(origin)
-
-
-def edit_command(path: str) -> str:
-    """The command that opens a file of the user's, which only the user may change."""
-    return f'"${{EDITOR:-vi}}" {shell_command(path)}'
-
-
 class Records:
     """What one reading of every record shows, by id; never the records themselves.
 
-    active: not final. corrupt, refused: the reason. in_future: those whose last activity is in the future, and
-    whether they are final. newer: those of a later version.
+    total: how many there are, readable or not.
+    active: those that are not final.
+    corrupt: those that are no valid records, each with the reason.
+    refused: those that the system refuses to read, each with the reason.
+    in_future: those whose last activity is in the future, each with whether it is final.
+    newer: those that a later version wrote.
     """
 
     def __init__(self) -> None:
@@ -102,8 +61,10 @@ class Records:
 class Inspection:
     """The root under inspection, which every check is given.
 
-    attempted_fixes: the names of the checks whose fixes were just applied. skipped: the projects of other users that
-    the search for the root skipped.
+    root: its path, which need not exist.
+    environ: the environment variables of this call.
+    attempted_fixes: the names of the checks whose fixes were just applied.
+    skipped: the projects of other users that the search for the root skipped.
     """
 
     def __init__(
@@ -134,7 +95,7 @@ class Inspection:
 
     @cached_property
     def may_fix(self) -> bool:
-        """Whether the root is ours, so that all of it may be fixed; True if it does not exist."""
+        """Whether the root holds sessions only, so that all of it may be fixed; True if it does not exist."""
         root = roots.open_if_exists(self.root)
         if root is None:
             return True
@@ -187,9 +148,8 @@ class Inspection:
     def run_verdicts(self) -> list[Verdict]:
         """The verdict of ``reconcile --dry-run`` on every run without an end."""
         sessions = Preview(self.store, self.now, self.config)
-        result = reconcile(
-            self.store, self.now, lambda: ended_host_sessions(self.root), dry_run=True, sessions=sessions
-        )
+        evidence_reader = EvidenceReader(lambda: ended_host_sessions(self.root), end_in_files)
+        result = reconcile(self.store, self.now, evidence_reader, dry_run=True, sessions=sessions)
         return result["verdicts"]
 
     @cached_property

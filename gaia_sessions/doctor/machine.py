@@ -18,11 +18,12 @@ from gaia_sessions.session.clock import FUTURE_TOLERANCE, format_time
 from gaia_sessions.store.reading import STATE
 from gaia_sessions.system import processes
 
-from .inspection import ok, problem, shell_command
+from .findings import ok, problem, shell_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .inspection import Finding, Inspection
+    from .findings import Finding
+    from .inspection import Inspection
 
 SET_CLOCK_COMMAND = "sudo timedatectl set-ntp true"
 

@@ -1,8 +1,8 @@
 """The report: every check once; with ``--fix``, the safe fixes and then every check again.
 
 Owns the table of checks and the table of safe fixes. A check that raises an error is a finding like any other, so that
-it hides no other check. In a folder that also has files of others, nothing is fixed as a whole, neither by us nor by a
-command that we name. Must never change a session but by a safe fix.
+it hides no other check. In a folder that also has files of others, nothing is fixed as a whole, neither by
+``--fix`` nor by the command that a finding names. Must never change a session but by a safe fix.
 """
 
 from __future__ import annotations
@@ -12,36 +12,46 @@ import stat
 from typing import TypedDict
 
 from gaia_sessions import __version__
-from gaia_sessions.errors import EXPORT_ROOT_COMMAND, plural, well_formed
+from gaia_sessions.errors import EXPORT_ROOT_COMMAND, BadSetting, OwnedByAnother, plural, well_formed
 from gaia_sessions.ingest.deferred import apply_deferred
-from gaia_sessions.session.clock import utc_now
 from gaia_sessions.store.root_ownership import make_root
+from gaia_sessions.system import utc_now
+from gaia_sessions.system.project_root import check_owner, find_root_and_skipped, working_directory
 
 from . import activity, contents, hooks, machine, root_folder, tree
-from .inspection import Inspection, ok, problem
+from .findings import ok, problem
+from .inspection import Inspection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gaia_sessions.errors import BadSetting, OwnedByAnother
     from gaia_sessions.system.project_root import SkippedProject
 
-    from .inspection import Finding
+    from .findings import Finding
 
     Check = Callable[[Inspection], Finding]
     Fix = Callable[[Inspection], str]
 
 
 class AppliedFix(TypedDict):
-    """name: the check whose fix was applied; done: the result."""
+    """A fix that was applied.
+
+    name: that of its check.
+    done: the result in words, or why it failed.
+    """
 
     name: str
     done: str
 
 
 class DoctorReport(TypedDict):
-    """root: None where it cannot be found."""
+    """What was found and fixed.
+
+    healthy: whether no check found a problem.
+    root: the directory of the sessions; None where it cannot be found.
+    checks: a finding for each check that was made, after the fixes.
+    """
 
     healthy: bool
     version: str
@@ -77,6 +87,25 @@ CHECKS: dict[str, Check] = {
 }
 
 
+def make_report(typed_root: str | None, environ: Mapping[str, str], *, fix: bool) -> DoctorReport:
+    """The report on the sessions that a command would use, with ``fix`` after the safe fixes.
+
+    Where a command would refuse to start, that is the only finding. But raises ``BadSetting`` for a ``typed_root`` that
+    cannot be one: whoever typed it needs no report.
+    """
+    try:
+        root, skipped = find_root_and_skipped(typed_root, environ, working_directory())
+    except BadSetting as fault:
+        if typed_root is not None:
+            raise
+        return _report_without_root(fault)
+    try:
+        check_owner(root)
+    except OwnedByAnother as fault:
+        return _report_of_others_root(root, fault)
+    return examine_and_fix(root, environ, skipped) if fix else examine(root, environ, skipped)
+
+
 def examine(root: str, environ: Mapping[str, str], skipped: Sequence[SkippedProject] = ()) -> DoctorReport:
     """The findings about the sessions at ``root``. Takes no lock and writes nothing."""
     return _report(root, _findings(Inspection(root, environ, utc_now(), skipped=skipped)), [])
@@ -91,13 +120,13 @@ def examine_and_fix(root: str, environ: Mapping[str, str], skipped: Sequence[Ski
     return _report(root, _findings(after), fixed)
 
 
-def report_without_root(fault: BadSetting) -> DoctorReport:
+def _report_without_root(fault: BadSetting) -> DoctorReport:
     """The report if no root can be found."""
     fix = f"unset {fault.origin}" if fault.origin.isidentifier() else "cd"
     return _report(None, [problem("root", f"{fault} ({fault.hint})", fix)], [])
 
 
-def report_of_others_root(root: str, fault: OwnedByAnother) -> DoctorReport:
+def _report_of_others_root(root: str, fault: OwnedByAnother) -> DoctorReport:
     """The report about sessions of another user: who owns them, and what to do."""
     return _report(root, [problem("root", f"{fault}; sessions are private to a user", EXPORT_ROOT_COMMAND)], [])
 

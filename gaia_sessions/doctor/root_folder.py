@@ -14,14 +14,15 @@ from gaia_sessions.system import users
 from gaia_sessions.system.mounts import NETWORK, kind_at
 from gaia_sessions.system.users import user_name
 
-from .inspection import first_few, ok, problem, shell_command
+from .findings import first_few, ok, problem, shell_command
 from .tree import USER_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .inspection import Finding, Inspection
+    from .findings import Finding
+    from .inspection import Inspection
     from .tree import TreeEntry
 
 _MOVE = "use another folder: set GAIA_SESSIONS_ROOT to it, also where the host is started, since its hooks use it too"

@@ -29,9 +29,9 @@ def test_a_fix_of_everything_is_neither_made_nor_named(root: str) -> None:
     assert report["fixed"] == []
     assert {name: Path(root, name).stat().st_mode & 0o777 for name in theirs} == theirs
     assert all(Path(root, name).read_bytes() == b"theirs" for name in theirs)
-    told = [found for found in report["checks"] if found["name"] in WHOLE_ROOT_CHECKS and not found["ok"]]
-    assert "modes" in [found["name"] for found in told]
-    assert [found["fix"] for found in told if found["fix"] or found["fixable"]] == []
+    problems = [found for found in report["checks"] if found["name"] in WHOLE_ROOT_CHECKS and not found["ok"]]
+    assert "modes" in [found["name"] for found in problems]
+    assert [found["fix"] for found in problems if found["fix"] or found["fixable"]] == []
 
 
 def test_a_root_that_lost_its_mark_is_still_for_us_to_fix(root: str) -> None:

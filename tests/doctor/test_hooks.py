@@ -14,11 +14,12 @@ import pytest
 
 from gaia_sessions.doctor import hooks
 from gaia_sessions.doctor.inspection import Inspection
-from gaia_sessions.session.clock import format_time, utc_now
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import hook_log
+from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
-    from gaia_sessions.doctor.inspection import Finding
+    from gaia_sessions.doctor.findings import Finding
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_hooks_that_are_not_installed_are_a_remark(tmp_path: Path) -> None:
     }
 
 
-def test_installed_and_not_heard_yet_is_a_remark(project: Path) -> None:
+def test_installed_and_not_run_yet_is_a_remark(project: Path) -> None:
     finding = look(project)
     assert (finding["ok"], finding["fix"]) == (True, None)
     assert finding["found"] == "claude-code (local): complete"
@@ -90,9 +91,9 @@ def test_an_entry_twice_in_one_file_is_fixed_by_installing_again(project: Path) 
 
 def test_hooks_switched_off_name_the_switch(project: Path) -> None:
     assert look(project, GAIA_SESSIONS_HOOKS="off")["fix"] == "unset GAIA_SESSIONS_HOOKS"
-    ours = project / ".claude" / "gaia-sessions.toml"
-    ours.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
-    assert look(project)["fix"] == f'"${{EDITOR:-vi}}" {ours}'
+    own_settings = project / ".claude" / "gaia-sessions.toml"
+    own_settings.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
+    assert look(project)["fix"] == f'"${{EDITOR:-vi}}" {own_settings}'
     assert look(project, GAIA_SESSIONS_HOOKS="off")["fix"] == "unset GAIA_SESSIONS_HOOKS"
 
 
@@ -139,7 +140,7 @@ def test_a_command_of_somebodys_own_is_a_remark_until_its_script_is_gone(project
     document["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": f"beep; python3 {script}"}]})
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     assert look(project)["ok"]
-    assert f"beep ; python3 {script} starts our hook and something else" in look(project)["found"]
+    assert f"beep ; python3 {script} starts gaia-sessions and something else" in look(project)["found"]
     script.unlink()
     finding = look(project)
     assert (finding["ok"], finding["fix"]) == (False, f'"${{EDITOR:-vi}}" {settings(project)}')
@@ -180,7 +181,7 @@ def installed_at(project: Path, at: str) -> None:
     assert project.is_dir()
 
 
-def hear(project: Path, host: str, at: str) -> None:
+def log_event(project: Path, host: str, at: str) -> None:
     hook_log.append_line(str(project / ".claude" / "session"), "hook", {"at": at, "event": "Stop", "host": host})
 
 
@@ -189,22 +190,22 @@ def ago(**time: float) -> str:
 
 
 @pytest.mark.parametrize("long", [False, True])
-def test_hooks_that_were_never_heard_are_a_finding_after_a_day(project: Path, *, long: bool) -> None:
+def test_hooks_that_never_ran_are_a_finding_after_a_day(project: Path, *, long: bool) -> None:
     installed_at(project, ago(hours=25) if long else ago(hours=23))
     finding = look(project)
     assert (finding["ok"], finding["fix"]) == (not long, None)
-    told = f"the hooks of claude-code never ran: start it in {project}, and trust its folder"
-    assert (told in finding["found"]) == long
-    hear(project, "claude-code", ago(minutes=1))
+    expected = f"the hooks of claude-code never ran: start it in {project}, and trust its folder"
+    assert (expected in finding["found"]) == long
+    log_event(project, "claude-code", ago(minutes=1))
     assert look(project)["ok"]
 
 
-def test_hooks_that_were_never_heard_are_a_finding_once_another_host_was_heard(project: Path) -> None:
+def test_hooks_that_never_ran_are_a_finding_once_those_of_another_host_ran(project: Path) -> None:
     shell(f"gaia-sessions --root {project}/.claude/session hooks install --host codex")
     installed_at(project, ago(minutes=10))
-    hear(project, "claude-code", ago(minutes=20))
+    log_event(project, "claude-code", ago(minutes=20))
     assert look(project)["ok"], "that was before"
-    hear(project, "claude-code", ago(minutes=1))
+    log_event(project, "claude-code", ago(minutes=1))
     finding = look(project)
     assert (finding["ok"], "of codex never ran" in finding["found"], "/hooks" in finding["found"]) == (
         False,
@@ -212,15 +213,15 @@ def test_hooks_that_were_never_heard_are_a_finding_once_another_host_was_heard(p
         True,
     )
     assert "of claude-code never ran" not in finding["found"]
-    hear(project, "codex", ago(minutes=1))
+    log_event(project, "codex", ago(minutes=1))
     assert look(project)["ok"]
 
 
-def test_a_users_own_hooks_may_be_heard_in_other_projects(project: Path) -> None:
+def test_a_users_own_hooks_may_run_in_other_projects(project: Path) -> None:
     shell(f"gaia-sessions --root {project}/.claude/session hooks uninstall")
     shell(f"gaia-sessions --root {project}/.claude/session hooks install --user --host codex")
     installed_at(project, ago(days=9))
-    hear(project, "claude-code", ago(minutes=1))
+    log_event(project, "claude-code", ago(minutes=1))
     assert look(project)["ok"]
 
 

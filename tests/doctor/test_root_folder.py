@@ -44,7 +44,7 @@ def test_every_file_system_over_a_network_is_to_be_left(
 
 
 @as_root
-def test_modes_of_what_is_not_ours_are_left_alone(made: str) -> None:
+def test_modes_of_what_is_not_its_own_are_left_alone(made: str) -> None:
     state = Path(made, "a", "state.json")
     state.chmod(0o644)
     os.chown(state, 65534, 65534)
@@ -93,17 +93,17 @@ def test_a_root_that_is_a_link_is_looked_into_and_fixed(made: str, linked: str) 
 def test_the_users_own_settings_keep_their_mode_whatever_fixes_the_rest(tmp_path: Path, folder: str) -> None:
     root = str(tmp_path / folder)
     gaia_sessions.create_session(agent_id="a", root=root)
-    ours, theirs = Path(root, "a", "state.json"), Path(root, ".config.toml")
-    theirs.write_text("", encoding="utf-8")
+    own_file, user_file = Path(root, "a", "state.json"), Path(root, ".config.toml")
+    user_file.write_text("", encoding="utf-8")
 
     def modes() -> tuple[int, int]:
-        return ours.stat().st_mode & 0o777, theirs.stat().st_mode & 0o777
+        return own_file.stat().st_mode & 0o777, user_file.stat().st_mode & 0o777
 
-    for path in (ours, theirs):
+    for path in (own_file, user_file):
         path.chmod(0o644)
     subprocess.run(["sh", "-euc", root_folder.modes(case_of(root))["fix"] or ""], check=True)
     assert modes() == (0o600, 0o644)
-    ours.chmod(0o644)
+    own_file.chmod(0o644)
     assert tree.make_private(root, os.geteuid()) == 1
     assert modes() == (0o600, 0o644)
 
