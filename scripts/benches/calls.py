@@ -18,10 +18,10 @@ from statistics import median
 from gaia_sessions import get_session, should_resume
 from gaia_sessions.api import Sessions
 from gaia_sessions.session import updates
-from gaia_sessions.session.clock import utc_now
 from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.requests import Update
+from gaia_sessions.session.requests import NewSession, Update
+from gaia_sessions.system import utc_now
 
 from . import samples
 from .findings import Finding
@@ -90,11 +90,11 @@ def create(folder: str) -> Iterator[Finding]:
     sessions = Sessions(store.root)
     bare = os.path.join(folder, "bare")
     os.mkdir(bare)
-    sessions.create(samples.AGENT, "approval_workflow", samples.METADATA)
+    sessions.create(NewSession(samples.AGENT, "approval_workflow", samples.METADATA))
 
     def create_sessions() -> None:
         for _ in range(_CREATIONS):
-            sessions.create(samples.AGENT, "approval_workflow", samples.METADATA)
+            sessions.create(NewSession(samples.AGENT, "approval_workflow", samples.METADATA))
 
     def create_bare() -> None:
         for _ in range(_CREATIONS):
@@ -142,7 +142,7 @@ def long_history(folder: str) -> Iterator[Finding]:
             sessions.update(agent_id, Update(metadata={"step": step}))
 
     for what, act, limit in (("read", read, 6.0), ("update without fsync", write, 3.0)):
-        ratio = compare(_ROUNDS, lambda _, act=act: (partial(act, long), partial(act, short)))  # type: ignore[misc]
+        ratio = compare(_ROUNDS, lambda _, act=act: (partial(act, long), partial(act, short)))  # type: ignore[misc]  # a default binds act
         yield Finding(f"{what}, 200 moves: CPU of one without", ratio.cpu, limit)
 
 
@@ -154,7 +154,7 @@ def _bare_load(path: str) -> Record:
 
 def _bare_create(root: str) -> None:
     now = utc_now()
-    record = new_record(new_agent_id(now, os.urandom(4)), samples.AGENT, "approval_workflow", samples.METADATA, now)
+    record = new_record(new_agent_id(now, os.urandom), samples.AGENT, "approval_workflow", samples.METADATA, now)
     folder = os.path.join(root, record["agent_id"])
     staged = f"{folder}.tmp"
     os.mkdir(staged, 0o700)

@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 
 from gaia_sessions.install.executable import hook_program
-from gaia_sessions.session.clock import format_time, utc_now
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.system import utc_now
 
 from .timing import Start
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 _CAPTURE = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / "single.jsonl"
+_REQUESTS = 20
+"""How many requests a transcript has that is counted."""
+
 _LOGS = {"every_event": "hook"}
 
 
@@ -101,6 +105,10 @@ class Client:
         """The start of an agent before the client has written which delegation it belongs to."""
         return self._start_of(self._new_agent())
 
+    def start_that_waits(self) -> bytes:
+        """The start of an agent that was reported before the client wrote which delegation it belongs to."""
+        return self._start_of(self.started_agent())
+
     def launch(self) -> bytes:
         """The launch of an agent in the background."""
         return self._of_delegation("PostToolUse", {"status": "async_launched", "agentId": self._new_agent()})
@@ -108,6 +116,15 @@ class Client:
     def returned(self) -> bytes:
         """The return of a delegation without a stop of its agent."""
         return self._of_delegation("PostToolUse", {"status": "completed", "agentId": self._new_agent()})
+
+    def counted_return(self) -> bytes:
+        """The return of an agent that has stopped, with its figures and a transcript to count."""
+        agent, key = self._working_agent()
+        self._transcript_of(agent).write_text("".join(map(_transcript_line, range(_REQUESTS))), encoding="utf-8")
+        self.send(self._stop_of(agent))
+        figures = {"totalTokens": 4132, "totalToolUseCount": 2, "totalDurationMs": 672, "usage": {"output_tokens": 103}}
+        response = {"status": "completed", "agentId": agent, **figures}
+        return self.payload("PostToolUse", tool_use_id=key, tool_response=response)
 
     def failure(self) -> bytes:
         """The failure of an agent."""
@@ -193,3 +210,12 @@ class Client:
         decision = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["decision"]
         if decision != expected:
             raise RuntimeError(f"{hook} was to log {expected}, not {decision}")
+
+
+def _transcript_line(number: int) -> str:
+    """A request in a transcript: most of its bytes are the text of a tool's input."""
+    usage = {"input_tokens": 1000, "output_tokens": number, "cache_read_input_tokens": 3000}
+    content = [{"type": "tool_use", "id": f"toolu_{number}", "input": {"content": "A line of a file.\n" * 40}}]
+    message = {"id": f"msg_{number}", "model": "claude-opus-5-5", "usage": usage, "content": content}
+    line = {"type": "assistant", "timestamp": "2026-01-08T18:05:30.123Z", "message": message}
+    return json.dumps(line) + "\n"

@@ -13,7 +13,8 @@ from datetime import timedelta
 from functools import partial
 
 from gaia_sessions import cleanup_sessions, list_sessions
-from gaia_sessions.session.clock import format_time, utc_now
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.system import utc_now
 
 from . import samples
 from .client import Client

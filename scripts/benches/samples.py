@@ -72,7 +72,7 @@ def create_paused(store: FileStore, now: datetime) -> str:
 
 def create_moved(store: FileStore, now: datetime, moves: int) -> str:
     """The id of a new session without metadata that has changed its phase ``moves`` times."""
-    made = record.new_record(new_agent_id(now, os.urandom(4)), AGENT, "approval_workflow", {}, now)
+    made = record.new_record(new_agent_id(now, os.urandom), AGENT, "approval_workflow", {}, now)
     for number in range(moves):
         made = updates.with_phase(made, "planning" if number % 2 else "executing", now + timedelta(milliseconds=number))
     store.create(made)
@@ -88,7 +88,7 @@ def create_ended(store: FileStore, now: datetime) -> str:
 
 def create_delegated(store: FileStore, now: datetime, host_session_id: str) -> str:
     """The id of a new session that a conversation of a host has just delegated."""
-    made = record.new_record(new_agent_id(now, os.urandom(4)), AGENT, "approval_workflow", {}, now)
+    made = record.new_record(new_agent_id(now, os.urandom), AGENT, "approval_workflow", {}, now)
     made = runs.with_claimed_run(
         made, {"host_session_id": host_session_id, "tool_use_id": f"of-{host_session_id}"}, now
     )
@@ -98,7 +98,7 @@ def create_delegated(store: FileStore, now: datetime, host_session_id: str) -> s
 
 def _paused_record(now: datetime) -> Record:
     begun = now - timedelta(minutes=20)
-    made = record.new_record(new_agent_id(begun, os.urandom(4)), AGENT, "approval_workflow", METADATA, begun)
+    made = record.new_record(new_agent_id(begun, os.urandom), AGENT, "approval_workflow", METADATA, begun)
     for minutes, phase in enumerate(("investigating", "planning", "investigating", "approval"), 1):
         made = updates.with_next_revision(updates.with_phase(made, phase, begun + timedelta(minutes=minutes)))
     return updates.with_activity(made, now)

@@ -11,7 +11,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from gaia_sessions.session.clock import utc_now
+from gaia_sessions.system import utc_now
 
 from . import samples
 from .client import Client
@@ -60,6 +60,8 @@ def events(folder: str) -> Iterator[Finding]:
     client = Client(project)
     for what, decision, feed in _every_event(client, store):
         yield measure(client.start(f"every_event, {what}", decision, feed), HOOK_LIMIT)
+    what = "every_event, the join of a start that waits"
+    yield measure(client.start(what, "known", client.start_that_waits, "--join"), HOOK_LIMIT)
 
 
 def waiting(folder: str) -> Iterator[Finding]:
@@ -111,6 +113,7 @@ def _every_event(client: Client, store: FileStore) -> tuple[tuple[str, str, Call
         ("a launch", "started", client.launch),
         ("a stop after its start", "finalized", client.stop_after_start),
         ("a return", "paused", client.returned),
+        ("a return that counts", "finalized", client.counted_return),
         ("a failure", "paused", client.failure),
         ("a refusal", "finalized", client.refusal),
         ("a message to an unknown agent", "no_key", client.message),

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gaia_sessions.session.clock import utc_now
+from gaia_sessions.system import utc_now
 
 from . import samples
 from .client import CHECKOUT, Client

@@ -1,0 +1,181 @@
+"""How much longer a real client takes with the hooks that ``hooks install`` writes than without any.
+
+Owns the conversations, which a scripted API leads, and how one is timed. ``GAIA_REALCLIENT`` names the folder of that
+API, and ``REALCLIENT_BASE`` the folder in which a client is installed; without them nothing is measured. Each round has
+every wiring in turn, and the medians of the rounds' ratios count: on a busy machine single times mean little.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from .findings import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ROUNDS = 9
+_CALLS = 15
+_LONGEST = 120
+_PACKAGE = Path("client", "node_modules", "@anthropic-ai", "claude-code-linux-x64", "claude")
+_IN_OWN_NETWORK = ("unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh")
+
+_NO_HOOKS = None
+_INSTALLED: tuple[str, ...] = ()
+_TRACKING = ("--track-tools",)
+
+_STEP = {"text": "A step.", "tools": [{"name": "Bash", "input": {"command": "echo step", "description": "Run it"}}]}
+_INPUT = {
+    "description": "Job alpha",
+    "prompt": "[[sub:alpha]] Do the job called alpha and report.",
+    "subagent_type": "general-purpose",
+    "run_in_background": False,
+}
+_MAIN = [{"text": "I delegate.", "tools": [{"name": "Agent", "input": _INPUT}]}, {"text": "All done."}]
+
+
+class Took(NamedTuple):
+    """Seconds of one conversation: of the whole client, and of its sub-agent from its first request to its last."""
+
+    client: float
+    agent: float
+
+
+def client(folder: str) -> Iterator[Finding]:
+    """Fifteen tool calls of a sub-agent, and a whole conversation with one delegation."""
+    harness, base = os.environ.get("GAIA_REALCLIENT"), os.environ.get("REALCLIENT_BASE")
+    if not harness or not base:
+        print("client: not measured; GAIA_REALCLIENT and REALCLIENT_BASE name no client", file=sys.stderr)
+        return
+    api, program = Path(harness, "fake_messages_api.py"), Path(base, _PACKAGE)
+    clients = Conversations(Path(folder), api, program)
+    rounds = clients.rounds([_STEP] * _CALLS, (_NO_HOOKS, _INSTALLED, _TRACKING))
+    agent = [[took.agent for took in of_round] for of_round in rounds]
+    yield _finding(f"{_CALLS} tool calls of a sub-agent, as installed", agent, 1, 1.2)
+    yield _finding(f"{_CALLS} tool calls of a sub-agent, --track-tools", agent, 2, 1.4)
+    rounds = clients.rounds([], (_NO_HOOKS, _INSTALLED))
+    yield _finding(
+        "a client with one delegation, as installed", [[took.client for took in one] for one in rounds], 1, 1.25
+    )
+
+
+def _finding(what: str, rounds: list[list[float]], wiring: int, limit: float) -> Finding:
+    """How many times as long the rounds took with this wiring as without hooks."""
+    bare, wired = (median(one[number] for one in rounds) for number in (0, wiring))
+    ratio = median(one[wiring] / one[0] for one in rounds)
+    return Finding(f"{what}: {wired:.2f} s, {bare:.2f} s without", ratio, limit)
+
+
+class Conversations:
+    """Conversations of one client with a scripted API, each in a new project."""
+
+    def __init__(self, folder: Path, api: Path, program: Path) -> None:
+        self.folder = folder
+        self.api = api
+        self.program = program
+        self.number = 0
+
+    def rounds(self, steps: list[dict[str, Any]], wirings: tuple[tuple[str, ...] | None, ...]) -> list[list[Took]]:
+        """The times with each of ``wirings``, round by round; ``steps`` is what the sub-agent does."""
+        self._converse(steps, wirings[-1])  # so that everything is compiled and read
+        found = []
+        for number in range(_ROUNDS):
+            shift = number % len(wirings)
+            order = [*range(len(wirings))][shift:] + [*range(len(wirings))][:shift]
+            times = {wiring: self._converse(steps, wirings[wiring]) for wiring in order}
+            found.append([times[wiring] for wiring in range(len(wirings))])
+        return found
+
+    def _converse(self, steps: list[dict[str, Any]], wiring: tuple[str, ...] | None) -> Took:
+        self.number += 1
+        run = self.folder / str(self.number)
+        project = run / "project"
+        (project / ".claude").mkdir(parents=True)
+        (run / "home" / ".claude").mkdir(parents=True)
+        if wiring is not None:
+            words = ("hooks", "install", "--project", "--root", str(project / ".claude" / "session"), *wiring)
+            command = (sys.executable, "-m", "gaia_sessions", *words)
+            subprocess.run(command, check=True, capture_output=True, env={**os.environ, "HOME": str(run / "home")})
+        script = {"main": _MAIN, "subs": {"alpha": [*steps, {"text": "Report of alpha."}]}}
+        (run / "script.json").write_text(json.dumps(script), encoding="utf-8")
+        words = (sys.executable, "-m", __name__, str(self.api), str(self.program), str(run))
+        prefix = _IN_OWN_NETWORK if _has_own_network() else ()
+        subprocess.run((*prefix, *words), check=True, cwd=Path(__file__).parents[2])
+        if wiring is not None:
+            _check(project, len(steps) if wiring else 0)
+        took = Took(*json.loads((run / "took.json").read_text(encoding="utf-8")))
+        shutil.rmtree(run)
+        return took
+
+
+def _check(project: Path, counted: int) -> None:
+    """The hooks have recorded the work; of what nobody waits for, the last may have been ended with the client."""
+    [file] = project.glob(".claude/session/agent-*/state.json")
+    record = json.loads(file.read_bytes())
+    calls = sum(record.get("tools", {}).get("counts", {}).values())
+    if (record["phase"], record["runs"][0].get("end")) != ("completed", "stopped") or calls < counted - 1:
+        raise RuntimeError(f"the hooks recorded something else: {record}")
+
+
+def _has_own_network() -> bool:
+    """Whether a process may get a network without a way out."""
+    if not shutil.which("unshare"):
+        return False
+    return subprocess.run(("unshare", "-n", "true"), check=False, capture_output=True).returncode == 0
+
+
+def main(api: str, program: str, run: str) -> None:
+    """One conversation, with its API beside it; the times are written into ``run``."""
+    folder = Path(run)
+    log, port = folder / "api", folder / "port"
+    with subprocess.Popen((sys.executable, api, str(folder / "script.json"), str(log), str(port))) as server:
+        try:
+            while not port.exists():
+                time.sleep(0.02)
+            began = time.monotonic()
+            words = (program, "-p", "--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Agent")
+            subprocess.run(
+                words,
+                input=b"[[main]] Please delegate the work.",
+                cwd=folder / "project",
+                env=_environment(folder, port.read_text(encoding="utf-8")),
+                stdout=subprocess.DEVNULL,
+                timeout=_LONGEST,
+                check=True,
+            )
+            whole = time.monotonic() - began
+        finally:
+            server.kill()
+    lines = [json.loads(line) for line in (log / "api.jsonl").read_text(encoding="utf-8").splitlines()]
+    times = [line["t"] for line in lines if line.get("role") == "sub:alpha"]
+    (folder / "took.json").write_text(json.dumps([whole, max(times) - min(times)]), encoding="utf-8")
+
+
+def _environment(folder: Path, port: str) -> dict[str, str]:
+    home = str(folder / "home")
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": home,
+        "CLAUDE_CONFIG_DIR": f"{home}/.claude",
+        "TMPDIR": str(folder),
+        "LANG": "C.UTF-8",
+        "SHELL": "/bin/sh",
+        "ANTHROPIC_API_KEY": "none",
+        "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_TELEMETRY": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
