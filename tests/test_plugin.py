@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.cli.group import COMMANDS
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.hosts.claude_code import EVENTS_BY_HOOK
+from gaia_sessions.install.hook_command import wanted_entry_of
 from gaia_sessions.session.phases import PHASES
+
+if TYPE_CHECKING:
+    from gaia_sessions.hosts.settings import WantedEntry
 
 CHECKOUT = Path(__file__).parents[1]
 SKILL = CHECKOUT / "hooks" / "skills" / "gaia-sessions" / "SKILL.md"
@@ -41,8 +45,11 @@ def test_the_plugin_hears_every_event_the_hook_is_there_for_through_one_script()
 
     assert set(hooks) == set(EVENTS_BY_HOOK[HOOK])
     script = "${CLAUDE_PLUGIN_ROOT}/hooks/every_event.py"
-    command = {"type": "command", "command": "python3", "args": [script], "timeout": 5}
-    assert [group["hooks"] for [group] in hooks.values()] == [[command]] * len(hooks)
+    handlers = [handler for groups in hooks.values() for group in groups for handler in group["hooks"]]
+    assert {(entry["type"], entry["command"], *entry["args"][:2], entry["timeout"]) for entry in handlers} == {
+        ("command", "python3", "-S", script, 5)
+    }
+    assert [entry["args"][2:] for entry in handlers if entry["args"][2:]] == [["--join"]]
     assert CHECKOUT.joinpath("hooks", "every_event.py").is_file()
 
 
@@ -50,11 +57,16 @@ def test_the_plugin_hears_the_same_tools_as_the_settings_in_the_guide() -> None:
     guide = (CHECKOUT / "docs" / "hooks.md").read_text(encoding="utf-8")
     [wired] = re.findall(r"```json\n(\{\n  \"hooks\".*?)```", guide, re.DOTALL)
 
-    assert matchers(document("hooks", "hooks.json")) == matchers(json.loads(wired))
+    assert entries(document("hooks", "hooks.json")) == entries(json.loads(wired))
 
 
-def matchers(settings: Any) -> dict[str, str | None]:
-    return {event: group.get("matcher") for event, [group] in settings["hooks"].items()}
+def entries(settings: Any) -> list[WantedEntry]:
+    return [
+        wanted_entry_of(event, group.get("matcher"), handler)
+        for event, groups in settings["hooks"].items()
+        for group in groups
+        for handler in group["hooks"]
+    ]
 
 
 def test_the_skill_names_commands_phases_and_markers_that_exist() -> None:
