@@ -47,12 +47,12 @@ def installed(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 
 def trusting(project: Path) -> dict[str, str]:
-    """The environment of a client whose user has trusted ``project``."""
+    """The environment of a client whose user has trusted ``project``, and that does not cut its last hook off."""
     folder = project.parent / "configuration"
     folder.mkdir()
     told = {"projects": {str(project): {"hasTrustDialogAccepted": True}}, "hasCompletedOnboarding": True}
     (folder / ".claude.json").write_text(json.dumps(told), encoding="utf-8")
-    return {"CLAUDE_CONFIG_DIR": str(folder)}
+    return {"CLAUDE_CONFIG_DIR": str(folder), "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS": "60000"}
 
 
 def bash(command: str) -> dict[str, Any]:
@@ -85,7 +85,8 @@ def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(install
     assert phases == ["investigating", "planning", "completed"]
     assert [run["end"] for run in installed.host.record()["runs"]] == ["stopped"]
     heard = hook_status(str(installed.host.root), {"HOME": str(installed.host.folder)}, utc_now())["heard"]
-    assert {"SessionStart", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse", "SessionEnd"} <= set(heard)
+    expected = {"SessionStart", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse", "SessionEnd"}
+    assert expected <= set(heard), (installed.run / "debug.log").read_text(encoding="utf-8")[-4000:]
 
 
 def test_the_tools_of_a_sub_agent_are_counted_and_say_where_its_work_stands(installed: Client) -> None:
