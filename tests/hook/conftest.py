@@ -189,9 +189,12 @@ class Host:
         call = {"tool_name": "Agent", "tool_use_id": tool_use_id, "tool_input": {}, "tool_response": response}
         return self.event_payload("PostToolBatch", tool_calls=[call])
 
-    def notifying(self, status: str = "completed", agent: str = "a1", tool_use_id: str = "toolu_1") -> dict[str, Any]:
+    def notifying(
+        self, status: str = "completed", agent: str = "a1", tool_use_id: str = "toolu_1", summary: str = ""
+    ) -> dict[str, Any]:
         """The payload with which the main agent is told what became of ``agent`` in the background."""
-        told = {"task-id": agent, "tool-use-id": tool_use_id, "status": status, "summary": f"Agent {status}"}
+        summary = summary or f"Agent {status}"
+        told = {"task-id": agent, "tool-use-id": tool_use_id, "status": status, "summary": summary}
         inside = "\n".join(f"<{name}>{value}</{name}>" for name, value in told.items())
         return self.event_payload("UserPromptSubmit", prompt=f"<task-notification>\n{inside}\n</task-notification>")
 

@@ -127,3 +127,32 @@ def test_work_that_the_user_stopped_rests_and_is_offered_to_nobody(client: Clien
     assert (record["phase"], ends, record["error_count"]) == ("investigating", [("killed", "stopped_by_user")], 0)
     assert (terminal.waiting(), terminal.told_to()) == ([], [])
     assert set(terminal.told_to("Hello again.")) == {"main"}, "there was another conversation"
+
+
+@pytest.mark.parametrize("answer", ["permitted", "refused"])
+def test_an_agent_waits_for_the_user_until_the_question_is_answered(client: Client, folder: Path, answer: str) -> None:
+    terminal = Terminal(client, folder, answer)
+
+    [listed] = json.loads((terminal.project / "listed.json").read_bytes())
+    liveness = listed["liveness"]
+    assert (liveness["state"], liveness["for"], listed["phase"]) == ("waiting", "Bash", "investigating")
+    record = terminal.record()
+    [run] = record["runs"]
+    assert (record["phase"], run["end"], run["last_message"], "waiting" in run) == (
+        *("completed", "stopped", "Report of alpha."),
+        False,
+    )
+    assert terminal.waiting() == []
+
+
+def test_work_of_a_client_whose_terminal_was_closed_goes_on_in_the_continued_conversation(
+    client: Client, folder: Path
+) -> None:
+    terminal = Terminal(client, folder, "hung-up")
+
+    record = terminal.record()
+    is_told_more = "2.1.197" in os.environ["REALCLIENT_PACKAGE"]  # the next client says that the agent was lost
+    ends = [(run["end"], run.get("last_message")) for run in record["runs"]]
+    assert ends == [("killed" if is_told_more else "ended_with_host", None), ("stopped", "Applied.")]
+    assert (record["phase"], record["error_count"]) == ("completed", 0)
+    assert (terminal.waiting(), sorted(set(terminal.told_to()))) == ([], ["main", "sub:beta"])

@@ -72,6 +72,34 @@ def stopped_by(*keys: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+ASKED = "Do you want|proceed|Allow"
+"""What the client writes above the answers to the question whether an agent may use a tool."""
+
+NEEDS_PERMISSION = {"tools": [{"name": "Bash", "input": {"command": "python3 -c 'print(6*7)'", "description": "Six"}}]}
+LISTS: list[dict[str, Any]] = [{"cmd": "{{gaia-sessions}} list --json > listed.json"}]
+
+
+def asked(*answer: dict[str, Any]) -> dict[str, Any]:
+    """A background agent asks for a permission, the sessions are listed meanwhile, and the user types ``answer``."""
+    return {
+        "product": True,
+        "allowed": ["Agent"],
+        "main": [delegation("alpha"), LAUNCHED, {"text": "All done."}],
+        "subs": {"alpha": [NEEDS_PERMISSION, {"text": "Report of alpha."}]},
+        "steps": [
+            {"say": FIRST},
+            {"screen": ASKED},
+            {"sleep": 2},
+            *LISTS,
+            *answer,
+            {"event": "SubagentStop", "limit": 15},
+            {"event": ["Stop", 2], "limit": 15},
+            {"sleep": 1},
+            *LEAVES,
+        ],
+    }
+
+
 STOP_ALL = {"keys": ["C-x", "C-k"], "gap": 0.15}
 
 SCENARIOS: dict[str, dict[str, Any]] = {
@@ -96,6 +124,26 @@ SCENARIOS: dict[str, dict[str, Any]] = {
             {"sleep": 1},
             {"say": "Now go on with it."},
             {"event": ["Stop", 2]},
+            {"sleep": 1},
+            *LEAVES,
+        ],
+    },
+    "permitted": asked({"keys": "1"}),
+    "refused": asked({"keys": "Up"}, {"keys": "Enter"}),  # the last of the answers
+    "hung-up": {
+        "product": True,
+        "main": [delegation("alpha"), LAUNCHED, *RESUMES],
+        "subs": LATE,
+        "steps": [
+            {"say": FIRST},
+            {"event": "Stop"},
+            {"sleep": 2},
+            {"killpane": 1},
+            {"sleep": 1},
+            {"start": ["--continue"]},
+            {"sleep": 1},
+            {"say": "Go on with that."},
+            {"event": ["Stop", 3], "limit": 30},
             {"sleep": 1},
             *LEAVES,
         ],

@@ -290,6 +290,25 @@ def test_a_notification_is_joined_by_either_key(host: Host, keys: dict[str, str]
     assert host.record()["last_error"]["message"] == "Agent failed"
 
 
+LOST_WITH_CLIENT = (
+    'Background agent "Job alpha" was running when the previous Claude Code process exited and did not complete. '
+    "Its in-process state was lost."
+)
+
+
+@pytest.mark.parametrize("is_reported", [False, True])
+def test_an_agent_that_ended_with_its_client_has_made_no_error(host: Host, *, is_reported: bool) -> None:
+    host.work()
+    if is_reported:
+        host.hear(host.event_payload("SessionEnd", reason="other"))
+
+    host.hear(host.notifying("failed", summary=LOST_WITH_CLIENT))
+
+    assert end(host.record()) == ("investigating", "killed", 0)
+    assert host.record()["runs"][0]["interruption"] == "interrupted"
+    assert gaia_sessions.should_resume(host.record()["agent_id"], root=str(host.root))
+
+
 @pytest.mark.parametrize("prompt", ["Please go on", "see <task-notification><task-id>a1</task-id>", "", 7, None])
 def test_a_prompt_that_somebody_typed_is_none_of_ours(host: Host, prompt: object) -> None:
     host.work()

@@ -11,7 +11,7 @@ from gaia_sessions.hosts.payload import element_in, one_line
 from gaia_sessions.session import events
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED
-from gaia_sessions.session.schema import STOPPED_BY_USER
+from gaia_sessions.session.schema import INTERRUPTED, STOPPED_BY_USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
 
 _BY_USER = "was stopped by user"
+_LOST_AGENT, _LOST = 'Background agent "', '" was running when the previous Claude Code process exited'
+"""What 2.1.197 says, with the status of a failure, after ``--continue`` of an agent that ended with its client."""
+
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
@@ -46,11 +49,13 @@ def events_of(payload: HookPayload, prompt: str) -> list[Event]:
 
 
 def _interruption(payload: HookPayload, outcome: str, agent: str | None, summary: str) -> dict[str, object]:
-    """What the event says of an interruption: the user stopped the agent, or a limit did, which the note tells."""
+    """What the event says of an interruption: by the user, by the end of the client, or by a limit that is named."""
     if outcome == ABANDONED:
         return {"interruption": STOPPED_BY_USER} if _BY_USER in summary else {}
     if outcome != FAILED:
         return {}
+    if summary.startswith(_LOST_AGENT) and _LOST in summary:
+        return {"interruption": INTERRUPTED}
     from . import interruptions
 
     transcript = transcript_of(payload.raw.get("transcript_path"), agent) if agent else None
