@@ -6,7 +6,7 @@ event belongs to is in ``join``. Must never find a run.
 
 from __future__ import annotations
 
-from gaia_sessions.session import events, runs
+from gaia_sessions.session import events, runs, schema
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import ABANDONED, FAILED, is_final
 from gaia_sessions.session.run_ends import (
@@ -177,6 +177,8 @@ class _EndRules:
 
     def _with_interruption(self, record: Record, run: Run) -> Record:
         """With the run interrupted, and the session paused until its limit is reset, if the event says when that is."""
+        if run.get("end") == schema.ENDED_WITH_HOST and self.event["interruption"] == schema.STOPPED_BY_USER:
+            return record  # the host stopped the agent as it ended, and words that like a stop by the user
         fields = self._detail("interrupted") | {"interruption": self.event["interruption"]}
         changed = with_end(record, run, KILLED, fields, self.now)
         if changed is record:

@@ -51,6 +51,8 @@ ENDS: dict[str, list[End]] = {
     "agent-denied-by-rule": [DENIED],
     "background-error": [FAILED],
     "background-max-turns": [RETURNED],
+    "background-sigint": [WITH_HOST],
+    "background-sigterm": [WITH_HOST],
     "background-sigkill": [NOT_ENDED],
     "background-stopped": [KILLED],
     "connection-lost": [INTERRUPTED],
@@ -97,8 +99,8 @@ ENDS: dict[str, list[End]] = {
     "workflow-resumed": [DONE, DONE, DONE],
     "workflow-sigkill": [DONE, NOT_ENDED, NOT_ENDED],
 }
-# After a signal the older version still tells that the agent was stopped; the newer only ends the session.
-SIGNALLED = {"sigterm", "background-sigint", "background-sigterm", "tui-hup"}
+# After a signal the older version still tells that the agent was interrupted; the newer only ends the session.
+SIGNALLED = {"sigterm", "tui-hup"}
 SIGNAL_ENDS = {"claude-code-2.1.197": [INTERRUPTED], "claude-code-2.1.330": [WITH_HOST]}
 
 

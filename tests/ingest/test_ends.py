@@ -309,6 +309,16 @@ def test_an_agent_that_ended_with_its_client_has_made_no_error(host: Host, *, is
     assert gaia_sessions.should_resume(host.record()["agent_id"], root=str(host.root))
 
 
+def test_an_agent_that_its_ending_client_stopped_may_go_on_as_if_the_client_had_said_nothing(host: Host) -> None:
+    host.work()
+    host.hear(host.event_payload("SessionEnd", reason="other"))
+    before = host.record()
+
+    host.hear(host.notifying("killed", summary='Agent "Job alpha" was stopped by user'))
+
+    assert (end(before), host.record()) == (("investigating", "ended_with_host", 0), before)
+
+
 @pytest.mark.parametrize("prompt", ["Please go on", "see <task-notification><task-id>a1</task-id>", "", 7, None])
 def test_a_prompt_that_somebody_typed_is_none_of_ours(host: Host, prompt: object) -> None:
     host.work()
