@@ -59,12 +59,36 @@ def test_only_what_the_client_itself_says_of_a_limit_is_an_interruption(
         ("resets 2:23pm (Nowhere/At_All)", None),
         ("resets Feb 30, 7pm (UTC)", None),
         ("resets 2:75pm (UTC)", None),
+        ("resets 3pm (../../etc/passwd)", None),
+        ("resets 3pm ()", "2026-11-22T15:00:00Z"),
         ("resets soon", None),
         ("Request rejected (429)", None),
     ],
 )
 def test_the_reset_is_the_time_that_the_text_means(text: str, moment: str | None) -> None:
     found = reset_time(f"You've hit your limit · {text}", None, NOW)
+    assert (found and parse_time(found)) == (moment and parse_time(moment))
+
+
+@pytest.mark.parametrize(
+    ("now", "text", "moment"),
+    [
+        pytest.param("2026-03-02T00:01Z", "11:59pm (UTC)", "2026-03-01T23:59Z", id="just past, before midnight"),
+        pytest.param("2027-01-01T00:01Z", "Dec 31, 11:59pm (UTC)", "2026-12-31T23:59Z", id="just past, last year"),
+        pytest.param("2026-03-01T10:00Z", "12am (UTC)", "2026-03-02T00:00Z", id="midnight is tomorrow"),
+        pytest.param("2028-02-28T10:00Z", "Feb 29, 3pm (UTC)", "2028-02-29T15:00Z", id="a leap day"),
+        pytest.param("2027-12-28T10:00Z", "Feb 29, 3pm (UTC)", "2028-02-29T15:00Z", id="the leap day of next year"),
+        pytest.param("2026-02-28T10:00Z", "Feb 29, 3pm (UTC)", None, id="no leap year"),
+        pytest.param("2026-03-29T00:30Z", "2:30am (Europe/Berlin)", "2026-03-29T01:30Z", id="a time that is skipped"),
+        pytest.param("2026-10-25T00:10Z", "2:30am (Europe/Berlin)", "2026-10-25T00:30Z", id="shown twice: the first"),
+        pytest.param("2026-10-25T00:50Z", "2:30am (Europe/Berlin)", "2026-10-25T01:30Z", id="shown twice: the next"),
+        pytest.param("9999-12-31T23:00Z", "3pm (UTC)", None, id="after the last day"),
+        pytest.param("9999-12-31T23:00Z", "3pm (Pacific/Kiritimati)", None, id="the last day, elsewhere over"),
+        pytest.param("0001-01-01T01:00Z", "Jan 1, 3pm (America/New_York)", None, id="before the first day"),
+    ],
+)
+def test_the_reset_is_the_next_time_that_a_clock_there_shows(now: str, text: str, moment: str | None) -> None:
+    found = reset_time(f"You've hit your limit · resets {text}", None, parse_time(now))
     assert (found and parse_time(found)) == (moment and parse_time(moment))
 
 

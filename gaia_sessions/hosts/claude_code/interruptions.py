@@ -52,7 +52,7 @@ _CLIENT_WORDS = ("API Error: ", "You've hit your ")
 _RESET = (
     r"resets (?:(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2}), )?"
     r"(?P<hour>1[0-2]|[1-9])(?::(?P<minute>[0-5]\d))?(?P<half>[ap]m)"
-    r"(?: \((?P<zone>[A-Za-z0-9_+/-]+)\))?"
+    r"(?: \((?P<zone>[^)]*)\))?"
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _JUST_PAST = timedelta(minutes=5)
@@ -145,18 +145,29 @@ def _stated_time(text: str, now: datetime) -> datetime | None:
     if not found or zone is None:
         return None
     hour = int(found["hour"]) % 12 + (12 if found["half"] == "pm" else 0)
-    local = now.astimezone(zone).replace(hour=hour, minute=int(found["minute"] or 0), second=0, microsecond=0)
-    if not found["month"]:
-        return local if local > now - _JUST_PAST else local + timedelta(days=1)
-    return _with_date(local, found["month"], int(found["day"]), now)
-
-
-def _with_date(local: datetime, month: str, day: int, now: datetime) -> datetime | None:
     try:
-        dated = local.replace(month=_MONTHS.index(month) + 1, day=day)
-        return dated if dated > now - timedelta(days=180) else dated.replace(year=dated.year + 1)
-    except ValueError:
+        local = now.astimezone(zone).replace(hour=hour, minute=int(found["minute"] or 0), second=0, microsecond=0)
+        moments = _dates(local, found["month"], int(found["day"])) if found["month"] else _next_days(local)
+        past = timedelta(days=180) if found["month"] else _JUST_PAST
+        return next((moment for moment in moments if moment > now - past), None)
+    except (ValueError, OverflowError):
         return None
+
+
+def _next_days(local: datetime) -> Iterator[datetime]:
+    """The same time of day yesterday, today and tomorrow; where clocks are set back, at each time that it is shown."""
+    for days in (-1, 0, 1):
+        for fold in (0, 1):
+            yield (local + timedelta(days=days)).replace(fold=fold)
+
+
+def _dates(local: datetime, month: str, day: int) -> Iterator[datetime]:
+    """The same time on that day of last year, this and next, as far as they have such a day."""
+    for year in (local.year - 1, local.year, local.year + 1):
+        try:
+            yield local.replace(year=year, month=_MONTHS.index(month) + 1, day=day)
+        except ValueError:  # 29 February
+            continue
 
 
 def _zone(name: str | None) -> tzinfo | None:
