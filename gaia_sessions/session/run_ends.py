@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .clock import format_time, parse_time
 from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, OUTCOMES, PLANNING, RESUMABLE
-from .run_reopening import INTERRUPTIBLE, is_abandoned_by, without_host_end, without_interruption
+from .run_reopening import INTERRUPTIBLE, UNSTOPPED_DETAIL, without_concluded_outcome, without_interruption
 from .runs import (
     has_ended,
     is_latest,
@@ -66,8 +66,18 @@ def is_stronger_evidence(run: Run, end: str, interruption: str | None = None) ->
 
 
 def _rank(end: str, interruption: str | None) -> float:
-    """The place of an end among ``ENDS``; a presumed interruption is weaker than any report about the agent."""
-    return _RANK_OF_PRESUMED if interruption == INTERRUPTED else ENDS.index(end)
+    """The place of an end among ``ENDS``; a presumed interruption is weaker than any report about the agent.
+
+    Any other interruption is weaker than that somebody gave up the work.
+    """
+    if interruption == INTERRUPTED:
+        return _RANK_OF_PRESUMED
+    return ENDS.index(end) + (0.5 if interruption else 0)
+
+
+def is_before(moment: str | None, run: Run) -> bool:
+    """Whether ``moment`` is known to be earlier than the start of ``run``: an agent that wakes keeps its transcript."""
+    return moment is not None and "started_at" in run and parse_time(moment) < parse_time(run["started_at"])
 
 
 def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> Record:
@@ -80,9 +90,9 @@ def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> 
     if "interruption" in run and record["phase"] not in OUTCOMES:
         record = without_interruption(record, run, now)
         run = updated_run(record, run)
-    if run.get("end") == ENDED_WITH_HOST and is_abandoned_by(record, run):
-        reopened_record = without_host_end(record, run, now)
-        return _with_end_after_host(reopened_record, updated_run(reopened_record, run), end, fields, now)
+    reopened_record = without_concluded_outcome(record, run, now)
+    if reopened_record is not record:
+        return _with_end_after_conclusion(reopened_record, updated_run(reopened_record, run), end, fields, now)
     if record["phase"] in OUTCOMES and has_ended(run):
         return with_run(record, _with_corrected_end(run, end, fields))
     if end in _INFERRED_ENDS:
@@ -132,6 +142,7 @@ def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
         return record
     if record["phase"] in OUTCOMES or record["phase"] in RESUMABLE:
         return record
+    record = with_run(record, {"detail": UNSTOPPED_DETAIL, **run})
     return with_outcome(with_activity(record, now), FAILED, None, now)
 
 
@@ -155,8 +166,8 @@ def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Rec
     )
 
 
-def _with_end_after_host(record: Record, run: Run, end: str, fields: Run, now: datetime) -> Record:
-    """With the true end of a run whose conversation had ended before: no end of a turn will come to settle it."""
+def _with_end_after_conclusion(record: Record, run: Run, end: str, fields: Run, now: datetime) -> Record:
+    """With the true end of a run that was taken to be over before: no end of a turn will come to settle it."""
     record = with_end(record, run, end, fields, now)
     return with_settled_return(record, updated_run(record, run), now)
 
@@ -168,8 +179,8 @@ def _last_activity(record: Record, run: Run, now: datetime) -> datetime:
 
 
 def _with_corrected_end(run: Run, end: str, fields: Run) -> Run:
-    detail: Run = {"detail": fields["detail"]} if "detail" in fields else {}
-    return {**without_keys(run, "detail"), **detail, "end": end}
+    kept: Run = {key: fields[key] for key in ("detail", "interruption") if key in fields}  # type: ignore[assignment]
+    return {**without_keys(run, "detail", "interruption"), **kept, "end": end}
 
 
 def _phase_after_stop(run: Run) -> str:

@@ -7,9 +7,9 @@ What such an end did to the session is undone with it. Pure. Must never take bac
 from __future__ import annotations
 
 from .clock import parse_time
-from .phases import ABANDONED, EXECUTING, INVESTIGATING, OUTCOMES, VALIDATING
+from .phases import ABANDONED, EXECUTING, FAILED, INVESTIGATING, OUTCOMES, VALIDATING
 from .runs import conversation_of, has_ended, is_latest, updated_run, with_current_conversation, with_run, without_keys
-from .schema import DENIED, ENDED_WITH_HOST, INTERRUPTED
+from .schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, RUN_RETURNED
 from .updates import with_rejudged_end
 
 TYPE_CHECKING = False
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 INTERRUPTIBLE = (EXECUTING, VALIDATING)
 """The phases from which interrupted work goes back to ``planning``: what was begun must be looked at first."""
+
+UNSTOPPED_DETAIL = "returned, and no stop came"
+"""The detail of a run that returned and was taken to have failed, because no stop of its agent was reported."""
 
 _END_KEYS = ("ended_at", "end", "detail", "interruption")
 
@@ -42,6 +45,25 @@ def without_host_end(record: Record, run: Run, now: datetime) -> Record:
         return record
     before = record["history"][-1]["from_phase"] if record["history"] else INVESTIGATING
     return _without_end(record, run, before, now)
+
+
+def without_concluded_outcome(record: Record, run: Run, now: datetime) -> Record:
+    """Without the end of ``run``, if the session is final only by a conclusion from it; else ``record`` itself.
+
+    Concluded is that the work is abandoned because its conversation was over, or failed because no stop was reported.
+    """
+    if run.get("end") == ENDED_WITH_HOST and is_abandoned_by(record, run):
+        return without_host_end(record, run, now)
+    if not _has_failed_without_stop(record, run):
+        return record
+    return with_rejudged_end(with_run(record, without_keys(run, *_END_KEYS)), record["history"][-1]["from_phase"], now)
+
+
+def _has_failed_without_stop(record: Record, run: Run) -> bool:
+    if (run.get("end"), run.get("detail")) != (RUN_RETURNED, UNSTOPPED_DETAIL) or not is_latest(record, run):
+        return False
+    is_unconfirmed = [move["timestamp"] for move in record["history"][-1:]] == [record.get("finalized_at")]
+    return record["phase"] == FAILED and is_unconfirmed
 
 
 def without_interruption(record: Record, run: Run, now: datetime) -> Record:

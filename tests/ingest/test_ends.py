@@ -219,13 +219,22 @@ def test_what_returned_without_a_stop_is_settled_when_the_main_agent_stops(host:
     assert end(host.record()) == ("failed", "returned", 0)
 
 
-def test_a_late_stop_may_correct_the_end_of_a_run_but_never_the_outcome(host: Host) -> None:
+def test_what_was_settled_because_no_stop_came_is_what_the_stop_says_when_it_does(host: Host) -> None:
     gaia_sessions.update_state(host.work(), "executing", root=str(host.root))
     tell(host, "a return", "the main stop")
 
-    tell(host, "a stop", "a task stop")
+    tell(host, "a stop")
 
-    assert end(host.record()) == ("failed", "killed", 0)
+    assert end(host.record()) == ("completed", "stopped", 0)
+
+
+def test_a_late_report_may_correct_the_end_of_a_run_but_never_a_stated_outcome(host: Host) -> None:
+    gaia_sessions.update_state(host.work(), "executing", root=str(host.root))
+    tell(host, "a return", "the main stop", "a stop")
+
+    tell(host, "a task stop")
+
+    assert end(host.record()) == ("completed", "killed", 0)
 
 
 def test_weaker_evidence_changes_nothing(host: Host) -> None:

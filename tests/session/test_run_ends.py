@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -24,7 +25,7 @@ from gaia_sessions.session.run_ends import (
 from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.session.runs import has_ended, with_claimed_run, with_reported_phase, with_start
 from gaia_sessions.session.schema import ENDS
-from gaia_sessions.session.updates import with_next_revision, with_outcome, with_phase
+from gaia_sessions.session.updates import with_confirmed_end, with_next_revision, with_outcome, with_phase
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
@@ -427,7 +428,46 @@ def test_work_that_returned_without_a_stop_outside_a_resumable_phase_failed(phas
         **record,
         "last_updated": WHEN,
         **in_its_phase(phase, "failed"),
+        "runs": [{**RETURNED, "detail": "returned, and no stop came"}],
     }
+
+
+@pytest.mark.parametrize(("end", "after"), [("killed", "abandoned"), ("failed", "failed"), ("stopped", "completed")])
+@pytest.mark.parametrize("phase", [phase for phase in OPEN if phase not in RESUMABLE])
+def test_a_failure_concluded_from_the_missing_stop_gives_way_to_a_report(phase: str, end: str, after: str) -> None:
+    record = record_with(RETURNED, phase=phase)
+    settled = with_settled_return(record, record["runs"][0], LATER)
+
+    told = unchanged(lambda record: with_end(record, record["runs"][0], end, {"last_message": "x"}, LATEST), settled)
+
+    before = record_with(WORKING, phase=phase)
+    at_once = with_end(before, before["runs"][0], end, {"last_message": "x"}, LATEST)
+    assert {**told, "history": at_once["history"]} == at_once
+    assert (told["phase"], told["history"][-2]) == (after, moved("failed", phase, AT_LAST))
+
+
+def test_a_failure_that_somebody_has_confirmed_gives_way_to_no_report() -> None:
+    record = record_with(RETURNED, phase="executing")
+    settled = with_settled_return(record, record["runs"][0], LATER)
+    confirmed = with_confirmed_end(settled, None, LATEST)
+
+    told = with_end(confirmed, confirmed["runs"][0], "stopped", {}, LATEST)
+
+    assert told == {**confirmed, "runs": [{**RETURNED, "end": "stopped"}]}
+
+
+@pytest.mark.parametrize("interruption", ["stopped_by_user", "usage_limit", "overloaded", "connection_lost"])
+def test_that_the_main_agent_gave_up_the_work_is_stronger_than_an_interruption_in_any_order(interruption: str) -> None:
+    record = record_with(WORKING, phase="investigating")
+    kinds: list[Run] = [{"interruption": interruption, "detail": "how"}, {"detail": "how"}]
+    for order in permutations(kinds):
+        told = record
+        for fields in order:
+            told = with_end(told, told["runs"][0], "killed", fields, LATER)
+        assert (told["phase"], told["runs"]) == (
+            "abandoned",
+            [{**WORKING, "ended_at": WHEN, "end": "killed", "detail": "how"}],
+        )
 
 
 @pytest.mark.parametrize(
@@ -631,9 +671,9 @@ def test_the_strongest_of_all_ends_is_the_end_of_the_run_in_whatever_order_they_
 def test_once_the_session_is_final_no_evidence_changes_more_than_its_run(
     order: list[str], late: list[str], phase: str
 ) -> None:
-    """But for what was concluded from the end of a conversation."""
+    """But for what was concluded from the end of a conversation, or from a stop that did not come."""
     record = told_in(order, record_with(WORKING, phase=phase))
-    if record["phase"] in OUTCOMES and "ended_with_host" not in (*order, *late):
+    if record["phase"] in OUTCOMES and {"ended_with_host", "notified"}.isdisjoint((*order, *late)):
         assert {**told_in(late, record), "runs": record["runs"]} == record
 
 
