@@ -11,6 +11,7 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import ABANDONED, FAILED, is_final
 from gaia_sessions.session.run_ends import (
     SILENT_STOP_DETAIL,
+    is_before,
     is_silent_stop,
     is_stronger_evidence,
     marker_fields,
@@ -179,6 +180,8 @@ class _EndRules:
         """With the run interrupted, and the session paused until its limit is reset, if the event says when that is."""
         if run.get("end") == schema.ENDED_WITH_HOST and self.event["interruption"] == schema.STOPPED_BY_USER:
             return record  # the host stopped the agent as it ended, and words that like a stop by the user
+        if is_before(self.event.get("interrupted_at"), run):
+            return record
         fields = self._detail("interrupted") | {"interruption": self.event["interruption"]}
         changed = with_end(record, run, KILLED, fields, self.now)
         if changed is record:

@@ -61,7 +61,7 @@ check_event = object_with(
     | dict.fromkeys(("resume", "mentioned", "running"), array_of(check_string))
     | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_host_process}
     | {"workflow": check_workflow, "worktree": check_worktree, "usage": check_usage, "consumed": check_usage}
-    | {"interruption": one_of(INTERRUPTIONS), "paused_until": check_time},
+    | {"interruption": one_of(INTERRUPTIONS), "interrupted_at": check_time, "paused_until": check_time},
 )
 """Returns for an event; raises ``InvalidInput``, which names the first bad key, for anything else."""
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
           false: the agent did its work, and what it said last comes with its stop, if that is reported.
           again: a hook kept the agent going after an earlier stop. interrupted: somebody stopped the agent.
           interruption, paused_until: why it was stopped although nobody gave up the work, and until when it must wait.
+          interrupted_at: when that was, by the host's files: it says nothing of a run that began later.
         - launch: the host launched the agent, which therefore did not wake. worked: the agent was at work, though no
           start was reported. unannounced: the host reports no starts.
         - source: how a conversation began, in the host's word.
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         launch: bool
         interrupted: bool
         interruption: str
+        interrupted_at: str
         paused_until: str
         worked: bool
         unkeyed: bool

@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.hosts.claude_code.interruptions import in_transcript, interrupted_agents, keys_of_failure, reset_time
+from gaia_sessions.hosts.claude_code.interruptions import (
+    end_in_transcript,
+    in_transcript,
+    interrupted_agents,
+    keys_of_failure,
+    reset_time,
+)
 from gaia_sessions.session.clock import parse_time
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gaia_sessions.session.schema import Run
 
 NOW = datetime(2026, 11, 22, 12, 22, 20, tzinfo=UTC)
 EARLY = "Agent terminated early due to an API error: "
@@ -119,6 +127,7 @@ ELSE = {"type": "assistant", "message": {"content": [{"type": "text", "text": "R
         ([IN_TOOL], False, "interrupted"),
         ([SAID], True, "stopped_by_user"),
         ([SAID, ELSE], False, None),
+        ([{**SAID, "type": "assistant"}], False, None),
         ([ELSE], True, None),
         ([], False, None),
         ([{"message": []}], False, None),
@@ -130,8 +139,20 @@ def test_the_last_line_of_a_transcript_shows_an_interruption(
     path = transcript(tmp_path, *lines)
     (tmp_path / "agent-a1.meta.json").write_text(json.dumps({"stoppedByUser": stopped}), encoding="utf-8")
 
-    assert in_transcript(path) == interruption
-    assert list(interrupted_agents(str(tmp_path))) == ([("a1", interruption)] if interruption else [])
+    keys = {"interruption": interruption} if interruption else {}
+    assert in_transcript(path) == keys
+    assert list(interrupted_agents(str(tmp_path))) == ([("a1", keys)] if interruption else [])
+
+
+def test_an_interruption_from_before_a_run_says_nothing_about_it(tmp_path: Path) -> None:
+    path = transcript(tmp_path, {**SAID, "timestamp": "2026-11-22T13:49:42.750Z"})
+    run: Run = {"run": 2, "transcript_path": path}
+    end = ("killed", {"detail": "interrupted", "interruption": "interrupted"})
+
+    assert in_transcript(path) == {"interruption": "interrupted", "interrupted_at": "2026-11-22T13:49:42.750000Z"}
+    assert end_in_transcript({**run, "started_at": "2026-11-22T13:49:42.751000Z"}) is None
+    assert end_in_transcript({**run, "started_at": "2026-11-22T13:49:42.750000Z"}) == end
+    assert end_in_transcript(run) == end
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xff\xfe", b"[" * 70_000, b'{"message": 7}\n'])

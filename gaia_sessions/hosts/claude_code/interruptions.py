@@ -11,8 +11,9 @@ import os
 
 from gaia_sessions.hosts.agent_files import agent_of, last_transcript_line, newest_names, object_in_bytes, transcript_of
 from gaia_sessions.hosts.payload import object_in
-from gaia_sessions.session.clock import format_time, timedelta
+from gaia_sessions.session.clock import format_time, parse_time, timedelta
 from gaia_sessions.session.events import NOTIFICATION
+from gaia_sessions.session.run_ends import is_before
 from gaia_sessions.session.schema import (
     CONNECTION_LOST,
     INTERRUPTED,
@@ -59,6 +60,7 @@ _JUST_PAST = timedelta(minutes=5)
 """A time that is told without a date and is past by less than this is no time of tomorrow."""
 
 _INTERRUPTED_LINE = "[Request interrupted by user"
+_TYPE_OF_USER = "user"
 _STOPPED_KEY = "stoppedByUser"
 _NEWEST_TRANSCRIPTS = 20
 _PREFIX, _SUFFIX = "agent-", ".jsonl"
@@ -110,31 +112,39 @@ def failed_delegation(payload: HookPayload, tool_use_id: str, agent_name: str) -
 def events_before_prompt(payload: HookPayload, folder: str) -> list[Event]:
     """The interruptions of agents in ``folder``: no event reports Esc, and a prompt is the first one after it."""
     found = interrupted_agents(folder)
-    return [payload.event(NOTIFICATION, host_agent_id=agent, interruption=why) for agent, why in found]
+    return [payload.event(NOTIFICATION, host_agent_id=agent, **keys) for agent, keys in found]
 
 
-def interrupted_agents(folder: str) -> Iterator[tuple[str, str]]:
-    """The agents among the newest in ``folder`` whose transcripts end with an interruption, and which one it is."""
+def interrupted_agents(folder: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The agents among the newest in ``folder`` whose transcripts end with an interruption, and what is known of it."""
     for name in newest_names(folder, _NEWEST_TRANSCRIPTS, _PREFIX, _SUFFIX):
-        interruption = in_transcript(os.path.join(folder, name))
-        if interruption:
-            yield name.removeprefix(_PREFIX).removesuffix(_SUFFIX), interruption
+        keys = in_transcript(os.path.join(folder, name))
+        if keys:
+            yield name.removeprefix(_PREFIX).removesuffix(_SUFFIX), keys
 
 
 def end_in_transcript(run: Run) -> ReportedEnd | None:
-    """The end of a run whose transcript ends with an interruption."""
-    interruption = in_transcript(run.get("transcript_path", ""))
-    return (KILLED, {"detail": "interrupted", "interruption": interruption}) if interruption else None
-
-
-def in_transcript(path: str) -> str | None:
-    """The interruption with which the transcript at ``path`` ends; None for any other end."""
-    content = object_in(object_in_bytes(last_transcript_line(path)), "message").get("content")
-    texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else [content]
-    if not any(isinstance(text, str) and text.startswith(_INTERRUPTED_LINE) for text in texts):
+    """The end of a run whose transcript ends with an interruption, unless that was before the run."""
+    keys = in_transcript(run.get("transcript_path", ""))
+    if not keys or is_before(keys.get("interrupted_at"), run):
         return None
+    return KILLED, {"detail": "interrupted", "interruption": keys["interruption"]}
+
+
+def in_transcript(path: str) -> dict[str, str]:
+    """The interruption with which the transcript at ``path`` ends, as keys of an event; empty for any other end."""
+    line = object_in_bytes(last_transcript_line(path))
+    content = object_in(line, "message").get("content")
+    texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else [content]
+    is_said = any(isinstance(text, str) and text.startswith(_INTERRUPTED_LINE) for text in texts)
+    if not is_said or line.get("type") != _TYPE_OF_USER:
+        return {}
     meta_file = path.removesuffix(_SUFFIX) + ".meta.json"
-    return STOPPED_BY_USER if read_member(meta_file, _STOPPED_KEY) is True else INTERRUPTED
+    why = STOPPED_BY_USER if read_member(meta_file, _STOPPED_KEY) is True else INTERRUPTED
+    try:
+        return {"interruption": why, "interrupted_at": format_time(parse_time(line.get("timestamp")))}
+    except ValueError:
+        return {"interruption": why}
 
 
 def _stated_time(text: str, now: datetime) -> datetime | None:
