@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 REPORTED_KEYS = ("usage", "model", "worktree")
 """The fields of an event that are kept in the run as they are."""
 
+_LARGEST = (1 << 63) - 1
+"""The largest number that JSON is written with."""
+
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens")
 
 
@@ -49,17 +52,21 @@ def with_consumed(record: Record, number: int, counted: Run) -> Record:
 
 
 def add_usage(total: Usage, more: Usage, less: Usage) -> Usage:
-    """``total`` with ``more`` added and ``less`` taken away; a figure that the first two do not have stays absent."""
+    """``total`` with ``more`` added and ``less`` taken away; a figure that the first two do not have stays absent.
+
+    A sum ends at what a record can hold: what a host made up must not keep the rest from being written.
+    """
     figures: list[dict[str, int]] = [total, more, less]  # type: ignore[list-item]  # all its values are numbers
     first, second, third = figures
     sums = {key: first.get(key, 0) + second.get(key, 0) - third.get(key, 0) for key in FIGURES}
-    return {key: max(sums[key], 0) for key in FIGURES if key in first or key in second}  # type: ignore[return-value]
+    known = [key for key in FIGURES if key in first or key in second]
+    return {key: min(max(sums[key], 0), _LARGEST) for key in known}  # type: ignore[return-value]
 
 
 def with_total_tokens(usage: Usage) -> Usage:
     """``usage`` with the sum of its tokens of each kind."""
     tokens = [usage[key] for key in _TOKENS if key in usage]  # type: ignore[literal-required]
-    return {**usage, "total_tokens": sum(tokens)} if tokens else usage
+    return {**usage, "total_tokens": min(sum(tokens), _LARGEST)} if tokens else usage
 
 
 def uncounted_runs(record: Record) -> list[Run]:

@@ -207,6 +207,36 @@ def test_reading_is_given_up_when_the_time_is_over(tmp_path: Path) -> None:
     assert consumption(run, None, None, lambda: False) == {"consumed": used(10, 1), "model": "m-1"}
 
 
+def test_a_transcript_that_grows_while_it_is_read_is_read_as_far_as_it_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(message(1, moment()), encoding="utf-8")
+    reads = 0
+
+    def is_late_and_writes_on() -> bool:
+        nonlocal reads
+        reads += 1
+        with path.open("a", encoding="utf-8") as file:
+            file.write(message(2, moment()))
+        return reads > 9
+
+    run: Any = {"host": "claude-code", "transcript_path": str(path)}
+    assert consumption(run, None, None, is_late_and_writes_on) == {"consumed": used(10, 1), "model": "m-1"}
+
+
+def test_a_request_that_is_too_long_to_be_read_leaves_the_sum_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(message(1, "") + message(2, "")[:-2] + " " * (2 << 20) + "}\n", encoding="utf-8")
+
+    assert consumption({"host": "claude-code", "transcript_path": str(path)}, None, None, lambda: False) is None
+
+
+def test_no_file_stays_open_that_is_no_transcript(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+
+    assert consumption({"host": "claude-code", "transcript_path": str(tmp_path)}, None, None, lambda: False) is None
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
 NO_FIGURES: dict[str, Any] = {
     "nothing": b"",
     "no JSON": b'{"type": "assistant", "usage"\n\0\xff"usage""assistant"\n',

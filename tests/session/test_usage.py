@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gaia_sessions.jsonio.strict import dumps
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import MAX_RUNS, trim_record
 from gaia_sessions.session.usage import (
@@ -93,6 +94,16 @@ def test_a_figure_that_nobody_told_is_absent() -> None:
         "tool_uses": 5,
         "total_tokens": 1,
     }
+
+
+def test_figures_that_were_made_up_leave_a_sum_that_can_be_written() -> None:
+    most = (1 << 63) - 1
+    record = record_of({}, usage={"input_tokens": most})
+
+    summed = with_reported_usage(record, {"run": 1}, {"consumed": {"input_tokens": 5, "output_tokens": 5}})
+
+    assert (summed["usage"], dumps(summed) != b"") == ({"input_tokens": most, "output_tokens": 5}, True)
+    assert with_total_tokens({"input_tokens": most, "output_tokens": 1})["total_tokens"] == most
 
 
 def test_only_runs_that_have_ended_and_were_not_counted_are_to_be_counted() -> None:

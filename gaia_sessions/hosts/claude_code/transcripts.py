@@ -22,11 +22,14 @@ from .figures import REQUEST_FIGURES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import BinaryIO
 
     from gaia_sessions.hosts.payload import Payload
     from gaia_sessions.session.schema import Run, Usage
 
-LONGEST_LINE = 16 << 20
+LONGEST_LINE = 2 << 20
+"""Bytes. What an agent writes at once is far shorter, and a hook has no time for a line that is longer."""
+
 _MILLISECONDS = len("2026-01-08T18:05:30.123")
 _NO_MODEL = "<synthetic>"
 """What stands for the model of a message that the client made itself, such as an error."""
@@ -35,7 +38,8 @@ _NO_MODEL = "<synthetic>"
 def consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
     """What the agent of ``run`` used from ``since`` to ``until``, and its model, as fields of the run.
 
-    None if nothing can be read, if there was no request, or if ``is_late`` became true before the end.
+    None if nothing can be read, if there was no request, if one of them is too long to be read, or if ``is_late``
+    became true before the end.
     """
     if "key" not in run.get("workflow", {"key": ""}):
         return None  # the transcript of a workflow is its journal
@@ -43,7 +47,11 @@ def consumption(run: Run, since: str | None, until: str | None, is_late: Callabl
     for line in lines(run.get("transcript_path", "")):
         if is_late():
             return None
-        entry = object_in_bytes(line, LONGEST_LINE) if b'"usage"' in line and b'"assistant"' in line else {}
+        if b'"usage"' not in line or b'"assistant"' not in line:
+            continue
+        if len(line) == LONGEST_LINE:
+            return None
+        entry = object_in_bytes(line, LONGEST_LINE)
         if entry.get("type") == "assistant" and _is_within(entry.get("timestamp"), since, until):
             used.add(object_in(entry, "message"))
     return used.fields()
@@ -61,7 +69,8 @@ class _Used:
         message_id, model = key_in(message, "id"), key_in(message, "model")
         if not message_id or not model or model == _NO_MODEL:
             return
-        self.usage_by_message[message_id] = figures_in(object_in(message, "usage"), REQUEST_FIGURES)  # type: ignore[assignment]
+        figures = figures_in(object_in(message, "usage"), REQUEST_FIGURES)
+        self.usage_by_message.setdefault(message_id, {}).update(figures)  # type: ignore[typeddict-item]  # it has their names
         self.model = model
         content = message.get("content")
         blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
@@ -77,17 +86,29 @@ class _Used:
 
 
 def lines(path: str) -> Iterator[bytes]:
-    """The lines of a regular file; of anything else, as of what cannot be read, none."""
+    """The lines of a regular file, as far as it is written now; of anything else, as of what cannot be read, none."""
     if not os.path.isabs(path) or "\0" in path:
         return
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
-            if stat.S_ISREG(os.fstat(fd).st_mode):
-                while line := file.readline(LONGEST_LINE):
-                    yield line
     except OSError:
         return
+    try:
+        found = os.fstat(fd)
+        if stat.S_ISREG(found.st_mode):
+            with open(fd, "rb", closefd=False) as file:
+                yield from _lines_of(file, found.st_size)
+    except OSError:
+        return
+    finally:
+        os.close(fd)
+
+
+def _lines_of(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """The lines in the first ``size`` bytes: whoever writes on faster than this reads would never let it end."""
+    while size > 0 and (line := file.readline(min(size, LONGEST_LINE))):
+        size -= len(line)
+        yield line
 
 
 def _is_within(timestamp: object, since: str | None, until: str | None) -> bool:
