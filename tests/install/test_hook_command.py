@@ -186,7 +186,8 @@ def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, na
 
 def test_what_is_received_of_tools_is_what_their_module_reads() -> None:
     host = HOSTS["claude-code"]
-    assert {*host.tools, *host.unawaited_tools, *host.unawaited} == set(tools._KINDS)
+    of_earlier_settings = {"PreToolUse"}
+    assert {*host.tools, *host.unawaited_tools, *host.unawaited} == set(tools._KINDS) - of_earlier_settings
 
 
 def test_the_plugin_receives_what_the_settings_receive() -> None:
@@ -204,7 +205,7 @@ DELEGATING = ["Agent", "Task", "Workflow", "SendMessage", "TaskStop"]
 OTHER_TOOLS = ["Bash", "Read", "AgentOutput", "TaskOutput", "TaskCreate", "mcp__agents__Agent", "Skill"]
 
 
-@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PostToolUseFailure"])
+@pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure"])
 def test_every_tool_has_one_entry_and_that_of_a_tool_that_starts_no_agent_is_not_waited_for(event: str) -> None:
     entries = [entry for entry in HOSTS["claude-code"].entries(tools=True) if entry.event == event]
     found = {
@@ -214,11 +215,19 @@ def test_every_tool_has_one_entry_and_that_of_a_tool_that_starts_no_agent_is_not
     assert found == {tool: [tool in DELEGATING] for tool in [*DELEGATING, *OTHER_TOOLS]}
 
 
+def test_before_a_tool_is_used_the_hook_is_started_for_delegations_and_messages_only() -> None:
+    found = [
+        [entry for entry in HOSTS["claude-code"].entries(tools=tools) if entry.event == "PreToolUse"]
+        for tools in (False, True)
+    ]
+    assert found == [[WantedEntry("PreToolUse", "Agent|Task|Workflow|SendMessage")]] * 2
+
+
 @pytest.mark.parametrize("tools", [True, False])
 def test_whatever_may_be_answered_is_waited_for(*, tools: bool) -> None:
     host = HOSTS["claude-code"]
     unawaited = {entry.event for entry in host.entries(tools=tools) if not (entry.is_awaited or entry.joins)}
-    answered = {"PreToolUse", "PostToolUse", "PostToolUseFailure"} if tools else set()
+    answered = {"PostToolUse", "PostToolUseFailure"} if tools else set()
     assert unawaited - answered == {"PostToolBatch", "PermissionRequest"}
     assert {entry.event for entry in host.entries(tools=tools) if entry.joins} == {"SubagentStart"}
 

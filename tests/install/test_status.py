@@ -128,6 +128,24 @@ def test_an_entry_of_an_earlier_version_that_is_waited_for_is_reported_and_repla
     assert (setup.said(), row(setup)["state"]) == (complete, "complete")
 
 
+def test_tracking_by_an_earlier_version_is_reported_and_replaced(setup: Setup) -> None:
+    setup.install(tools=True)
+    complete = setup.said()
+    [now] = complete["hooks"]["PreToolUse"]
+    others = "Agent|Task|Workflow|SendMessage|TaskStop"
+    unawaited = {"matcher": f"^(?!({others})$)", "hooks": [{**now["hooks"][0], "async": True}]}
+    earlier = [{**now, "matcher": others}, unawaited]
+    edit(setup, lambda said: said["hooks"].update({"PreToolUse": earlier}))
+    assert (row(setup)["state"], row(setup)["missing"]) == ("incomplete", ["PreToolUse"])
+
+    setup.install(tools=True)
+
+    assert (setup.said(), row(setup)["state"]) == (complete, "complete")
+    edit(setup, lambda said: said["hooks"].update({"PreToolUse": earlier}))
+    setup.uninstall()
+    assert setup.held() is None
+
+
 def test_what_was_just_installed_is_given_a_day_to_run(setup: Setup) -> None:
     setup.install()
     installed = datetime.fromisoformat(row(setup)["installed_at"] or "")

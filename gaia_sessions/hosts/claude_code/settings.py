@@ -11,7 +11,9 @@ from __future__ import annotations
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import LOCAL, SHARED_FILES, HostSettings
 
-_TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+_TOOL_EVENTS = ("PostToolUse", "PostToolUseFailure")
+"""What tells of a use that it was made. The event before it says nothing that these do not, and costs a process."""
+
 _AWAITED_TOOLS = "Agent|Task|Workflow|SendMessage|TaskStop"
 _OTHER_TOOLS = f"^(?!({_AWAITED_TOOLS})$)"
 

@@ -2,8 +2,9 @@
 
 Two are always heard: that a permission is asked for, and the end of a batch of tools, the only news after a refusal.
 The others come with ``--track-tools``. Owns which tools edit and which run commands; nothing is inferred from any other
-tool. The event before a use proves nothing: a rule, a hook or a person may refuse the use, and the host sends nothing
-more about that tool (seen in runs of 2.1.197 and 2.1.330). Only the event after a use counts.
+tool. The event before a use comes only from settings of an earlier version. It proves nothing: a rule, a hook or a
+person may refuse the use, and the host sends nothing more about that tool (seen in runs of 2.1.197 and 2.1.330). Only
+the event after a use counts.
 """
 
 from __future__ import annotations
