@@ -12,7 +12,7 @@ import os
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import compact_timestamp
-from gaia_sessions.session.ids import is_hex, random_hex
+from gaia_sessions.session.ids import random_hex
 
 from . import atomic
 from . import root as roots
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 _SUFFIX = ".json"
-_DIGITS = frozenset("0123456789")
+_DIGITS = b"0123456789"
+_HEX_DIGITS = _DIGITS + b"abcdef"
 _TIME_LENGTH = len("20260108-180530-123456-")
 _RANDOM_LENGTH = _KEY_LENGTH = len("01234567")
 _KEYS_START = _TIME_LENGTH + _RANDOM_LENGTH + 1
@@ -66,13 +67,18 @@ def _new_name(event: Event, now: datetime) -> str:
 
 
 def is_event_name(name: str) -> bool:
-    """Whether ``put`` gives such a name to an event; the keys are left out where they are not known."""
-    time, (random_digits, dash, keys) = name[:_TIME_LENGTH], name[_TIME_LENGTH : -len(_SUFFIX)].partition("-")
-    digits = time[:8] + time[9:15] + time[16:22]
-    if not name.endswith(_SUFFIX) or time[8::7] != "---" or not _DIGITS.issuperset(digits):
+    """Whether ``put`` gives such a name to an event; the keys are left out where they are not known.
+
+    A hook asks this of everything that waits, so the characters are looked at in C: ``translate`` keeps the wrong ones.
+    """
+    data = name.encode("utf-8", "surrogatepass")
+    time, digits = data[:_TIME_LENGTH], data[_TIME_LENGTH : -len(_SUFFIX)]
+    if time[8::7] != b"---" or time.translate(None, _DIGITS) != b"---" or name[-len(_SUFFIX) :] != _SUFFIX:
         return False
-    has_keys = is_hex(keys, len(keys)) and len(keys) % _KEY_LENGTH == 0 and bool(keys) == bool(dash)
-    return has_keys and is_hex(random_digits, _RANDOM_LENGTH)
+    wrong, keys_length = digits.translate(None, _HEX_DIGITS), len(digits) - _RANDOM_LENGTH - 1
+    if keys_length <= 0:
+        return keys_length == -1 and not wrong
+    return keys_length % _KEY_LENGTH == 0 and wrong == b"-" and digits[_RANDOM_LENGTH] == wrong[0]
 
 
 def keys_in(name: str) -> str:

@@ -81,12 +81,11 @@ def keys_of_record(record: Record) -> set[str]:
 
 def all_keys(waiting: Iterable[WaitingEvent]) -> set[str] | None:
     """Every key that one of the events has; None if one may concern anybody."""
-    keys: set[str] = set()
-    for _, event_keys in waiting:
-        if not event_keys:
-            return None
-        keys.update(event_keys[offset : offset + _KEY_LENGTH] for offset in range(0, len(event_keys), _KEY_LENGTH))
-    return keys
+    keys = [event_keys for _, event_keys in waiting]
+    if not all(keys):
+        return None
+    joined = "".join(keys)
+    return {joined[offset : offset + _KEY_LENGTH] for offset in range(0, len(joined), _KEY_LENGTH)}
 
 
 def may_change(record: Record, waiting_keys: set[str] | None) -> bool:
@@ -99,7 +98,7 @@ def may_change(record: Record, waiting_keys: set[str] | None) -> bool:
 def matching_events(waiting: Iterable[WaitingEvent], keys: set[str]) -> list[WaitingEvent]:
     """The events that have one of ``keys``, and those whose keys are not known."""
     return [
-        (name, event_keys) for name, event_keys in waiting if not event_keys or any(key in event_keys for key in keys)
+        (name, event_keys) for name, event_keys in waiting if not event_keys or any(map(event_keys.__contains__, keys))
     ]
 
 
@@ -111,17 +110,16 @@ def events_to_try(waiting: Iterable[WaitingEvent], keys: set[str], other_count: 
     stay together: they are of one agent, and are applied in the order in which they came.
     """
     groups: dict[str, list[str]] = {}
-    order: dict[str, int] = {}
+    names: list[str] = []
     matching: list[str] = []
-    for number, (name, event_keys) in enumerate(waiting):
-        order[name] = number
-        if not any(key in event_keys for key in keys):
+    for name, event_keys in waiting:
+        names.append(name)
+        if not any(map(event_keys.__contains__, keys)):
             groups.setdefault(event_keys[:_KEY_LENGTH] or name, []).append(name)
         elif len(matching) < MAX_MATCHING:
             matching.append(name)
-    return sorted(
-        [*matching, *_names_from_groups(list(groups.values()), other_count, random_number)], key=order.__getitem__
-    )
+    chosen = frozenset([*matching, *_names_from_groups(list(groups.values()), other_count, random_number)])
+    return [name for name in names if name in chosen]
 
 
 def _names_from_groups(groups: list[list[str]], limit: int, random_number: int) -> list[str]:
