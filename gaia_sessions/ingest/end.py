@@ -178,9 +178,8 @@ class _EndRules:
 
     def _with_interruption(self, record: Record, run: Run) -> Record:
         """With the run interrupted, and the session paused until its limit is reset, if the event says when that is."""
-        if run.get("end") == schema.ENDED_WITH_HOST and self.event["interruption"] == schema.STOPPED_BY_USER:
-            return record  # the host stopped the agent as it ended, and words that like a stop by the user
-        if is_before(self.event.get("interrupted_at"), run):
+        by_user = self.event["interruption"] == schema.STOPPED_BY_USER  # as an ending host says of its agents too
+        if (by_user and run.get("end") == schema.ENDED_WITH_HOST) or is_before(self.event.get("interrupted_at"), run):
             return record
         fields = self._detail("interrupted") | {"interruption": self.event["interruption"]}
         changed = with_end(record, run, KILLED, fields, self.now)
