@@ -19,6 +19,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.hook.run import HookCall
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.ingest.deferred import apply_deferred
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import streams, utc_now
 
@@ -156,6 +157,7 @@ class Life:
         self.data = b""
         self.answers: list[tuple[str, Any]] = []
         self.errors: list[object] = []
+        self.interrupted_at: dict[Path, str] = {}
 
     def hear(self, data: bytes, _seconds: float) -> bool:
         self.answers.append((json.loads(self.data)["hook_event_name"], json.loads(data)))
@@ -187,12 +189,25 @@ class Life:
         for line in lines:
             for file, text in line.files.items():
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8")
+                file.write_text(self.with_moment_of_interruption(line, file, text), encoding="utf-8")
             self.tell(line.payload)
             if line.agent in notes:  # written right after the hooks of its start
                 self.note(line, notes[line.agent])
         apply_deferred(FileStore(str(self.root)), utc_now(), Config({}))  # as whoever writes next does
         return self
+
+    def with_moment_of_interruption(self, told: Line, file: Path, text: str) -> str:
+        """The text as if the agent were interrupted before the first prompt that finds it so, and not when captured.
+
+        The hook compares that moment with the start of the run, which is now.
+        """
+        if _INTERRUPTED not in text:
+            return text
+        if told.event == "UserPromptSubmit":
+            self.interrupted_at.setdefault(file, format_time(utc_now()))
+        moment = self.interrupted_at.get(file, "2026-01-08T18:00:00.000Z")
+        lines = text.splitlines(keepends=True)
+        return "".join(_TIMESTAMP.sub(rf"\g<1>{moment}", line) if _INTERRUPTED in line else line for line in lines)
 
     def note(self, line: Line, meta: object) -> None:
         agents = Path(line.payload["transcript_path"].removesuffix(".jsonl"), "subagents")
@@ -224,6 +239,9 @@ class Life:
         purposes = {record["agent_id"]: record["purpose"] for record in records}
         return sorted((_timeless(record, purposes) for record in records), key=repr)
 
+
+_INTERRUPTED = "[Request interrupted by user"
+_TIMESTAMP = re.compile(r'("timestamp": ?")[^"]*')
 
 STOPPING_MARKS = ("__key__", "__interrupt__")
 """The marks of a capture after which an agent may have been stopped without an event."""

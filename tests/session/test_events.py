@@ -42,6 +42,7 @@ STOP: dict[str, Any] = {
     "launch": False,
     "interrupted": False,
     "interruption": "usage_limit",
+    "interrupted_at": "2026-01-08T18:04:30Z",
     "paused_until": "2026-01-08T19:00:00Z",
     "running": ["a", "b"],
     "outcome": "completed",
@@ -130,6 +131,7 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         "must be one of interrupted, stopped_by_user, usage_limit, overloaded, connection_lost",
         "interruption",
     ),
+    ("no time of an interruption", {**STOP, "interrupted_at": 7}, "must be an ISO 8601 time", "interrupted_at"),
     ("no time to wait for", {**STOP, "paused_until": "soon"}, "must be an ISO 8601 time", "paused_until"),
     ("unknown outcome", {**STOP, "outcome": "done"}, "must be one of completed, failed, abandoned", "outcome"),
     ("background a word", {**STOP, "background": "yes"}, "must be true or false, not a string", "background"),
@@ -193,7 +195,7 @@ def test_every_key_of_an_event_is_checked() -> None:
     [said] = [node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.ClassDef)]
     keys = {ast.unparse(node.target) for node in said.body if isinstance(node, ast.AnnAssign)}
     checked = {*TEXTS, *FLAGS, *LISTS, "kind", "at", "marked", "outcome", "host_process", "workflow"}
-    checked |= {"usage", "consumed", "worktree", "interruption", "paused_until"}
+    checked |= {"usage", "consumed", "worktree", "interruption", "interrupted_at", "paused_until"}
     assert keys == checked == set(STOP)
 
 

@@ -177,7 +177,7 @@ def _described(tool_input: Payload) -> str | None:
 
 
 def _newest_names(folder: str) -> list[str]:
-    return [name for name in newest_names(folder, _MOST_STRETCHES) if is_key(name)]
+    return [name for name in newest_names(folder, _MOST_STRETCHES) if is_key(name) and name.isprintable()]
 
 
 def _started_entry(run_folder: str, host_agent_id: str) -> Payload:
