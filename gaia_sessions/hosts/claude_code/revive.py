@@ -37,6 +37,8 @@ _TRANSCRIPT = ".jsonl"
 _WORKFLOWS = "/subagents/workflows/"
 _MOST_LINES = 200
 _LONGEST_NAME = 60
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+"""What an ID may be that stands in a prompt: words would be read as part of it."""
 
 
 def revival(run: Run, work: Work) -> HostRevival | None:
@@ -74,7 +76,7 @@ def _workflow(run: Run) -> HostRevival | None:
     conversation, found, _ = run.get("transcript_path", "").partition(_WORKFLOWS)
     run_id = run["workflow"]["run_id"]
     script = _script(os.path.join(conversation, "workflows", "scripts"), run_id) if found else None
-    if script is None or not run_id.isprintable() or not os.path.isfile(conversation + _TRANSCRIPT):
+    if script is None or not _NAME.fullmatch(run_id) or not os.path.isfile(conversation + _TRANSCRIPT):
         return None
     prompt = f"Call the Workflow tool with scriptPath {script} and resumeFromRunId {run_id}, and with nothing else."
     return _resumed("workflow", conversation, prompt)
@@ -111,7 +113,7 @@ def _resumed(means: str, conversation: str, prompt: str) -> HostRevival | None:
 
 def _revival(means: str, words: list[str], directory: str | None) -> HostRevival:
     command = shlex.join(words)
-    if directory is not None:
+    if directory is not None and _may_be_shown(directory):
         command = f"cd {shlex.quote(directory)} && {command}"
     return {"means": means, "command": command, "prompt": words[-1]}
 
@@ -121,6 +123,11 @@ def _working_directory(conversation: str) -> str | None:
     folder = os.path.basename(os.path.dirname(conversation))
     for line in islice(transcripts.lines(conversation + _TRANSCRIPT), _MOST_LINES):
         directory = key_in(object_in_bytes(line, transcripts.LONGEST_LINE), "cwd") if b'"cwd"' in line else None
-        if directory and directory.isprintable() and re.sub(r"[^A-Za-z0-9]", "-", directory) == folder:
+        if directory and _may_be_shown(directory) and re.sub(r"[^A-Za-z0-9]", "-", directory) == folder:
             return directory
     return None
+
+
+def _may_be_shown(directory: str) -> bool:
+    """Whether no terminal obeys the name of ``directory``, and no shell takes it for something else."""
+    return directory.isprintable() and os.path.isabs(directory)
