@@ -74,14 +74,18 @@ def newest_names(folder: str, most: int, prefix: str = "", suffix: str = "") -> 
     """At most so many names in ``folder`` with this beginning and end, the one that was changed last first."""
     try:
         with os.scandir(folder) as entries:
-            found = [
-                (entry.stat(follow_symlinks=False).st_mtime_ns, entry.name)
-                for entry in entries
-                if entry.name.startswith(prefix) and entry.name.endswith(suffix)
-            ]
+            chosen = [entry for entry in entries if entry.name.startswith(prefix) and entry.name.endswith(suffix)]
     except OSError:
         return []
+    found = [(changed, entry.name) for entry in chosen if (changed := _changed_at(entry))]
     return [name for _, name in sorted(found, reverse=True)[:most]]
+
+
+def _changed_at(entry: os.DirEntry[str]) -> int | None:
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime_ns
+    except OSError:  # it was removed meanwhile
+        return None
 
 
 def object_in_bytes(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:

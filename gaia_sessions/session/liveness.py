@@ -28,16 +28,21 @@ STATES = WORKING, WAITING, QUIET = ("working", "waiting", "quiet")
 def with_request(record: Record, run: Run, tool: str, now: datetime) -> Record:
     """The host asks a person whether the agent of ``run`` may use ``tool``. Of several requests the latest counts."""
     has_stopped = not is_live(run) or "end" in run
-    if has_stopped or ("waiting" in run and now <= parse_time(run["waiting"]["since"])):
+    if has_stopped or _waits_since_later(run, now):
         return record
     return _with_sign_of_life(record, {**run, "waiting": {"since": format_time(now), "for": tool}}, now)
 
 
 def with_answer(record: Record, run: Run, now: datetime) -> Record:
     """The agent of ``run`` goes on at ``now``: what it had asked for before was permitted or refused."""
-    if "waiting" not in run or now <= parse_time(run["waiting"]["since"]):
+    if "waiting" not in run or _waits_since_later(run, now):
         return record
     return _with_sign_of_life(record, without_keys(run, "waiting"), now)
+
+
+def _waits_since_later(run: Run, now: datetime) -> bool:
+    """Whether ``run`` waits since a later time, unless that is so far ahead that a clock was wrong."""
+    return "waiting" in run and now <= parse_time(run["waiting"]["since"]) <= now + FUTURE_TOLERANCE
 
 
 def _with_sign_of_life(record: Record, run: Run, now: datetime) -> Record:

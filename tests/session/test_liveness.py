@@ -72,6 +72,15 @@ def test_only_news_later_than_the_request_answers_it() -> None:
     assert answer(record, later) == {**record, "runs": [AT_WORK], "last_updated": format_time(later)}
 
 
+def test_a_request_of_a_clock_that_was_wrong_is_answered_by_any_news_and_replaced_by_any_request() -> None:
+    set_back = ASKED - timedelta(minutes=5) - TICK
+    waiting = record_with(WAITING, last_updated=format_time(ASKED))
+
+    assert answer(waiting, set_back) == {**waiting, "runs": [AT_WORK], "last_updated": format_time(set_back)}
+    assert ask(waiting, set_back, "Edit")["runs"][0]["waiting"] == {"since": format_time(set_back), "for": "Edit"}
+    assert answer(waiting, set_back + TICK) is waiting
+
+
 def test_news_of_who_does_not_wait_changes_nothing() -> None:
     record = record_with(AT_WORK)
     assert answer(record, ASKED) is record

@@ -90,9 +90,10 @@ def agent_keys(payload: HookPayload, folder: str, host_agent_id: str) -> dict[st
 
     folder: that in which each stretch of a workflow has a folder.
     """
-    for run_id in _newest_names(folder):
+    for run_id, data in _newest_files(folder, _JOURNAL):
         run_folder = os.path.join(folder, run_id)
-        entry = _started_entry(run_folder, host_agent_id)
+        entries = _entries_about(host_agent_id, data)
+        entry = next((entry for entry in entries if entry.get("type") == "started"), {})
         key = key_in(entry, "key")
         if key:
             label = entry.get("label")
@@ -134,7 +135,7 @@ def end_in_files(run: Run) -> ReportedEnd | None:
     if not os.path.isabs(folder) or agent is None:
         return None
     if "key" in run["workflow"]:
-        ends = (_journal_end(entry) for entry in _journal(folder, agent))
+        ends = (_journal_end(entry) for entry in _entries_about(agent, _read(folder, _JOURNAL)))
         return next(filter(None, ends), None)
     conversation = folder.partition("/subagents/workflows/")[0]
     document = _workflow_file(os.path.join(conversation, "workflows"), agent) if name == _JOURNAL else {}
@@ -176,17 +177,22 @@ def _described(tool_input: Payload) -> str | None:
     return next(filter(None, found.groups()), None) if found else key_in(tool_input, "name")
 
 
-def _newest_names(folder: str) -> list[str]:
-    return [name for name in newest_names(folder, _MOST_STRETCHES) if is_key(name) and name.isprintable()]
+def _newest_files(folder: str, name: str = "") -> Iterator[tuple[str, bytes]]:
+    """The newest entries of ``folder``, each with its content, or that of the file ``name`` in it.
+
+    No more is read than one file may have: an agent that starts is not waited for while all others are looked through.
+    """
+    left = _LARGEST_FILE
+    for entry in newest_names(folder, _MOST_STRETCHES):
+        if left > 0 and is_key(entry) and entry.isprintable():
+            data = _read(os.path.join(folder, entry), name) if name else _read(folder, entry)
+            left -= len(data)
+            yield entry, data
 
 
-def _started_entry(run_folder: str, host_agent_id: str) -> Payload:
-    return next((entry for entry in _journal(run_folder, host_agent_id) if entry.get("type") == "started"), {})
-
-
-def _journal(run_folder: str, host_agent_id: str) -> Iterator[Payload]:
+def _entries_about(host_agent_id: str, data: bytes) -> Iterator[Payload]:
     """The entries of a journal that name this agent; results may be long, so no other line is decoded."""
-    for line in _read(run_folder, _JOURNAL).split(b"\n"):
+    for line in data.split(b"\n") if host_agent_id.encode() in data else ():
         if host_agent_id.encode() in line:
             entry = object_in_bytes(line, _LARGEST_FILE)
             if entry.get("agentId") == host_agent_id:
@@ -195,9 +201,8 @@ def _journal(run_folder: str, host_agent_id: str) -> Iterator[Payload]:
 
 def _workflow_file(folder: str, task_id: str) -> Payload:
     """The file of the workflow with this task; empty if there is none, as for the task of an agent."""
-    for name in _newest_names(folder):
-        data = _read(folder, name) if name.endswith(".json") and task_id else b""
-        document = object_in_bytes(data, _LARGEST_FILE) if task_id.encode() in data else {}
+    for name, data in _newest_files(folder) if task_id else ():
+        document = object_in_bytes(data, _LARGEST_FILE) if name.endswith(".json") and task_id.encode() in data else {}
         if document.get("taskId") == task_id:
             return document
     return {}
