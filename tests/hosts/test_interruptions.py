@@ -112,6 +112,15 @@ def test_the_exact_time_in_the_transcript_comes_before_that_of_the_text(tmp_path
     assert found == "2026-11-22T14:22:19.000000Z"
 
 
+@pytest.mark.parametrize(
+    "seconds", [1795357339000, 253402300799, 10**400, -(10**18), 0, True, "1795357339", None, [], 1e300]
+)
+def test_a_reset_in_the_transcript_that_cannot_be_leaves_that_of_the_text(seconds: object, tmp_path: Path) -> None:
+    line = {"apiErrorParams": {"rate_limit_info": {"resetsAt": seconds}}}
+    found = reset_time("resets 2:22pm (UTC)", transcript(tmp_path, line), NOW)
+    assert found == "2026-11-22T14:22:00.000000Z"
+
+
 SAID = {
     "type": "user",
     "message": {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]},

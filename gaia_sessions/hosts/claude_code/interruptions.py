@@ -59,6 +59,9 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _JUST_PAST = timedelta(minutes=5)
 """A time that is told without a date and is past by less than this is no time of tomorrow."""
 
+_LONGEST_LIMIT = timedelta(days=366)
+"""A reset that is further away is none: work would wait for it, and be kept, for ever."""
+
 _INTERRUPTED_LINE = "[Request interrupted by user"
 _TYPE_OF_USER = "user"
 _STOPPED_KEY = "stoppedByUser"
@@ -93,8 +96,8 @@ def _is_of_client(text: str) -> bool:
 
 def reset_time(text: str, transcript: Json, now: datetime) -> str | None:
     """When the limit is reset, exactly if the transcript's last line says so, else to the minute as ``text`` does."""
-    seconds = _reset_in(object_in_bytes(last_transcript_line(transcript)))
-    moment = _moment(seconds) if seconds is not None else _stated_time(text, now)
+    exact = _moment(_reset_in(object_in_bytes(last_transcript_line(transcript))))
+    moment = exact if exact and abs(exact - now) < _LONGEST_LIMIT else _stated_time(text, now)
     return format_time(moment) if moment else None
 
 
@@ -199,6 +202,6 @@ def _moment(seconds: object) -> datetime | None:
     from datetime import UTC, datetime
 
     try:
-        return datetime.fromtimestamp(seconds, UTC) if isinstance(seconds, int | float) else None
+        return datetime.fromtimestamp(seconds, UTC) if type(seconds) in (int, float) else None  # type: ignore[arg-type]  # just checked
     except (ValueError, OverflowError, OSError):
         return None
