@@ -66,11 +66,16 @@ def start(store: Store, event: Event, context: HandlerContext) -> EventResult:
 def end_agents(store: Store, event: Event, context: HandlerContext, result: EventResult) -> EventResult:
     """Ends the agents of the killed workflow of ``result``, of which its host says nothing; ``busy`` if one is locked.
 
-    ``result`` itself if it is of another agent than a workflow, or if all of them have ended.
+    If the workflow was only interrupted, so were they: its host resumes it with them. ``result`` itself if it is of
+    another agent than a workflow, or if all of them have ended.
     """
+    workflow_run: Run = result.record["runs"][-1] if result.record else {}
+    fields: Run = {"detail": _STOPPED_DETAIL}
+    if "interruption" in workflow_run:
+        fields["interruption"] = workflow_run["interruption"]
 
     def rule(record: Record, run: Run) -> Record:
-        return with_end(record, run, KILLED, {"detail": _STOPPED_DETAIL}, context.now)
+        return with_end(record, run, KILLED, fields, context.now)
 
     refs = _agents_at_work(store, event, result.agent_id)
     ended = turn.change_each_run(store, event, context.timeout, rule, refs)

@@ -159,6 +159,20 @@ def test_the_agents_of_a_killed_workflow_end_with_it_and_those_that_had_ended_st
     assert project.sessions()["alpha"]["runs"][0]["detail"] == "stopped with its workflow"
 
 
+def test_the_agents_of_a_workflow_that_the_user_stopped_rest_with_it_and_are_resumed_with_it(project: Project) -> None:
+    project.tell(DELEGATION, LAUNCH, alpha())
+    why = {"outcome": "abandoned", "interruption": "stopped_by_user"}
+
+    project.tell({"kind": "notification", "host_agent_id": "w1", "tool_use_id": "t1", **why})
+
+    stopped = {name: (record["phase"], record["runs"][-1]["end"]) for name, record in project.sessions().items()}
+    assert stopped == dict.fromkeys(("two agents", "alpha"), ("investigating", "killed"))
+    assert project.sessions()["alpha"]["runs"][-1]["interruption"] == "stopped_by_user"
+
+    assert project.tell(AGAIN, RELAUNCH, alpha("a2")) == ["claimed", "started", "started"]
+    assert [run["host_agent_id"] for run in project.sessions()["alpha"]["runs"]] == ["a1", "a2"]
+
+
 def test_a_workflow_that_runs_is_not_settled_with_the_turn_nor_are_its_agents(project: Project) -> None:
     project.tell(DELEGATION, LAUNCH, alpha())
 
