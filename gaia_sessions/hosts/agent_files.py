@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import InvalidInput
-from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT, load_object
 from gaia_sessions.store.key_file import read_key
 
 TYPE_CHECKING = False
@@ -86,14 +84,6 @@ def _changed_at(entry: os.DirEntry[str]) -> int | None:
         return entry.stat(follow_symlinks=False).st_mtime_ns
     except OSError:  # it was removed meanwhile
         return None
-
-
-def object_in_bytes(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
-    """The JSON object ``data``; empty if it is anything else."""
-    try:
-        return load_object(data, limit)
-    except InvalidInput:
-        return {}
 
 
 def _part_of(path: Json, size: int) -> bytes:

@@ -7,6 +7,8 @@ name.
 
 from __future__ import annotations
 
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT, load_object
 from gaia_sessions.session import events
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
@@ -148,6 +150,14 @@ class HookPayload:
         if not self.config.store_description or not isinstance(description, str):
             return "general"
         return one_line(description, LONGEST_PURPOSE) or "general"
+
+
+def object_in_bytes(data: bytes, limit: int = DOCUMENT_LIMIT) -> Payload:
+    """The JSON object ``data``; empty if it is anything else."""
+    try:
+        return load_object(data, limit)
+    except InvalidInput:
+        return {}
 
 
 def key_in(payload: Payload, name: str) -> str | None:

@@ -12,6 +12,8 @@ from .schema import FIGURES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .events import Event
     from .schema import Record, Run, Usage
 
@@ -61,6 +63,16 @@ def add_usage(total: Usage, more: Usage, less: Usage) -> Usage:
     sums = {key: first.get(key, 0) + second.get(key, 0) - third.get(key, 0) for key in FIGURES}
     known = [key for key in FIGURES if key in first or key in second]
     return {key: min(max(sums[key], 0), _LARGEST) for key in known}  # type: ignore[return-value]
+
+
+def sum_of(usages: Iterable[Usage]) -> Usage:
+    """The sum of all ``usages``; a figure that none of them has stays absent."""
+    sums: dict[str, int] = {}
+    for usage in usages:
+        figures: dict[str, int] = usage  # type: ignore[assignment]  # all its values are numbers
+        for key, figure in figures.items():
+            sums[key] = sums.get(key, 0) + figure
+    return {key: sums[key] for key in FIGURES if key in sums}  # type: ignore[return-value]
 
 
 def with_total_tokens(usage: Usage) -> Usage:

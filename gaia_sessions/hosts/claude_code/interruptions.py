@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.hosts.agent_files import agent_of, last_transcript_line, newest_names, object_in_bytes, transcript_of
-from gaia_sessions.hosts.payload import object_in
+from gaia_sessions.hosts.agent_files import agent_of, last_transcript_line, newest_names, transcript_of
+from gaia_sessions.hosts.payload import object_in, object_in_bytes
 from gaia_sessions.session.clock import format_time, parse_time, timedelta
 from gaia_sessions.session.events import NOTIFICATION
 from gaia_sessions.session.run_ends import is_before

@@ -19,8 +19,7 @@ import shlex
 from itertools import islice
 
 from gaia_sessions.hosts import agent_files
-from gaia_sessions.hosts.agent_files import object_in_bytes
-from gaia_sessions.hosts.payload import is_key, key_in, one_line
+from gaia_sessions.hosts.payload import is_key, key_in, object_in_bytes, one_line
 from gaia_sessions.session.ids import resume_line
 
 from . import transcripts

@@ -13,9 +13,8 @@ from __future__ import annotations
 import os
 import stat
 
-from gaia_sessions.hosts.agent_files import object_in_bytes
-from gaia_sessions.hosts.payload import figures_in, key_in, object_in
-from gaia_sessions.session.usage import add_usage, with_total_tokens
+from gaia_sessions.hosts.payload import figures_in, key_in, object_in, object_in_bytes
+from gaia_sessions.session.usage import sum_of, with_total_tokens
 
 from .figures import REQUEST_FIGURES
 
@@ -79,9 +78,7 @@ class _Used:
     def fields(self) -> Run | None:
         if self.model is None:
             return None
-        total: Usage = {}
-        for usage in self.usage_by_message.values():
-            total = add_usage(total, usage, {})
+        total = sum_of(self.usage_by_message.values())
         return {"consumed": {**with_total_tokens(total), "tool_uses": len(self.calls)}, "model": self.model}
 
 

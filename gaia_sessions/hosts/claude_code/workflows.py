@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.hosts.agent_files import newest_names, object_in_bytes
-from gaia_sessions.hosts.payload import clean, is_key, key_in, object_in, one_line, text_in
+from gaia_sessions.hosts.agent_files import newest_names
+from gaia_sessions.hosts.payload import clean, is_key, key_in, object_in, object_in_bytes, one_line, text_in
 from gaia_sessions.session import events, schema
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import COMPLETED, FAILED
