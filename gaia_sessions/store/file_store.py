@@ -184,7 +184,10 @@ class FileStore(FileReader):
             return roots.ensure_folder(root, roots.LOCKS)
 
     def _make_root(self) -> Directory:
-        from .root_ownership import make_root
+        root = roots.open_if_marked(self.root)
+        if root is not None:
+            return root
+        from .root_ownership import make_root  # nearly every root has its mark already
 
         return make_root(self.root, durable=self.durable)
 

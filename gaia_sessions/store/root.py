@@ -55,6 +55,22 @@ def open_existing(path: str) -> Directory:
     return root if root.is_of_this_user() else _refuse(root)
 
 
+def open_if_marked(path: str) -> Directory | None:
+    """The root at ``path``; None if it does not exist or lacks the mark. Raises ``OSError``, ``OwnedByAnother``."""
+    try:
+        root = open_existing(path)
+    except FileNotFoundError:
+        return None
+    try:
+        is_marked = root.has(OWNERSHIP_MARK)
+    except OSError:
+        os.close(root.fd)
+        raise
+    if not is_marked:
+        os.close(root.fd)
+    return root if is_marked else None
+
+
 def _refuse(root: Directory) -> NoReturn:
     with root:
         raise owned_by_another(root.path, os.fstat(root.fd).st_uid)
