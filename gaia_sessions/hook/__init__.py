@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.protocol import HostModule
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.directory import Directory
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.locks import Release
@@ -92,8 +93,23 @@ class TimeLimits:
 
 
 def may_have_reply(event: Event, result: EventResult, host: HostModule) -> bool:
-    """Whether a reply is possible: only then is what makes it imported. Of new work no agent must be told anything."""
-    from gaia_sessions.session.events import DELEGATE
+    """Whether a reply is possible: only then is what makes it imported.
 
-    is_new_work = event["kind"] == DELEGATE and result.resumed is None
-    return event["kind"] in host.SUPPORTED_REPLIES and not is_new_work
+    Of new work no agent must be told anything, and of work that is over there is nothing to tell but what its
+    delegation named.
+    """
+    from gaia_sessions.session.events import DELEGATE, NOTIFICATION, RETURNED
+
+    if event["kind"] not in host.SUPPORTED_REPLIES:
+        return False
+    if event["kind"] in (RETURNED, NOTIFICATION):
+        return result.record is not None and _may_need_reply(result.record)
+    return event["kind"] != DELEGATE or result.resumed is not None
+
+
+def _may_need_reply(record: Record) -> bool:
+    """Whether the main agent may have to know how work goes on: that of ``record``, or what a run of it named."""
+    from gaia_sessions.session.record import is_open
+
+    is_mentioning = any("mentioned" in run for run in record.get("runs", ()))
+    return is_mentioning or "paused_until" in record or is_open(record)
