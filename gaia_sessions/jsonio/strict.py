@@ -33,6 +33,7 @@ _TYPE_NAMES = {
 
 _INTEGER_LIMIT = 1 << 63
 _MAX_DIGITS = 400
+_SHORT_TEXT = 2048
 
 # JSON allows these characters inside strings as they are, and a terminal obeys them when a record is shown.
 _CONTROL_CHARACTERS = frozenset(map(chr, (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
@@ -151,9 +152,14 @@ def _dumps_by_stdlib(value: object, indent: int | None) -> str:
 def _check_value(value: object, text: str) -> None:
     """Raises ``InvalidInput`` for nesting and strings; looks at each string only if ``text`` has an escape."""
     may_be_invalid = "\\" in text and "\\u" in text  # a search for one character is much faster than for two
-    if may_be_invalid or _depth(value) > MAX_DEPTH:
+    if may_be_invalid or (not _is_surely_shallow(text) and _depth(value) > MAX_DEPTH):
         for problem, where in _problems(value):
             raise errors.InvalidInput(problem, where)
+
+
+def _is_surely_shallow(text: str) -> bool:
+    """Whether ``text`` has too few brackets to be deep; in a long one, counting them costs more than looking."""
+    return len(text) <= _SHORT_TEXT and text.count("{") + text.count("[") <= MAX_DEPTH
 
 
 _CONTAINERS = frozenset([list, dict])
