@@ -17,7 +17,6 @@ from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import MARKER_OPENING, resume_line
 from gaia_sessions.session.policy import resting_since
-from gaia_sessions.session.run_reopening import INTERRUPTIBLE
 from gaia_sessions.session.schema import MARKED_DETAIL
 
 TYPE_CHECKING = False
@@ -180,6 +179,8 @@ def _was_begun(record: Record) -> bool:
     move = record["history"][-1] if record["history"] else None
     if "interruption" not in run or move is None:
         return False
+    from gaia_sessions.session.run_reopening import INTERRUPTIBLE
+
     return move["timestamp"] == run.get("ended_at") and move["from_phase"] in INTERRUPTIBLE
 
 

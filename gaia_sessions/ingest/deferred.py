@@ -161,9 +161,9 @@ def _keys_in_records(store: Store, events: list[Event]) -> set[str]:
 def _records_of_event(store: Store, event: Event) -> Iterator[Record]:
     from gaia_sessions.store import inbox_keys
 
-    from .turn import records_of_conversation
-
     if event["kind"] in inbox_keys.CONVERSATION_KINDS:
+        from .turn import records_of_conversation
+
         yield from records_of_conversation(store, event["host_session_id"])
     for agent_id in dict.fromkeys(inbox_keys.sessions_named_in(event)):
         try:

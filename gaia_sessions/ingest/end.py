@@ -22,7 +22,6 @@ from gaia_sessions.session.run_ends import (
     with_settled_return,
     with_silent_stop,
 )
-from gaia_sessions.session.run_reopening import without_denied_end
 from gaia_sessions.session.schema import DENIED, KILLED, RUN_FAILED, RUN_RETURNED, STOPPED
 
 from . import KEYS_DISAGREE, KNOWN, EventResult
@@ -206,8 +205,11 @@ class _EndRules:
         start_fields = self._start_of(run)
         if not start_fields:
             return record, run
-        record = without_denied_end(record, run, self.now)
-        run = runs.updated_run(record, run)
+        if run.get("end") == DENIED:
+            from gaia_sessions.session.run_reopening import without_denied_end
+
+            record = without_denied_end(record, run, self.now)
+            run = runs.updated_run(record, run)
         record = runs.with_start(record, run, start_fields, self.now)
         return record, runs.updated_run(record, run)
 

@@ -13,7 +13,6 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import START
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
-from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.store import change_with_result
 from gaia_sessions.store.journal import EVENTS, event_entry
 
@@ -95,11 +94,13 @@ def alive_in_conversation(record: Record, run: Run, host_session_id: str, now: d
 
     After "Move to background" another process continues the agent, and its start there may be reported afterwards.
     """
+    from gaia_sessions.session.run_reopening import with_agent_in_conversation  # few agents outlive their conversation
+
     changed = with_agent_in_conversation(record, run, host_session_id, now)
     changed_run = runs.updated_run(changed, run)
     if changed is record or "host_process" not in changed_run:
         return changed, changed_run
-    from gaia_sessions.system.processes import is_gone  # few agents outlive their conversation
+    from gaia_sessions.system.processes import is_gone
 
     if not is_gone(changed_run["host_process"]):
         return changed, changed_run

@@ -12,11 +12,8 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.run_ends import with_end_of_gone_host
-from gaia_sessions.session.run_reopening import with_agent_in_conversation, without_denied_end
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 from gaia_sessions.store import create_under_new_id
-from gaia_sessions.system.processes import is_gone
 
 from . import EventResult
 from .join import change_run, entry_of_event, find_run
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.schema import HostProcess, Record, Run
     from gaia_sessions.store.port import Store
 
     from . import HandlerContext
@@ -77,16 +74,25 @@ class _StartRule:
 
     def rule(self, record: Record, run: Run) -> Record:
         if self._is_of_gone_host(record, run):
+            from gaia_sessions.session.run_ends import with_end_of_gone_host
+
             record = with_end_of_gone_host(record, run, self.now)
             run = runs.updated_run(record, run)
         if _is_wake(run, self.event, self.now):
             return record if is_final(record["phase"]) or _has_live_run(record) else self._with_new_run(record)
+        if runs.has_ended(run) or runs.conversation_of(run) != self.event["host_session_id"]:
+            record = self._with_agent_alive(record, run)
+            run = runs.updated_run(record, run)
+        return runs.with_start(record, run, self._start_fields(run), self.now)
+
+    def _with_agent_alive(self, record: Record, run: Run) -> Record:
+        """With ``run`` in the conversation of the event, and without an end that the start disproves."""
+        from gaia_sessions.session.run_reopening import with_agent_in_conversation, without_denied_end
+
         record = without_denied_end(record, run, self.now)
-        record = with_agent_in_conversation(
+        return with_agent_in_conversation(
             record, runs.updated_run(record, run), self.event["host_session_id"], self.now
         )
-        run = runs.updated_run(record, run)
-        return runs.with_start(record, run, self._start_fields(run), self.now)
 
     def _with_new_run(self, record: Record) -> Record:
         record = runs.with_new_run(record, {})
@@ -103,7 +109,7 @@ class _StartRule:
     def _is_of_gone_host(self, record: Record, run: Run) -> bool:
         """Whether the host that ran ``run`` is gone, and the start comes in the same conversation of its successor."""
         in_own_conversation = runs.conversation_of(run) == self.event["host_session_id"]
-        return in_own_conversation and runs.has_started(run) and run["run"] in runs.runs_of_gone_hosts(record, is_gone)
+        return in_own_conversation and runs.has_started(run) and run["run"] in runs.runs_of_gone_hosts(record, _is_gone)
 
 
 def _is_wake(run: Run, event: Event, now: datetime) -> bool:
@@ -115,9 +121,15 @@ def _is_wake(run: Run, event: Event, now: datetime) -> bool:
     return runs.has_ended(run) and run["end"] != DENIED and now >= parse_time(run["ended_at"])
 
 
+def _is_gone(process: HostProcess) -> bool:
+    from gaia_sessions.system.processes import is_gone  # only the start of an agent that had started needs this
+
+    return is_gone(process)
+
+
 def _has_live_run(record: Record) -> bool:
     """Whether an agent is at work on the session."""
-    gone = runs.runs_of_gone_hosts(record, is_gone)
+    gone = runs.runs_of_gone_hosts(record, _is_gone)
     return any(runs.is_live(run) and run["run"] not in gone for run in record["runs"])
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from .clock import format_time, parse_time
 from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, OUTCOMES, PLANNING, RESUMABLE
-from .run_reopening import INTERRUPTIBLE, UNSTOPPED_DETAIL, without_concluded_outcome, without_interruption
 from .runs import (
     has_ended,
     is_latest,
@@ -88,11 +87,16 @@ def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> 
     if not is_stronger_evidence(run, end, fields.get("interruption")):
         return record
     if "interruption" in run and record["phase"] not in OUTCOMES:
+        from .run_reopening import without_interruption  # few ends are news of a run that seemed to have ended
+
         record = without_interruption(record, run, now)
         run = updated_run(record, run)
-    reopened_record = without_concluded_outcome(record, run, now)
-    if reopened_record is not record:
-        return _with_end_after_conclusion(reopened_record, updated_run(reopened_record, run), end, fields, now)
+    if has_ended(run):
+        from .run_reopening import without_concluded_outcome
+
+        reopened_record = without_concluded_outcome(record, run, now)
+        if reopened_record is not record:
+            return _with_end_after_conclusion(reopened_record, updated_run(reopened_record, run), end, fields, now)
     if record["phase"] in OUTCOMES and has_ended(run):
         return with_run(record, _with_corrected_end(run, end, fields))
     if end in _INFERRED_ENDS:
@@ -142,6 +146,8 @@ def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
         return record
     if record["phase"] in OUTCOMES or record["phase"] in RESUMABLE:
         return record
+    from .run_reopening import UNSTOPPED_DETAIL
+
     record = with_run(record, {"detail": UNSTOPPED_DETAIL, **run})
     return with_outcome(with_activity(record, now), FAILED, None, now)
 
@@ -204,6 +210,8 @@ def _apply_kill(record: Record, run: Run, now: datetime) -> Record:
         return with_outcome(record, ABANDONED, None, now)
     if record["phase"] in RESUMABLE:
         return {**record, "resume_ready": True}
+    from .run_reopening import INTERRUPTIBLE
+
     return with_phase(record, PLANNING if record["phase"] in INTERRUPTIBLE else INVESTIGATING, now)
 
 
