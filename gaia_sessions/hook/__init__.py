@@ -12,7 +12,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -46,6 +46,16 @@ def apply_waiting(
     from gaia_sessions.ingest.deferred import apply_deferred
 
     return apply_deferred(store, now, config, should_stop or (lambda: False), new_events=events)
+
+
+def keep_mark(event: Event, result: EventResult, variables: Mapping[str, str], now: datetime) -> None:
+    """After an event that decides whether the next batches of tools of its agent must be heard, notes that."""
+    from gaia_sessions.session.events import PERMISSION_REQUEST, TOOL_BATCH
+
+    if event["kind"] in (PERMISSION_REQUEST, TOOL_BATCH):
+        from .batch import update_mark
+
+        update_mark(event, result, variables, now)
 
 
 def is_countable(event: Event, result: EventResult) -> bool:
