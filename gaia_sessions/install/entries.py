@@ -13,7 +13,7 @@ import re
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio.strict import json_type_of
 
-from .hook_command import is_own_hook, new_handler, own_scripts
+from .hook_command import entries_for, is_own_hook, new_handler, own_scripts
 from .json_edit import append_value, remove_element, replace_value
 
 TYPE_CHECKING = False
@@ -77,7 +77,7 @@ def is_missing(path: str) -> bool:
 def with_hooks(text: JsonText, host: HostSettings, words: list[str], *, tools: bool) -> JsonText:
     """``text`` with the entries that ``host`` wants, each in a group of its own, and no other own entry."""
     wanted: dict[str, list[Group]] = {}
-    for entry in host.entries(tools=tools):
+    for entry in entries_for(host, words, tools=tools):
         wanted.setdefault(entry.event, []).append(_group(entry.matcher, new_handler(host, words, entry)))
     for event in {entry.event: None for entry in own_entries(text) if entry.event not in wanted}:
         text = _without_event(text, event)

@@ -9,7 +9,7 @@ from gaia_sessions.errors import SessionsError
 
 from . import backups
 from .entries import own_entries
-from .hook_command import TRACK_TOOLS, command_for, command_of, wanted_entry_of
+from .hook_command import TRACK_TOOLS, command_for, command_of, entries_for, wanted_entry_of
 from .permission import RULES, SETTING
 from .plan import INSTALLED_AT
 from .settings import load
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
-    from gaia_sessions.hosts.settings import HostSettings
+    from gaia_sessions.hosts.settings import HostSettings, WantedEntry
 
     from .entries import HookEntry
     from .places import Places
@@ -75,7 +75,8 @@ def _installed_file(
     path = places.file_of(host, scope)
     words = command_of(hook_entries[0].handler) if hook_entries else []
     tools = TRACK_TOOLS in words
-    missing = _missing_events(host, hook_entries, tools=tools) if hook_entries else []
+    wanted = entries_for(host, words, tools=tools) if hook_entries else []
+    missing = _missing_events(wanted, hook_entries)
     wired = list(dict.fromkeys(entry.event for entry in hook_entries))
     backup = backups.find(places.state, path) if hook_entries else None
     return {
@@ -109,9 +110,10 @@ def _wanted_command(host: HostSettings, *, tools: bool) -> list[str]:
         return []
 
 
-def _missing_events(host: HostSettings, hook_entries: list[HookEntry], *, tools: bool) -> list[str]:
+def _missing_events(wanted: list[WantedEntry], hook_entries: list[HookEntry]) -> list[str]:
     present = [wanted_entry_of(entry.event, entry.matcher, entry.handler) for entry in hook_entries]
-    return list(dict.fromkeys(entry.event for entry in host.entries(tools=tools) if entry not in present))
+    present += [entry._replace(is_filtered=False) for entry in present]  # where there is no filter, either will do
+    return list(dict.fromkeys(entry.event for entry in wanted if entry not in present))
 
 
 def _optional_events(host: HostSettings, wired: list[str]) -> list[str]:

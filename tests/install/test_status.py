@@ -308,11 +308,43 @@ def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_reported(
     setup.install()
     log_event(setup)
     setup.put((setup.held() or b"").replace(PROGRAM.encode(), b"/gone/bin/gaia-sessions-hook"))
-    [warned] = look(setup)["warnings"]
-    assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
-    assert "the hooks then do nothing" in warned["message"]
+    found = look(setup)["warnings"]
+    assert (codes(setup), row(setup)["state"]) == ([warnings.MISSING_SCRIPT] * 2, "elsewhere")
+    assert ["/gone/bin/gaia-sessions-hook-batch," in warned["message"] for warned in found] == [False, True]
+    assert ["the hooks then do nothing" in warned["message"] for warned in found] == [True, True]
     setup.uninstall()
     assert codes(setup) == []
+
+
+def test_a_filter_that_is_gone_is_named_and_installing_again_replaces_it(setup: Setup) -> None:
+    setup.install()
+    complete = setup.said()
+    log_event(setup)
+    setup.put((setup.held() or b"").replace(f"{PROGRAM}-batch".encode(), b"/gone/bin/gaia-sessions-hook-batch"))
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], "names /gone/bin/gaia-sessions-hook-batch," in warned["message"]) == (
+        warnings.MISSING_SCRIPT,
+        True,
+    )
+    setup.install()
+    assert (setup.said(), codes(setup), row(setup)["state"]) == (complete, [], "complete")
+
+
+@pytest.mark.parametrize("tools", [True, False])
+def test_batches_that_start_the_program_itself_as_earlier_are_reported_and_replaced(
+    setup: Setup, *, tools: bool
+) -> None:
+    setup.install(tools=tools)
+    complete = setup.said()
+    setup.put((setup.held() or b"").replace(f"{PROGRAM}-batch".encode(), PROGRAM.encode()))
+    assert setup.said() != complete
+    assert (row(setup)["state"], row(setup)["missing"]) == ("incomplete", ["PostToolBatch"])
+
+    setup.install(tools=tools)
+
+    assert (setup.said(), row(setup)["state"], setup.install(tools=tools)["changed"]) == (complete, "complete", [])
+    setup.uninstall()
+    assert setup.held() is None
 
 
 def test_a_program_whose_interpreter_is_gone_is_reported(setup: Setup, tmp_path: Path) -> None:
@@ -321,7 +353,7 @@ def test_a_program_whose_interpreter_is_gone_is_reported(setup: Setup, tmp_path:
     program.chmod(0o755)
     setup.install()
     log_event(setup)
-    setup.put((setup.held() or b"").replace(PROGRAM.encode(), str(program).encode()))
+    setup.put((setup.held() or b"").replace(f'{PROGRAM}"'.encode(), f'{program}"'.encode()))
     [warned] = look(setup)["warnings"]
     assert (warned["code"], "/gone/bin/python3" in warned["message"]) == (warnings.MISSING_INTERPRETER, True)
 
