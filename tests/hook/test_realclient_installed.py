@@ -19,7 +19,7 @@ from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS, Places
 from gaia_sessions.install.status import hook_status
 from gaia_sessions.system import utc_now
-from tests.hook.test_realclient import client, delegation, script
+from tests.hook.test_realclient import VERSIONS, client, delegation, script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,6 +101,29 @@ def test_the_tools_of_a_sub_agent_are_counted_and_say_where_its_work_stands(inst
     assert (record["tools"]["counts"], file.read_text(encoding="utf-8")) == ({"Bash": 3, "Write": 1}, "42\n")
     assert [move["to_phase"] for move in record["history"]] == ["investigating", "executing", "completed"]
     assert (record["runs"][0]["inferred"], "reported" in record["runs"][0]) == ("executing", False)
+
+
+# The earlier client asks nobody where there is no terminal.
+@pytest.mark.parametrize("client", VERSIONS[-1:], indirect=True)
+def test_of_many_batches_few_are_heard_and_after_a_refusal_the_agent_waits_no_more(client: Client) -> None:
+    refused, later = bash("python3 -c 'print(6*7)'"), bash("sleep 2")  # meanwhile the request is heard
+    subs = [*[bash("ls")] * 4, refused, later, *[bash("ls")] * 4, {"text": "Report."}]
+    scenario = {
+        "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
+        "subs": {"alpha": subs},
+        "allowed": ["Agent", "Bash(ls:*)", "Bash(sleep:*)"],
+        "env": trusting(client.host.project),
+    }
+
+    client.live("own", script(client.host.folder, scenario), installed=True)
+
+    heard = [line for line in client.host.log("hook") if line.get("event") in {"PermissionRequest", "PostToolBatch"}]
+    of_agent = [(line["event"], line["decision"]) for line in heard if line.get("agent_id")]
+    asked = of_agent.index(("PermissionRequest", "noted"))
+    assert ("PostToolBatch", "noted") in of_agent[asked:], of_agent
+    assert len(of_agent) < len(subs) - 1, of_agent
+    assert "approval" in tool_results(client.requests("sub:alpha")[-1])[4]
+    assert ["waiting" in run for run in client.host.record()["runs"]] == [False]
 
 
 @pytest.mark.parametrize("gone", ["program", "interpreter"])
