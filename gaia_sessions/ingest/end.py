@@ -231,11 +231,8 @@ class _EndRules:
 
 def _is_repeated(run: Run, message_fields: Run) -> bool:
     """Whether a stop repeats the last one word for word, so that nothing changes."""
-    return (
-        bool(message_fields)
-        and message_fields.items() <= run.items()
-        and run.get("detail") == message_fields.get("detail")
-    )
+    is_contained = bool(message_fields) and message_fields.items() <= run.items()
+    return is_contained and run.get("detail") == message_fields.get("detail")
 
 
 def _without_silence(run: Run) -> Run:
