@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     Gaia = Callable[..., Any]
 
 NOTHING = "Nothing to revive: no session that was stopped from outside may be resumed\n"
+NOTHING_OF_NOBODY = (
+    "Nothing to revive: no session of conversation nobody that was stopped from outside may be resumed\n"
+    "  those of all conversations: gaia-sessions revive\n"
+)
 NOBODY = 2**22 + 1  # no pid is as large
 CONVERSATION = "0e23a513-af54"
 
@@ -156,7 +160,7 @@ def test_one_conversation_may_be_asked_for_also_the_one_that_an_agent_moved_to(g
 
     by_conversation = {name: ids(gaia("revive", "--host-session", name, "--json").json) for name in ("next", "other")}
     assert by_conversation == {"next": ["moved"], "other": ["there"]}
-    assert gaia("revive", "--host-session", "nobody").all == (0, NOTHING, "")
+    assert gaia("revive", "--host-session", "nobody").all == (0, NOTHING_OF_NOBODY, "")
 
 
 def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(

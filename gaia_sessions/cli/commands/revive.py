@@ -28,4 +28,4 @@ def command(call: Call, *, host_session: str | None) -> None:
     if call.as_json:
         output.print_json_array(found)
     else:
-        output.print_lines(revivals.revival_lines(found, utc_now()))
+        output.print_lines(revivals.revival_lines(found, utc_now(), host_session))

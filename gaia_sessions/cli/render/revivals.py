@@ -37,16 +37,26 @@ _HOW = {
 }
 
 
-def revival_lines(found: Sequence[Revival], now: datetime) -> Iterator[str]:
-    """A block for each of ``found``, or a sentence if there are none."""
+def revival_lines(found: Sequence[Revival], now: datetime, host_session: str | None = None) -> Iterator[str]:
+    """A block for each of ``found``, or a sentence if there are none; only ``host_session`` was searched, if given."""
     if not found:
-        yield "Nothing to revive: no session that was stopped from outside may be resumed"
+        yield from _nothing(host_session)
     for number, revival in enumerate(found):
         if number:
             yield ""
         yield f"{revival['agent_id']}: {safe(revival['agent_name'], 40)}, {safe(revival['purpose'], 80)}"
         yield f"  {_why(revival, now)}"
         yield from _how(revival)
+
+
+def _nothing(host_session: str | None) -> Iterator[str]:
+    """That nothing was found, and where else to look."""
+    if host_session is None:
+        yield "Nothing to revive: no session that was stopped from outside may be resumed"
+        return
+    named = safe(host_session, 80)
+    yield f"Nothing to revive: no session of conversation {named} that was stopped from outside may be resumed"
+    yield "  those of all conversations: gaia-sessions revive"
 
 
 def _why(revival: Revival, now: datetime) -> str:
