@@ -128,19 +128,19 @@ def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, st
     assert shlex.split(woken["command"])[:6] == ["cd", "/p", "&&", "claude", "--resume", CONVERSATION]
     assert gaia("revive").out.decode() == (
         "woken: tester, test\n"
-        "  investigating, interrupted 1 minute ago, resumable for 28 minutes\n"
+        "  investigating, interrupted 1 minute ago, resumable for 29 min\n"
         "  its client still runs: if the conversation is open there, type only the quoted text into it\n"
         "  this wakes its agent, which knows all that it did:\n"
         f"{woken['command']}\n\n"
         "of-codex: tester, test\n"
-        "  approval, ended with its host 1 minute ago, resumable for 28 minutes, to continue it is to approve it\n"
+        "  approval, ended with its host 1 minute ago, resumable for 29 min, to continue it is to approve it\n"
         "  delegate to tester again, with this line in the prompt:\n"
         "[gaia-sessions: resume of-codex]\n\n"
         "waits: tester, test\n"
         "  investigating, stopped by a usage limit 1 minute ago\n"
         f"  waits until the limit is reset: {local_time(reset)}\n\n"
         "by-user: tester, test\n"
-        "  investigating, STOPPED BY THE USER 1 minute ago, resumable for 28 minutes\n"
+        "  investigating, STOPPED BY THE USER 1 minute ago, resumable for 29 min\n"
         "  this wakes its agent, which knows all that it did:\n"
         f"{by_user['command']}\n"
     )

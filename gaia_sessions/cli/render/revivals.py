@@ -10,7 +10,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import APPROVAL
 from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, NONE, WORKFLOW
 
-from .words import Copyable, ago, duration, local_time, safe
+from .words import Copyable, ago, local_time, remaining_time, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def _nothing(host_session: str | None) -> Iterator[str]:
 
 
 def _why(revival: Revival, now: datetime) -> str:
-    """``investigating, stopped by a usage limit 5 minutes ago, resumable for 25 minutes``."""
+    """``investigating, stopped by a usage limit 5 minutes ago, resumable for 25 min``."""
     when = f" {ago(revival['stopped_at'], now)}" if "stopped_at" in revival else ""
     parts = [revival["phase"], _WHY[revival["why"]] + when]
     if revival["until"] is not None:
-        parts.append(f"resumable for {duration((parse_time(revival['until']) - now).total_seconds())}")
+        parts.append(f"resumable for {remaining_time((parse_time(revival['until']) - now).total_seconds())}")
     if revival["phase"] == APPROVAL:
         parts.append("to continue it is to approve it")
     return ", ".join(parts)

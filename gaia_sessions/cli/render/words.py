@@ -55,11 +55,11 @@ def duration(seconds: float) -> str:
 def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bool = False) -> str:
     """Whether a session in ``phase`` may be resumed: ``resumable for 12 min``, or why not; empty for a final one."""
     if resume["until"] is not None:
-        return f"resumable for {_remaining_time((parse_time(resume['until']) - now).total_seconds())}"
+        return f"resumable for {remaining_time((parse_time(resume['until']) - now).total_seconds())}"
     if is_final(phase):
         return ""
     if "paused_until" in resume and not running:
-        return f"waits for a limit, {_remaining_time((parse_time(resume['paused_until']) - now).total_seconds())}"
+        return f"waits for a limit, {remaining_time((parse_time(resume['paused_until']) - now).total_seconds())}"
     return "running" if running else _NOT_RESUMABLE.get(resume["reason"], resume["reason"].replace("_", " "))
 
 
@@ -67,7 +67,7 @@ def liveness_text(liveness: Liveness, now: datetime) -> str:
     """``working``, ``waiting 3 min for Bash``, ``quiet for 12 min``."""
     if "since" not in liveness:
         return liveness["state"]
-    span = _remaining_time((now - parse_time(liveness["since"])).total_seconds())
+    span = remaining_time((now - parse_time(liveness["since"])).total_seconds())
     tool = liveness.get("for")
     return f"{liveness['state']} for {span}" if tool is None else f"{liveness['state']} {span} for {safe(tool, 30)}"
 
@@ -75,7 +75,7 @@ def liveness_text(liveness: Liveness, now: datetime) -> str:
 _NOT_RESUMABLE = {"phase_not_resumable": "not resumable", "corrupt": "not resumable", "not_ready": "disabled"}
 
 
-def _remaining_time(seconds: float) -> str:
+def remaining_time(seconds: float) -> str:
     """``12 min``, rounded to the nearest, so that the whole limit is shown right after an activity."""
     size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if seconds >= size), _SHORT_UNITS[-1])
     return f"{max(0, round(seconds / size))} {unit}"
