@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -188,3 +189,15 @@ def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(
     [one] = gaia("revive", "--json").json
     assert (one["agent_id"], one["means"], one["command"]) == ("agent-a", "none", None)
     assert gaia("revive").out.decode().endswith("  its files are gone: start the workflow again\n")
+
+
+@pytest.mark.parametrize(
+    ("interruption", "words"),
+    [("usage_limit", "stopped by a usage limit"), ("stopped_by_user", "stopped by the user")],
+)
+def test_show_says_what_stopped_a_run_from_outside(gaia: Gaia, stopped: Gaia, interruption: str, words: str) -> None:
+    stopped("agent-1", interruption=interruption, detail="You've hit your limit")
+
+    [line] = [line for line in gaia("show", "agent-1").all[1].splitlines() if "claude-code" in line]
+
+    assert re.search(rf"killed [^,]*, {words}, You've hit your limit", line)

@@ -11,7 +11,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 
 from .figures import run_figures, usage_text
-from .words import ago, duration, liveness_text, local_time, resume_text, safe
+from .words import WHY_STOPPED, ago, duration, liveness_text, local_time, resume_text, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -223,6 +223,8 @@ def run_line(run: Run, no_end: str) -> str:
     start = f"from {local_time(began)}" if began else "start unknown"
     parts = [f"{run['run']}", safe(run.get("host", "unknown host")), start]
     parts.append(f"{run.get('end', 'ended')} {local_time(run['ended_at'])}" if "ended_at" in run else no_end)
+    if "interruption" in run:
+        parts.append(WHY_STOPPED.get(run["interruption"], safe(run["interruption"])))
     if "detail" in run:
         parts.append(safe(run["detail"]))
     if "inferred" in run:

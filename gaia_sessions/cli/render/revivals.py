@@ -10,7 +10,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import APPROVAL
 from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, NONE, WORKFLOW
 
-from .words import Copyable, ago, local_time, remaining_time, safe
+from .words import WHY_STOPPED, Copyable, ago, local_time, remaining_time, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,15 +19,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.usecases.revivals import Revival
 
-_WHY = {
-    schema.INTERRUPTED: "interrupted",
-    schema.STOPPED_BY_USER: "STOPPED BY THE USER",
-    schema.USAGE_LIMIT: "stopped by a usage limit",
-    schema.OVERLOADED: "stopped by an overload of its host's service",
-    schema.CONNECTION_LOST: "stopped by a lost connection",
-    schema.ENDED_WITH_HOST: "ended with its host",
-    schema.LOST: "its host is gone",
-}
+_WHY = {**WHY_STOPPED, schema.STOPPED_BY_USER: "STOPPED BY THE USER"}
 _HOW = {
     MESSAGE: "this wakes its agent, which knows all that it did:",
     WORKFLOW: "this runs the workflow again, without what it has finished:",

@@ -7,6 +7,7 @@ characters that would control a terminal are replaced here. Must never know a re
 from __future__ import annotations
 
 from gaia_sessions.errors import plural
+from gaia_sessions.session import schema
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import is_final
 
@@ -25,6 +26,18 @@ _UNITS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 _MANY_HOURS = 48
 
 _UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " ")
+
+
+WHY_STOPPED = {
+    schema.INTERRUPTED: "interrupted",
+    schema.STOPPED_BY_USER: "stopped by the user",
+    schema.USAGE_LIMIT: "stopped by a usage limit",
+    schema.OVERLOADED: "stopped by an overload of its host's service",
+    schema.CONNECTION_LOST: "stopped by a lost connection",
+    schema.ENDED_WITH_HOST: "ended with its host",
+    schema.LOST: "its host is gone",
+}
+"""How a run ended that was stopped from outside: by ``interruption``, or by ``end`` where it has none."""
 
 
 class Copyable(str):
