@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 GENERAL = "generalPurpose"
 
 SUPPORTED_REPLIES: frozenset[str] = frozenset()
+"""Its replies have another shape, and none of them was tried."""
+
 end_in_files = None
 consumption = None
 revival = None
 WAKE_ADVICE = None
-"""Its replies have another shape, and none of them was tried."""
-
 START_EVENT = None
 PERMITS_COMMANDS = False
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 GENERAL = "general-purpose"
 
 SUPPORTED_REPLIES = frozenset([events.RETURNED, events.SESSION_START])
+"""A rewritten prompt and a note to a starting agent had no effect in any run."""
+
 end_in_files = None
 consumption = None
 revival = None
 WAKE_ADVICE = None
-"""A rewritten prompt and a note to a starting agent had no effect in any run."""
-
 START_EVENT = None
 PERMITS_COMMANDS = False
 
