@@ -77,8 +77,8 @@ def journal(host: Host, agent_id: str) -> list[Any]:
 # Captures
 
 
-def replay(host: Host, capture: Path) -> None:
-    """Every line of ``capture``, in a project that is where the captured one was."""
+def payloads_of(host: Host, capture: Path) -> Iterator[dict[str, Any]]:
+    """Each payload of ``capture``, in a project where the captured one was, after the host's note of its agent."""
     for line in capture.read_text(encoding="utf-8").splitlines():
         told = json.loads(re.sub(r"/project\b|/home/user|/run-dir", str(host.project), line))
         payload = told.get("stdin")
@@ -89,6 +89,12 @@ def replay(host: Host, capture: Path) -> None:
             agents = Path(payload["transcript_path"].removesuffix(".jsonl"), "subagents")
             agents.mkdir(parents=True, exist_ok=True)
             (agents / f"agent-{payload['agent_id']}.meta.json").write_text(json.dumps(meta), encoding="utf-8")
+        yield payload
+
+
+def replay(host: Host, capture: Path) -> None:
+    """Tells the hook, which tracks tools, every payload of ``capture``."""
+    for payload in payloads_of(host, capture):
         command = [sys.executable, str(SCRIPTS / "every_event.py"), "--host", "claude-code", "--track-tools"]
         subprocess.run(
             command,

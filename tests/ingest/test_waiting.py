@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +12,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.system import utc_now
-from tests.ingest.test_tools import asking, hear, phases, tool
+from tests.ingest.test_tools import asking, hear, payloads_of, phases, tool
 
 if TYPE_CHECKING:
     from tests.hook.conftest import Host
@@ -121,16 +119,7 @@ def test_nobody_waits_for_a_person_whose_host_is_gone(host: Host) -> None:
 @pytest.mark.parametrize("capture", CAPTURES, ids=[f"{path.parent.name[-3:]}-{path.stem}" for path in CAPTURES])
 def test_in_every_capture_the_agent_waits_from_the_request_to_the_next_batch(host: Host, capture: Path) -> None:
     seen: list[tuple[str, bool]] = []
-    for line in capture.read_text(encoding="utf-8").splitlines():
-        told = json.loads(re.sub(r"/project\b|/home/user|/run-dir", str(host.project), line))
-        payload = told.get("stdin")
-        if not isinstance(payload, dict):
-            continue
-        meta = told["files_at_hook_time"].get("agent_meta")
-        if isinstance(meta, dict):
-            agents = Path(payload["transcript_path"].removesuffix(".jsonl"), "subagents")
-            agents.mkdir(parents=True, exist_ok=True)
-            (agents / f"agent-{payload['agent_id']}.meta.json").write_text(json.dumps(meta), encoding="utf-8")
+    for payload in payloads_of(host, capture):
         host.run("every_event", payload)
         if host.records():
             seen.append((payload["hook_event_name"], "waiting" in host.record()["runs"][0]))
