@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from statistics import median
@@ -143,21 +144,27 @@ def main(api: str, program: str, run: str) -> None:
                 time.sleep(0.02)
             began = time.monotonic()
             words = (program, "-p", "--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Agent")
-            subprocess.run(
-                words,
-                input=b"[[main]] Please delegate the work.",
-                cwd=folder / "project",
-                env=_environment(folder, port.read_text(encoding="utf-8")),
-                stdout=subprocess.DEVNULL,
-                timeout=_LONGEST,
-                check=True,
-            )
+            environment = _environment(folder, port.read_text(encoding="utf-8"))
+            _converse_once(words, folder / "project", environment)
             whole = time.monotonic() - began
         finally:
             server.kill()
     lines = [json.loads(line) for line in (log / "api.jsonl").read_text(encoding="utf-8").splitlines()]
     times = [line["t"] for line in lines if line.get("role") == "sub:alpha"]
     (folder / "took.json").write_text(json.dumps([whole, max(times) - min(times)]), encoding="utf-8")
+
+
+def _converse_once(words: tuple[str, ...], project: Path, environment: dict[str, str]) -> None:
+    """Runs the client to its end. A wait with a time limit would look every 50 ms only, which is what is measured."""
+    with subprocess.Popen(
+        words, cwd=project, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as client:
+        limit = threading.Timer(_LONGEST, client.kill)
+        limit.start()
+        client.communicate(b"[[main]] Please delegate the work.")
+        limit.cancel()
+    if client.returncode:
+        raise subprocess.CalledProcessError(client.returncode, words)
 
 
 def _environment(folder: Path, port: str) -> dict[str, str]:
