@@ -1,6 +1,6 @@
 """After a batch of tools, or a request for permission: whether the agent's next batches must be heard.
 
-Owns that rule. ``hooks/tool_batch.sh`` passes over the batches of an agent with a mark. What is uncertain gets none.
+Owns that rule. ``hooks/filter.sh`` passes over the batches of an agent with a mark. What is uncertain gets none.
 The mark is removed only once the record says that the agent waits, so that the batch which answers is heard; one that
 is being handled meanwhile may leave its mark again, and then the answer is heard up to a minute late. Must never be
 needed: a batch that is heard without need changes nothing.

@@ -67,13 +67,13 @@ class HostSettings(NamedTuple):
         unawaited = {**self.unawaited, **self.unawaited_tools} if tools else self.unawaited
         joining = [WantedEntry(self.joined, None, is_awaited=False, joins=True)] if self.joined else []
         return [
-            *(WantedEntry(event, matcher) for event, matcher in awaited.items()),
-            *(
-                WantedEntry(event, matcher, is_awaited=False, is_filtered=event in self.filtered)
-                for event, matcher in unawaited.items()
-            ),
+            *(self._entry(event, matcher) for event, matcher in awaited.items()),
+            *(self._entry(event, matcher)._replace(is_awaited=False) for event, matcher in unawaited.items()),
             *joining,
         ]
+
+    def _entry(self, event: str, matcher: str | None) -> WantedEntry:
+        return WantedEntry(event, matcher, is_filtered=event in self.filtered)
 
     def wired_events(self, *, tools: bool) -> list[str]:
         """The events that have an entry, each once."""

@@ -4,8 +4,8 @@ Owns the order of the search. An installer puts ``gaia-sessions-hook`` beside th
 writes the interpreter into its first line; a checkout without an installation has the same script as
 ``hooks/every_event.py``. Each candidate is started once, with ``--help``, before it is used: if the path of the
 environment contains a blank, pip writes a first line that no system can start. ``python -m`` works there too, at 1.2
-times the instructions. The filter of batches of tools stands beside the program, and is tried in the same way. Must
-never change a file.
+times the instructions. The filter of events that mostly say nothing new stands beside the program, and is tried in the
+same way. Must never change a file.
 
 A program that no longer exists does no harm. Claude Code 2.1.197 and 2.1.330 (tried with every event that is installed)
 show an error and continue, also if its interpreter does not exist; a shell exits with 127, which no host treats as a
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 HOOK_PROGRAM_NAME = "gaia-sessions-hook"
 
-FILTERS = {HOOK_PROGRAM_NAME: f"{HOOK_PROGRAM_NAME}-batch", "every_event.py": "tool_batch.sh"}
-"""The shell script beside each hook program that stands before it for batches of tools."""
+FILTERS = {HOOK_PROGRAM_NAME: f"{HOOK_PROGRAM_NAME}-filter", "every_event.py": "filter.sh"}
+"""The shell script beside each hook program that stands before it for events that mostly say nothing new."""
 
 _SCRIPT = os.path.join("hooks", "every_event.py")
 _TIMEOUT = 10

@@ -1,6 +1,6 @@
 """The marks of agents whose next batches of tools need no hook: it has just heard one, and nobody is waited for.
 
-Owns where they are and what they look like; ``hooks/tool_batch.sh`` reads them, before any Python is started. A mark is
+Owns where they are and what they look like; ``hooks/filter.sh`` reads them, before any Python is started. A mark is
 two empty files, named by the host's id of the agent: it holds from the time of the one to the time of ``ID.until``. A
 shell can compare such times without another process, and sees by the first that no clock was set back. Marks do not
 depend on a root, which a shell could not find. A mark is never the truth: without one the hook is started. Must never

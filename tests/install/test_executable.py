@@ -91,17 +91,17 @@ def test_an_installed_program_is_the_whole_command(tmp_path: Path, project: Proj
 def test_the_filter_beside_the_program_is_found_if_it_starts_it(tmp_path: Path, project: Project) -> None:
     environment = Environment(tmp_path / "env")
     words = [str(environment.program), "--track-tools"]
-    beside = environment.program.with_name("gaia-sessions-hook-batch")
+    beside = environment.program.with_name("gaia-sessions-hook-filter")
     host = HOSTS["claude-code"]
     wanted = [entry for entry in host.entries(tools=True) if entry.is_filtered]
 
     assert executable.filter_of(words) is None
     plain = hook_command.entries_for(host, words, tools=True)
     assert plain == [entry._replace(is_filtered=False) for entry in host.entries(tools=True)]
-    assert [hook_command.words_of(hook_command.new_handler(host, words, entry)) for entry in wanted] == [words]
+    assert [hook_command.words_of(hook_command.new_handler(host, words, entry)) for entry in wanted] == [words, words]
 
     executable._starts_hook.cache_clear()
-    shutil.copy(CHECKOUT / "hooks" / "tool_batch.sh", beside)
+    shutil.copy(CHECKOUT / "hooks" / "filter.sh", beside)
     assert executable.filter_of(words) == str(beside)
     assert hook_command.entries_for(host, words, tools=True) == host.entries(tools=True)
     assert project.start([str(beside), "--track-tools"]) == (0, b"", b"")
@@ -109,9 +109,9 @@ def test_the_filter_beside_the_program_is_found_if_it_starts_it(tmp_path: Path, 
 
 
 def test_the_programs_of_this_environment_and_of_the_checkout_have_a_filter() -> None:
-    installed = str(Path(sys.executable).with_name("gaia-sessions-hook-batch"))
+    installed = str(Path(sys.executable).with_name("gaia-sessions-hook-filter"))
     assert executable.filter_of(executable.hook_program()) == installed, "installed anew since pyproject.toml?"
-    in_checkout = CHECKOUT / "hooks" / "tool_batch.sh"
+    in_checkout = CHECKOUT / "hooks" / "filter.sh"
     assert Path(installed).read_bytes() == in_checkout.read_bytes(), "installed anew since it was changed?"
     assert executable.filter_of([str(in_checkout.with_name("every_event.py"))]) == str(in_checkout)
 

@@ -310,7 +310,7 @@ def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_reported(
     setup.put((setup.held() or b"").replace(PROGRAM.encode(), b"/gone/bin/gaia-sessions-hook"))
     found = look(setup)["warnings"]
     assert (codes(setup), row(setup)["state"]) == ([warnings.MISSING_SCRIPT] * 2, "elsewhere")
-    assert ["/gone/bin/gaia-sessions-hook-batch," in warned["message"] for warned in found] == [False, True]
+    assert ["/gone/bin/gaia-sessions-hook-filter," in warned["message"] for warned in found] == [False, True]
     assert ["the hooks then do nothing" in warned["message"] for warned in found] == [True, True]
     setup.uninstall()
     assert codes(setup) == []
@@ -320,9 +320,9 @@ def test_a_filter_that_is_gone_is_named_and_installing_again_replaces_it(setup: 
     setup.install()
     complete = setup.said()
     log_event(setup)
-    setup.put((setup.held() or b"").replace(f"{PROGRAM}-batch".encode(), b"/gone/bin/gaia-sessions-hook-batch"))
+    setup.put((setup.held() or b"").replace(f"{PROGRAM}-filter".encode(), b"/gone/bin/gaia-sessions-hook-filter"))
     [warned] = look(setup)["warnings"]
-    assert (warned["code"], "names /gone/bin/gaia-sessions-hook-batch," in warned["message"]) == (
+    assert (warned["code"], "names /gone/bin/gaia-sessions-hook-filter," in warned["message"]) == (
         warnings.MISSING_SCRIPT,
         True,
     )
@@ -331,14 +331,14 @@ def test_a_filter_that_is_gone_is_named_and_installing_again_replaces_it(setup: 
 
 
 @pytest.mark.parametrize("tools", [True, False])
-def test_batches_that_start_the_program_itself_as_earlier_are_reported_and_replaced(
+def test_entries_that_start_the_program_itself_as_earlier_are_reported_and_replaced(
     setup: Setup, *, tools: bool
 ) -> None:
     setup.install(tools=tools)
     complete = setup.said()
-    setup.put((setup.held() or b"").replace(f"{PROGRAM}-batch".encode(), PROGRAM.encode()))
+    setup.put((setup.held() or b"").replace(f"{PROGRAM}-filter".encode(), PROGRAM.encode()))
     assert setup.said() != complete
-    assert (row(setup)["state"], row(setup)["missing"]) == ("incomplete", ["PostToolBatch"])
+    assert (row(setup)["state"], row(setup)["missing"]) == ("incomplete", ["UserPromptSubmit", "PostToolBatch"])
 
     setup.install(tools=tools)
 

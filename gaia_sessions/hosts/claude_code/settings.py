@@ -38,7 +38,7 @@ SETTINGS = HostSettings(
     unawaited={"PostToolBatch": None, "PermissionRequest": None},
     unawaited_tools=dict.fromkeys(_TOOL_EVENTS, _OTHER_TOOLS),
     joined="SubagentStart",
-    filtered=("PostToolBatch",),
+    filtered=("PostToolBatch", "UserPromptSubmit"),
     home="CLAUDE_CONFIG_DIR",
     exec_form=True,
 )

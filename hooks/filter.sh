@@ -1,10 +1,12 @@
 #!/bin/sh
-# A batch of tools of an agent has ended: JSON on stdin, see README.md beside this file. Try it with --test.
+# Events that mostly say nothing new: JSON on stdin, see README.md beside this file. Try it with --test.
 #
-# Most batches say nothing new, and a shell takes a tenth of the time that a Python takes. So this starts the hook beside
-# it, with the same input and options, unless it is sure that the hook would change nothing: the batch has no delegation,
-# which may have been refused, and is of the main agent, or of an agent with a mark (gaia_sessions/store/batch_marks.py).
-# It is silent and exits with 0 in every case. Times of files are compared since that starts no further process.
+# A shell takes a tenth of the time that a Python takes. So this starts the hook beside it, with the same input and options,
+# unless it is sure that the hook would change nothing:
+# - A batch of tools is of the main agent, or of an agent with a mark (gaia_sessions/store/batch_marks.py), and has no
+#   delegation, which may have been refused. Times of files are compared since that starts no further process.
+# - A prompt was typed (a client reports the ends of agents in prompts too), in a conversation that has had no agent.
+# It is silent and exits with 0 in every case.
 
 case $0 in
 */*) here=${0%/*} ;;
@@ -31,19 +33,40 @@ hear() {
     exit 0
 }
 
+# Some shells need quadratic time to cut a long text.
+is_long() {
+    [ "${#payload}" -gt 262144 ]
+}
+
 # From here on every doubt ends in hear. A quote inside a text of JSON follows a backslash, so these are whole values.
+case $payload in
+*'"tool_calls":'*) ;;
+'') exit 0 ;;
+*'<task-notification>'* | *'\u'*) hear "$@" ;;
+*)
+    is_long && hear "$@"
+    case $payload in
+    *'"transcript_path":"/'*'"hook_event_name":"UserPromptSubmit"'*'"prompt":"'*) ;;
+    *) hear "$@" ;;
+    esac
+    path=${payload#*'"transcript_path":"'} path=${path%%'"'*}
+    case $path in
+    *\\*) hear "$@" ;;
+    esac
+    [ -e "${path%.jsonl}/subagents" ] && hear "$@"
+    exit 0
+    ;;
+esac
+
 case $payload in
 *'"Agent"'* | *'"Task"'* | *'"Workflow"'*) hear "$@" ;;
 *'"agent_id"'*) ;;
 *) exit 0 ;;
 esac
 
-# Some shells need quadratic time for what follows. What tells of the agent comes before the tools and what they returned.
-[ "${#payload}" -le 262144 ] || hear "$@"
-case $payload in
-*'"tool_calls":'*) head=${payload%%'"tool_calls":'*} ;;
-*) hear "$@" ;;
-esac
+# What tells of the agent comes before the tools and what they returned.
+is_long && hear "$@"
+head=${payload%%'"tool_calls":'*}
 case $head in
 *'"agent_id":"'*'"hook_event_name":"PostToolBatch"'*) id=${head#*'"agent_id":"'} id=${id%%'"'*} ;;
 *) hear "$@" ;;

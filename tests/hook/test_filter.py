@@ -1,4 +1,4 @@
-"""The filter before the hook of a batch of tools: it starts the hook unless that could change nothing.
+"""The filter before the hook of a batch of tools and of a prompt: it starts the hook unless that could change nothing.
 
 Whether the hook was started is told by its log, which has a line for each call.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.hook.conftest import Host
 
-FILTER = SCRIPTS / "tool_batch.sh"
+FILTER = SCRIPTS / "filter.sh"
 SHELLS = [name for name in ("sh", "dash", "bash") if shutil.which(name)]
 LONGEST = 10
 UNSET = ""
@@ -204,6 +204,60 @@ def test_a_payload_that_may_mean_something_else_is_heard(batches: Batches, paylo
     assert batches.is_heard(batch(batches.host))
 
     assert [batches.is_heard(payload(batches.host)) for _ in range(2)] == [True, True]
+
+
+def prompt(host: Host, text: str = "Go on, please.", **changed: object) -> dict[str, Any]:
+    """A prompt with its keys in the order of the host, in a conversation of which no agent has a file."""
+    payload = host.event_payload("UserPromptSubmit", **changed)
+    path, event = payload.pop("transcript_path"), payload.pop("hook_event_name")
+    return {**payload, "transcript_path": path, "hook_event_name": event, "prompt": text}
+
+
+PLAIN_PROMPTS = {
+    "a line": "Go on, please.",
+    "quotes and keys": 'Say "agent_id":"a1", "Agent" and "tool_calls":[]; then $(touch x) `no` %s \\n',
+    "lines": "one\ntwo\ttabbed\n",
+    "another script": "Привет, объясни код 🙂",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("text", PLAIN_PROMPTS.values(), ids=PLAIN_PROMPTS)
+def test_a_prompt_in_a_conversation_without_agents_is_passed_over(batches: Batches, text: str) -> None:
+    assert not batches.is_heard(prompt(batches.host, text))
+
+
+def test_a_prompt_of_a_conversation_that_has_had_an_agent_is_heard(batches: Batches) -> None:
+    payload = prompt(batches.host)
+    Path(payload["transcript_path"].removesuffix(".jsonl"), "subagents").mkdir(parents=True)
+
+    assert batches.is_heard(payload)
+
+
+UNSURE_PROMPTS: dict[str, Callable[[Host], object]] = {
+    "a notification": lambda host: prompt(host, "<task-notification>\n<task-id>a1</task-id>\n</task-notification>"),
+    "a notification after blanks": lambda host: prompt(host, "\n <task-notification>\n</task-notification>"),
+    "an escaped letter": lambda host: json.dumps(prompt(host, "é")).encode().replace(b" ", b""),
+    "spaces after colons": lambda host: json.dumps(prompt(host)).encode(),
+    "another event": lambda host: {**prompt(host), "hook_event_name": "SubagentStop"},
+    "an event with a longer name": lambda host: {**prompt(host), "hook_event_name": "UserPromptSubmitted"},
+    "no transcript": lambda host: {**prompt(host), "transcript_path": ""},
+    "a transcript without a folder": lambda host: {**prompt(host), "transcript_path": "a.jsonl"},
+    "a transcript with a quote": lambda host: {**prompt(host), "transcript_path": '/a"b.jsonl'},
+    "several megabytes": lambda host: prompt(host, "x\n" * 2_000_000),
+    "no JSON": lambda _: b"Go on, please.",
+}
+
+
+@pytest.mark.parametrize("payload", UNSURE_PROMPTS.values(), ids=UNSURE_PROMPTS)
+def test_a_prompt_that_may_mean_something_else_starts_the_hook(
+    batches: Batches, payload: Callable[[Host], object]
+) -> None:
+    before = len(batches.host.log("hook"))
+
+    assert batches.send(payload(batches.host)) == SILENT
+
+    assert len(batches.host.log("hook")) == before + 1
 
 
 NOWHERE: dict[str, Mapping[str, str]] = {
