@@ -26,7 +26,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.event_checks import REQUIRED_FIELDS
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import check_readable, decode, encode
-from gaia_sessions.session.schema import ENDS, INTERRUPTIONS
+from gaia_sessions.session.schema import ENDS, INTERRUPTIONS, TODO_STATUSES
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.usecases import sessions
 from tests.examples import examples
@@ -113,6 +113,11 @@ FULL: dict[str, Any] = {
     "paused_until": MOMENT,
     "tools": {"counts": {"Bash": 2, "Read": 1}, "recent": ["t1", "t2", "t3"]},
     "usage": {"output_tokens": 7},
+    "max_tokens": 64000,
+    "charged_tokens": 0,
+    "token_correction": -5,
+    "skills": {"terraform": 300, "": 0},
+    "todos": [{"description": "read", "status": "completed"}, {"description": "write", "status": "pending"}],
     "finalized_at": MOMENT,
     "duration_seconds": 12.5,
     "summary": "done",
@@ -144,7 +149,7 @@ TIMES = [
 
 NUMBERS = [0, 1, 2, 3, -1, 201, 2**62, -(2**63), 0.0, 1.0, -0.5, 1e308, True, False]
 
-WORDS = [*PHASES, *ENDS, "dreaming", "Approval", "x", "agent-1", "agent-2", "1", "true"]
+WORDS = [*PHASES, *ENDS, *TODO_STATUSES, "dreaming", "Approval", "x", "agent-1", "agent-2", "1", "true"]
 
 JUNK = st.one_of(
     st.sampled_from(TIMES),

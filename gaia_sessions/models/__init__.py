@@ -29,6 +29,8 @@ from .classes import Move as Move
 from .classes import Phase as Phase
 from .classes import Run as Run
 from .classes import Session as Session
+from .classes import Todo as Todo
+from .classes import TodoStatus as TodoStatus
 from .classes import Tools as Tools
 from .classes import Usage as Usage
 from .classes import Waiting as Waiting

@@ -24,7 +24,7 @@ from gaia_sessions.session import record_types
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.record import SCHEMA
-from gaia_sessions.session.schema import ENDS, INTERRUPTIONS, check_run_end, check_run_numbers
+from gaia_sessions.session.schema import ENDS, INTERRUPTIONS, TODO_STATUSES, check_run_end, check_run_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,16 +49,19 @@ if TYPE_CHECKING:  # a type checker cannot read the tables
     Phase: TypeAlias = str
     End: TypeAlias = str
     Interruption: TypeAlias = str
+    TodoStatus: TypeAlias = str
 else:
     Phase = Literal[PHASES]
     End = Literal[ENDS]
     Interruption = Literal[INTERRUPTIONS]
+    TodoStatus = Literal[TODO_STATUSES]
 
 _TEXTS: dict[record_types.TextKind, Any] = {
     record_types.TextKind.TIME: Time,
     record_types.TextKind.PHASE: Phase,
     record_types.TextKind.END: End,
     record_types.TextKind.INTERRUPTION: Interruption,
+    record_types.TextKind.TODO_STATUS: TodoStatus,
 }
 
 

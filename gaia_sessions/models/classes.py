@@ -6,7 +6,7 @@ They are made when this module is imported, so a type checker cannot see their f
 
 from gaia_sessions.session import record_types
 
-from .building import End, Interruption, Phase, RunModel, SessionModel, model_of
+from .building import End, Interruption, Phase, RunModel, SessionModel, TodoStatus, model_of
 
 __all__ = [
     "Denial",
@@ -18,6 +18,8 @@ __all__ = [
     "Phase",
     "Run",
     "Session",
+    "Todo",
+    "TodoStatus",
     "Tools",
     "Usage",
     "Waiting",
@@ -35,4 +37,5 @@ Worktree = model_of(record_types.Worktree, "Worktree")
 Waiting = model_of(record_types.Waiting, "Waiting")
 Run = model_of(record_types.Run, "Run", RunModel)
 Tools = model_of(record_types.Tools, "Tools")
+Todo = model_of(record_types.Todo, "Todo")
 Session = model_of(record_types.Record, "Session", SessionModel)

@@ -29,6 +29,11 @@ def check_string(value: object, where: str) -> None:
         raise InvalidInput(f"must be a string, not {json_type_of(value)}", where)
 
 
+def check_integer(value: object, where: str) -> None:
+    if not is_integer(value):
+        raise InvalidInput("must be a whole number", where)
+
+
 def check_flag(value: object, where: str) -> None:
     if not isinstance(value, bool):
         raise InvalidInput(f"must be true or false, not {json_type_of(value)}", where)

@@ -22,18 +22,20 @@ class AtLeast(NamedTuple):
 
 
 class TextKind(Enum):
-    """What a string must be: a time, a phase, or how a run can end."""
+    """What a string must be: a time, a phase, how a run can end, or where a todo stands."""
 
     TIME = "time"
     PHASE = "phase"
     END = "end"
     INTERRUPTION = "interruption"
+    TODO_STATUS = "todo_status"
 
 
 Time = Annotated[str, TextKind.TIME]
 Phase = Annotated[str, TextKind.PHASE]
 End = Annotated[str, TextKind.END]
 Interruption = Annotated[str, TextKind.INTERRUPTION]
+TodoStatus = Annotated[str, TextKind.TODO_STATUS]
 Count = Annotated[int, AtLeast(0)]
 Number = Annotated[int, AtLeast(1)]
 Seconds = Annotated[float, AtLeast(0)]
@@ -142,6 +144,13 @@ class Tools(TypedDict):
     recent: Annotated[list[str], "Digests of the host's keys of the latest calls that were counted."]
 
 
+class Todo(TypedDict):
+    """One thing that the agent means to do."""
+
+    description: str
+    status: TodoStatus
+
+
 class Record(TypedDict):
     """The record of one sub-agent's piece of work: ``state.json``."""
 
@@ -169,6 +178,13 @@ class Record(TypedDict):
     paused_until: NotRequired[Annotated[Time, "When the limit is reset that interrupted the work."]]
     tools: NotRequired[Tools]
     usage: NotRequired[Annotated[Usage, "The sum of consumed over all runs, those that were dropped included."]]
+    max_tokens: NotRequired[Count]
+    charged_tokens: NotRequired[Annotated[Count, "The sum of all charges."]]
+    token_correction: NotRequired[
+        Annotated[int, "What is added to charges, skills and consumption so that the sum is the total that was stated."]
+    ]
+    skills: NotRequired[Annotated[dict[str, Count], "The skills that were loaded, each with its tokens, in order."]]
+    todos: NotRequired[list[Todo]]
     finalized_at: NotRequired[Time]
     duration_seconds: NotRequired[Seconds]
     summary: NotRequired[str]

@@ -12,6 +12,7 @@ from gaia_sessions.errors import InvalidInput
 from .checks import (
     array_of,
     check_flag,
+    check_integer,
     check_object,
     check_seconds,
     check_string,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     Move = record_types.Move
     Record = record_types.Record
     Run = record_types.Run
+    Todo = record_types.Todo
     Tools = record_types.Tools
     Usage = record_types.Usage
     Waiting = record_types.Waiting
@@ -67,6 +69,11 @@ INTERRUPTIONS = (INTERRUPTED, STOPPED_BY_USER, USAGE_LIMIT, OVERLOADED, CONNECTI
 
 MARKED_DETAIL = "said so in its last line"
 """The detail of a run whose agent stated its end with the marker."""
+
+TODO_PENDING = "pending"
+TODO_COMPLETED = "completed"
+TODO_STATUSES = (TODO_PENDING, "in_progress", TODO_COMPLETED, "cancelled")
+"""Where a todo can stand."""
 
 _check_phase = one_of(PHASES)
 
@@ -137,6 +144,11 @@ _check_record_keys = object_with(
         "runs_dropped": integer_from(0),
         "tools": object_with({"counts": map_of(integer_from(1)), "recent": array_of(check_string)}, {}),
         "usage": check_usage,
+        "max_tokens": integer_from(0),
+        "charged_tokens": integer_from(0),
+        "token_correction": check_integer,
+        "skills": map_of(integer_from(0)),
+        "todos": array_of(object_with({"description": check_string, "status": one_of(TODO_STATUSES)}, {})),
         "duration_seconds": check_seconds,
         "summary": check_string,
     },
