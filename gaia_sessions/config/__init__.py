@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gaia_sessions.errors import BadSetting
+    from gaia_sessions.session.budget import DefaultBudgets
     from gaia_sessions.session.policy import Limits
 
 DEFAULTS: dict[str, object] = {
     "idle_minutes": 30.0,
     "quiet_minutes": 10.0,
     "max_errors": 3,
+    "max_tokens": 200_000,
+    "sub_agent_max_tokens": 64_000,
     "durability": "full",
     "lock_timeout": 10.0,
     "hooks": True,
@@ -44,6 +47,8 @@ class Config:
     idle_minutes: minutes without activity after which work may not be resumed.
     quiet_minutes: minutes without a sign of life after which a running agent is called quiet.
     max_errors: the number of errors from which on work may not be resumed.
+    max_tokens: how many tokens a session may use whose record does not say it.
+    sub_agent_max_tokens: the same for the session of a sub-agent.
     durability: ``full`` syncs every write to the disk before it is acknowledged; ``fast`` leaves that
     to the system, so a power cut may undo the last seconds (but never tears a record).
     lock_timeout: seconds that a command waits for a session that another process is writing.
@@ -61,6 +66,8 @@ class Config:
     idle_minutes: float
     quiet_minutes: float
     max_errors: int
+    max_tokens: int
+    sub_agent_max_tokens: int
     durability: str
     lock_timeout: float
     hooks: bool
@@ -85,6 +92,13 @@ class Config:
 
         idle, quiet = timedelta(minutes=self.idle_minutes), timedelta(minutes=self.quiet_minutes)
         return Limits(idle, self.max_errors, quiet)
+
+    @property
+    def budgets(self) -> DefaultBudgets:
+        """How many tokens a session may use whose record does not say it."""
+        from gaia_sessions.session.budget import DefaultBudgets  # no call of a hook asks
+
+        return DefaultBudgets(self.max_tokens, self.sub_agent_max_tokens)
 
 
 def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:

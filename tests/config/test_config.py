@@ -23,10 +23,12 @@ DEFAULTS: dict[str, object] = {
     "keep_last_message": True,
     "lock_timeout": 10.0,
     "max_errors": 3,
+    "max_tokens": 200_000,
     "note": "all",
     "quiet_minutes": 10.0,
     "report_command": False,
     "store_description": True,
+    "sub_agent_max_tokens": 64_000,
     "track": "all",
 }
 
@@ -107,6 +109,8 @@ VALUES: list[tuple[str, str, str, str, object]] = [
     ("quiet_minutes", "quiet_minutes = 2.5", "QUIET_MINUTES", "2.5", 2.5),
     ("max_errors", "max_errors = 1", "MAX_ERRORS", "1", 1),
     ("max_errors", "max_errors = 2.0", "MAX_ERRORS", "2.0", 2),
+    ("max_tokens", "max_tokens = 1000", "MAX_TOKENS", "1000", 1000),
+    ("sub_agent_max_tokens", "sub_agent_max_tokens = 10", "SUB_AGENT_MAX_TOKENS", "10", 10),
     ("durability", 'durability = "fast"', "DURABILITY", "fast", "fast"),
     ("durability", 'durability = "full"', "DURABILITY", "full", "full"),
     ("lock_timeout", "lock_timeout = 0.25", "LOCK_TIMEOUT", "0.25", 0.25),
@@ -162,11 +166,12 @@ TRACK = 'must be "all" or "named"'
 ALL_KEYS = (
     "the settings are durability, hooks.enabled, hooks.ignore_agents, hooks.keep_last_message, "
     "hooks.note, hooks.report_command, hooks.store_description, hooks.track, idle_minutes, lock_timeout, max_errors, "
-    "quiet_minutes"
+    "max_tokens, quiet_minutes, sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
     "what may follow GAIA_SESSIONS_ is DURABILITY, HOOKS, IDLE_MINUTES, IGNORE_AGENTS, KEEP_LAST_MESSAGE, "
-    "LOCK_TIMEOUT, MAX_ERRORS, NOTE, QUIET_MINUTES, REPORT_COMMAND, ROOT, STORE_DESCRIPTION, TRACK"
+    "LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, REPORT_COMMAND, ROOT, STORE_DESCRIPTION, "
+    "SUB_AGENT_MAX_TOKENS, TRACK"
 )
 
 BAD_LINES: list[tuple[str, str, str]] = [

@@ -1,0 +1,160 @@
+"""The budget of a session: how many tokens its agent may use, and what counts against that.
+
+Owns the sum: all charges, the skills that were loaded, and what hosts say was consumed. A total that somebody states
+holds from then on, and what follows adds to it. Pure: ``now`` is an argument. Must never refuse a charge because the
+budget is used up: whether that ends the work is for whoever runs it.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import errors
+
+from .checks import is_integer
+from .clock import parse_time, seconds_between
+from .phases import is_final
+from .record import parent_id_of
+from .updates import check_open, with_activity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import TypedDict
+
+    from .schema import Record
+
+    class TokenUsage(TypedDict):
+        """How much of its budget a session has used. limit_reached: as much as there is, or more."""
+
+        agent_id: str
+        tokens: int
+        max_tokens: int
+        limit_reached: bool
+        elapsed_secs: int
+        skill_tokens: int
+
+
+MOST_TOKENS = 10**12
+"""The largest number of tokens that can be charged or stated at once."""
+
+MAX_NAME_LENGTH = 200
+
+_LARGEST = (1 << 63) - 1
+"""The largest number that JSON is written with."""
+
+
+class DefaultBudgets:
+    """How many tokens a session may use whose record does not say it; ``sub_agent`` is for that of a sub-agent."""
+
+    __slots__ = ("main", "sub_agent")
+
+    def __init__(self, main: int = 200_000, sub_agent: int = 64_000) -> None:
+        self.main = main
+        self.sub_agent = sub_agent
+
+
+def usage_of(record: Record, now: datetime, defaults: DefaultBudgets) -> TokenUsage:
+    """How much of its budget the session of ``record`` has used by ``now``."""
+    tokens, most = tokens_of(record), max_tokens_of(record, defaults)
+    return {
+        "agent_id": record["agent_id"],
+        "tokens": tokens,
+        "max_tokens": most,
+        "limit_reached": tokens >= most,
+        "elapsed_secs": elapsed_seconds(record, now),
+        "skill_tokens": skill_tokens_of(record),
+    }
+
+
+def max_tokens_of(record: Record, defaults: DefaultBudgets) -> int:
+    """How many tokens may be used: what the record says, or the default for its kind."""
+    return record.get("max_tokens", defaults.sub_agent if is_of_sub_agent(record) else defaults.main)
+
+
+def is_of_sub_agent(record: Record) -> bool:
+    """Whether a sub-agent does the work: another session is its parent, or a host delegated it."""
+    return parent_id_of(record) is not None or bool(record.get("runs"))
+
+
+def tokens_of(record: Record) -> int:
+    """The tokens that count against the budget."""
+    return min(max(0, _counted_tokens(record) + record.get("token_correction", 0)), _LARGEST)
+
+
+def skill_tokens_of(record: Record) -> int:
+    """The tokens of all skills that were loaded."""
+    return min(sum(record.get("skills", {}).values()), _LARGEST)
+
+
+def consumed_tokens_of(record: Record) -> int:
+    """What hosts say was consumed, without what was read from a cache.
+
+    The total is what all hosts add up; some of them count what was read from a cache as input, and in the total once.
+    """
+    usage = record.get("usage", {})
+    if "total_tokens" in usage:
+        return max(0, usage["total_tokens"] - usage.get("cache_read_tokens", 0))
+    return usage.get("input_tokens", 0) + usage.get("cache_creation_tokens", 0) + usage.get("output_tokens", 0)
+
+
+def _counted_tokens(record: Record) -> int:
+    return record.get("charged_tokens", 0) + skill_tokens_of(record) + consumed_tokens_of(record)
+
+
+def elapsed_seconds(record: Record, now: datetime) -> int:
+    """The whole seconds since the session was created, up to its end if it has one; never negative."""
+    end = record.get("finalized_at", record["last_updated"]) if is_final(record["phase"]) else None
+    return int(seconds_between(parse_time(record["created_at"]), now if end is None else parse_time(end)))
+
+
+def check_tokens(name: str, tokens: object) -> int:
+    """Returns ``tokens``; raises ``BadArgument``, which calls them ``name``, if nobody can have used so many."""
+    if not is_integer(tokens) or not 0 <= tokens <= MOST_TOKENS:
+        is_huge = is_integer(tokens) and abs(tokens) > _LARGEST  # Python refuses to convert the largest to text
+        value = float("inf") if is_huge else tokens
+        raise errors.BadArgument(name, value, f"a whole number from 0 to {MOST_TOKENS:,}")
+    return tokens
+
+
+def with_charge(record: Record, tokens: int, now: datetime) -> Record:
+    """With ``tokens`` more that were used, and activity at ``now``: whoever charges is at work.
+
+    Raises ``SessionFinal``.
+    """
+    check_open(record)
+    charged = min(record.get("charged_tokens", 0) + tokens, _LARGEST)
+    return with_activity({**record, "charged_tokens": charged}, now)
+
+
+def with_total(record: Record, total: int, now: datetime) -> Record:
+    """With ``total`` as what was used so far, and activity at ``now``; what is charged or consumed later adds to it.
+
+    A final record that has that total already stays as it is; another total raises ``SessionFinal``.
+    """
+    if is_final(record["phase"]) and tokens_of(record) == total:
+        return record
+    check_open(record)
+    correction = max(total - _counted_tokens(record), -_LARGEST)
+    return with_activity({**record, "token_correction": correction}, now)
+
+
+def check_skill_name(name: object) -> str:
+    """Returns ``name``; raises ``InvalidInput`` if it is blank, too long, or not one line of printable text."""
+    if not isinstance(name, str) or not name.strip():
+        raise errors.InvalidInput("must be a text that is not blank", "name")
+    if len(name) > MAX_NAME_LENGTH:
+        raise errors.InvalidInput(f"must have at most {MAX_NAME_LENGTH} characters", "name")
+    if not name.isprintable() or name != name.strip():
+        raise errors.InvalidInput("must have printable characters only, and no blanks around them", "name")
+    return name
+
+
+def with_skill(record: Record, name: str, tokens: int, now: datetime) -> Record:
+    """With the skill ``name`` loaded, which takes ``tokens``, and activity at ``now``.
+
+    ``record`` itself if it was loaded already, whatever its tokens. Raises ``SessionFinal``.
+    """
+    skills = record.get("skills", {})
+    if name in skills:
+        return record
+    check_open(record)
+    return with_activity({**record, "skills": {**skills, name: tokens}}, now)

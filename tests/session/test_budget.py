@@ -1,0 +1,221 @@
+"""What counts against a budget: charges, skills, and what hosts say was consumed; when the limit is reached."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.config import Config
+from gaia_sessions.errors import BadArgument, InvalidInput, SessionFinal
+from gaia_sessions.jsonio.strict import dumps
+from gaia_sessions.session.budget import (
+    MAX_NAME_LENGTH,
+    MOST_TOKENS,
+    DefaultBudgets,
+    check_skill_name,
+    check_tokens,
+    elapsed_seconds,
+    tokens_of,
+    usage_of,
+    with_charge,
+    with_skill,
+    with_total,
+)
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.updates import with_outcome
+from gaia_sessions.session.usage import with_consumed
+from tests.records import START, record_with, unchanged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.session.schema import Record
+
+LATER = START + timedelta(minutes=3)
+DEFAULTS = DefaultBudgets()
+MOST = (1 << 63) - 1
+
+
+def final(**keys: Any) -> Record:
+    return with_outcome(record_with(**keys), "completed", None, LATER)
+
+
+def test_e1_a_sub_agent_may_use_64000_tokens_and_any_other_200000_unless_record_or_settings_say_otherwise() -> None:
+    alone, child = record_with(), record_with(parent_id="agent-0", root_id="agent-0", depth=1)
+    delegated = record_with({"run": 1, "host": "claude-code"})
+
+    def most(record: Record, defaults: DefaultBudgets = DEFAULTS) -> int:
+        return usage_of(record, START, defaults)["max_tokens"]
+
+    assert [most(alone), most(child), most(delegated)] == [200_000, 64_000, 64_000]
+    assert [most({**record, "max_tokens": 7}) for record in (alone, child, delegated)] == [7, 7, 7]
+    other = Config({"max_tokens": 20, "sub_agent_max_tokens": 10}).budgets
+    assert [most(alone, other), most(child, other), most(delegated, other)] == [20, 10, 10]
+    assert most({**alone, "max_tokens": 0}) == 0
+    assert (Config({}).budgets.main, Config({}).budgets.sub_agent) == (DEFAULTS.main, DEFAULTS.sub_agent)
+
+
+@pytest.mark.parametrize(("tokens", "reached"), [(63_999, False), (64_000, True), (64_001, True)])
+def test_e11_l8_the_limit_is_reached_exactly_at_it_and_not_one_below(tokens: int, reached: bool) -> None:  # noqa: FBT001
+    child = record_with(parent_id="agent-0", root_id="agent-0", depth=1)
+
+    usage = usage_of(with_charge(child, tokens, START), START, DEFAULTS)
+
+    assert (usage["tokens"], usage["max_tokens"], usage["limit_reached"]) == (tokens, 64_000, reached)
+
+
+def test_charging_goes_on_beyond_the_limit() -> None:
+    record = record_with(max_tokens=5)
+    for _ in range(3):
+        record = with_charge(record, 3, START)
+
+    assert usage_of(record, START, DEFAULTS) == {
+        "agent_id": "agent-1",
+        "tokens": 9,
+        "max_tokens": 5,
+        "limit_reached": True,
+        "elapsed_secs": 0,
+        "skill_tokens": 0,
+    }
+
+
+def test_charges_skills_and_consumption_count_each_message_once_and_cache_reads_not() -> None:
+    consumed: dict[str, Any] = {"input_tokens": 100, "cache_creation_tokens": 20, "output_tokens": 3}
+    consumed |= {"cache_read_tokens": 5000, "total_tokens": 5123, "tool_uses": 9, "duration_ms": 70}
+    last_request = {"input_tokens": 40, "total_tokens": 999}
+    record = record_with({"run": 1, "usage": last_request}, {"run": 2})
+    record = with_consumed(record, 1, {"consumed": consumed})  # type: ignore[typeddict-item]  # keys of a usage
+    record = with_consumed(record, 1, {"consumed": consumed})  # type: ignore[typeddict-item]  # see above
+    record = with_consumed(record, 2, {"consumed": {"input_tokens": 7, "total_tokens": 7}})
+    record = with_skill(with_charge(record, 1000, START), "terraform", 300, START)
+
+    assert tokens_of(record) == 123 + 7 + 1000 + 300
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"input_tokens": 100, "cache_read_tokens": 80, "output_tokens": 20, "total_tokens": 120}, 40),
+        ({"total_tokens": 9}, 9),
+        ({"input_tokens": 5, "cache_read_tokens": 80, "output_tokens": 2}, 7),
+        ({"cache_read_tokens": 80, "total_tokens": 9}, 0),
+        ({"tool_uses": 3}, 0),
+    ],
+    ids=["a host whose input has the cache reads", "only a total", "no total", "made up", "no tokens"],
+)
+def test_what_a_host_adds_up_in_another_way_counts_without_its_cache_reads(usage: dict[str, int], tokens: int) -> None:
+    assert tokens_of(record_with(usage=usage)) == tokens
+
+
+def test_a_total_holds_whatever_was_used_before_and_what_follows_adds_to_it() -> None:
+    record = record_with({"run": 1})
+    record = with_skill(with_charge(record, 500, START), "terraform", 300, START)
+    record = with_consumed(record, 1, {"consumed": {"output_tokens": 1000}})
+
+    record = unchanged(lambda one: with_total(one, 700, START), record)
+    assert (tokens_of(record), record["charged_tokens"], record["skills"]) == (700, 500, {"terraform": 300})
+    record = with_consumed(record, 1, {"consumed": {"output_tokens": 1250}})
+    assert tokens_of(record) == 950
+    record = with_skill(with_charge(record, 10, START), "aws", 40, START)
+    assert tokens_of(record) == 1000
+    assert tokens_of(with_total(record, 0, START)) == 0
+    assert tokens_of(with_charge(with_total(record, 0, START), 1, START)) == 1
+
+
+STEPS = st.tuples(st.sampled_from(["charge", "total", "skill", "consume"]), st.integers(0, 10_000))
+
+
+@given(st.lists(STEPS, max_size=30))
+def test_after_any_steps_the_sum_is_the_last_total_and_what_was_added_since(steps: list[tuple[str, int]]) -> None:
+    record, expected, consumed = record_with({"run": 1}), 0, 0
+    for number, (kind, tokens) in enumerate(steps):
+        if kind == "charge":
+            record, expected = with_charge(record, tokens, START), expected + tokens
+        elif kind == "total":
+            record, expected = with_total(record, tokens, START), tokens
+        elif kind == "skill":
+            record, expected = with_skill(record, f"skill {number}", tokens, START), expected + tokens
+        else:
+            consumed += tokens
+            record = with_consumed(record, 1, {"consumed": {"output_tokens": consumed, "total_tokens": consumed}})
+            expected += tokens
+        assert tokens_of(record) == expected
+
+
+def test_e8_a_skill_counts_once_and_a_second_time_changes_nothing() -> None:
+    first = unchanged(lambda record: with_skill(record, "s", 100, LATER), record_with())
+    assert (first["skills"], tokens_of(first)) == ({"s": 100}, 100)
+    assert with_skill(first, "s", 500, LATER) is first
+    both = with_skill(first, "t", 30, LATER)
+    assert (list(both["skills"].items()), usage_of(both, LATER, DEFAULTS)["skill_tokens"]) == (
+        [("s", 100), ("t", 30)],
+        130,
+    )
+
+
+def test_e13_the_time_is_in_whole_seconds_grows_is_never_negative_and_frozen_at_the_end() -> None:
+    record = record_with()
+    times = [START - timedelta(hours=1), START, START + timedelta(seconds=1.9), START + timedelta(days=2)]
+    assert [elapsed_seconds(record, now) for now in times] == [0, 0, 1, 172_800]
+    assert [elapsed_seconds(final(), now) for now in times] == [180, 180, 180, 180]
+    imported = record_with(phase="failed", last_updated=format_time(START + timedelta(seconds=9)))
+    assert elapsed_seconds(imported, LATER) == 9
+
+
+CHANGES: list[Callable[[Record], Record]] = [
+    lambda record: with_charge(record, 1, LATER),
+    lambda record: with_charge(record, 0, LATER),
+    lambda record: with_total(record, 1, LATER),
+    lambda record: with_skill(record, "s", 1, LATER),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_is_activity_and_a_final_session_takes_none(change: Callable[[Record], Record]) -> None:
+    assert unchanged(change, record_with())["last_updated"] == format_time(LATER)
+    with pytest.raises(SessionFinal):
+        change(final())
+
+
+def test_a_final_session_takes_what_holds_already() -> None:
+    ended = final(charged_tokens=5, skills={"s": 5})
+
+    assert with_total(ended, 10, LATER) is ended
+    assert with_skill(ended, "s", 7, LATER) is ended
+
+
+@pytest.mark.parametrize("tokens", [-1, MOST_TOKENS + 1, pytest.param(10**5000, id="huge"), 1.0, "5", None, True])
+def test_numbers_that_nobody_can_have_used_are_refused(tokens: object) -> None:
+    with pytest.raises(BadArgument) as refused:
+        check_tokens("tokens", tokens)
+    assert refused.value.hint == "must be a whole number from 0 to 1,000,000,000,000"
+
+
+def test_sums_end_at_what_a_record_can_hold() -> None:
+    record = with_charge(record_with(charged_tokens=MOST, usage={"total_tokens": MOST}, skills={"s": MOST}), 1, START)
+    stated = with_total(record, 3, START)
+
+    for one in (record, stated):
+        usage = usage_of(one, START, DEFAULTS)
+        assert (usage["tokens"], usage["skill_tokens"], dumps(one) != b"", dumps(usage) != b"") == (
+            MOST,
+            MOST,
+            True,
+            True,
+        )
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x1b[2J", " a", "a\u202eb", "a\udcff", "x" * 201, 5, None])
+def test_what_is_no_name_of_a_skill_is_refused(name: object) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        check_skill_name(name)
+    assert refused.value.where == "name"
+
+
+@pytest.mark.parametrize("name", ["terraform", "a b", "навык", "x" * MAX_NAME_LENGTH])
+def test_names_of_skills_are_any_line_of_text(name: str) -> None:
+    assert check_skill_name(name) == name
