@@ -20,6 +20,7 @@ them, nor touch a file. Hints may name commands.
     │   ├── IllegalMove
     │   ├── ResumeNotAllowed
     │   ├── NothingToDeny
+    │   ├── NoSuchTodo
     │   ├── RevisionChanged
     │   ├── NewerSchema
     │   └── HooksElsewhere
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from .conflicts import HooksElsewhere as HooksElsewhere
     from .conflicts import IllegalMove as IllegalMove
     from .conflicts import NewerSchema as NewerSchema
+    from .conflicts import NoSuchTodo as NoSuchTodo
     from .conflicts import NothingToDeny as NothingToDeny
     from .conflicts import ResumeNotAllowed as ResumeNotAllowed
     from .conflicts import RevisionChanged as RevisionChanged

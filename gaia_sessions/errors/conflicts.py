@@ -74,6 +74,24 @@ class NothingToDeny(Conflict):
         )
 
 
+class NoSuchTodo(Conflict):
+    """The session has no todo with this ``number``; it has ``count`` of them, numbered from 1."""
+
+    code = "no_such_todo"
+
+    def __init__(self, agent_id: str, number: int, count: int) -> None:
+        self.agent_id = agent_id
+        self.number = number
+        self.count = count
+        todos = f"its todos are numbered from 1 to {count}" if count else "it has no todos"
+        super().__init__(
+            f"session {agent_id!r} has no todo {number}: {todos}",
+            f"`gaia-sessions todo list {agent_id}` shows its todos"
+            if count
+            else f"`gaia-sessions todo add {agent_id} TEXT` adds one",
+        )
+
+
 class RevisionChanged(Conflict):
     code = "revision_changed"
 

@@ -1,0 +1,65 @@
+"""What the agent of a session means to do: a list, in which each thing has a number from 1 and a status.
+
+Owns what a todo may be and how the list changes. Numbers are places in the list, so nothing is ever taken out of it.
+Pure: ``now`` is an argument. Must never judge by the todos whether the work is done.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import errors
+
+from .schema import TODO_PENDING, TODO_STATUSES
+from .updates import check_open, with_activity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from .schema import Record, Todo
+
+MAX_DESCRIPTION_LENGTH = 1000
+
+
+def check_description(description: object) -> str:
+    """Returns ``description``; raises ``InvalidInput`` if it is blank or too long."""
+    if not isinstance(description, str) or not description.strip():
+        raise errors.InvalidInput("must be a text that is not blank", "description")
+    if len(description) > MAX_DESCRIPTION_LENGTH:
+        raise errors.InvalidInput(f"must have at most {MAX_DESCRIPTION_LENGTH:,} characters", "description")
+    return description
+
+
+def check_status(status: object) -> str:
+    """Returns ``status``; raises ``BadArgument`` if it is no status of a todo."""
+    if status not in TODO_STATUSES:
+        raise errors.BadArgument("status", status, "one of " + ", ".join(TODO_STATUSES))
+    return str(status)
+
+
+def with_todo(record: Record, description: str, now: datetime) -> Record:
+    """With a pending todo at the end, and activity at ``now``. Raises ``SessionFinal``."""
+    return with_todos(record, [*record.get("todos", []), {"description": description, "status": TODO_PENDING}], now)
+
+
+def with_todo_status(record: Record, number: int, status: str, now: datetime) -> Record:
+    """With ``status`` in the todo with this ``number``, and activity at ``now``; ``record`` itself if it has that.
+
+    Raises ``NoSuchTodo``, ``SessionFinal``.
+    """
+    todos = record.get("todos", [])
+    if not 1 <= number <= len(todos):
+        raise errors.NoSuchTodo(record["agent_id"], number, len(todos))
+    todo = todos[number - 1]
+    if todo["status"] == status:
+        return record
+    return with_todos(record, [*todos[: number - 1], {**todo, "status": status}, *todos[number:]], now)
+
+
+def with_todos(record: Record, todos: list[Todo], now: datetime) -> Record:
+    """With ``todos`` as the whole list, and activity at ``now``; without any, the key is absent.
+
+    Raises ``SessionFinal``.
+    """
+    check_open(record)
+    rest: Record = {key: value for key, value in record.items() if key != "todos"}  # type: ignore[assignment]
+    return with_activity({**rest, "todos": todos} if todos else rest, now)
