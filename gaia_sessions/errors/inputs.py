@@ -22,10 +22,10 @@ class InvalidId(InvalidInput):
 class TooLarge(InvalidInput):
     code = "too_large"
 
-    def __init__(self, what: str, size: int, limit: int) -> None:
+    def __init__(
+        self, what: str, size: int, limit: int, hint: str = "keep long texts in a file and store its name"
+    ) -> None:
         self.what = what
         self.size = size
         self.limit = limit
-        super().__init__(
-            f"{what} is over the limit of {limit} bytes", hint="keep long texts in a file and store its name"
-        )
+        super().__init__(f"{what} is over the limit of {limit} bytes", hint=hint)

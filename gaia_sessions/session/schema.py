@@ -149,6 +149,7 @@ _check_record_keys = object_with(
         "token_correction": check_integer,
         "skills": map_of(integer_from(0)),
         "todos": array_of(object_with({"description": check_string, "status": one_of(TODO_STATUSES)}, {})),
+        **dict.fromkeys(("turns", "transcript_bytes", "transcripts_archived"), integer_from(0)),
         "duration_seconds": check_seconds,
         "summary": check_string,
     },

@@ -135,14 +135,16 @@ def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
 
 
 _END_KEYS = ("finalized_at", "duration_seconds", "summary")
+_TRANSCRIPT_KEYS = ("turns", "transcript_bytes", "transcripts_archived")
 
 
 def normalize_imported(record: Record) -> Record:
     """A record of another store or of the users' earlier tool as it is stored here: next revision, canonical times.
 
-    That tool kept the time of an end when it reopened a session; here only a final session has one.
+    That tool kept the time of an end when it reopened a session; here only a final session has one. The record comes
+    without its transcript.
     """
-    cleaned = record if record["phase"] in OUTCOMES else _without_keys(record, *_END_KEYS)
+    cleaned = _without_keys(record, *_TRANSCRIPT_KEYS, *(() if record["phase"] in OUTCOMES else _END_KEYS))
     times = {key: _canonical_time(cleaned[key]) for key in _TIME_KEYS if key in cleaned}  # type: ignore[literal-required]  # keys of a record
     messages = {key: _with_canonical_timestamp(cleaned[key]) for key in _MESSAGE_KEYS if cleaned.get(key)}  # type: ignore[literal-required]  # see above
     moves = [_with_canonical_timestamp(move) for move in cleaned["history"]]

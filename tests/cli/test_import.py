@@ -144,6 +144,16 @@ def test_an_imported_session_goes_on_as_any_other(gaia: Gaia, leave: Gaia, root:
     assert [path.stat().st_mode & 0o777 for path in sorted(Path(root, agent_id).iterdir())] == [0o600]
 
 
+def test_a_session_comes_without_its_transcript_and_its_record_says_so(gaia: Gaia, leave: Gaia, source: Path) -> None:
+    path = leave({**OPEN, "turns": 3, "transcript_bytes": 500, "transcripts_archived": 1})
+    path.with_name("transcript.jsonl").write_bytes(b"{}\n" * 200)
+    path.with_name("transcript-1.jsonl").write_bytes(b"{}\n")
+    for expected in (["imported"], ["already_there"]):
+        report = gaia("import", str(source), "--json").json
+        assert [key for key in ("imported", "already_there", "skipped", "failed") if report[key]] == expected
+    assert not {"turns", "transcript_bytes", "transcripts_archived"} & gaia("get", OPEN["agent_id"]).json.keys()
+
+
 def test_for_people_it_says_what_came_from_where_into_which_place(
     gaia: Gaia, leave: Gaia, source: Path, root: str
 ) -> None:

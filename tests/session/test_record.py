@@ -164,7 +164,7 @@ def test_unknown_keys_are_kept_in_their_order_wherever_they_stand() -> None:
         **sample(
             history=[{"why": 1, "from_phase": "planning", "to_phase": "approval", "timestamp": "2026-01-08T18:05Z"}]
         ),
-        "turns": [],
+        "turtles": [],
         "aardvark": 1,
         "runs": [{"seen": True, "run": 1, "host_process": {"pid": 1, "name": "n"}}],
     }

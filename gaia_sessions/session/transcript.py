@@ -1,0 +1,145 @@
+"""The messages of a transcript: what a message is, how many bytes of it fit, and what the record says of them.
+
+Owns the shape and the checks of a message, its line in the file, and the limits of a line and of a commit. A message
+gets its number and its turn from the store, under the lock of the session. Pure; must never know where the lines are.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import errors
+from gaia_sessions.jsonio import strict
+
+from .checks import check_string, check_time, integer_from, is_integer, object_with, one_of
+from .clock import format_time
+from .updates import check_open, with_activity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+    from typing import NotRequired, TypedDict
+
+    from .requests import PureRule
+    from .schema import Record
+
+    class NewMessage(TypedDict):
+        """A message that is to be added. timestamp: when it was made. tokens: how many its content has."""
+
+        role: str
+        content: str
+        timestamp: str
+        tool_name: NotRequired[str]
+        tool_call_id: NotRequired[str]
+        tokens: NotRequired[int]
+
+    class Message(NewMessage):
+        """A message as it is stored. seq: its number, from 1. turn: how many turns were complete before it, plus 1."""
+
+        seq: int
+        turn: int
+
+
+ROLES = ("system", "user", "assistant", "tool")
+"""Whose words a message can be."""
+
+LINE_LIMIT = strict.DOCUMENT_LIMIT
+"""How many bytes a message may have as a line, the newline included."""
+
+COMMIT_LIMIT = 64 << 20
+"""How many bytes of lines may be added at once."""
+
+_check_message = object_with(
+    {
+        "seq": integer_from(1),
+        "turn": integer_from(1),
+        "role": one_of(ROLES),
+        "content": check_string,
+        "timestamp": check_time,
+    },
+    {"tool_name": check_string, "tool_call_id": check_string, "tokens": integer_from(0)},
+)
+
+
+def new_message(
+    role: str,
+    content: str,
+    now: datetime,
+    *,
+    tool_name: str | None = None,
+    tool_call_id: str | None = None,
+    tokens: int | None = None,
+) -> NewMessage:
+    """A message made at ``now``; what is None is left out. Raises ``BadArgument`` for a role, ``InvalidInput``."""
+    if role not in ROLES:
+        raise errors.BadArgument("role", role, "one of " + ", ".join(ROLES))
+    optional = {"tool_name": tool_name, "tool_call_id": tool_call_id, "tokens": tokens}
+    given = {key: value for key, value in optional.items() if value is not None}
+    message: NewMessage = {"role": role, "content": content, "timestamp": format_time(now), **given}  # type: ignore[typeddict-item]  # checked below
+    _check_message({"seq": 1, "turn": 1, **message}, "")
+    return message
+
+
+def number_messages(messages: Sequence[NewMessage], first_seq: int, turn: int) -> tuple[list[Message], bytes]:
+    """``messages`` numbered from ``first_seq`` on, and their lines. Raises ``InvalidInput``, and ``TooLarge``."""
+    stored: list[Message] = [{"seq": seq, "turn": turn, **message} for seq, message in enumerate(messages, first_seq)]
+    lines = [_line_of(message) for message in stored]
+    size = sum(map(len, lines))
+    if size > COMMIT_LIMIT:
+        raise errors.TooLarge("what is added to the transcript at once", size, COMMIT_LIMIT, "add it in several parts")
+    return stored, b"".join(lines)
+
+
+def _line_of(message: Message) -> bytes:
+    _check_message(message, "")
+    line = strict.dump_line(message, limit=COMMIT_LIMIT)
+    if len(line) > LINE_LIMIT:
+        raise errors.TooLarge("a message of the transcript", len(line), LINE_LIMIT)
+    return line
+
+
+def decode_message(line: bytes) -> Message:
+    """The message in ``line``, keys that are not known included; raises ``InvalidInput``."""
+    message = strict.load_object(line, LINE_LIMIT)
+    _check_message(message, "")
+    return message  # type: ignore[return-value]  # just checked
+
+
+def last_seq(newest_first: Iterable[Message | errors.SessionsError]) -> int:
+    """The number of the last of these messages; 0 if there is none. One that cannot be read had a number too."""
+    unreadable = 0
+    for message in newest_first:
+        if not isinstance(message, errors.SessionsError):
+            return message["seq"] + unreadable
+        unreadable += 1
+    return unreadable
+
+
+def committed_bytes(record: Record) -> int:
+    """How many bytes of the transcript count; what stands behind them in the file was never acknowledged."""
+    size: object = record.get("transcript_bytes")
+    return size if is_integer(size) and size > 0 else 0
+
+
+def current_turn(record: Record) -> int:
+    """The number of the turn that messages belong to which are added now."""
+    return record.get("turns", 0) + 1
+
+
+def with_transcript(record: Record, size: int) -> Record:
+    """With ``size`` bytes of the transcript committed."""
+    return {**record, "transcript_bytes": size}
+
+
+def with_archived_transcript(record: Record, number: int) -> Record:
+    """With an empty transcript; the one before is archived under ``number``."""
+    return {**record, "transcript_bytes": 0, "transcripts_archived": number}
+
+
+def message_rule(now: datetime) -> PureRule:
+    """What a message changes beside the transcript: it is activity of the work. Raises ``SessionFinal``."""
+
+    def rule(record: Record) -> Record:
+        check_open(record)
+        return with_activity(record, now)
+
+    return rule

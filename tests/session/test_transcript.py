@@ -1,0 +1,158 @@
+"""A message and its line: what is accepted, what is refused and by which error, and how messages are numbered."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from gaia_sessions.errors import BadArgument, InvalidInput, SessionFinal, TooLarge
+from gaia_sessions.session import transcript
+from gaia_sessions.session.transcript import (
+    LINE_LIMIT,
+    committed_bytes,
+    current_turn,
+    decode_message,
+    last_seq,
+    message_rule,
+    new_message,
+    number_messages,
+)
+from tests.records import record_with, unchanged
+
+NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
+AT = "2026-01-08T18:05:30.123456Z"
+
+
+def line(**changed: object) -> bytes:
+    return json.dumps({"seq": 1, "turn": 1, "role": "user", "content": "", "timestamp": AT, **changed}).encode()
+
+
+def test_a_message_has_the_keys_that_are_known_and_no_other() -> None:
+    assert new_message("user", "hello", NOW) == {"role": "user", "content": "hello", "timestamp": AT}
+    told = new_message("tool", "", NOW, tool_name="Bash", tool_call_id="toolu_1", tokens=0)
+    assert told == {
+        "role": "tool",
+        "content": "",
+        "timestamp": AT,
+        "tool_name": "Bash",
+        "tool_call_id": "toolu_1",
+        "tokens": 0,
+    }
+
+
+@pytest.mark.parametrize("role", ["system", "user", "assistant", "tool"])
+def test_each_of_the_four_roles_is_one(role: str) -> None:
+    assert new_message(role, "", NOW)["role"] == role
+
+
+@pytest.mark.parametrize("role", ["", "User", "human", None, 1])
+def test_no_other_role_is_and_the_error_lists_them(role: Any) -> None:
+    with pytest.raises(BadArgument, match="role") as refused:
+        new_message(role, "", NOW)
+    assert refused.value.hint == "must be one of system, user, assistant, tool"
+
+
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        ({"content": None}, "content"),
+        ({"content": "", "tool_name": 1}, "tool_name"),
+        ({"content": "", "tool_call_id": []}, "tool_call_id"),
+        ({"content": "", "tokens": -1}, "tokens"),
+        ({"content": "", "tokens": True}, "tokens"),
+    ],
+)
+def test_a_key_of_another_kind_is_refused_and_named(words: Any, where: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        new_message("user", words.pop("content"), NOW, **words)
+    assert refused.value.where == where
+
+
+def test_messages_are_numbered_and_each_is_a_line_that_reads_back() -> None:
+    messages = [new_message("user", "one\ntwo\u2028", NOW), new_message("tool", "\x9b31m", NOW, tool_name="Bash")]
+
+    stored, lines = number_messages(messages, 7, 2)
+
+    assert [(message["seq"], message["turn"]) for message in stored] == [(7, 2), (8, 2)]
+    assert [decode_message(each) for each in lines.splitlines()] == stored
+    assert list(json.loads(lines.split(b"\n")[1])) == ["seq", "turn", "role", "content", "timestamp", "tool_name"]
+    assert b"\x9b" not in lines.decode().encode("latin-1", "ignore")
+
+
+@pytest.mark.parametrize("content", ["half \ud800", "NUL \0"])
+def test_a_text_that_could_not_be_read_back_is_refused(content: str) -> None:
+    with pytest.raises(InvalidInput):
+        number_messages([new_message("user", content, NOW)], 1, 1)
+
+
+def test_a_line_of_the_limit_is_taken_and_one_byte_more_is_not() -> None:
+    [empty] = number_messages([new_message("user", "", NOW)], 1, 1)[1].splitlines(keepends=True)
+    room = LINE_LIMIT - len(empty)
+
+    _, largest = number_messages([new_message("user", "x" * room, NOW)], 1, 1)
+    with pytest.raises(TooLarge) as refused:
+        number_messages([new_message("user", "x" * (room + 1), NOW)], 1, 1)
+
+    assert len(largest) == LINE_LIMIT
+    assert decode_message(largest)["content"] == "x" * room
+    assert (refused.value.size, refused.value.limit) == (LINE_LIMIT + 1, LINE_LIMIT)
+    assert "file" in refused.value.hint
+
+
+def test_a_commit_over_the_limit_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript, "COMMIT_LIMIT", 1000)
+    messages = [new_message("user", "x" * 100, NOW)] * 10
+
+    with pytest.raises(TooLarge, match="at once") as refused:
+        number_messages(messages, 1, 1)
+
+    assert refused.value.hint == "add it in several parts"
+
+
+@pytest.mark.parametrize(
+    ("data", "where"),
+    [
+        (line(seq=0), "seq"),
+        (line(turn="1"), "turn"),
+        (line(role="human"), "role"),
+        (line(content=None), "content"),
+        (line(timestamp="today"), "timestamp"),
+        (b"[]", ""),
+        (b"{", "line 1 column 2"),
+        (b"\0\0", "line 1 column 1"),
+    ],
+)
+def test_a_line_that_is_no_message_is_refused_and_the_error_says_where(data: bytes, where: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        decode_message(data)
+    assert refused.value.where == where
+
+
+def test_keys_of_a_later_version_are_kept() -> None:
+    assert decode_message(line(reasoning="hm"))["reasoning"] == "hm"  # type: ignore[typeddict-item]  # of a later version
+
+
+def test_a_number_is_never_given_twice_because_of_a_line_that_cannot_be_read() -> None:
+    bad = InvalidInput("not JSON")
+    [five], _ = number_messages([new_message("user", "", NOW)], 5, 1)
+    assert (last_seq([]), last_seq([five]), last_seq([bad, bad, five]), last_seq([bad])) == (0, 5, 7, 1)
+
+
+def test_a_record_without_a_transcript_has_no_committed_byte_and_is_in_its_first_turn() -> None:
+    assert (committed_bytes(record_with()), current_turn(record_with())) == (0, 1)
+    told = record_with(transcript_bytes=12, turns=3)
+    assert (committed_bytes(told), current_turn(told)) == (12, 4)
+
+
+def test_a_message_is_activity_of_the_work_and_nothing_else() -> None:
+    before = record_with()
+    later = NOW + timedelta(hours=1)
+    assert unchanged(message_rule(later), before) == {**before, "last_updated": "2026-01-08T19:05:30.123456Z"}
+
+
+def test_what_is_final_takes_no_message() -> None:
+    with pytest.raises(SessionFinal):
+        message_rule(NOW)(record_with(phase="completed"))
