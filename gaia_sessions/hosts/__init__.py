@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
     from gaia_sessions.usecases.revivals import HostRevival, Work
@@ -90,6 +91,12 @@ def consumption(run: Run, since: str | None, until: str | None, is_late: Callabl
     """What ``run`` used in all, from what its host keeps about the agent on disk; None if that does not say."""
     read = module_of(run["host"]).consumption if run.get("host") in HOSTS else None
     return read(run, since, until, is_late) if read else None
+
+
+def recent_messages(run: Run, most: int) -> list[RecentMessage]:
+    """The latest messages of the agent of ``run``, from what its host keeps on disk; none if that is not known."""
+    read = module_of(run["host"]).recent_messages if run.get("host") in HOSTS else None
+    return read(run, most) if read else []
 
 
 def revival(run: Run, work: Work) -> HostRevival | None:

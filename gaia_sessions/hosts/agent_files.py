@@ -19,6 +19,7 @@ TOOL_USE_ID_KEY = "toolUseId"
 
 _LONGEST_FIRST_LINE = 1 << 15
 _LONGEST_LAST_LINE = 1 << 16
+_LONGEST_END = 1 << 18
 _MOST_AGENTS = 1000
 _PREFIX, _SUFFIX, _TRANSCRIPT = "agent-", ".meta.json", ".jsonl"
 _AGENT_ID = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -66,6 +67,16 @@ def first_transcript_line(agent_transcript_path: Json) -> str:
 def last_transcript_line(agent_transcript_path: Json) -> bytes:
     """The last line of the agent's transcript; empty if it cannot be read, and only its end if it is over 64 KiB."""
     return _part_of(agent_transcript_path, -_LONGEST_LAST_LINE).rstrip(b"\n").rpartition(b"\n")[2]
+
+
+def last_transcript_lines(agent_transcript_path: Json) -> list[bytes]:
+    """The whole lines in the last 256 KiB of the agent's transcript; none if it cannot be read.
+
+    A line that is longer, or that is being written, is not a whole one.
+    """
+    part = _part_of(agent_transcript_path, -_LONGEST_END)
+    lines = part.split(b"\n")[:-1]
+    return lines if len(part) < _LONGEST_END else lines[1:]
 
 
 def newest_names(folder: str, most: int, prefix: str = "", suffix: str = "") -> list[str]:

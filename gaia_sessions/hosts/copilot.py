@@ -27,6 +27,7 @@ GENERAL = "general-purpose"
 SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.START, events.RETURNED, events.SESSION_START])
 end_in_files = None
 consumption = None
+recent_messages = None
 revival = None
 WAKE_ADVICE = None
 START_EVENT = "SubagentStart"

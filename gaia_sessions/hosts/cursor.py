@@ -28,6 +28,7 @@ SUPPORTED_REPLIES: frozenset[str] = frozenset()
 
 end_in_files = None
 consumption = None
+recent_messages = None
 revival = None
 WAKE_ADVICE = None
 START_EVENT = None

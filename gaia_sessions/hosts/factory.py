@@ -26,6 +26,7 @@ GENERAL = "worker"
 SUPPORTED_REPLIES = frozenset([events.RETURNED, events.SESSION_START])
 end_in_files = None
 consumption = None
+recent_messages = None
 revival = None
 WAKE_ADVICE = None
 START_EVENT = None

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
     from gaia_sessions.usecases.revivals import ReviveByHost
@@ -77,6 +78,13 @@ class HostModule(Protocol):
     @property
     def consumption(self) -> ReadConsumption | None:
         """What a run used in all, from the files that the host keeps about its agents; raises nothing.
+
+        None where no such files are known.
+        """
+
+    @property
+    def recent_messages(self) -> Callable[[Run, int], list[RecentMessage]] | None:
+        """The latest messages of the agent of a run, at most so many, the oldest first, in full; raises nothing.
 
         None where no such files are known.
         """

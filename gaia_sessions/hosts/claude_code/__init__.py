@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
     from gaia_sessions.usecases.revivals import HostRevival, Work
@@ -79,6 +80,13 @@ def consumption(run: Run, since: str | None, until: str | None, is_late: Callabl
     from . import transcripts
 
     return transcripts.consumption(run, since, until, is_late)
+
+
+def recent_messages(run: Run, most: int) -> list[RecentMessage]:
+    """The latest messages of the agent of ``run``, from its transcript."""
+    from . import messages
+
+    return messages.recent_messages(run, most)
 
 
 def revival(run: Run, work: Work) -> HostRevival | None:

@@ -36,6 +36,7 @@ GENERAL = "default"
 SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.START, events.NOTIFICATION, events.SESSION_START])
 end_in_files = None
 consumption = None
+recent_messages = None
 revival = None
 WAKE_ADVICE = None
 START_EVENT = "SubagentStart"

@@ -28,6 +28,7 @@ GENERAL = "generalist"
 SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.RETURNED, events.SESSION_START])
 end_in_files = None
 consumption = None
+recent_messages = None
 revival = None
 WAKE_ADVICE = None
 START_EVENT = None

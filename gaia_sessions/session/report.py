@@ -1,0 +1,184 @@
+"""The report on a session: how the work stands or ended, with what there is of a result, in one shape for every end.
+
+Owns that shape and its status. What an agent left behind is reported whatever its end was. While the session is open,
+its latest run decides: work that rests was stopped by its own agent, which is a success. Pure: ``now`` is an argument.
+Must never judge whether the work may be resumed.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TypedDict
+from uuid import UUID
+
+from .budget import usage_of
+from .phases import COMPLETED, FAILED, is_final
+from .runs import has_ended
+from .schema import RUN_RETURNED, STOPPED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+    from typing import Literal
+
+    from .budget import DefaultBudgets
+    from .schema import Record, Run, Todo
+
+    Status = Literal["success", "error", "timeout", "cancelled", "running"]
+
+SCHEMA = 1
+"""The version of this shape; it only ever gets more keys."""
+
+SUCCESS: Status = "success"
+ERROR: Status = "error"
+TIMEOUT: Status = "timeout"
+CANCELLED: Status = "cancelled"
+RUNNING: Status = "running"
+
+RECENT_MESSAGES = 6
+MAX_CONTENT_LENGTH = 800
+"""Characters of each recent message."""
+
+UNFINISHED_NOTE = "Sub-agent did not finish the task. Use partial results below."
+HOST_GONE = "the program that ran the agent has ended without reporting it"
+
+_ASSISTANT = "assistant"
+
+
+class RecentMessage(TypedDict):
+    """A message of an agent's transcript; in a report its content is cut after 800 characters."""
+
+    role: str
+    content: str
+    tool_name: str | None
+    tool_call_id: str | None
+
+
+class Report(TypedDict):
+    """How the work of one session stands or ended; a key that does not apply is None.
+
+    task_id: of the latest run. result: only of a success, in full as far as it is known. note: where there is no
+    result. iterations: the turns of the transcript. recent_messages: the last 6, the oldest first.
+    """
+
+    schema: int
+    status: Status
+    agent_id: str
+    task_id: str | None
+    phase: str
+    result: str | None
+    error: str | None
+    note: str | None
+    timeout_secs: float | None
+    hard_timeout_secs: float | None
+    elapsed_secs: int
+    tokens: int
+    max_tokens: int
+    iterations: int | None
+    todos: list[Todo]
+    recent_messages: list[RecentMessage]
+
+
+class Findings:
+    """What a report needs beside the record.
+
+    messages: the latest in full, the oldest first. cancellation: why the session was cancelled, an empty text
+    without a reason; None if it was not. dead_runs: the numbers of runs whose host is proved to be gone.
+    """
+
+    __slots__ = ("cancellation", "dead_runs", "messages")
+
+    def __init__(
+        self,
+        messages: Sequence[RecentMessage] = (),
+        cancellation: str | None = None,
+        dead_runs: Collection[int] = (),
+    ) -> None:
+        self.messages = messages
+        self.cancellation = cancellation
+        self.dead_runs = dead_runs
+
+
+def report(record: Record, findings: Findings, now: datetime, defaults: DefaultBudgets) -> Report:
+    """The report on the session of ``record``."""
+    status, run, used = status_of(record, findings), _latest_run(record), usage_of(record, now, defaults)
+    is_unfinished = status not in (SUCCESS, RUNNING)
+    return {
+        "schema": SCHEMA,
+        "status": status,
+        "agent_id": record["agent_id"],
+        "task_id": task_id_of(record, run) if run else None,
+        "phase": record["phase"],
+        "result": _result_of(record, findings) if status == SUCCESS else None,
+        "error": _error_of(record, findings, status) if is_unfinished else None,
+        "note": UNFINISHED_NOTE if is_unfinished else None,
+        "timeout_secs": None,
+        "hard_timeout_secs": None,
+        "elapsed_secs": used["elapsed_secs"],
+        "tokens": used["tokens"],
+        "max_tokens": used["max_tokens"],
+        "iterations": record.get("turns"),
+        "todos": record.get("todos", []),
+        "recent_messages": [
+            {**message, "content": message["content"][:MAX_CONTENT_LENGTH]}
+            for message in findings.messages[-RECENT_MESSAGES:]
+        ],
+    }
+
+
+def status_of(record: Record, findings: Findings) -> Status:
+    """How the work stands or ended. An outcome stays what it was if the session is cancelled afterwards."""
+    if record["phase"] in (COMPLETED, FAILED):
+        return SUCCESS if record["phase"] == COMPLETED else ERROR
+    if findings.cancellation is not None:
+        return CANCELLED
+    if is_final(record["phase"]):
+        return ERROR
+    if not has_latest_run_ended(record, findings):
+        return RUNNING
+    run = _latest_run(record)
+    return SUCCESS if run and run.get("end") in (STOPPED, RUN_RETURNED) else ERROR
+
+
+def is_over(record: Record, findings: Findings) -> bool:
+    """Whether nothing more is to come: the session is final, or its latest run has ended."""
+    return is_final(record["phase"]) or has_latest_run_ended(record, findings)
+
+
+def has_latest_run_ended(record: Record, findings: Findings) -> bool:
+    """Whether there is a run, and the latest has ended or is of a host that is gone."""
+    run = _latest_run(record)
+    return run is not None and (has_ended(run) or run["run"] in findings.dead_runs)
+
+
+def task_id_of(record: Record, run: Run) -> str:
+    """The id of one task of the session: ``sub-`` and a UUID that is always the same for the same run.
+
+    It is computed rather than kept, so that the runs of old records have one too.
+    """
+    name = "\n".join((record["agent_id"], record["created_at"], str(run["run"])))
+    return f"sub-{UUID(bytes=sha256(name.encode()).digest()[:16], version=4)}"
+
+
+def _latest_run(record: Record) -> Run | None:
+    return next(reversed(record.get("runs", [])), None)
+
+
+def _result_of(record: Record, findings: Findings) -> str | None:
+    """What was stated as the summary, else what the agent said last."""
+    said = (message for message in reversed(findings.messages) if message["role"] == _ASSISTANT)
+    answers = (message["content"] for message in said if message["tool_name"] is None)
+    run = _latest_run(record) or {}
+    return record.get("summary") or next(answers, None) or run.get("last_message")
+
+
+def _error_of(record: Record, findings: Findings, status: Status) -> str:
+    if status == CANCELLED:
+        return findings.cancellation or "cancelled"
+    run = _latest_run(record) or {}
+    if run.get("run") in findings.dead_runs:
+        return HOST_GONE
+    if record["phase"] == FAILED and record["last_error"]:
+        return record["last_error"]["message"]
+    return run.get("detail") or record.get("summary") or run.get("end") or record["phase"]

@@ -1,0 +1,211 @@
+"""The report on a session: one shape for every end, with whatever an agent left behind."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.errors import well_formed
+from gaia_sessions.jsonio.strict import dump_line, loads
+from gaia_sessions.session import report as reports
+from gaia_sessions.session.budget import DefaultBudgets
+from gaia_sessions.session.report import Findings, Report, is_over, report, status_of
+from gaia_sessions.session.schema import ENDS, INTERRUPTED
+from tests.records import START, WHEN, record_with
+
+if TYPE_CHECKING:
+    from gaia_sessions.session.report import RecentMessage
+    from gaia_sessions.session.schema import Record
+
+LATER = START + timedelta(seconds=90.7)
+DEFAULTS = DefaultBudgets()
+AT_WORK: dict[str, Any] = {"run": 1, "host": "claude-code", "started_at": WHEN}
+STOPPED: dict[str, Any] = {**AT_WORK, "ended_at": WHEN, "end": "stopped", "last_message": "42."}
+
+
+def said(content: str, role: str = "assistant", tool: str | None = None) -> RecentMessage:
+    return {"role": role, "content": content, "tool_name": tool, "tool_call_id": "call_1" if tool else None}
+
+
+def reported(record: Record, *messages: RecentMessage, **findings: Any) -> Report:
+    return report(record, Findings(messages, **findings), LATER, DEFAULTS)
+
+
+def ended(end: str, **keys: Any) -> dict[str, Any]:
+    return {**AT_WORK, "ended_at": WHEN, "end": end, **keys}
+
+
+def test_l11_a_success_has_the_result_and_what_it_cost() -> None:
+    record = record_with(
+        STOPPED, phase="completed", charged_tokens=1200, todos=[{"description": "a", "status": "pending"}]
+    )
+
+    found = reported(record, said("Do it.", "user"), said("42 quokkas."))
+
+    assert found == {
+        "schema": 1,
+        "status": "success",
+        "agent_id": "agent-1",
+        "task_id": found["task_id"],
+        "phase": "completed",
+        "result": "42 quokkas.",
+        "error": None,
+        "note": None,
+        "timeout_secs": None,
+        "hard_timeout_secs": None,
+        "elapsed_secs": 0,
+        "tokens": 1200,
+        "max_tokens": 64_000,
+        "iterations": None,
+        "todos": [{"description": "a", "status": "pending"}],
+        "recent_messages": [said("Do it.", "user"), said("42 quokkas.")],
+    }
+
+
+def test_l12_an_error_has_all_keys_of_the_documents_and_what_there_is_of_the_work() -> None:
+    run = ended("failed", detail="API Error: 400")
+    record = record_with(
+        run, phase="failed", last_error={"message": "API Error: 400", "timestamp": WHEN}, error_count=1
+    )
+
+    found = reported(record, *(said(f"Step {number}. {'x' * 900}") for number in range(9)))
+
+    assert (found["status"], found["result"], found["error"]) == ("error", None, "API Error: 400")
+    assert found["note"] == "Sub-agent did not finish the task. Use partial results below."
+    assert {"status", "task_id", "error", "note", "timeout_secs", "tokens", "todos", "recent_messages"} <= set(found)
+    assert [message["content"][:7] for message in found["recent_messages"]] == [
+        f"Step {number}." for number in range(3, 9)
+    ]
+    assert {len(message["content"]) for message in found["recent_messages"]} == {800}
+
+
+def test_every_report_has_the_same_keys() -> None:
+    records = [
+        record_with(),
+        record_with(AT_WORK),
+        *(record_with(ended(end)) for end in ENDS),
+        *(record_with(STOPPED, phase=phase) for phase in ("completed", "failed", "abandoned", "approval")),
+    ]
+    cancellations = (None, "", "enough")
+
+    found = [reported(record, cancellation=why) for record in records for why in cancellations]
+
+    assert {tuple(one) for one in found} == {tuple(Report.__annotations__)}
+    assert {one["status"] for one in found} == {"success", "error", "cancelled", "running"}
+    for one in found:
+        is_unfinished = one["status"] in ("error", "cancelled")
+        assert (one["error"] is not None, one["note"] is not None) == (is_unfinished, is_unfinished)
+        assert one["result"] is None or one["status"] == "success"
+
+
+STATUSES = [
+    (record_with(), "running", False),
+    (record_with(AT_WORK), "running", False),
+    (record_with({**AT_WORK, "end": "stopped"}), "running", False),
+    (record_with(STOPPED, AT_WORK | {"run": 2}), "running", False),
+    (record_with(STOPPED, phase="approval"), "success", True),
+    (record_with(ended("returned"), phase="executing"), "success", True),
+    (record_with(ended("killed", interruption=INTERRUPTED)), "error", True),
+    (record_with(ended("lost")), "error", True),
+    (record_with(AT_WORK, phase="completed"), "success", True),
+    (record_with(phase="failed"), "error", True),
+    (record_with(phase="abandoned"), "error", True),
+]
+
+
+@pytest.mark.parametrize(("record", "status", "over"), STATUSES)
+def test_the_latest_run_decides_until_the_session_is_final(record: Record, status: str, over: bool) -> None:  # noqa: FBT001
+    assert (status_of(record, Findings()), is_over(record, Findings())) == (status, over)
+
+
+CANCELLED = [
+    (record_with(), "cancelled", False),
+    (record_with(AT_WORK), "cancelled", False),
+    (record_with(STOPPED, phase="approval"), "cancelled", True),
+    (record_with(STOPPED, phase="abandoned"), "cancelled", True),
+    (record_with(STOPPED, phase="completed"), "success", True),
+    (record_with(phase="failed"), "error", True),
+]
+
+
+@pytest.mark.parametrize(("record", "status", "over"), CANCELLED)
+def test_l21_a_cancelled_session_is_reported_so_unless_it_had_an_outcome_before(
+    record: Record,
+    status: str,
+    over: bool,  # noqa: FBT001
+) -> None:
+    findings = Findings(cancellation="")
+
+    assert (status_of(record, findings), is_over(record, findings)) == (status, over)
+
+
+def test_l17_a_cancelled_session_still_has_its_todos_and_messages() -> None:
+    todos = [{"description": "a", "status": "in_progress"}]
+
+    found = reported(record_with(AT_WORK, todos=todos), said("Half of it."), cancellation="enough")
+
+    assert (found["status"], found["error"], found["todos"]) == ("cancelled", "enough", todos)
+    assert found["recent_messages"] == [said("Half of it.")]
+
+
+def test_a_run_whose_host_is_gone_has_ended_with_an_error() -> None:
+    found = reported(record_with(AT_WORK), dead_runs=[1])
+
+    assert (found["status"], found["error"]) == ("error", reports.HOST_GONE)
+    assert is_over(record_with(AT_WORK), Findings(dead_runs=[1]))
+
+
+RESULTS = [
+    (record_with(STOPPED, phase="completed", summary="Stated."), [said("Said.")], "Stated."),
+    (record_with(STOPPED, phase="completed"), [said("Said."), said("{}", tool="Bash")], "Said."),
+    (record_with(STOPPED, phase="completed"), [said("Go on.", "user")], "42."),
+    (record_with(phase="completed"), [], None),
+]
+
+
+@pytest.mark.parametrize(("record", "messages", "result"), RESULTS)
+def test_the_result_is_what_was_stated_else_what_was_said_last(
+    record: Record, messages: list[RecentMessage], result: str | None
+) -> None:
+    assert reported(record, *messages)["result"] == result
+
+
+ERRORS = [
+    (record_with(ended("killed", detail="stopped by the main agent"), phase="abandoned"), "stopped by the main agent"),
+    (record_with(phase="abandoned", summary="Not needed."), "Not needed."),
+    (record_with(ended("lost")), "lost"),
+    (record_with(phase="abandoned"), "abandoned"),
+]
+
+
+@pytest.mark.parametrize(("record", "error"), ERRORS)
+def test_an_error_says_as_much_as_is_known(record: Record, error: str) -> None:
+    assert reported(record)["error"] == error
+
+
+def test_l2_a_task_has_an_id_of_its_own_that_does_not_change() -> None:
+    runs = [{"run": number, "ended_at": WHEN, "end": "stopped"} for number in (1, 2)]
+    names = ("agent-1", "agent-2")
+    records: list[Record] = [{**record_with(*runs[:count]), "agent_id": name} for count in (1, 2) for name in names]
+
+    ids = [reported(record)["task_id"] for record in records]
+
+    assert len(set(ids)) == len(records)
+    assert all(
+        re.fullmatch(r"sub-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", str(one))
+        for one in ids
+    )
+    assert [reported({**record, "phase": "approval"})["task_id"] for record in records] == ids
+    assert reported(record_with())["task_id"] is None
+
+
+@pytest.mark.parametrize("letter", ["é", "🙂", "👩‍👩‍👧", "\u0301"])
+def test_l23_a_message_is_cut_between_characters(letter: str) -> None:
+    found = reported(record_with(), said(letter * 801))
+
+    [message] = found["recent_messages"]
+    assert (len(message["content"]), well_formed(message["content"])) == (800, message["content"])
+    assert loads(dump_line(found)) == found
