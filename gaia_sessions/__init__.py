@@ -7,6 +7,9 @@ importing the package itself must never import anything else: a hook that needs 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .api import (
+        add_skill,
+        add_todo,
+        charge_tokens,
         cleanup_sessions,
         create_session,
         explain_resume,
@@ -17,6 +20,11 @@ if TYPE_CHECKING:
         reconcile_sessions,
         session_children,
         session_events,
+        session_todos,
+        session_usage,
+        set_todo_status,
+        set_todos,
+        set_token_total,
         should_resume,
         update_state,
     )
@@ -24,6 +32,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "add_skill",
+    "add_todo",
+    "charge_tokens",
     "cleanup_sessions",
     "create_session",
     "explain_resume",
@@ -34,6 +45,11 @@ __all__ = [
     "reconcile_sessions",
     "session_children",
     "session_events",
+    "session_todos",
+    "session_usage",
+    "set_todo_status",
+    "set_todos",
+    "set_token_total",
     "should_resume",
     "update_state",
 ]

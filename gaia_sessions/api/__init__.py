@@ -3,8 +3,8 @@
 The names and leading arguments of the first five functions are fixed by the users' documents. Every function takes
 ``root``, the directory of the sessions; None means the one that the command line would find from here. All of them
 raise the errors of ``gaia_sessions.errors``, among them ``OwnedByAnother`` for the sessions of another user.
-``Sessions``, next door, does the same for one root that is found and configured only once; a function here must never
-do more than call it.
+``Sessions``, next door, does the same for one root that is found and configured only once, and ``budgets`` has the
+functions about budgets, skills and todos; a function here must never do more than call ``Sessions``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,14 @@ from __future__ import annotations
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.ids import is_agent_id
 
+from .budgets import add_skill as add_skill
+from .budgets import add_todo as add_todo
+from .budgets import charge_tokens as charge_tokens
+from .budgets import session_todos as session_todos
+from .budgets import session_usage as session_usage
+from .budgets import set_todo_status as set_todo_status
+from .budgets import set_todos as set_todos
+from .budgets import set_token_total as set_token_total
 from .sessions import DEFAULT_HOURS as DEFAULT_HOURS
 from .sessions import Sessions as Sessions
 

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.budget import TokenUsage
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.requests import Ending, NewSession, Update
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader
+    from gaia_sessions.usecases.budgets import Budgets
     from gaia_sessions.usecases.cleanup import Report
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.listing import Filter, Line
@@ -138,6 +140,19 @@ class Sessions:
         project = os.path.dirname(claude) if claude else None
         rule = revivals.Rule(utc_now(), self.config.limits, revival, project)
         return revivals.revivals(self._preview(), rule, host_session_id)
+
+    def usage(self, record: Record) -> TokenUsage:
+        """How much of its budget the session of ``record``, which was just read, has used. Raises ``NewerSchema``."""
+        from gaia_sessions.session.budget import usage_of
+
+        return usage_of(record, utc_now(), self.config.budgets)
+
+    def budgets(self) -> Budgets:
+        """The budgets, skills and todos of these sessions, to be changed now."""
+        from gaia_sessions.usecases.budgets import Budgets
+
+        self._apply_deferred()
+        return Budgets(self._store, utc_now(), self.config.budgets)
 
     def create(self, new: NewSession) -> str:
         """The id of a new session."""

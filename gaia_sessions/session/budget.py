@@ -12,7 +12,7 @@ from gaia_sessions import errors
 from .checks import is_integer
 from .clock import parse_time, seconds_between
 from .phases import is_final
-from .record import parent_id_of
+from .record import check_readable, parent_id_of
 from .updates import check_open, with_activity
 
 TYPE_CHECKING = False
@@ -53,7 +53,8 @@ class DefaultBudgets:
 
 
 def usage_of(record: Record, now: datetime, defaults: DefaultBudgets) -> TokenUsage:
-    """How much of its budget the session of ``record`` has used by ``now``."""
+    """How much of its budget the session of ``record`` has used by ``now``. Raises ``NewerSchema``."""
+    check_readable(record)
     tokens, most = tokens_of(record), max_tokens_of(record, defaults)
     return {
         "agent_id": record["agent_id"],
@@ -110,7 +111,7 @@ def check_tokens(name: str, tokens: object) -> int:
     """Returns ``tokens``; raises ``BadArgument``, which calls them ``name``, if nobody can have used so many."""
     if not is_integer(tokens) or not 0 <= tokens <= MOST_TOKENS:
         is_huge = is_integer(tokens) and abs(tokens) > _LARGEST  # Python refuses to convert the largest to text
-        value = float("inf") if is_huge else tokens
+        value = "a number too large" if is_huge else tokens
         raise errors.BadArgument(name, value, f"a whole number from 0 to {MOST_TOKENS:,}")
     return tokens
 

@@ -99,6 +99,8 @@ FIGURES = (
 check_usage = object_with({}, dict.fromkeys(FIGURES, integer_from(0)))
 check_worktree = object_with({}, {"path": check_string, "branch": check_string})
 
+check_todo = object_with({"description": check_string, "status": one_of(TODO_STATUSES)}, {})
+
 _check_waiting = object_with({"since": check_time, "for": check_string}, {})
 
 _check_run_keys = object_with(
@@ -148,8 +150,8 @@ _check_record_keys = object_with(
         "charged_tokens": integer_from(0),
         "token_correction": check_integer,
         "skills": map_of(integer_from(0)),
-        "todos": array_of(object_with({"description": check_string, "status": one_of(TODO_STATUSES)}, {})),
         **dict.fromkeys(("turns", "transcript_bytes", "transcripts_archived"), integer_from(0)),
+        "todos": array_of(check_todo),
         "duration_seconds": check_seconds,
         "summary": check_string,
     },

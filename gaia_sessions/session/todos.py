@@ -1,14 +1,15 @@
 """What the agent of a session means to do: a list, in which each thing has a number from 1 and a status.
 
-Owns what a todo may be and how the list changes. Numbers are places in the list, so nothing is ever taken out of it.
-Pure: ``now`` is an argument. Must never judge by the todos whether the work is done.
+Owns what a todo may be and how the list changes. Numbers are places in the list, so no single one is ever taken out of
+it. Pure: ``now`` is an argument. Must never judge by the todos whether the work is done.
 """
 
 from __future__ import annotations
 
 from gaia_sessions import errors
 
-from .schema import TODO_PENDING, TODO_STATUSES
+from .checks import is_integer
+from .schema import TODO_PENDING, TODO_STATUSES, check_todo
 from .updates import check_open, with_activity
 
 TYPE_CHECKING = False
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from .schema import Record, Todo
 
 MAX_DESCRIPTION_LENGTH = 1000
+
+_LARGEST = (1 << 63) - 1
 
 
 def check_description(description: object) -> str:
@@ -34,6 +37,24 @@ def check_status(status: object) -> str:
     if status not in TODO_STATUSES:
         raise errors.BadArgument("status", status, "one of " + ", ".join(TODO_STATUSES))
     return str(status)
+
+
+def check_number(number: object) -> int:
+    """Returns ``number``; raises ``BadArgument`` if no todo can have it."""
+    if not is_integer(number) or not 1 <= number <= _LARGEST:
+        value = number if not is_integer(number) or abs(number) <= _LARGEST else "a number too large"
+        raise errors.BadArgument("number", value, "the number of a todo, from 1")
+    return number
+
+
+def check_todos(todos: object) -> list[Todo]:
+    """A copy of ``todos`` with the keys of a todo only; raises ``InvalidInput`` if one of them is none."""
+    checked: list[Todo] = []
+    for place, todo in enumerate(todos if isinstance(todos, list) else [None]):
+        check_todo(todo, f"todos[{place}]")
+        check_description(todo["description"])
+        checked.append({"description": todo["description"], "status": todo["status"]})
+    return checked
 
 
 def with_todo(record: Record, description: str, now: datetime) -> Record:

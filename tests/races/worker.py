@@ -76,6 +76,11 @@ def finalizes(root: str, agent_id: str, me: str, outcome: str) -> str:
     return record["phase"]
 
 
+def charges(root: str, agent_id: str, times: str) -> list[int]:
+    """Charges one token at a time; what the session had used after each."""
+    return [gaia_sessions.charge_tokens(agent_id, 1, root=root)["tokens"] for _ in range(int(times))]
+
+
 def compares_and_sets(root: str, agent_id: str, me: str, last: str) -> list[int]:
     """Moves the session on from every revision it finds, until it stands at ``last``; those it moved it to."""
     moved: list[int] = []
@@ -238,6 +243,7 @@ ROLES: dict[str, Role] = {
         reads,
         creates,
         finalizes,
+        charges,
         compares_and_sets,
         appends,
         logs,
