@@ -23,6 +23,8 @@ them, nor touch a file. Hints may name commands.
     │   ├── NoSuchTodo
     │   ├── RevisionChanged
     │   ├── NewerSchema
+    │   ├── TooDeep
+    │   ├── TooManyChildren
     │   └── HooksElsewhere
     ├── LockTimeout             5
     ├── CorruptSession          6
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
     from .conflicts import RevisionChanged as RevisionChanged
     from .conflicts import SessionExists as SessionExists
     from .conflicts import SessionFinal as SessionFinal
+    from .conflicts import TooDeep as TooDeep
+    from .conflicts import TooManyChildren as TooManyChildren
     from .exit_codes import EXIT_BUG as EXIT_BUG
     from .exit_codes import EXIT_CODES as EXIT_CODES
     from .exit_codes import EXIT_DONE as EXIT_DONE

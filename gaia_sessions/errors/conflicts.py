@@ -118,6 +118,36 @@ class NewerSchema(Conflict):
         )
 
 
+class TooDeep(Conflict):
+    """A session below ``parent_id`` would be deeper than any below it may be."""
+
+    code = "too_deep"
+
+    def __init__(self, parent_id: str, depth: int, max_depth: int) -> None:
+        self.parent_id = parent_id
+        self.depth = depth
+        self.max_depth = max_depth
+        super().__init__(
+            f"a session below {parent_id!r} would have depth {depth}; the limit is {max_depth}",
+            f"create it below a session further up: gaia-sessions tree {parent_id}",
+        )
+
+
+class TooManyChildren(Conflict):
+    """As many children of ``parent_id`` are at work, those of ``at_work``, as may be at once."""
+
+    code = "too_many_children"
+
+    def __init__(self, parent_id: str, at_work: Iterable[str], limit: int) -> None:
+        self.parent_id = parent_id
+        self.at_work = tuple(at_work)
+        self.limit = limit
+        super().__init__(
+            f"session {parent_id!r} has {len(self.at_work)} children at work; the limit is {limit}",
+            f"wait until one of them has ended, or cancel one: {', '.join(self.at_work)}",
+        )
+
+
 class HooksElsewhere(Conflict):
     """Another settings file of the project has the hooks; installed in both, they would receive each event twice."""
 

@@ -108,6 +108,18 @@ def parent_id_of(record: Record) -> str | None:
     return parent_id if isinstance(parent_id, str) else None
 
 
+def stated_ancestors(record: Record) -> list[str] | None:
+    """The ids of all sessions above that of ``record``, the parent first; None if it has a parent and states no more.
+
+    Earlier versions wrote the parent alone; and where a parent was changed by hand, what is stated does not hold.
+    """
+    parent_id = parent_id_of(record)
+    if parent_id is None:
+        return []
+    ancestors = record.get("ancestors")
+    return ancestors if ancestors and ancestors[0] == parent_id else None
+
+
 def is_open(record: Record) -> bool:
     """Whether the work is not final; a record of a newer schema counts as open, because its phase may be unknown."""
     return has_newer_schema(record) or record["phase"] not in OUTCOMES

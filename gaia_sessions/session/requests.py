@@ -34,20 +34,38 @@ if TYPE_CHECKING:
 class NewSession:
     """What a new session is to be; without ``agent_id``, an id is generated. Raises ``InvalidInput``, ``InvalidId``."""
 
-    __slots__ = ("agent_id", "agent_name", "metadata", "purpose")
+    __slots__ = ("agent_id", "agent_name", "max_depth", "max_tokens", "metadata", "parent_id", "purpose")
 
-    def __init__(self, agent_name: str, purpose: str, metadata: object = None, agent_id: str | None = None) -> None:
+    def __init__(
+        self,
+        agent_name: str,
+        purpose: str,
+        metadata: object = None,
+        agent_id: str | None = None,
+        *,
+        parent_id: str | None = None,
+        max_depth: int | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
         check_string(agent_name, "agent_name")
         check_string(purpose, "purpose")
         self.agent_name = agent_name
         self.purpose = purpose
         self.metadata = {} if metadata is None else check_metadata(metadata)
         self.agent_id = None if agent_id is None else check_agent_id(agent_id)
+        self.parent_id = None if parent_id is None else check_agent_id(parent_id)
+        self.max_depth = _checked_number(max_depth, "max_depth", least=0)
+        self.max_tokens = _checked_number(max_tokens, "max_tokens", least=1)
 
     def record(self, now: datetime, random_bytes: RandomBytes) -> Record:
         """The record of the session; a generated id is made from ``now`` and ``random_bytes``."""
         agent_id = self.agent_id or new_agent_id(now, random_bytes)
-        return new_record(agent_id, self.agent_name, self.purpose, self.metadata, now)
+        record = new_record(agent_id, self.agent_name, self.purpose, self.metadata, now)
+        if self.max_depth is not None:
+            record["max_depth"] = self.max_depth
+        if self.max_tokens is not None:
+            record["max_tokens"] = self.max_tokens
+        return record
 
 
 class Update:
@@ -185,4 +203,10 @@ def _with_readiness(record: Record, request: Update) -> Record:
 def _checked_text(value: str | None, where: str) -> str | None:
     if value is not None:
         check_string(value, where)
+    return value
+
+
+def _checked_number(value: int | None, where: str, *, least: int) -> int | None:
+    if value is not None:
+        integer_from(least)(value, where)
     return value

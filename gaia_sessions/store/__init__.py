@@ -1,7 +1,8 @@
 """Where records are stored: the port, the file store, and the store in memory that it is compared with.
 
 ``atomic`` is the only code that writes a file, ``locks`` the only code that locks. Owns what stands between a pure rule
-and the port of any store: an id that is free for a new record, and the result of a rule beside the record it made. Must
+and the port of any store: an id that is free for a new record, the result of a rule beside the record it made, and how
+the sessions above one are read. Must
 never know a rule of the domain: rules come in as functions, records go out as they were stored.
 """
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
 
-    from .port import Entry, Store
+    from .port import Entry, Reader, Store
 
     Result = TypeVar("Result")
 
@@ -42,6 +43,22 @@ def create_under_new_id(
             record = {**record, "agent_id": new_agent_id(now, random_bytes)}
         else:
             return record
+
+
+def read_ancestors(sessions: Reader, record: Record) -> list[str]:
+    """The ids of all sessions above ``record``, the parent first; read one by one where the record does not state them.
+
+    A parent that is gone, or cannot be read, is the last. Raises ``StoreFailure``.
+    """
+    from gaia_sessions.session.lineage import ancestors_of
+
+    def read(agent_id: str) -> Record | None:
+        try:
+            return sessions.read(agent_id)
+        except (errors.SessionNotFound, errors.CorruptSession, errors.InvalidId):
+            return None
+
+    return ancestors_of(record, read)
 
 
 def change_with_result(

@@ -174,10 +174,10 @@ class FileStore(FileReader):
         with root, translate_errors("sweep", self.root):
             return sweep(root, now, set(active), lambda agent_id: self._read_or_error(root, agent_id))
 
-    def lock_key(self, key: tuple[str, ...], timeout: float) -> KeyLock:
+    def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> KeyLock:
         from .key_lock import KeyLock
 
-        return KeyLock(self._make_lock_folder, key, timeout, self.wait)
+        return KeyLock(self._make_lock_folder, key, self.lock_timeout if timeout is None else timeout, self.wait)
 
     def _make_lock_folder(self) -> Directory:
         with self._make_root() as root:

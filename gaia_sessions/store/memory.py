@@ -122,8 +122,8 @@ class MemoryStore:
     def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:  # noqa: ARG002  # nothing is ever left over
         return []
 
-    def lock_key(self, key: tuple[str, ...], timeout: float) -> MemoryKeyLock:
-        return MemoryKeyLock(self._held_keys, key, timeout)
+    def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> MemoryKeyLock:
+        return MemoryKeyLock(self._held_keys, key, timeout or 0)
 
     def append(
         self,

@@ -131,8 +131,11 @@ class Store(Reader, Protocol):
         ``active`` are the sessions that a scan has just shown not to be final. Returns what it removed.
         """
 
-    def lock_key(self, key: tuple[str, ...], timeout: float) -> HeldLock:
-        """A block that nobody else is in with the same ``key``. Raises ``LockTimeout`` on entering."""
+    def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> HeldLock:
+        """A block that nobody else is in with the same ``key``. Raises ``LockTimeout`` on entering.
+
+        ``timeout`` in seconds replaces the store's own; 0 does not wait.
+        """
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         """Adds ``entries`` to the end of a session's ``journal``, durably, whole and in order.

@@ -6,9 +6,12 @@ rules are in ``session.requests``. Must never know a store but by its port; ``no
 
 from __future__ import annotations
 
+from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.requests import with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.updates import check_writable
 from gaia_sessions.store import create_under_new_id
 from gaia_sessions.store.journal import event_entry
 
@@ -23,12 +26,53 @@ if TYPE_CHECKING:
 
 
 def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession) -> Record:
-    """Creates the session and returns its record. Raises ``TooLarge``, and ``SessionExists`` for an id of its own."""
-    record = new.record(now, random_bytes)
+    """Creates the session and returns its record. Raises ``TooLarge``, and ``SessionExists`` for an id of its own.
+
+    Below a parent it raises ``SessionNotFound`` and ``CorruptSession`` for that, ``TooDeep`` and ``TooManyChildren``.
+    """
+    if new.parent_id is None:
+        return _store_new(store, now, random_bytes, new, new.record(now, random_bytes))
+    if not store.has(new.parent_id):  # nothing is made for a parent that does not exist
+        raise SessionNotFound(new.parent_id)
+    with store.lock_key(children_lock_key(new.parent_id)):
+        record = _below_parent(store, new.record(now, random_bytes), new.parent_id, now)
+        return _store_new(store, now, random_bytes, new, record)
+
+
+def children_lock_key(parent_id: str) -> tuple[str, str]:
+    """The key of the lock under which the children of a session are counted, and one more is begun."""
+    return "children", parent_id
+
+
+def _store_new(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession, record: Record) -> Record:
     if new.agent_id is None:
         return create_under_new_id(store, record, now, random_bytes, reserved=RESERVED_BYTES)
     store.create(record, reserved=RESERVED_BYTES)
     return record
+
+
+def _below_parent(store: Store, record: Record, parent_id: str, now: datetime) -> Record:
+    """``record`` below its parent, if that may have one more child."""
+    from gaia_sessions.session import child_limits, lineage
+
+    parent = store.read(parent_id)
+    check_writable(parent)  # of a later version's record nobody here knows its limits
+    child_limits.check_depth(parent)
+    children = sorted(store.children([parent_id]), key=lambda child: child["agent_id"])
+    at_work = [child["agent_id"] for child in children if _is_at_work(child, now)]
+    child_limits.check_free_place(parent_id, at_work)
+    most = parent.get("max_depth", child_limits.MAX_DEPTH)
+    if record.get("max_depth", most) > most:
+        record = {**record, "max_depth": most}
+    return lineage.with_parent(record, parent)
+
+
+def _is_at_work(record: Record, now: datetime) -> bool:
+    from gaia_sessions.session.child_limits import is_at_work
+    from gaia_sessions.session.runs import runs_of_gone_hosts
+    from gaia_sessions.system.processes import is_gone
+
+    return not has_newer_schema(record) and is_at_work(record, now, dead_runs=runs_of_gone_hosts(record, is_gone))
 
 
 def update(store: Store, now: datetime, agent_id: str, request: Update) -> Record:

@@ -15,7 +15,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from gaia_sessions.errors import LockTimeout, RevisionChanged, SessionExists, SessionFinal, SessionNotFound
+from gaia_sessions.errors import (
+    LockTimeout,
+    RevisionChanged,
+    SessionExists,
+    SessionFinal,
+    SessionNotFound,
+    TooManyChildren,
+)
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.requests import NewSession
 from gaia_sessions.store import atomic
@@ -66,6 +73,13 @@ def creates(root: str, agent_id: str, me: str) -> str:
         return gaia_sessions.create_session("racer", metadata={"winner": me}, agent_id=agent_id, root=root)
     except SessionExists:
         return "exists"
+
+
+def creates_below(root: str, parent_id: str) -> str:
+    try:
+        return gaia_sessions.create_session("racer", parent_id=parent_id, root=root)
+    except TooManyChildren:
+        return "too many"
 
 
 def finalizes(root: str, agent_id: str, me: str, outcome: str) -> str:
@@ -242,6 +256,7 @@ ROLES: dict[str, Role] = {
         updates,
         reads,
         creates,
+        creates_below,
         finalizes,
         charges,
         compares_and_sets,

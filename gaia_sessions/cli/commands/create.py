@@ -26,21 +26,44 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
 @declare(
     "create --agent terraform-architect --purpose approval_workflow",
     "create --agent scribe -m task_id=T001",
+    "create --parent agent-20260108-180530-abc12345 --agent reviewer",
     'create --id agent-123 --metadata \'{"tags": ["infra"]}\'',
 )
 @AGENT
 @PURPOSE
 @click.option("--id", "agent_id", metavar="ID", help="ID to use.  [default: generated]")
+@click.option("--parent", metavar="ID", help="Session that this one is created below.")
+@click.option(
+    "--max-depth", metavar="N", type=click.IntRange(min=0), help="How deep sessions below may be.  [default: 8]"
+)
+@click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="How many tokens the work may use.")
 @METADATA
 @PAIRS
 def command(
-    call: Call, agent: str, purpose: str, agent_id: str | None, metadata: tuple[str, ...], pairs: tuple[str, ...]
+    call: Call,
+    *,
+    agent: str,
+    purpose: str,
+    agent_id: str | None,
+    parent: str | None,
+    max_depth: int | None,
+    max_tokens: int | None,
+    metadata: tuple[str, ...],
+    pairs: tuple[str, ...],
 ) -> None:
-    """Create a session and print its ID."""
+    """Create a session and print its ID.
+
+    The depth of a session is the number of sessions above it. At most 5
+    children of one parent can be at work at once.
+    """
     _refuse_reserved_id(agent_id)
+    values = collect_metadata(metadata, pairs)
     sessions = call.sessions()
+    parent_id = None if parent is None else call.session_id(parent, writes=True)
     is_new_root = not os.path.lexists(sessions.root)
-    new_id = sessions.create(NewSession(agent, purpose, collect_metadata(metadata, pairs), agent_id))
+    new_id = sessions.create(
+        NewSession(agent, purpose, values, agent_id, parent_id=parent_id, max_depth=max_depth, max_tokens=max_tokens)
+    )
     warn_if_network(sessions.root)
     if is_new_root:
         _print_new_root(call, sessions.root)

@@ -167,12 +167,19 @@ def facts(
         yield "tools", _tool_counts(record["tools"])
     if "usage" in record:
         yield "usage", usage_text(record["usage"])
+    yield from _limits(record)
     if "duration_seconds" in record:
         yield "duration", duration(record["duration_seconds"])
     if "summary" in record:
         yield "summary", safe(record["summary"])
     yield from ((f"metadata {safe(key, 40)}", safe(_value_text(value))) for key, value in record["metadata"].items())
     yield "revision", str(record["revision"])
+
+
+def _limits(record: Record) -> Iterator[tuple[str, str]]:
+    for key in ("max_depth", "max_tokens"):
+        if key in record:
+            yield key.replace("_", " "), str(record[key])
 
 
 def _tool_counts(tools: Tools) -> str:
