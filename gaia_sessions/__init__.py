@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         set_todo_status,
         set_todos,
         set_token_total,
+        session_tree,
         should_resume,
         update_state,
     )
@@ -50,6 +51,7 @@ __all__ = [
     "set_todo_status",
     "set_todos",
     "set_token_total",
+    "session_tree",
     "should_resume",
     "update_state",
 ]

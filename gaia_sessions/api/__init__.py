@@ -37,25 +37,35 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.reconcile import Reconciled
+    from gaia_sessions.usecases.tree import TreeLine
 
 
-def create_session(
+def create_session(  # noqa: PLR0913  # one argument for each thing that may be said of a new session
     agent_name: str = "unknown",
     purpose: str = "general",
     metadata: Mapping[str, object] | None = None,
     *,
     agent_id: str | None = None,
+    parent_id: str | None = None,
+    max_depth: int | None = None,
+    max_tokens: int | None = None,
     root: str | None = None,
 ) -> str:
     """Creates a session in phase ``initializing`` and returns its id. The session is on disk when this returns.
 
-    ``agent_id`` is an id of your own choice; without it, one is generated. Raises ``SessionExists``, ``InvalidId``,
-    ``InvalidInput`` for metadata that is not JSON, ``TooLarge`` for more than 1 MiB, ``LockTimeout``,
-    ``StoreFailure``, ``DurabilityUnknown``.
+    ``agent_id`` is an id of your own choice; without it, one is generated. ``parent_id`` is the session that this one
+    is created below. ``max_depth`` is the greatest depth that sessions below this one may have, counted from the root
+    of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is stored. Raises
+    ``SessionExists``, ``InvalidId``, ``InvalidInput`` for metadata that is not JSON, ``TooLarge`` for more than 1 MiB,
+    ``SessionNotFound`` and ``CorruptSession`` for the parent, ``TooDeep``, ``TooManyChildren`` if 5 children of the
+    parent are at work, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
     """
     from gaia_sessions.session.requests import NewSession
 
-    return Sessions(root).create(NewSession(agent_name, purpose, metadata, agent_id))
+    new = NewSession(
+        agent_name, purpose, metadata, agent_id, parent_id=parent_id, max_depth=max_depth, max_tokens=max_tokens
+    )
+    return Sessions(root).create(new)
 
 
 def update_state(  # noqa: PLR0913  # one argument for each thing that an update can change
@@ -155,6 +165,19 @@ def session_children(agent_id: str, *, root: str | None = None) -> Sequence[Line
     that of all sessions. Raises ``InvalidId``, ``StoreFailure``.
     """
     return Sessions(root).children(agent_id)
+
+
+def session_tree(agent_id: str | None = None, *, root: str | None = None) -> Sequence[TreeLine]:
+    """Every session below its parent, or only ``agent_id`` and what is below it: pairs of a level and a summary.
+
+    Level 0 is not indented. A session that does not stand below the parent that its record names has a
+    ``parent_status``: ``gone``, or ``circle`` if it is among the sessions above that parent. The line of a parent that
+    is gone has ``selected`` False. Raises ``SessionNotFound``, ``InvalidId``, ``StoreFailure``.
+    """
+    from gaia_sessions.usecases.listing import Filter
+
+    sessions = Sessions(root)
+    return sessions.tree(Filter()) if agent_id is None else sessions.subtree(agent_id)
 
 
 def session_events(agent_id: str, *, root: str | None = None) -> Iterator[Json | SessionsError]:

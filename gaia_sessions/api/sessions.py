@@ -91,6 +91,12 @@ class Sessions:
 
         return tree.session_tree(self._preview(), criteria, utc_now(), self.config.limits, limit)
 
+    def subtree(self, agent_id: str) -> Sequence[TreeLine]:
+        """The session with all that is below it, each below its parent, with its level."""
+        from gaia_sessions.usecases import tree
+
+        return tree.subtree(self._preview(), agent_id, utc_now(), self.config.limits)
+
     def relatives(self, record: Record) -> Relatives:
         """The summaries of the parent and of the children of ``record``, which was just read."""
         from gaia_sessions.usecases import relatives

@@ -24,6 +24,7 @@ COMMANDS = {
     "update": "Update a session: phase, metadata, errors.",
     "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
     "list": "List sessions, the most recently active first.",
+    "tree": "Show sessions below their parents.",
     "revive": "Print the commands that continue what was stopped.",
     "finalize": "End a session as completed, failed or abandoned.",
     "cleanup": "Remove sessions that have not been used for a while.",

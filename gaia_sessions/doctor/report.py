@@ -18,7 +18,7 @@ from gaia_sessions.store.root_ownership import make_root
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_owner, find_root_and_skipped, working_directory
 
-from . import activity, contents, hooks, machine, root_folder, tree
+from . import activity, contents, hooks, machine, parents, root_folder, tree
 from .findings import ok, problem
 from .inspection import Inspection
 
@@ -77,6 +77,7 @@ CHECKS: dict[str, Check] = {
     "readable": contents.readable,
     "corrupt": contents.corrupt,
     "times": contents.times,
+    "parents": parents.parents,
     "runs": contents.runs,
     "locks": activity.locks,
     "inbox": contents.inbox,

@@ -1,7 +1,8 @@
 """Removes sessions that were not updated for a long time.
 
 Owns the rule of what may be removed: by the time since when it rests and nothing else, whatever the phase, but never a
-session that may be resumed, waits for a limit or has a live run, nor one whose age is uncertain. Each session is judged
+session that may be resumed, waits for a limit or has a live run, nor one that is above an open one, nor one whose age
+is uncertain. Each session is judged
 twice, the second time under its lock. Before that, runs are closed whose end is proved. Must never remove files itself:
 the store does.
 """
@@ -24,11 +25,13 @@ from gaia_sessions.session.phases import is_resumable
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.runs import has_ended, runs_of_gone_hosts, started_or_claimed_at
+from gaia_sessions.store import read_ancestors
 from gaia_sessions.system.processes import is_gone
 
 from .reconcile import reconcile
 from .reconcile_rules import CLOSING_VERDICTS
 from .resume import decide
+from .sessions import children_lock_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,17 +79,34 @@ def _is_valid_hours(hours: object) -> bool:
 
 
 class CleanupPolicy:
-    """What may be removed at ``now``: not updated for ``hours``; with ``corrupt`` also what cannot be read."""
+    """What may be removed at ``now``: not updated for ``hours``; with ``corrupt`` also what cannot be read.
 
-    __slots__ = ("age", "corrupt", "limits", "now")
+    above_open: the sessions that an open one has among its ancestors: whoever asks about its cancellation needs them.
+    """
 
-    def __init__(self, now: datetime, hours: float, limits: Limits, *, corrupt: bool = False) -> None:
+    __slots__ = ("above_open", "age", "corrupt", "limits", "now")
+
+    def __init__(
+        self,
+        now: datetime,
+        hours: float,
+        limits: Limits,
+        *,
+        corrupt: bool = False,
+        above_open: frozenset[str] = frozenset(),
+    ) -> None:
         if not _is_valid_hours(hours):
             raise BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS}")
         self.now = now
         self.age = timedelta(hours=hours)
         self.limits = limits
         self.corrupt = corrupt
+        self.above_open = above_open
+
+    def keeping(self, above_open: frozenset[str]) -> CleanupPolicy:
+        """The same policy, which keeps the sessions ``above_open``."""
+        hours = self.age.total_seconds() / 3600
+        return CleanupPolicy(self.now, hours, self.limits, corrupt=self.corrupt, above_open=above_open)
 
     def allows(self, found: RecordOrError) -> bool:
         """Whether the session may be removed."""
@@ -104,8 +124,11 @@ class CleanupPolicy:
             return "newer_schema"
         if parse_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:
             return "clock_skew"
-        if not self.is_old(record):
-            return None
+        return self._reason_to_keep_old(record) if self.is_old(record) else None
+
+    def _reason_to_keep_old(self, record: Record) -> str | None:
+        if record["agent_id"] in self.above_open:
+            return "above_open"
         gone = runs_of_gone_hosts(record, is_gone)
         if any(run["run"] not in gone and self._may_run(run) for run in record.get("runs", ())):
             return "running"
@@ -135,9 +158,12 @@ def cleanup(
     """
     reconciled = reconcile(store, cleanup_policy.now, evidence_reader, dry_run=dry_run, sessions=sessions)
     report = _new_report(cleanup_policy, reconciled, dry_run=dry_run)
+    rule = cleanup_policy.keeping(_ids_above_open(sessions or store))
+    if not dry_run:
+        store.ensure_index()  # the children of each session that is removed are looked for
     active = set()
     for agent_id, found in (sessions or store).scan():
-        if _remove_or_report(store, cleanup_policy, report, agent_id, found) and _is_active(found):
+        if _remove_or_report(store, rule, report, agent_id, found) and _is_active(found):
             active.add(agent_id)
     _add_unclosed(report, reconciled)
     if not dry_run:
@@ -162,6 +188,15 @@ def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_ru
     }
 
 
+def _ids_above_open(sessions: Reader) -> frozenset[str]:
+    """The sessions that an open one has among its ancestors."""
+    above: set[str] = set()
+    for _, found in sessions.scan(active_only=True):
+        if not isinstance(found, SessionsError) and is_open(found):
+            above.update(read_ancestors(sessions, found))
+    return frozenset(above)
+
+
 def _add_unclosed(report: Report, reconciled: Reconciled) -> None:
     """Adds what prevented a run from being closed, for sessions that still exist and are not in the report."""
     reported_ids = {*report["removed"], *report["busy"], *(failed["agent_id"] for failed in report["failed"])}
@@ -177,7 +212,7 @@ def _remove_or_report(
         _report_kept(cleanup_policy, report, agent_id, found)
         return True
     try:
-        if report["dry_run"] or store.delete(agent_id, cleanup_policy.allows):
+        if report["dry_run"] or _delete(store, cleanup_policy, agent_id):
             report["removed"].append(agent_id)
             return report["dry_run"]
     except SessionNotFound:
@@ -187,6 +222,13 @@ def _remove_or_report(
     except StoreFailure as error:
         report["failed"].append({"agent_id": agent_id, "reason": str(error)})
     return True
+
+
+def _delete(store: Store, cleanup_policy: CleanupPolicy, agent_id: str) -> bool:
+    """Deletes the session, unless it has got an open child since the sessions were looked through."""
+    with store.lock_key(children_lock_key(agent_id), 0):
+        has_open_child = any(map(is_open, store.children([agent_id])))
+        return not has_open_child and store.delete(agent_id, cleanup_policy.allows)
 
 
 def _report_kept(cleanup_policy: CleanupPolicy, report: Report, agent_id: str, found: RecordOrError) -> None:

@@ -145,9 +145,9 @@ def list_sessions(
     found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
     lines = _summaries(found, wanted, now, limits)
     if limit is None:
-        yield from sorted(lines, key=_newest_first)
+        yield from sorted(lines, key=newest_first)
     else:
-        yield from heapq.nsmallest(limit, lines, key=_newest_first)
+        yield from heapq.nsmallest(limit, lines, key=newest_first)
 
 
 def summarize(record: Record, decision: Decision) -> Summary:
@@ -213,6 +213,7 @@ def _is_readable(record: Record) -> bool:
     return True
 
 
-def _newest_first(line: Line) -> tuple[float, str]:
+def newest_first(line: Line) -> tuple[float, str]:
+    """The key by which lines are sorted: the latest activity first, and last what cannot be read."""
     last_updated = line.get("last_updated")
     return -parse_time(last_updated).timestamp() if last_updated else float("inf"), line["agent_id"]

@@ -6,7 +6,7 @@ an end: records can be written by hand, and then parents may form a circle. Must
 
 from __future__ import annotations
 
-from .listing import list_sessions
+from .listing import describe, list_sessions, newest_first
 from .relatives import line_of
 
 TYPE_CHECKING = False
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader
 
     from .listing import Filter, Line
@@ -34,6 +35,50 @@ def session_tree(
     """
     lines = list(list_sessions(sessions, wanted, now, limits, limit))
     return arranged(lines, lambda agent_id: line_of(sessions, agent_id, now, limits))
+
+
+def subtree(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> list[TreeLine]:
+    """The line of ``agent_id`` and, below it, of each session that is below it.
+
+    If its own parent is gone, that stands above it. A session that is gone itself has a line too while it has children.
+    Raises ``SessionNotFound`` if it has none, ``InvalidId``.
+    """
+    records = list(_all_below(sessions, agent_id))
+    if not records:
+        sessions.read(agent_id)
+    below = sorted((describe(record["agent_id"], record, now, limits) for record in records), key=newest_first)
+    first = line_of(sessions, agent_id, now, limits)
+    tree = arranged([first, *below], lambda parent_id: line_of(sessions, parent_id, now, limits))
+    return list(_from(agent_id, tree))
+
+
+def _all_below(sessions: Reader, agent_id: str) -> Iterator[Record]:
+    """The record of each session below ``agent_id``, once, level by level."""
+    level, seen = [agent_id], {agent_id}
+    while level:
+        found = [record for record in sessions.children(level) if record["agent_id"] not in seen]
+        level = [record["agent_id"] for record in found]
+        seen.update(level)
+        yield from found
+
+
+def _from(agent_id: str, tree: Sequence[TreeLine]) -> Iterator[TreeLine]:
+    """The lines of ``tree`` from that of ``agent_id`` on that are below it; before it only a parent that is gone."""
+    start = next(number for number, (_, line) in enumerate(tree) if line["agent_id"] == agent_id)
+    level, line = tree[start]
+    parent_status = line.get("parent_status")
+    top = level
+    if parent_status == "gone":
+        top = level - 1
+        yield 0, tree[start - 1][1]
+    elif parent_status == "excluded" and "problem" not in line:
+        line = {**line}
+        del line["parent_status"]
+    yield level - top, line
+    for below, other in tree[start + 1 :]:
+        if below <= level:
+            return
+        yield below - top, other
 
 
 def arranged(lines: Sequence[Line], line_of_parent: Callable[[str], Line]) -> list[TreeLine]:

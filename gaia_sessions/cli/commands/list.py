@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from gaia_sessions.api import Sessions
     from gaia_sessions.cli.call import Call
     from gaia_sessions.usecases.tree import TreeLine
 
@@ -51,6 +52,11 @@ def command(
     sessions = call.sessions()
     lines: Iterable[TreeLine]
     lines = sessions.tree(filters, limit) if as_tree else ((0, line) for line in sessions.list(filters, limit))
+    print_sessions(call, sessions, lines)
+
+
+def print_sessions(call: Call, sessions: Sessions, lines: Iterable[TreeLine]) -> None:
+    """Prints ``lines`` as JSON for a program, as a table on a terminal, as plain lines in a pipe."""
     if call.as_json:
         output.print_json_array(line for _, line in lines if line.get("selected", True))
         return

@@ -30,6 +30,7 @@ COMMANDS = {
     **dict.fromkeys(["log", "logs", "history"], "events"),
     **dict.fromkeys(["check", "diagnose", "fsck"], "doctor"),
     **dict.fromkeys(["install", "init", "setup"], "hooks install"),
+    **dict.fromkeys(["pstree", "children"], "tree"),
     "uninstall": "hooks uninstall",
 }
 END_COMMANDS = {

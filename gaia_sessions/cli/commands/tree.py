@@ -1,0 +1,28 @@
+"""``tree``: sessions below their parents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli.call import declare
+from gaia_sessions.usecases.listing import Filter
+
+from .list import print_sessions
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare("tree", "tree agent-20260108-180530-abc12345 --json")
+@click.argument("agent_id", metavar="[ID]", required=False)
+def command(call: Call, agent_id: str | None) -> None:
+    """Show each session below its parent, or one session with all that is below it.
+
+    A parent that is gone stands above its children; parents that form a circle
+    are reported.
+    """
+    sessions = call.sessions()
+    lines = sessions.tree(Filter()) if agent_id is None else sessions.subtree(call.session_id(agent_id))
+    print_sessions(call, sessions, lines)

@@ -1,0 +1,174 @@
+"""``tree``, and sessions that are created below others: how deep, how many, and what is said of a broken tree."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+DAY = timedelta(hours=25)
+
+
+@pytest.fixture
+def child(gaia: Gaia) -> Callable[..., str]:
+    """Creates a session below another one, and returns its id."""
+
+    def create(parent: str, agent_id: str, *words: str) -> str:
+        assert gaia("create", "--parent", parent, "--id", agent_id, *words).all == (0, f"{agent_id}\n", "")
+        return agent_id
+
+    return create
+
+
+def levels(out: bytes) -> list[tuple[int, str]]:
+    """The level and the id of each line."""
+    lines = out.decode().splitlines()
+    return [((len(line) - len(line.lstrip())) // 2, line.split()[0]) for line in lines]
+
+
+def test_a_child_states_what_is_above_it_and_its_limits(gaia: Gaia, state: Gaia, child: Gaia) -> None:
+    gaia("create", "--id", "root", "--max-depth", "3", "--max-tokens", "9000")
+    child("root", "middle", "--max-depth", "7")
+    child("middle", "leaf", "--max-tokens", "10")
+
+    keys = ("parent_id", "root_id", "depth", "ancestors", "max_depth", "max_tokens")
+    found = [{key: state(agent_id)[key] for key in keys if key in state(agent_id)} for agent_id in ("root", "leaf")]
+    assert found == [
+        {"max_depth": 3, "max_tokens": 9000},
+        {
+            "parent_id": "middle",
+            "root_id": "root",
+            "depth": 2,
+            "ancestors": ["middle", "root"],
+            "max_depth": 3,
+            "max_tokens": 10,
+        },
+    ]
+    shown = gaia("show", "leaf").out.decode().splitlines()
+    assert [line for line in shown if "max" in line] == ["  max depth: 3", "  max tokens: 10"]
+
+
+def test_the_parent_may_be_named_in_short_and_must_exist(gaia: Gaia, root: str, tree: Gaia) -> None:
+    missing = gaia("create", "--parent", "nobody", "--json")
+    assert (missing.code, missing.error["code"], Path(root).exists()) == (3, "not_found", False)
+    gaia("create", "--id", "agent-root")
+    before = tree()
+    assert gaia("create", "--parent", "nobody").code == 3
+    assert tree() == before
+    code, out, err = gaia("create", "--parent", "root", "--id", "b").all
+    assert (code, out, "using session 'agent-root' for 'root'" in err) == (0, "b\n", True)
+
+
+def test_a_session_is_at_most_eight_deep_unless_the_limit_is_narrower(gaia: Gaia, child: Gaia) -> None:
+    gaia("create", "--id", "d0")
+    for depth in range(1, 9):
+        child(f"d{depth - 1}", f"d{depth}", "--max-depth", "20")
+    refused = gaia("create", "--parent", "d8", "--json")
+    assert (refused.code, refused.error["code"]) == (4, "too_deep")
+    gaia("create", "--id", "flat", "--max-depth", "0")
+    assert gaia("create", "--parent", "flat").code == 4
+
+
+def test_l19_a_sixth_child_is_refused_until_one_has_ended(gaia: Gaia, child: Gaia, root: str) -> None:
+    gaia("create", "--id", "root")
+    for number in range(5):
+        child("root", f"c{number}")
+    refused = gaia("create", "--parent", "root", "--id", "c5", "--json")
+    assert (refused.code, refused.error["code"], Path(root, "c5").exists()) == (4, "too_many_children", False)
+    gaia("finalize", "c3", "completed")
+    child("root", "c5")
+    assert gaia("create", "--parent", "root").code == 4
+
+
+def test_a_final_parent_may_have_children(gaia: Gaia, child: Gaia) -> None:
+    gaia("create", "--id", "root")
+    gaia("finalize", "root", "completed")
+    child("root", "late")
+
+
+def test_without_an_id_it_is_the_tree_of_all(gaia: Gaia, child: Gaia) -> None:
+    gaia("create", "--id", "one")
+    gaia("create", "--id", "two")
+    child("one", "below")
+    assert gaia("tree").out == gaia("list", "--tree").out
+    assert gaia("tree", "--json").json == gaia("list", "--tree", "--json").json
+
+
+def test_with_an_id_it_is_that_session_and_what_is_below_it(gaia: Gaia, child: Gaia) -> None:
+    gaia("create", "--id", "root")
+    child("root", "middle")
+    child("root", "other")
+    child("middle", "leaf")
+    assert levels(gaia("tree", "middle").out) == [(0, "middle"), (1, "leaf")]
+    assert levels(gaia("tree", "leaf").out) == [(0, "leaf")]
+    found = gaia("tree", "middle", "--json").json
+    assert [(line["agent_id"], line.get("parent_status")) for line in found] == [("middle", None), ("leaf", None)]
+    assert (gaia("tree", "nobody").code, gaia("tree", "../etc").code) == (3, 7)
+
+
+def test_a_parent_that_was_removed_by_hand_is_said_to_be_gone(gaia: Gaia, root: str, child: Gaia) -> None:
+    """E16: ``tree`` and ``doctor`` say so."""
+    gaia("create", "--id", "root")
+    child("root", "middle")
+    child("middle", "leaf")
+    shutil.rmtree(Path(root, "middle"))
+
+    assert levels(gaia("tree").out) == [(0, "root"), (1, "middle"), (2, "leaf")]
+    assert levels(gaia("tree", "leaf").out) == [(0, "middle"), (1, "leaf")]
+    assert levels(gaia("tree", "middle").out) == [(0, "middle"), (1, "leaf")]
+    assert [line["parent_status"] for line in gaia("tree", "leaf", "--json").json] == ["gone"]
+    assert finding(gaia) == (
+        False,
+        "open sessions below one that is gone, so that it cannot cancel them: leaf (below middle)",
+    )
+    gaia("finalize", "leaf", "completed")
+    assert finding(gaia) == (True, "1 session below another one")
+
+
+def test_parents_that_form_a_circle_are_reported(gaia: Gaia, put: Gaia) -> None:
+    """E16: no hang, and a clear report, whichever session of the circle is asked for."""
+    put("a", parent_id="c", root_id="c", depth=1)
+    put("b", parent_id="a", root_id="a", depth=1)
+    put("c", parent_id="b", root_id="b", depth=1)
+    put("d", parent_id="c", root_id="b", depth=1)
+
+    for first, rest in {"a": "bcd", "b": "cad", "c": "abd"}.items():
+        lines = gaia("tree", first, "--json").json
+        assert [lines[0]["agent_id"], lines[0]["parent_status"]] == [first, "circle"]
+        assert sorted(line["agent_id"] for line in lines[1:]) == sorted(rest)
+    assert finding(gaia) == (False, "parents that form a circle: a, b, c")
+    code = gaia("create", "--parent", "b").code
+    assert code == 0
+
+
+def finding(gaia: Gaia) -> tuple[bool, str]:
+    checks = {check["name"]: check for check in json.loads(gaia("doctor", "--json").out)["checks"]}
+    return checks["parents"]["ok"], checks["parents"]["found"]
+
+
+def test_cleanup_keeps_what_an_open_session_has_above_it(gaia: Gaia, put: Gaia) -> None:
+    final = {"phase": "completed", "resume_ready": False}
+    put("root", idle=DAY, **final)
+    put("middle", idle=DAY, parent_id="root", root_id="root", depth=1, **final)
+    put("leaf", parent_id="middle", root_id="root", depth=2)
+    put("stated", parent_id="other", root_id="top", depth=2, ancestors=["other", "top"])
+    put("top", idle=DAY, **final)
+    put("lonely", idle=DAY, **final)
+    put("child", idle=DAY, parent_id="lonely", root_id="lonely", depth=1, **final)
+
+    for words in (["--dry-run"], []):
+        report = gaia("cleanup", "--json", *words).json
+        assert sorted(report["removed"]) == ["child", "lonely"]
+        kept = [(one["agent_id"], one["reason"]) for one in report["kept"]]
+        assert sorted(kept) == [(one, "above_open") for one in ("middle", "root", "top")]
+    gaia("finalize", "leaf", "completed")
+    assert sorted(gaia("cleanup", "--json").json["removed"]) == ["middle", "root"]
