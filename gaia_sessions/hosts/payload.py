@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 LONGEST_PURPOSE = 200
 
+SESSION_VARIABLE = "GAIA_SESSION_ID"
+"""In the environment of a host that works for a session: its id. What its main agent delegates is below that one."""
+
 _LONGEST_KEY = 512
 _LONGEST_LINE = 200
 _LARGEST_FIGURE = 1 << 53
@@ -118,7 +121,9 @@ class HookPayload:
         resume = [agent_id for text in texts for agent_id in read_requests(text)]
         all_mentioned = dict.fromkeys(agent_id for text in texts for agent_id in read_mentions(text))
         mentioned = [agent_id for agent_id in all_mentioned if agent_id not in resume]
-        sessions = {"resume": resume or None, "mentioned": mentioned or None}
+        sessions: dict[str, object] = {"resume": resume or None, "mentioned": mentioned or None}
+        if keys.get("parent_host_agent_id") is None:
+            sessions["parent_id"] = self.variables.get(SESSION_VARIABLE) or None
         return self.event(events.DELEGATE, purpose=self.purpose(description), **sessions, **keys)
 
     def failure(self, error: str, **keys: object) -> Event:

@@ -169,7 +169,7 @@ def create_session(
 
 
 def _with_parent(store: Store, record: Record, event: Event) -> Record:
-    if "parent_host_agent_id" not in event:  # nearly always: the main agent has no session
+    if "parent_host_agent_id" not in event and "parent_id" not in event:  # nearly always: a main agent has no session
         return record
     from gaia_sessions.session.lineage import with_parent
 

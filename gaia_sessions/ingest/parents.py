@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
 
 def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | None:
-    """The session of whoever started the agent of ``event``, or of its ``run``; None for the main agent of a host."""
+    """The session of whoever started the agent of ``event``, or of its ``run``.
+
+    For the main agent of a host it is the session for which that host works, if this store has it, else None.
+    """
     if "workflow" in event:
         return session_of_workflow(store, event["host"], event["workflow"]["run_id"])
     agent = event.get("parent_host_agent_id") or (run or {}).get("parent_host_agent_id")
     if agent is None:
-        return None
+        return read_or_none(store, event["parent_id"]) if "parent_id" in event else None
     agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], agent)
     return read_or_none(store, agent_id) if agent_id else None
 

@@ -36,6 +36,7 @@ _string_keys = (
     "host_agent_id",
     "tool_use_id",
     "parent_host_agent_id",
+    "parent_id",
     "agent_id",
     "agent_name",
     "purpose",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         - workflow: the host's id of the stretch of a workflow, and its key of the agent in it; without the key, the
           event is about the workflow itself.
         - host_process: the process that runs the agents. running: the agents of the host that are alive.
+        - parent_id: the session for which the host of a delegation works, as its environment says.
         - resume: the session ids that the delegation's resume lines name, each as often as it stands there.
           mentioned: other session ids in its text.
         - marked, marked_id: phase and id in the marker that ends ``last_message``. told_id: the session id in the
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         host_agent_id: str
         tool_use_id: str
         parent_host_agent_id: str
+        parent_id: str
         workflow: Workflow
         key_file: str
         key_name: str
