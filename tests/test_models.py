@@ -116,7 +116,6 @@ FULL: dict[str, Any] = {
     "paused_until": MOMENT,
     "tools": {"counts": {"Bash": 2, "Read": 1}, "recent": ["t1", "t2", "t3"]},
     "usage": {"output_tokens": 7},
-    "max_tokens": 64000,
     "charged_tokens": 0,
     "token_correction": -5,
     "skills": {"terraform": 300, "": 0},

@@ -52,11 +52,11 @@ def test_a_created_record_reads_back_the_same_in_the_same_order(store: Store, ne
 
 
 def test_keys_nobody_knows_yet_survive_creation_and_change(store: Store, new: New) -> None:
-    store.create(new(skills=["a", {"b": None}]))
+    store.create(new(hats=["a", {"b": None}]))
 
     store.change("agent-1", noted)
 
-    assert store.read("agent-1") == new(metadata={"noted": True}, skills=["a", {"b": None}], revision=2)
+    assert store.read("agent-1") == new(metadata={"noted": True}, hats=["a", {"b": None}], revision=2)
 
 
 def test_an_id_is_created_once_and_the_first_record_stays(store: Store, new: New) -> None:
