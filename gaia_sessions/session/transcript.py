@@ -114,6 +114,11 @@ def last_seq(newest_first: Iterable[Message | errors.SessionsError]) -> int:
     return unreadable
 
 
+def is_after(message: Message | errors.SessionsError, seq: int) -> bool:
+    """Whether ``message`` has a higher number than ``seq``; one that cannot be read may have."""
+    return isinstance(message, errors.SessionsError) or message["seq"] > seq
+
+
 def committed_bytes(record: Record) -> int:
     """How many bytes of the transcript count; what stands behind them in the file was never acknowledged."""
     size: object = record.get("transcript_bytes")

@@ -102,16 +102,17 @@ def set_time(folder: Directory, name: str, seconds: float) -> None:
         os.close(fd)
 
 
-def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None:
+def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: int | None = None) -> None:
     """Appends all ``lines`` to ``name``, or raises ``StoreFailure`` and appends none.
 
     Raises ``DurabilityUnknown`` if they were written but a sync failed. The caller holds the lock. What a killed writer
-    left without a newline gets one first, so that it can spoil no line but its own.
+    left without a newline gets one first, so that it can spoil no line but its own. With ``end``, everything behind
+    that byte is cut off first instead.
     """
     with translate_errors("append to", f"{folder.path}/{name}"):
         fd = open_private(folder.fd, name, os.O_RDWR | os.O_APPEND)
         try:
-            _append_lines(fd, lines, durable=durable)
+            _append_lines(fd, lines, end, durable=durable)
         except BaseException:
             os.close(fd)
             raise
@@ -123,16 +124,25 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool) -> None
         sync_folder(folder)
 
 
-def _append_lines(fd: int, lines: bytes, *, durable: bool) -> None:
-    size = os.fstat(fd).st_size
-    has_torn_line = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+def _append_lines(fd: int, lines: bytes, end: int | None, *, durable: bool) -> None:
+    size = os.fstat(fd).st_size if end is None else end
+    has_torn_line = end is None and size > 0 and os.pread(fd, 1, size - 1) != b"\n"
     try:
+        if end is not None:
+            os.ftruncate(fd, end)
         _write_all(fd, b"\n" + lines if has_torn_line else lines)
         if durable:
             os.fdatasync(fd)
     except OSError:
         os.ftruncate(fd, size)
         raise
+
+
+def link(folder: Directory, name: str, second_name: str, *, durable: bool) -> None:
+    """Gives the file ``name`` a second name, which no file has yet; raises ``OSError``."""
+    os.link(name, second_name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
+    if durable:
+        os.fsync(folder.fd)
 
 
 def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> None:

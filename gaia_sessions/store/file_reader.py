@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from .directory import Directory
     from .inbox_keys import WaitingEvent
-    from .port import RecordOrError
+    from .port import Messages, RecordOrError
 
 _SECONDS_TO_DEFER = 0.4
 """Seconds that a hook keeps of its call, to put its event into the inbox."""
@@ -158,6 +158,21 @@ class FileReader:
     def _entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
             yield from journals.entries(session, journal)
+
+    def messages(self, agent_id: str, *, after: int = 0) -> Messages:
+        self.read(agent_id)  # raises now what the first step would raise
+        return self._messages(agent_id, after)
+
+    def _messages(self, agent_id: str, after: int | None) -> Messages:
+        """The messages behind number ``after``; with None all, the last first."""
+        from . import transcript_reader
+
+        with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
+            yield from transcript_reader.messages(session, lambda: self._load(root, session, agent_id), after)
+
+    def messages_backwards(self, agent_id: str) -> Messages:
+        self.read(agent_id)
+        return self._messages(agent_id, None)
 
     def may_have_waiting(self) -> bool:
         """Whether any event may wait; False only if the inbox is surely empty, so that a call need not ask further."""

@@ -13,7 +13,7 @@ import os
 from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.updates import check_writable, with_next_revision
+from gaia_sessions.session.updates import check_writable
 
 from . import atomic, index, locks, reading
 from . import journal as journals
@@ -23,7 +23,7 @@ from .file_reader import FileReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
     from typing import Self
 
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message, NewMessage
 
     from .directory import Directory
     from .key_lock import KeyLock
     from .port import Entry, RecordOrError, StoreRule
+    from .transcript_file import Appending, Emptying
 
 _SECONDS_AFTER_REBUILD = 1.2
 """Seconds that a hook keeps of its call, to answer after it has rebuilt the index."""
@@ -95,7 +97,16 @@ class FileStore(FileReader):
                     raise errors.SessionExists(agent_id)
                 session_directory.create(root, record, files, durable=self.durable)
 
-    def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
+    def change(
+        self,
+        agent_id: str,
+        rule: StoreRule,
+        *,
+        timeout: float | None = None,
+        reserved: int = 0,
+        transcript: Appending | Emptying | None = None,
+    ) -> Record:
+        """As the port says; ``transcript`` is what happens to that file in the same commit."""
         check_agent_id(agent_id)
         with (
             self._open_root_with(agent_id) as root,
@@ -107,17 +118,31 @@ class FileStore(FileReader):
             check_writable(record)
             result = rule(record)
             changed, entry = result if isinstance(result, tuple) else (result, None)
-            if changed is record:
+            if changed is record and not transcript:
                 return record
             from . import session_directory
 
-            line = journals.entry_line(entry)
-            changed = with_next_revision(changed)
-            with translate_errors("change", session.path):
-                kept = session_directory.replace(root, session, record, changed, reserved, durable=self.durable)
-            if line:
-                journals.append_event(session, line, durable=self.durable)
-            return kept
+            change = session_directory.Change(record, changed, entry, reserved, transcript)
+            return change.commit(root, session, durable=self.durable)
+
+    def add_messages(
+        self,
+        agent_id: str,
+        messages: Sequence[NewMessage],
+        rule: StoreRule,
+        *,
+        timeout: float | None = None,
+        reserved: int = 0,
+    ) -> tuple[Record, list[Message]]:
+        from .transcript_file import Appending
+
+        added = Appending(messages)
+        return self.change(agent_id, rule, timeout=timeout, reserved=reserved, transcript=added), added.stored
+
+    def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
+        from .transcript_file import Emptying
+
+        return self.change(agent_id, rule, timeout=timeout, transcript=Emptying())
 
     def ensure_index(self) -> None:
         root = roots.open_if_exists(self.root)
@@ -140,21 +165,10 @@ class FileStore(FileReader):
             roots.open_lock_folder(root) as folder,
             self._lock(folder, agent_id, 0) as lock,
         ):
-            found = self._read_or_error(root, agent_id)
-            if isinstance(found, errors.SessionNotFound):
-                lock.remove()
-                raise found
-            if isinstance(found, errors.StoreFailure):  # for the moment nobody can judge it
-                raise found
-            if not should_delete(found):
-                return False
             from . import session_directory
 
-            session_directory.check_deletable(root, agent_id, found)
-            with translate_errors("delete", f"{self.root}/{agent_id}"):
-                session_directory.delete(root, agent_id, found, durable=self.durable)
-                lock.remove()
-            return True
+            found = self._read_or_error(root, agent_id)
+            return session_directory.delete_if(root, agent_id, found, should_delete, lock, durable=self.durable)
 
     def purge_trash(self) -> None:
         root = roots.open_if_exists(self.root)

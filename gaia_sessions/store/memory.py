@@ -18,6 +18,7 @@ from gaia_sessions.session.updates import check_writable, with_next_revision
 
 from .inbox_keys import keys_of_event
 from .journal import EVENTS, entry_line
+from .memory_transcripts import MemoryTranscripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
     from .port import Entry, RecordOrError, StoreRule
 
 
-class MemoryStore:
+class MemoryStore(MemoryTranscripts):
     """Keeps records as bytes, so that a stored record cannot be changed through a value that was returned."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._records: dict[str, bytes] = {}
         self._journals: dict[tuple[str, str], list[bytes]] = {}
         self._inbox: dict[str, tuple[str, bytes]] = {}
@@ -84,10 +86,17 @@ class MemoryStore:
         timeout: float | None = None,  # noqa: ARG002  # one process holds no lock
         reserved: int = 0,
     ) -> Record:
+        return self._change(agent_id, rule, reserved, lambda _, changed: changed)
+
+    def _change(
+        self, agent_id: str, rule: StoreRule, reserved: int, adapt: Callable[[Record, Record], Record]
+    ) -> Record:
+        """Applies ``rule``, and then ``adapt`` to the record before it and the one that it returned."""
         record = self.read(agent_id)
         check_writable(record)
         result = rule(record)
         changed, entry = result if isinstance(result, tuple) else (result, None)
+        changed = adapt(record, changed)
         if changed is record:
             return record
         lines = _lines_of(entry)
@@ -110,6 +119,7 @@ class MemoryStore:
 
     def _forget(self, agent_id: str) -> None:
         self._records.pop(agent_id, None)
+        self._transcripts.pop(agent_id, None)
         for key in [key for key in self._journals if key[0] == agent_id]:
             del self._journals[key]
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .inbox_keys import WaitingEvent
-    from .port import RecordOrError, Store
+    from .port import Messages, RecordOrError, Store, StoreRule
 
     Copied = TypeVar("Copied")
 
@@ -44,6 +44,7 @@ class Overlay(MemoryStore):
         self._changed: dict[str, Record] = {}
         self._changed_ids_by_alias: dict[Alias, set[str]] = {}
         self._deleted: set[str] = set()
+        self._emptied: set[str] = set()
         self._base_records: dict[str, Record] = {}
         self._conversation_scans: dict[tuple[object, ...], list[tuple[str, RecordOrError]]] = {}
 
@@ -150,6 +151,22 @@ class Overlay(MemoryStore):
         if agent_id not in self._deleted and self._base.has(agent_id):
             below = self._base.entries(agent_id, journal)
         return (entry for part in (below, self._own_entries(agent_id, journal)) for entry in part)
+
+    def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
+        record = super().empty_transcript(agent_id, rule, timeout=timeout)
+        self._emptied.add(agent_id)
+        return record
+
+    def messages_backwards(self, agent_id: str) -> Messages:
+        self.read(agent_id)
+        below: Messages = iter(())
+        if not self._hides_transcript(agent_id) and self._base.has(agent_id):
+            below = self._base.messages_backwards(agent_id)
+        return (message for part in (self._own_messages_backwards(agent_id), below) for message in part)
+
+    def _hides_transcript(self, agent_id: str) -> bool:
+        """Whether the messages below do not hold here."""
+        return agent_id in self._emptied or agent_id in self._deleted
 
     def waiting(self) -> list[WaitingEvent]:
         return [*self._base_inbox.items(), *super().waiting()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message, NewMessage
 
     from .inbox_keys import WaitingEvent
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     StoreRule = Callable[[Record], Record | tuple[Record, Entry | None]]
     """A pure function: the new record, alone or with the entry that the journal of events gets with it."""
     RecordOrError: TypeAlias = Record | SessionsError
+    Messages: TypeAlias = Iterator[Message | SessionsError]
 
 
 class HeldLock(Protocol):
@@ -67,6 +69,17 @@ class Reader(Protocol):
         where the index is not complete, each call looks through all sessions. Takes no lock, creates nothing.
         """
 
+    def messages(self, agent_id: str, *, after: int = 0) -> Messages:
+        """The committed messages of the transcript in order, those numbered up to ``after`` left out.
+
+        There is an ``InvalidInput`` in the place of each unreadable one. What was committed when the first was asked
+        for comes whole, whatever happens to the transcript meanwhile. The cost follows the number of messages that are
+        not left out. Takes no lock. Raises like ``read`` when it is called, not when the first message is asked for.
+        """
+
+    def messages_backwards(self, agent_id: str) -> Messages:
+        """What ``messages`` has, the newest first. The cost follows what is taken."""
+
 
 class Store(Reader, Protocol):
     """Records by id. Acknowledged means durable; a reader never waits; no writer is ever lost.
@@ -100,6 +113,30 @@ class Store(Reader, Protocol):
         ``timeout`` in seconds replaces the store's own; 0 does not wait.
         Raises ``SessionNotFound``, ``CorruptSession``, ``LockTimeout``, ``NewerSchema``, ``TooLarge``,
         ``DurabilityUnknown``.
+        """
+
+    def add_messages(
+        self,
+        agent_id: str,
+        messages: Sequence[NewMessage],
+        rule: StoreRule,
+        *,
+        timeout: float | None = None,
+        reserved: int = 0,
+    ) -> tuple[Record, list[Message]]:
+        """Adds ``messages`` to the end of the transcript and applies ``rule``, in one commit: both hold, or neither.
+
+        Returns the record, and the messages as stored. They are numbered on from the last one, and of the turn that
+        follows those the record had completed before ``rule``. The store sets ``transcript_bytes``. All else is as in
+        ``change``; without messages it is ``change``. The cost does not follow the length of the transcript. A message
+        over 1 MiB is ``TooLarge``, and so are more than 64 MiB at once.
+        """
+
+    def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
+        """Begins a new transcript and applies ``rule``, in one commit: both hold, or neither.
+
+        The old one is kept beside it, archived under the number ``transcripts_archived`` of the record; if it has no
+        message, nothing is archived. The next message is number 1. All else is as in ``change``.
         """
 
     def find(self, alias: Alias) -> str | None:

@@ -76,7 +76,11 @@ def has_unknown_files(root: Directory, agent_id: str) -> bool:
 
 
 def _has_unknown_files(folder: Directory) -> bool:
-    return any(name not in _SESSION_FILES and not atomic.is_temporary(name) for name in folder.names())
+    from .transcript_reader import is_archived  # asked of few folders only
+
+    return any(
+        not (name in _SESSION_FILES or atomic.is_temporary(name) or is_archived(name)) for name in folder.names()
+    )
 
 
 def load(root: Directory, folder: Directory, agent_id: str) -> Record:

@@ -11,20 +11,27 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
+from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.retention import fit_record
+from gaia_sessions.session.updates import with_next_revision
 
 from . import atomic, index, reading
+from . import journal as journals
 from . import root as roots
+from .directory import translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
     from .index import IndexKey
-    from .port import RecordOrError
+    from .locks import Lock
+    from .port import Entry, RecordOrError
+    from .transcript_file import Appending, Emptying
 
 
 def create(root: Directory, record: Record, files: dict[str, bytes], *, durable: bool) -> None:
@@ -54,10 +61,57 @@ def _write_staged(stage: Directory, name: str, files: dict[str, bytes], *, durab
             os.fsync(session.fd)
 
 
-def replace(root: Directory, session: Directory, old: Record, new: Record, reserved: int, *, durable: bool) -> Record:
+class Change:
+    """One change of a session: the record before and after the rule, the entry, and what happens to the transcript.
+
+    reserved: as in ``Store.change``.
+    """
+
+    __slots__ = ("entry", "new", "old", "reserved", "transcript")
+
+    def __init__(
+        self, old: Record, new: Record, entry: Entry | None, reserved: int, transcript: Appending | Emptying | None
+    ) -> None:
+        self.old = old
+        self.new = new
+        self.entry = entry
+        self.reserved = reserved
+        self.transcript = transcript
+
+    def commit(self, root: Directory, session: Directory, *, durable: bool) -> Record:
+        """Writes what changed, and returns the record as it is kept: the old one if nothing did.
+
+        Raises like ``fit_record`` and ``atomic.replace``, and ``StoreFailure``.
+        """
+        transcript, new = self.transcript, self.new
+        if transcript:
+            new = transcript.prepare(session, self.old, new)
+            if new is self.old:
+                return new
+        line = journals.entry_line(self.entry)
+        write = (lambda: transcript.write(session, durable=durable)) if transcript else None
+        with translate_errors("change", session.path):
+            kept = _replace(root, session, self.old, with_next_revision(new), self.reserved, write, durable=durable)
+        if line:
+            journals.append_event(session, line, durable=durable)
+        if transcript:
+            transcript.finish(session, durable=durable)
+        return kept
+
+
+def _replace(
+    root: Directory,
+    session: Directory,
+    old: Record,
+    new: Record,
+    reserved: int,
+    write_first: Callable[[], None] | None,
+    *,
+    durable: bool,
+) -> Record:
     """Replaces the record ``old`` by what is kept of ``new``, and returns that.
 
-    Raises like ``fit_record`` and ``atomic.replace``, and ``OSError``.
+    ``write_first`` is called when nothing but the system can refuse the change any more.
     """
     new, data = fit_record(new, reserved, old)
     old_keys, new_keys = index.keys_of(old), index.keys_of(new)
@@ -67,6 +121,8 @@ def replace(root: Directory, session: Directory, old: Record, new: Record, reser
             atomic.discard(session, leftover)
     if durable and old["revision"] <= 1:
         os.fsync(root.fd)  # whoever created it may have been killed before its name was on the disk
+    if write_first:
+        write_first()
     atomic.replace(session, reading.STATE, data, durable=durable)
     index.remove(root, new["agent_id"], _difference(old_keys, new_keys))
     return new
@@ -77,15 +133,41 @@ def _difference(keys: list[IndexKey], other_keys: list[IndexKey]) -> list[IndexK
     return [key for key in keys if key not in excluded]
 
 
-def check_deletable(root: Directory, agent_id: str, found: RecordOrError) -> None:
+def delete_if(
+    root: Directory,
+    agent_id: str,
+    found: RecordOrError,
+    should_delete: Callable[[RecordOrError], bool],
+    lock: Lock,
+    *,
+    durable: bool,
+) -> bool:
+    """Deletes the session, its index entries and at last its lock, if ``should_delete`` says so; whether it did.
+
+    ``found`` is the record, or the error that reading it raised. Raises ``SessionNotFound``, ``StoreFailure``.
+    """
+    if isinstance(found, SessionNotFound):
+        lock.remove()
+        raise found
+    if isinstance(found, StoreFailure):  # for the moment nobody can judge it
+        raise found
+    if not should_delete(found):
+        return False
+    _check_deletable(root, agent_id, found)
+    with translate_errors("delete", f"{root.path}/{agent_id}"):
+        _delete(root, agent_id, found, durable=durable)
+        lock.remove()
+    return True
+
+
+def _check_deletable(root: Directory, agent_id: str, found: RecordOrError) -> None:
     """Raises ``StoreFailure`` for a folder in a root of somebody else that holds no record but other files."""
     if isinstance(found, CorruptSession) and not roots.is_owned(root) and reading.has_unknown_files(root, agent_id):
         path = f"{root.path}/{agent_id}"
         raise StoreFailure("remove", path, "it holds files that no session has", "remove it by hand if it is a session")
 
 
-def delete(root: Directory, agent_id: str, found: RecordOrError, *, durable: bool) -> None:
-    """Deletes the session and its index entries. ``found`` is the record, or the error that reading it raised."""
+def _delete(root: Directory, agent_id: str, found: RecordOrError, *, durable: bool) -> None:
     _move_to_trash(root, agent_id, durable=durable)
     if isinstance(found, SessionsError):
         from . import index_repair  # nobody knows which entries a session has that cannot be read

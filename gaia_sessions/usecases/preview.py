@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.inbox_keys import WaitingEvent
     from gaia_sessions.store.overlay import Overlay
-    from gaia_sessions.store.port import Reader, RecordOrError, Store
+    from gaia_sessions.store.port import Messages, Reader, RecordOrError, Store
 
 
 class Preview:
@@ -68,6 +68,18 @@ class Preview:
             return self._sessions().children(parent_ids)
         found = [(record["agent_id"], record) for record in self._store.children(parent_ids)]
         return [record for _, record in self._with_concerned_last(found) if not isinstance(record, SessionsError)]
+
+    def messages(self, agent_id: str, *, after: int = 0) -> Messages:
+        """Reads a transcript, as ``Store.messages`` does: no event changes one."""
+        return self._reader_of_transcripts().messages(agent_id, after=after)
+
+    def messages_backwards(self, agent_id: str) -> Messages:
+        """Reads a transcript, as ``Store.messages_backwards`` does."""
+        return self._reader_of_transcripts().messages_backwards(agent_id)
+
+    def _reader_of_transcripts(self) -> Reader:
+        """The session itself may be one that only an event makes."""
+        return self._sessions() if self._applies_everything() else self._store
 
     def _with_concerned_last(
         self, sessions: Iterable[tuple[str, RecordOrError]]

@@ -14,6 +14,7 @@ import pytest
 from gaia_sessions.config import Config
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
+from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store import locks
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Entry, RecordOrError, Store
+    from gaia_sessions.store.port import Entry, Messages, RecordOrError, Store
 
     New = Callable[..., Record]
 
@@ -57,6 +58,12 @@ class FilesReadThroughPreview(FileStore):
     def children(self, parent_ids: Collection[str]) -> list[Record]:
         return self._preview().children(parent_ids)
 
+    def messages(self, agent_id: str, *, after: int = 0) -> Messages:
+        return self._preview().messages(agent_id, after=after)
+
+    def messages_backwards(self, agent_id: str) -> Messages:
+        return self._preview().messages_backwards(agent_id)
+
     def _preview(self) -> Preview:
         return Preview(FileStore(self.root), BEGAN, Config({}))
 
@@ -71,6 +78,7 @@ def overlay_over_deleted(folder: Path) -> Store:
     runs: list[Run] = [{"run": 1, "host_session_id": "host", "tool_use_id": "tool", "host_agent_id": "child"}]
     for agent_id in ("agent-1", "agent-2", "agent-12"):
         below.create({**new_record(agent_id, "Explore", "below", {}, BEGAN), "runs": runs}, {"below": True})
+        below.add_messages(agent_id, [new_message("user", "below", BEGAN)], lambda record: record)
     for number in range(3):
         below.defer({"kind": "finalize", "at": format_time(BEGAN), "agent_id": f"agent-{number}"}, BEGAN)
     overlay = Overlay(below, below.waiting())

@@ -78,13 +78,13 @@ def test_journals_and_sessions_are_kept_apart(store: Store, new: New) -> None:
     store.create(new("agent-2"))
 
     store.append("agent-1", EVENTS, [1])
-    store.append("agent-1", "transcript.jsonl", [2])
+    store.append("agent-1", "notes.jsonl", [2])
     store.append("agent-2", EVENTS, [3])
 
     assert list(store.entries("agent-1", EVENTS)) == [1]
-    assert list(store.entries("agent-1", "transcript.jsonl")) == [2]
+    assert list(store.entries("agent-1", "notes.jsonl")) == [2]
     assert list(store.entries("agent-2", EVENTS)) == [3]
-    assert list(store.entries("agent-2", "transcript.jsonl")) == []
+    assert list(store.entries("agent-2", "notes.jsonl")) == []
 
 
 def test_a_journal_moves_no_revision_and_outlives_changes(store: Store, new: New) -> None:

@@ -1,0 +1,184 @@
+"""The transcript of a session as readers see it: the committed lines of ``transcript.jsonl``, from either end.
+
+Owns the names of the files, how a reader finds a file and a record that belong together without a lock, and how lines
+are read without those that nobody asked for. Must never read behind the bytes that the record says are committed, nor
+write anything.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from itertools import chain
+
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.session.transcript import committed_bytes, decode_message
+
+from .directory import FILE_FLAGS, NotAFile, translate_errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Self, TypeAlias
+
+    from gaia_sessions.errors import SessionsError
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message
+
+    from .directory import Directory
+
+    Messages: TypeAlias = Iterator[Message | SessionsError]
+
+TRANSCRIPT = "transcript.jsonl"
+
+_ARCHIVED = ("transcript-", ".jsonl")
+_CHUNK = 16 << 10
+"""How many bytes are read at once, unless a line is longer: the last 20 messages are seldom more."""
+
+
+def archived_name(number: int) -> str:
+    """The name of the archived transcript with this ``number``."""
+    return f"{number}".join(_ARCHIVED)
+
+
+def is_archived(name: str) -> bool:
+    """Whether ``name`` is that of an archived transcript."""
+    before, after = _ARCHIVED
+    number = name[len(before) : -len(after)]
+    return number.isascii() and number.isdecimal() and name == archived_name(int(number))
+
+
+def messages(session: Directory, load: Callable[[], Record], after: int | None) -> Messages:
+    """The committed messages that are numbered higher than ``after``, in order; with None all, the newest first.
+
+    ``load`` reads the record of ``session``. Looking for the first that is wanted begins at the end.
+    """
+    with translate_errors("read", f"{session.path}/{TRANSCRIPT}"), open_committed(session, load) as transcript:
+        if after is None:
+            yield from transcript.newest_first()
+            return
+        start = transcript.start_of_those_after(after) if after else 0
+        yield from map(transcript.decode, transcript.lines_from(start))
+        yield from transcript.lost()
+
+
+def open_committed(session: Directory, load: Callable[[], Record]) -> CommittedLines:
+    """The file, and how much of it counts by a record that is about this file.
+
+    The file is opened before the record is read, so the record is not of an earlier file. It may be of a later one, if
+    the transcript was emptied meanwhile: but messages are committed to a new file only after it has got its name, so
+    the record is of this file if the name still leads to it, or else says that nothing is committed.
+    """
+    while True:
+        fd = _open(session)
+        try:
+            committed = committed_bytes(load())
+            is_current = session.is_at(TRANSCRIPT, fd) if fd >= 0 else not session.has(TRANSCRIPT)
+            if is_current or not committed:
+                return CommittedLines(fd, session.path, committed)
+        except BaseException:
+            _close(fd)
+            raise
+        _close(fd)
+
+
+def _open(session: Directory) -> int:
+    """The descriptor of the transcript; -1 if there is none."""
+    try:
+        fd = os.open(TRANSCRIPT, os.O_RDONLY | FILE_FLAGS, dir_fd=session.fd)
+    except FileNotFoundError:
+        return -1
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise NotAFile(f"{TRANSCRIPT} is not a regular file")
+
+
+def _close(fd: int) -> None:
+    if fd >= 0:
+        os.close(fd)
+
+
+class CommittedLines:
+    """The committed lines of the file open as ``fd``, which is closed at the end of the ``with`` block; -1: no file.
+
+    Files are only added to while they have this name, and never shortened below what is committed. So the lines stay
+    the same however long they are being read, whatever becomes of the name.
+    """
+
+    __slots__ = ("committed", "end", "fd", "path")
+
+    def __init__(self, fd: int, folder: str, committed: int) -> None:
+        self.fd = fd
+        self.path = f"{folder}/{TRANSCRIPT}"
+        self.committed = committed
+        self.end = min(committed, os.fstat(fd).st_size) if fd >= 0 else 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _close(self.fd)
+
+    def lost(self) -> Iterator[InvalidInput]:
+        """An error if the file is shorter than the record says, as somebody or a power cut may have left it."""
+        if self.end < self.committed:
+            problem = f"it ends after {self.end} bytes, but {self.committed} were committed: messages are missing"
+            yield InvalidInput(problem, self.path)
+
+    def has_torn_end(self) -> bool:
+        """Whether the last line is not whole: a power cut took the rest."""
+        return self.end > 0 and os.pread(self.fd, 1, self.end - 1) != b"\n"
+
+    def newest_first(self) -> Messages:
+        """The messages, the last first."""
+        return chain(self.lost(), map(self.decode, self.lines_backwards()))
+
+    def decode(self, line: tuple[int, bytes]) -> Message | SessionsError:
+        """The message of a line, or the error that says why there is none."""
+        offset, data = line
+        try:
+            return decode_message(data)
+        except InvalidInput as error:
+            return InvalidInput(str(error), f"{self.path} byte {offset}")
+
+    def start_of_those_after(self, seq: int) -> int:
+        """Where the messages begin that have a higher number than ``seq``: as many are looked at as there are."""
+        start = self.end
+        for line in self.lines_backwards():
+            message = self.decode(line)
+            if isinstance(message, dict) and message["seq"] <= seq:
+                return start
+            start = line[0]
+        return start
+
+    def lines_backwards(self) -> Iterator[tuple[int, bytes]]:
+        """Each line without its newline, and where it begins; the last first."""
+        position, rest = self.end, b""
+        while position > 0:
+            size = min(max(_CHUNK, len(rest)), position)
+            position -= size
+            rest, *lines = (os.pread(self.fd, size, position) + rest).split(b"\n")
+            yield from reversed(list(_placed(position + len(rest) + 1, lines)))
+        yield from _placed(0, [rest])
+
+    def lines_from(self, start: int) -> Iterator[tuple[int, bytes]]:
+        """Each line from the byte ``start`` on, without its newline, and where it begins."""
+        position, rest = start, b""
+        while position < self.end:
+            data = os.pread(self.fd, min(max(_CHUNK, len(rest)), self.end - position), position)
+            if not data:  # somebody has just cut the file
+                return
+            begin = position - len(rest)
+            position += len(data)
+            *lines, rest = (rest + data).split(b"\n")
+            yield from _placed(begin, lines)
+        yield from _placed(position - len(rest), [rest])
+
+
+def _placed(start: int, lines: list[bytes]) -> Iterator[tuple[int, bytes]]:
+    """``lines``, of which the first begins at ``start``, each with its place; without those that are empty."""
+    for line in lines:
+        if line:
+            yield start, line
+        start += len(line) + 1

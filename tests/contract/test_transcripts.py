@@ -1,0 +1,313 @@
+"""What every store promises of transcripts: add_messages, empty_transcript, messages, messages_backwards."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.errors import InvalidId, InvalidInput, NewerSchema, SessionFinal, SessionNotFound, TooLarge
+from gaia_sessions.session.transcript import LINE_LIMIT, message_rule, new_message, number_messages
+from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.overlay import Overlay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message, NewMessage
+    from gaia_sessions.store.port import Store
+
+    New = Callable[..., Record]
+
+NOW = datetime(2026, 1, 8, 19, 0, tzinfo=UTC)
+
+
+def said(*contents: str, role: str = "user") -> list[NewMessage]:
+    return [new_message(role, content, NOW) for content in contents]
+
+
+def untouched(record: Record) -> Record:
+    return record
+
+
+def turned(record: Record) -> Record:
+    return {**record, "turns": record.get("turns", 0) + 1}
+
+
+def never(_record: Record) -> Record:
+    raise AssertionError("no rule was to be asked")
+
+
+def contents(store: Store, agent_id: str = "agent-1") -> list[str]:
+    found = [message for message in store.messages(agent_id) if isinstance(message, dict)]
+    assert list(store.messages_backwards(agent_id)) == found[::-1]
+    return [message["content"] for message in found]
+
+
+def size_of(messages: list[NewMessage], first_seq: int = 1, turn: int = 1) -> int:
+    return len(number_messages(messages, first_seq, turn)[1])
+
+
+def test_messages_are_numbered_and_come_back_in_their_order_from_both_ends(store: Store, new: New) -> None:
+    store.create(new())
+
+    _, first = store.add_messages("agent-1", said("one", "two"), untouched)
+    _, second = store.add_messages("agent-1", said("three", role="assistant"), untouched)
+
+    assert [(message["seq"], message["content"]) for message in [*first, *second]] == [
+        (1, "one"),
+        (2, "two"),
+        (3, "three"),
+    ]
+    assert list(store.messages("agent-1")) == [*first, *second]
+    assert list(store.messages_backwards("agent-1")) == [*first, *second][::-1]
+
+
+def test_a_commit_changes_the_record_by_the_rule_and_by_the_size_in_one_revision(store: Store, new: New) -> None:
+    store.create(new())
+    messages = said("one", "two")
+
+    record, _ = store.add_messages("agent-1", messages, lambda record: {**record, "purpose": "talk"})
+
+    assert record == new(purpose="talk", transcript_bytes=size_of(messages), revision=2)
+    assert store.read("agent-1") == record
+
+
+def test_an_entry_of_the_rule_comes_into_the_journal(store: Store, new: New) -> None:
+    store.create(new())
+
+    store.add_messages("agent-1", said("one"), lambda record: (record, {"number": 1}))
+
+    assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
+    assert contents(store) == ["one"]
+
+
+def test_a_message_is_of_the_turn_that_was_under_way_before_the_rule(store: Store, new: New) -> None:
+    store.create(new())
+
+    for rule in (untouched, turned, untouched, turned):
+        store.add_messages("agent-1", said("said"), rule)
+
+    turns = [message["turn"] for message in store.messages("agent-1") if isinstance(message, dict)]
+    assert (turns, store.read("agent-1")["turns"]) == ([1, 1, 2, 2], 2)
+
+
+def test_every_key_of_a_message_comes_back(store: Store, new: New) -> None:
+    store.create(new())
+    told = new_message("tool", "\u2028\n\x1b[31m ünïcode", NOW, tool_name="Bash", tool_call_id="toolu_1", tokens=12)
+
+    store.add_messages("agent-1", [told], untouched)
+
+    assert list(store.messages("agent-1")) == [{"seq": 1, "turn": 1, **told}]
+
+
+def test_without_messages_it_is_a_change(store: Store, new: New) -> None:
+    store.create(new())
+
+    assert store.add_messages("agent-1", [], untouched) == (new(), [])
+    assert store.add_messages("agent-1", [], turned) == (new(turns=1, revision=2), [])
+
+
+def test_messages_after_a_number_are_those_behind_it(store: Store, new: New) -> None:
+    store.create(new())
+    _, stored = store.add_messages("agent-1", said(*map(str, range(1, 30))), untouched)
+
+    for after in (0, 1, 17, 28, 29, 100):
+        assert list(store.messages("agent-1", after=after)) == stored[after:]
+
+
+def test_the_newest_can_be_taken_without_the_others(store: Store, new: New) -> None:
+    store.create(new())
+    _, stored = store.add_messages("agent-1", said(*map(str, range(1, 30))), untouched)
+
+    assert list(islice(store.messages_backwards("agent-1"), 3)) == stored[:-4:-1]
+
+
+def test_long_messages_come_back_whole_from_both_ends(store: Store, new: New) -> None:
+    store.create(new())
+    lengths = [0, 10, 16_300, 16_384, 40_000, 1, 900_000, 3]
+
+    store.add_messages("agent-1", said(*("x" * length for length in lengths)), untouched)
+
+    assert [len(content) for content in contents(store)] == lengths
+    for after in range(len(lengths)):
+        assert len(list(store.messages("agent-1", after=after))) == len(lengths) - after
+
+
+def test_a_session_nobody_talked_in_has_no_messages(store: Store, new: New) -> None:
+    store.create(new())
+
+    assert contents(store) == []
+    assert not {"turns", "transcript_bytes", "transcripts_archived"} & store.read("agent-1").keys()
+
+
+def test_sessions_and_journals_are_kept_apart(store: Store, new: New) -> None:
+    store.create(new())
+    store.create(new("agent-2"))
+
+    store.add_messages("agent-1", said("one"), untouched)
+    store.append("agent-1", "events.jsonl", [1])
+    store.add_messages("agent-2", said("two"), untouched)
+
+    assert (contents(store), contents(store, "agent-2")) == (["one"], ["two"])
+    assert list(store.entries("agent-1", "events.jsonl")) == [1]
+
+
+def test_other_changes_leave_the_messages(store: Store, new: New) -> None:
+    store.create(new())
+    store.add_messages("agent-1", said("one"), untouched)
+
+    store.change("agent-1", turned)
+    store.add_messages("agent-1", said("two"), untouched)
+
+    assert contents(store) == ["one", "two"]
+
+
+def test_what_a_rule_raises_adds_no_message(store: Store, new: New) -> None:
+    store.create(new(phase="completed"))
+    before = store.read("agent-1")
+
+    with pytest.raises(SessionFinal):
+        store.add_messages("agent-1", said("one"), message_rule(NOW))
+
+    assert (contents(store), store.read("agent-1")) == ([], before)
+
+
+def test_a_message_over_the_limit_is_refused_with_all_that_came_with_it(store: Store, new: New) -> None:
+    store.create(new())
+    store.add_messages("agent-1", said("one"), untouched)
+    before = store.read("agent-1")
+
+    with pytest.raises(TooLarge):
+        store.add_messages("agent-1", said("two", "x" * LINE_LIMIT), turned)
+
+    assert (contents(store), store.read("agent-1")) == (["one"], before)
+
+
+def test_a_record_that_does_not_fit_adds_no_message(store: Store, new: New) -> None:
+    store.create(new())
+
+    with pytest.raises(TooLarge):
+        store.add_messages("agent-1", said("one"), lambda record: {**record, "metadata": {"x": "x" * LINE_LIMIT}})
+
+    assert (contents(store), store.read("agent-1")) == ([], new())
+    store.add_messages("agent-1", said("one"), untouched)
+    assert contents(store) == ["one"]
+
+
+def test_a_message_that_could_not_be_read_back_is_refused(store: Store, new: New) -> None:
+    store.create(new())
+    for bad in (*said("NUL \0", "half \ud800"), {**said("one")[0], "role": "human"}):
+        with pytest.raises(InvalidInput):
+            store.add_messages("agent-1", [bad], untouched)  # type: ignore[list-item]  # that is the point
+
+    assert store.read("agent-1") == new()
+
+
+def test_what_a_later_version_wrote_gets_no_message(store: Store, new: New) -> None:
+    store.create(new(schema=2))
+
+    with pytest.raises(NewerSchema):
+        store.add_messages("agent-1", said("one"), never)
+    with pytest.raises(NewerSchema):
+        store.empty_transcript("agent-1", never)
+
+
+def test_an_emptied_transcript_begins_anew_in_one_revision(store: Store, new: New) -> None:
+    store.create(new())
+    store.add_messages("agent-1", said("one", "two"), turned)
+
+    record = store.empty_transcript("agent-1", lambda record: {**record, "turns": 0})
+
+    assert record == new(turns=0, transcript_bytes=0, transcripts_archived=1, revision=3) == store.read("agent-1")
+    assert contents(store) == []
+    _, [first] = store.add_messages("agent-1", said("three"), untouched)
+    assert (first["seq"], first["turn"], contents(store)) == (1, 1, ["three"])
+
+
+def test_each_emptying_archives_one_more(store: Store, new: New) -> None:
+    store.create(new())
+    for number in (1, 2, 3):
+        store.add_messages("agent-1", said("one"), untouched)
+        assert store.empty_transcript("agent-1", untouched)["transcripts_archived"] == number
+
+
+def test_an_empty_transcript_is_not_archived(store: Store, new: New) -> None:
+    store.create(new())
+
+    assert store.empty_transcript("agent-1", untouched) == new()
+    assert store.empty_transcript("agent-1", turned) == new(turns=1, revision=2)
+
+    store.add_messages("agent-1", said("one"), untouched)
+    store.empty_transcript("agent-1", untouched)
+    before = store.read("agent-1")
+    assert store.empty_transcript("agent-1", untouched) == before == store.read("agent-1")
+
+
+def test_what_a_rule_raises_empties_nothing(store: Store, new: New) -> None:
+    store.create(new())
+    store.add_messages("agent-1", said("one"), untouched)
+    before = store.read("agent-1")
+
+    with pytest.raises(AssertionError):
+        store.empty_transcript("agent-1", never)
+
+    assert (contents(store), store.read("agent-1")) == (["one"], before)
+
+
+def test_a_reader_that_has_begun_reads_on_whatever_becomes_of_the_transcript(store: Store, new: New) -> None:
+    store.create(new())
+    _, stored = store.add_messages("agent-1", said("one", "x" * 50_000, "three"), untouched)
+    forwards, backwards = store.messages("agent-1"), store.messages_backwards("agent-1")
+    read: list[list[object]] = [[next(forwards)], [next(backwards)]]
+
+    store.add_messages("agent-1", said("four"), untouched)
+    store.empty_transcript("agent-1", untouched)
+    store.add_messages("agent-1", said("new"), untouched)
+
+    assert [[*begun, *rest] for begun, rest in zip(read, (forwards, backwards), strict=True)] == [stored, stored[::-1]]
+
+
+def test_a_deleted_session_takes_its_transcript_with_it(store: Store, new: New) -> None:
+    store.create(new())
+    store.add_messages("agent-1", said("one"), untouched)
+
+    store.delete("agent-1", lambda _found: True)
+    store.create(new())
+
+    assert contents(store) == []
+    _, [first] = store.add_messages("agent-1", said("two"), untouched)
+    assert (first["seq"], contents(store)) == (1, ["two"])
+
+
+def test_a_missing_session_has_no_transcript(store: Store, new: New) -> None:
+    store.create(new("another"))
+
+    asked: list[Callable[[str], object]] = [
+        lambda agent_id: store.add_messages(agent_id, said("one"), never),
+        lambda agent_id: store.empty_transcript(agent_id, never),
+        store.messages,
+        store.messages_backwards,
+    ]
+    for ask in asked:
+        with pytest.raises(SessionNotFound):
+            ask("agent-1")
+        with pytest.raises(InvalidId):
+            ask("../another")
+
+
+def test_messages_over_an_overlay_stand_behind_those_below_and_leave_them(new: New) -> None:
+    below = MemoryStore()
+    below.create(new())
+    below.add_messages("agent-1", said("one"), untouched)
+    overlay = Overlay(below, [])
+
+    _, [second] = overlay.add_messages("agent-1", said("two"), untouched)
+    assert (second["seq"], contents(overlay), contents(below)) == (2, ["one", "two"], ["one"])
+
+    overlay.empty_transcript("agent-1", untouched)
+    stored: list[Message] = overlay.add_messages("agent-1", said("three"), untouched)[1]
+    assert (stored[0]["seq"], contents(overlay), contents(below)) == (1, ["three"], ["one"])
