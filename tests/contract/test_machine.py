@@ -32,6 +32,7 @@ from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
+from gaia_sessions.session.transcript import message_rule, new_message
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
@@ -215,6 +216,22 @@ class Twins(RuleBasedStateMachine):
         agent_id = self.any_id(chosen, number)
         self.each(lambda store: store.append(agent_id, "events.jsonl", entries))
 
+    @rule(chosen=IDS, number=st.integers(0, 20), texts=st.lists(ANY_TEXT, max_size=3), turns=st.booleans())
+    def add_messages(self, chosen: str, number: int, texts: list[str], turns: bool) -> None:  # noqa: FBT001  # drawn by name
+        agent_id, now = self.any_id(chosen, number), self.now
+
+        def turned(record: Record) -> Record:
+            changed = message_rule(now)(record)
+            return {**changed, "turns": record.get("turns", 0) + 1} if turns else changed
+
+        messages = [new_message("user", text, now) for text in texts]
+        self.each(lambda store: store.add_messages(agent_id, messages, turned))
+
+    @rule(chosen=IDS, number=st.integers(0, 20))
+    def empty_the_transcript(self, chosen: str, number: int) -> None:
+        agent_id = self.any_id(chosen, number)
+        self.each(lambda store: store.empty_transcript(agent_id, lambda record: record))
+
     @rule(agent_id=IDS, summary=ANY_TEXT)
     def defer(self, agent_id: str, summary: str) -> None:
         self.now += timedelta(microseconds=1)
@@ -321,6 +338,15 @@ class Twins(RuleBasedStateMachine):
             in_files = list(self.files.entries(agent_id, "events.jsonl"))
             assert in_files == list(self.memory.entries(agent_id, "events.jsonl"))
             assert in_files == list(self.overlay.entries(agent_id, "events.jsonl"))
+
+    @invariant()
+    def every_transcript_is_the_same(self) -> None:
+        for agent_id in self.ids:
+            in_memory = list(self.memory.messages(agent_id))
+            for store in (self.files, self.overlay):
+                assert list(store.messages(agent_id)) == in_memory
+                assert list(store.messages_backwards(agent_id)) == in_memory[::-1]
+                assert list(store.messages(agent_id, after=1)) == in_memory[1:]
 
     @invariant()
     def the_inbox_is_the_same(self) -> None:

@@ -1,0 +1,315 @@
+"""The file of a transcript: what counts in it, what a killed writer left, and files that somebody else changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
+from gaia_sessions.session.record import new_record
+from gaia_sessions.session.transcript import committed_bytes, new_message
+from gaia_sessions.store import transcript_reader
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.reading import has_unknown_files
+from gaia_sessions.store.transcript_reader import archived_name, is_archived
+
+if TYPE_CHECKING:
+    from gaia_sessions.session.schema import Record
+
+NEWLINE = b"\n"
+NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
+
+
+def untouched(record: Record) -> Record:
+    return record
+
+
+@pytest.fixture
+def store(root: str) -> FileStore:
+    """With one session in which two messages were said."""
+    store = FileStore(root, durable=False)
+    store.create(new_record("one", "Explore", "-", {}, NOW))
+    say(store, "first", "second")
+    return store
+
+
+@pytest.fixture
+def path(root: str, store: FileStore) -> Path:  # noqa: ARG001  # who makes it
+    return Path(root, "one", "transcript.jsonl")
+
+
+def say(store: FileStore, *contents: str) -> None:
+    store.add_messages("one", [new_message("user", content, NOW) for content in contents], untouched)
+
+
+def read(store: FileStore) -> list[object]:
+    """The text of each message, or what is said in the place of one; the same from both ends."""
+    found = list(store.messages("one"))
+    assert list(map(str, store.messages_backwards("one"))) == list(map(str, found))[::-1]
+    return [f"{message['seq']} {message['content']}" if isinstance(message, dict) else message for message in found]
+
+
+def numbers(store: FileStore) -> list[int]:
+    return [message["seq"] for message in store.messages("one") if isinstance(message, dict)]
+
+
+def names(path: Path) -> list[str]:
+    return sorted(os.listdir(path.parent))
+
+
+def test_the_file_is_private_and_has_a_line_for_each_message_up_to_the_committed_size(
+    store: FileStore, path: Path
+) -> None:
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_bytes().count(b"\n") == 2
+    assert path.stat().st_size == committed_bytes(store.read("one"))
+
+
+@pytest.mark.parametrize("uncommitted", [b"{", b'{"seq": 3}\n', b"x" * 100_000])
+def test_what_stands_behind_the_committed_bytes_is_not_read_and_is_cut_by_the_next_writer(
+    store: FileStore, path: Path, uncommitted: bytes
+) -> None:
+    committed = path.read_bytes()
+    path.write_bytes(committed + uncommitted)
+
+    assert read(store) == ["1 first", "2 second"]
+    say(store, "third")
+
+    assert read(store) == ["1 first", "2 second", "3 third"]
+    assert path.read_bytes().startswith(committed)
+    assert path.stat().st_size == committed_bytes(store.read("one"))
+
+
+def test_only_what_was_committed_is_archived(store: FileStore, path: Path) -> None:
+    committed = path.read_bytes()
+    path.write_bytes(committed + b"uncommitted")
+
+    store.empty_transcript("one", untouched)
+
+    assert names(path) == ["state.json", "transcript-1.jsonl", "transcript.jsonl"]
+    assert (path.with_name("transcript-1.jsonl").read_bytes(), path.read_bytes()) == (committed, b"")
+    assert {each.stat().st_mode & 0o777 for each in path.parent.iterdir()} == {0o600}
+
+
+def test_a_second_name_that_came_too_early_is_taken_back_and_nothing_is_cut(store: FileStore, path: Path) -> None:
+    os.link(path, path.with_name("transcript-1.jsonl"))
+
+    assert read(store) == ["1 first", "2 second"]
+    say(store, "third")
+
+    assert names(path) == ["state.json", "transcript.jsonl"]
+    assert read(store) == ["1 first", "2 second", "3 third"]
+
+
+def test_an_emptying_that_was_committed_is_finished_by_the_next_message_and_the_archived_file_stays(
+    store: FileStore, path: Path
+) -> None:
+    archived = path.read_bytes()
+    store.empty_transcript("one", untouched)
+    path.unlink()
+    os.link(path.with_name("transcript-1.jsonl"), path)
+
+    assert read(store) == []
+    say(store, "new")
+
+    assert read(store) == ["1 new"]
+    assert path.with_name("transcript-1.jsonl").read_bytes() == archived
+
+
+def test_an_emptying_that_was_committed_is_finished_by_the_next_emptying(store: FileStore, path: Path) -> None:
+    archived = path.read_bytes()
+    store.empty_transcript("one", untouched)
+    path.unlink()
+    os.link(path.with_name("transcript-1.jsonl"), path)
+
+    store.empty_transcript("one", untouched)
+
+    assert (path.read_bytes(), path.with_name("transcript-1.jsonl").read_bytes()) == (b"", archived)
+    assert names(path) == ["state.json", "transcript-1.jsonl", "transcript.jsonl"]
+
+
+def test_an_archived_file_is_never_replaced_by_another(store: FileStore, path: Path) -> None:
+    path.with_name("transcript-1.jsonl").write_bytes(b"of a backup")
+
+    record = store.empty_transcript("one", untouched)
+
+    assert record["transcripts_archived"] == 2
+    assert path.with_name("transcript-1.jsonl").read_bytes() == b"of a backup"
+    assert path.with_name("transcript-2.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_a_file_with_a_name_elsewhere_is_not_written_to(store: FileStore, path: Path, tmp_path: Path) -> None:
+    os.link(path, tmp_path / "elsewhere")
+    before = path.read_bytes()
+
+    with pytest.raises(StoreFailure, match="second name"):
+        say(store, "third")
+
+    assert (path.read_bytes(), read(store)) == (before, ["1 first", "2 second"])
+
+
+def test_a_line_that_cannot_be_read_hides_no_other_and_its_number_is_not_given_again(
+    store: FileStore, path: Path
+) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b'"second"', b"\0second\0"))
+
+    first, error = read(store)
+    assert (first, isinstance(error, InvalidInput)) == ("1 first", True)
+    assert f"{path} byte {data.index(NEWLINE) + 1}: " in str(error)
+    say(store, "third")
+
+    assert numbers(store) == [1, 3]
+
+
+def test_a_transcript_that_somebody_cut_says_so_and_goes_on(store: FileStore, path: Path) -> None:
+    size = path.stat().st_size
+    os.truncate(path, size - 10)
+
+    first, torn, lost = read(store)
+    assert (first, isinstance(torn, InvalidInput)) == ("1 first", True)
+    assert f"it ends after {size - 10} bytes, but {size} were committed" in str(lost)
+    say(store, "third")
+
+    assert read(store)[0] == "1 first"
+    assert read(store)[-1] == f"{numbers(store)[-1]} third"
+    assert path.stat().st_size == committed_bytes(store.read("one"))
+
+
+def test_a_transcript_that_somebody_removed_says_so_and_begins_again(store: FileStore, path: Path) -> None:
+    path.unlink()
+
+    [lost] = read(store)
+    assert str(path) in str(lost)
+    say(store, "third")
+
+    assert [message for message in read(store) if isinstance(message, str)] == [f"{numbers(store)[0]} third"]
+
+
+def test_a_removed_transcript_is_emptied_without_an_archived_one(store: FileStore, path: Path) -> None:
+    path.unlink()
+
+    record = store.empty_transcript("one", untouched)
+
+    assert (record["transcript_bytes"], names(path)) == (0, ["state.json"])
+    assert "transcripts_archived" not in record
+
+
+def test_a_link_in_the_place_of_the_transcript_is_never_followed(store: FileStore, path: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    shutil.move(path, victim)
+    before = victim.read_bytes()
+    path.symlink_to(victim)
+
+    for ask in (
+        lambda: list(store.messages("one")),
+        lambda: say(store, "third"),
+        lambda: store.empty_transcript("one", untouched),
+    ):
+        with pytest.raises(StoreFailure):
+            ask()
+
+    assert (victim.read_bytes(), path.is_symlink()) == (before, True)
+
+
+def test_a_pipe_in_the_place_of_the_transcript_makes_nobody_wait(store: FileStore, path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+    with pytest.raises(StoreFailure, match="not a regular file"):
+        list(store.messages("one"))
+    with pytest.raises(StoreFailure):
+        say(store, "third")
+
+
+def test_a_reader_never_takes_a_new_file_for_the_old_one(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The transcript is emptied, and spoken in again, right after the reader has opened the file."""
+    whole_open = transcript_reader._open  # the one place between the two looks
+
+    def interfere(session: Directory) -> int:
+        fd = whole_open(session)
+        monkeypatch.undo()
+        writer = FileStore(store.root, durable=False)
+        writer.empty_transcript("one", untouched)
+        say(writer, "of the new file, and longer than both messages of the old one " * 10)
+        return fd
+
+    monkeypatch.setattr(transcript_reader, "_open", interfere)
+
+    [only] = read(store)
+    assert str(only).startswith("1 of the new file")
+
+
+def test_a_session_that_is_deleted_while_it_is_read_is_not_found(store: FileStore) -> None:
+    messages = store.messages("one")
+    store.delete("one", lambda _found: True)
+
+    with pytest.raises(SessionNotFound):
+        next(messages)
+
+
+def test_the_transcript_of_a_corrupt_session_is_refused_at_once(store: FileStore, path: Path) -> None:
+    path.with_name("state.json").write_bytes(b"{")
+
+    with pytest.raises(CorruptSession):
+        store.messages("one")
+    with pytest.raises(CorruptSession):
+        store.messages_backwards("one")
+
+
+def test_no_descriptor_stays_open(store: FileStore) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        next(store.messages("one"))
+        list(store.messages_backwards("one"))
+        say(store, "more")
+        store.empty_transcript("one", untouched)
+        say(store, "more")
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_transcripts_are_files_that_a_session_has(store: FileStore, path: Path) -> None:
+    for number in (1, 12):
+        path.with_name(archived_name(number)).write_bytes(b"")
+    with Directory.at(store.root) as root:
+        assert not has_unknown_files(root, "one")
+        path.with_name("transcript-x.jsonl").write_bytes(b"")
+        assert has_unknown_files(root, "one")
+
+
+def test_the_names_of_archived_transcripts_are_known_exactly() -> None:
+    assert [archived_name(1), archived_name(12)] == ["transcript-1.jsonl", "transcript-12.jsonl"]
+    assert all(is_archived(archived_name(number)) for number in (1, 9, 10, 12345))
+    others = [
+        "transcript.jsonl",
+        "transcript-.jsonl",
+        "transcript-01.jsonl",
+        "transcript--1.jsonl",
+        "transcript-1.json",
+    ]
+    assert not any(map(is_archived, [*others, "transcript-1.jsonl.old", "x-transcript-1.jsonl", "transcript-²"]))
+
+
+def test_a_message_costs_no_more_bytes_behind_many(store: FileStore, path: Path) -> None:
+    sizes = []
+    for behind in (10, 10_000):
+        say(store, *(f"message {number}" for number in range(behind)))
+        before = io_counts()
+        say(store, "one more message")
+        sizes.append([after - earlier for earlier, after in zip(before, io_counts(), strict=True)])
+    (read_few, written_few), (read_many, written_many) = sizes
+    assert path.stat().st_size > 1_000_000
+    assert written_many - written_few < 100
+    assert read_many - read_few < 40_000
+
+
+def io_counts() -> tuple[int, int]:
+    """How many bytes this process has asked the system to read and to write."""
+    counts = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(counts["rchar"]), int(counts["wchar"])
