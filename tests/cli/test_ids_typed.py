@@ -32,7 +32,7 @@ WHOLE = "agent-20260108-180530-abc12345"
 OTHER = "agent-20260107-120000-0f0f0f0f"
 LISTS = "`gaia-sessions list` shows the existing sessions"
 
-READING = {"get": (), "show": (), "events": (), "should-resume": ()}
+READING = {"get": (), "show": (), "events": (), "should-resume": (), "usage": ()}
 WRITING = {"update": ("--phase", "planning"), "finalize": ("failed",)}
 ALL = {**READING, **WRITING}
 

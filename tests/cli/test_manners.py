@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 NASTY = "\x1b[2J\x1b]0;mine\x07\x08\x7f\x9b31m\u202eevil\r\ttext\n"
 ID = "agent-20260108-180530-abc12345"
 
+INNER = [
+    *(["hooks", name] for name in ("install", "uninstall", "status")),
+    ["skill", "add"],
+    *(["todo", name] for name in ("add", "done", "list")),
+]
+
 EVERY = pytest.mark.parametrize("name", COMMANDS)
 
 READING = [
@@ -44,6 +50,10 @@ READING = [
     ["show", "nobody"],
     ["events", "a"],
     ["events", "nobody"],
+    ["usage", "a"],
+    ["usage", "nobody"],
+    ["todo", "list", "a"],
+    ["todo", "list", "nobody"],
     ["cleanup", "--dry-run"],
     ["import", ".", "--dry-run"],
     ["schema"],
@@ -91,9 +101,7 @@ def test_every_command_has_help_with_examples(gaia: Gaia, name: str) -> None:
         assert f"\n    gaia-sessions {name}" in out.partition("Examples:")[2]
 
 
-@pytest.mark.parametrize(
-    "words", [[], *([name] for name in COMMANDS), *(["hooks", name] for name in ("install", "uninstall", "status"))]
-)
+@pytest.mark.parametrize("words", [[], *([name] for name in COMMANDS), *INNER])
 def test_no_line_of_help_is_wider_than_a_terminal_of_80_columns(program: Gaia, words: list[str]) -> None:
     code, out, err = program(*words, "-h", COLUMNS="80").all
     assert (code, err, [line for line in out.splitlines() if len(line) > 80]) == (0, "", [])
@@ -134,7 +142,7 @@ def examples() -> Iterator[str]:
 @pytest.mark.parametrize("example", list(examples()))
 def test_every_example_in_the_help_works_as_it_stands(put: Gaia, root: str, tmp_path: Path, example: str) -> None:
     if " create " not in example:
-        put("agent-123", revision=4)
+        put("agent-123", revision=4, todos=[{"description": "read", "status": "pending"}])
         put(ID)
     tool = tmp_path / "bin" / "gaia-sessions"
     tool.parent.mkdir()

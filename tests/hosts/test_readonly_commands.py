@@ -82,6 +82,9 @@ docker ps -a
 pip list
 npm ls
 gaia-sessions update agent-1 -m finding=one
+gaia-sessions usage agent-1 --charge 5
+gaia-sessions skill add agent-1 terraform --tokens 5
+gaia-sessions todo done agent-1 1
 /opt/venv/bin/gaia-sessions --root /x get agent-1
 gaia-sessions --root=/x list --active-only
 [ -f "$FILE" ] && [ ! -d x ]

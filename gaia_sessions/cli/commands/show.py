@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
-from gaia_sessions.cli.render import plain, relatives
+from gaia_sessions.cli.render import budgets, plain, relatives
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.system import utc_now
 
@@ -27,10 +27,14 @@ def command(call: Call, agent_id: str) -> None:
     check_readable(record)
     decision, related = sessions.decide(record), sessions.relatives(record)
     alive, now = sessions.liveness(record, decision), utc_now()
+    others = [
+        *budgets.sections(record, sessions.usage(record)),
+        *relatives.sections(record["agent_id"], related),
+    ]
     if output.is_stdout_terminal():
         from gaia_sessions.cli.render import tables
 
-        output.draw(tables.session_view(record, decision, now, relatives.sections(record["agent_id"], related), alive))
+        output.draw(tables.session_view(record, decision, now, others, alive))
     else:
         output.print_lines(plain.session_lines(record, decision, now, alive))
-        output.print_lines(relatives.section_lines(record["agent_id"], related))
+        output.print_lines(plain.section_lines(others))

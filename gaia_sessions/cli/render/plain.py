@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.listing import Line, Summary
     from gaia_sessions.usecases.tree import TreeLine
 
+    Section = tuple[str, list[str]]
+    """A heading, and the lines below it."""
+
 
 NO_PURPOSE = "general"
 """The purpose of a session that was created without one."""
@@ -145,6 +148,13 @@ def session_lines(record: Record, decision: Decision, now: datetime, alive: Live
     if record.get("runs"):
         yield "runs"
         yield from (f"  {line}" for line in run_lines(record))
+
+
+def section_lines(sections: Iterable[Section]) -> Iterator[str]:
+    """Each heading, and the lines below it."""
+    for heading, lines in sections:
+        yield heading
+        yield from (f"  {line}" for line in lines)
 
 
 def facts(

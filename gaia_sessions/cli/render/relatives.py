@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.relatives import Relatives
 
-    Section = tuple[str, list[str]]
-    """A heading, and the lines below it."""
+    from .plain import Section
 
 _MOST_CHILDREN = 50
 
@@ -28,13 +27,6 @@ def sections(agent_id: str, relatives: Relatives) -> Iterator[Section]:
         yield "parent", [_line(parent)]
     if children:
         yield "children", [*_left_out(agent_id, len(children)), *map(_line, children[-_MOST_CHILDREN:])]
-
-
-def section_lines(agent_id: str, relatives: Relatives) -> Iterator[str]:
-    """The sections as plain lines."""
-    for heading, lines in sections(agent_id, relatives):
-        yield heading
-        yield from (f"  {line}" for line in lines)
 
 
 def _left_out(agent_id: str, number: int) -> Iterator[str]:

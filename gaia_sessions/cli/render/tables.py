@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.tree import TreeLine
 
-    from .relatives import Section
+    from .plain import Section
 
 _STYLES = {
     "completed": "green",
@@ -181,7 +181,7 @@ def _one_line(text: str = "", style: str = "") -> Text:
 def session_view(
     record: Record, decision: Decision, now: datetime, others: Iterable[Section] = (), alive: Liveness | None = None
 ) -> RenderableType:
-    """One session: its facts, its phases as a timeline, its runs, and the sections about other sessions."""
+    """One session: its facts, its phases as a timeline, its runs, and further sections."""
     head = Text.assemble((record["agent_id"], "bold"), f"  {safe(record['agent_name'])}, {safe(record['purpose'])}")
     parts: list[RenderableType] = [head, _key_value_grid(plain.facts(record, decision, now, alive))]
     parts += [Text("phases", "bold"), _key_value_grid(plain.timeline(record))]

@@ -40,7 +40,7 @@ def to_usage_error(error: click.UsageError, argv: list[str]) -> UsageError:
     if isinstance(error, click.NoSuchOption) and error.ctx:
         return unknown_options.to_usage_error(error.option_name, error.ctx, argv)
     if isinstance(error, click.MissingParameter) and error.param and error.ctx:
-        return _missing_argument(error.param.human_readable_name, error.ctx, argv) or _plain_usage_error(error)
+        return _missing_parameter(error.param, error.ctx, argv)
     return _plain_usage_error(error)
 
 
@@ -123,9 +123,12 @@ def _deny_hint(agent_id: list[str], rest: list[str]) -> str | None:
 
 def _similar_command_hint(word: str, rest: list[str], error: NoSuchCommand) -> str | None:
     ctx = error.group
-    intended = intended_word(word, synonyms.HOOKS_COMMANDS if ctx.parent else synonyms.COMMANDS, error.valid_words)
+    synonym_table = synonyms.INNER_COMMANDS[" ".join(_inner_names(ctx))] if ctx.parent else synonyms.COMMANDS
+    intended = intended_word(word, synonym_table, error.valid_words)
     if intended is None:
         return None
+    if word == "charge" and len(rest) > 1 and rest[1].isdecimal():
+        rest = [rest[0], "--charge", *rest[1:]]
     words = _arguments_for(intended, rest, ctx)
     line = None if words is None else command_hint([*_inner_names(ctx), *intended.split(), *words])
     return line or f"did you mean {intended}?"
@@ -141,12 +144,33 @@ def _arguments_for(name: str, rest: list[str], ctx: click.Context) -> list[str] 
     command = ctx.command
     for part in name.split():
         command = (command.get_command(ctx, part) if isinstance(command, click.Group) else None) or command
-    if " ".join([*_inner_names(ctx), name]) not in synonyms.TAKE_NO_ID:
-        return rest or (["ID"] if name in synonyms.NEED_ID else [])
+    path = " ".join([*_inner_names(ctx), name])
+    if path not in synonyms.TAKE_NO_ID:
+        return rest or (["ID"] if path in synonyms.NEED_ID else [])
     valid_options = unknown_options.option_names(command, click.Context(command, ctx))
     words = [word for word in rest if word not in synonyms.LS_OPTIONS]
     is_accepted = all(word.partition("=")[0] in valid_options for word in words if word.startswith("-"))
     return words if is_accepted and not argument_positions(command, words) else None
+
+
+def _missing_parameter(param: click.Parameter, ctx: click.Context, argv: list[str]) -> UsageError:
+    """The error for an argument, or an option that is required, with the line or at least its form."""
+    if isinstance(param, click.Option):
+        name = param.opts[0]
+        return UsageError(f"missing {name}", command_hint([*argv, name, str(param.metavar)]) or _form_hint(ctx))
+    error = _missing_argument(param.human_readable_name, ctx, argv)
+    return error or UsageError(f"missing {param.human_readable_name}", _form_hint(ctx))
+
+
+def _form_hint(ctx: click.Context) -> str:
+    """The form of a line of the command of this context: everything that it requires."""
+    options = [one for one in ctx.command.params if one.required and isinstance(one, click.Option)]
+    words = [*_required_arguments(ctx), *(f"{one.opts[0]} {one.metavar}" for one in options)]
+    return f"type {' '.join([ctx.command_path, *words])}"
+
+
+def _required_arguments(ctx: click.Context) -> list[str]:
+    return [one.human_readable_name for one in ctx.command.params if one.required and isinstance(one, click.Argument)]
 
 
 def _missing_argument(argument: str, ctx: click.Context, argv: list[str]) -> UsageError | None:
@@ -154,6 +178,8 @@ def _missing_argument(argument: str, ctx: click.Context, argv: list[str]) -> Usa
     is_end = "finalize" in ctx.command_path
     if argument != "ID" and not is_end:
         return None
+    if argument == "ID" and len(_required_arguments(ctx)) > 1 and not is_end:
+        return UsageError(f"missing ID; {LIST_HINT}", _form_hint(ctx))
     positions = argument_positions(ctx.find_root().command, argv)
     has_outcome = any(argv[place] in OUTCOMES for place in positions)
     if argument != "ID" and not has_outcome:

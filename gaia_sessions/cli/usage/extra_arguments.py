@@ -172,6 +172,18 @@ def _for_cleanup(line: _Line) -> UsageError | None:
     return line.no_id_error("finalize ends one session", "finalize", "ID", ABANDONED)
 
 
+def _for_usage(line: _Line) -> UsageError | None:
+    is_number = len(line.extra) == 1 and line.extra[0].isdecimal()
+    return line.instead("--charge", line.extra[0]) if is_number else line.one_id_error()
+
+
+def _for_todo_add(line: _Line) -> UsageError:
+    """The text without its quotes: ``todo add ID write the tests``."""
+    text = " ".join([line.argv[line.taken[-1]], *line.extra])
+    words = [text if place == line.taken[-1] else word for place, word in enumerate(line.argv)]
+    return line.unexpected_error(command_hint([word for place, word in enumerate(words) if place not in line.places]))
+
+
 def _is_duration(text: str) -> bool:
     try:
         return HOURS.convert(text, None, None) >= 0
@@ -212,5 +224,7 @@ _EXPLANATIONS: dict[str, Callable[[_Line], UsageError | None]] = {
     "finalize": _for_finalize,
     "cleanup": _for_cleanup,
     **dict.fromkeys(["hooks install", "hooks uninstall"], _for_hooks),
-    **dict.fromkeys(["get", "show", "events", "should-resume"], _Line.one_id_error),
+    "usage": _for_usage,
+    "todo add": _for_todo_add,
+    **dict.fromkeys(["get", "show", "events", "should-resume", "todo list"], _Line.one_id_error),
 }

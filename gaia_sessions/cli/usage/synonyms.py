@@ -28,6 +28,10 @@ COMMANDS = {
     **dict.fromkeys(["cat", "read", "dump", "print"], "get"),
     **dict.fromkeys(["set", "edit", "heartbeat", "touch", "report"], "update"),
     **dict.fromkeys(["log", "logs", "history"], "events"),
+    **dict.fromkeys(["budget", "tokens", "charge", "cost", "limit"], "usage"),
+    **dict.fromkeys(["todos", "tasks"], "todo list"),
+    **dict.fromkeys(["skills", "load-skill", "add-skill"], "skill add"),
+    "add-todo": "todo add",
     **dict.fromkeys(["check", "diagnose", "fsck"], "doctor"),
     **dict.fromkeys(["install", "init", "setup"], "hooks install"),
     **dict.fromkeys(["pstree", "children"], "tree"),
@@ -50,7 +54,21 @@ HOOKS_COMMANDS = {
     **dict.fromkeys(["remove", "rm", "delete", "disable", "off"], "uninstall"),
     **dict.fromkeys(["list", "ls", "show", "check"], "status"),
 }
-NEED_ID = frozenset(["get", "update", "should-resume", "finalize", "show", "events"])
+SKILL_COMMANDS = dict.fromkeys(["load", "register", "new", "create", "loaded"], "add")
+TODO_COMMANDS = {
+    **dict.fromkeys(["new", "create", "append"], "add"),
+    **dict.fromkeys(["complete", "completed", "finish", "finished", "check", "close", "tick"], "done"),
+    **dict.fromkeys(["ls", "show", "all", "get"], "list"),
+}
+INNER_COMMANDS = {"hooks": HOOKS_COMMANDS, "skill": SKILL_COMMANDS, "todo": TODO_COMMANDS}
+"""The words that people try for the commands of a group, by its name."""
+
+NEED_ID = frozenset(
+    [
+        *("get", "update", "should-resume", "finalize", "show", "events", "usage"),
+        *("skill add", "todo add", "todo done", "todo list"),
+    ]
+)
 TAKE_NO_ID = frozenset(
     ["list", "revive", "cleanup", "doctor", "reconcile", "hooks install", "hooks uninstall", "hooks status"]
 )
@@ -73,6 +91,8 @@ OPTIONS = {
     "--result": ["--summary"],
     "--key": ["--meta"],
     "--data": ["--metadata"],
+    "--tokens": ["--charge"],
+    "--sync": ["--total"],
     "--active": ["--active-only"],
     "--open": ["--active-only"],
     "--max": ["--limit"],

@@ -38,7 +38,7 @@ _READ_ONLY_PROGRAMS = _words("""
 
 _PROGRAM_FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin")
 _OWN_PROGRAM = "gaia-sessions"
-_OWN_REPORT_COMMANDS = "create events get help list revive schema should-resume show update version"
+_OWN_REPORT_COMMANDS = "create events get help list revive schema should-resume show skill todo update usage version"
 """A report of the agent changes nothing that it works on; every other subcommand may change files."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +89,26 @@ WRONG = [
         "unexpected arguments: all is well",
         "type gaia-sessions finalize a completed --summary 'all is well'",
     ),
+    ("usage a 500", "unexpected argument: 500", "type gaia-sessions usage a --charge 500"),
+    ("usage a b", "usage takes one ID", "type gaia-sessions usage ID for each ID"),
+    ("usage a --tokens 5", "no such option: --tokens", "type gaia-sessions usage a --charge 5"),
+    ("charge a 500", "no such command: charge", "type gaia-sessions usage a --charge 500"),
+    ("tokens a", "no such command: tokens", "type gaia-sessions usage a"),
+    ("skill add", f"missing ID; {IDS}", "type gaia-sessions skill add ID NAME --tokens N"),
+    ("skill add a", "missing NAME", "type gaia-sessions skill add ID NAME --tokens N"),
+    ("skill add a aws", "missing --tokens", "type gaia-sessions skill add a aws --tokens N"),
+    ("skill load a aws --tokens 5", "no such command: load", "type gaia-sessions skill add a aws --tokens 5"),
+    (
+        "todo add a write the tests",
+        "unexpected arguments: the tests",
+        "type gaia-sessions todo add a 'write the tests'",
+    ),
+    ("todo add", f"missing ID; {IDS}", "type gaia-sessions todo add ID TEXT"),
+    ("todo done a", "missing N", "type gaia-sessions todo done ID N"),
+    ("todo finish a 2", "no such command: finish", "type gaia-sessions todo done a 2"),
+    ("todo ls", "no such command: ls", "type gaia-sessions todo list ID"),
+    ("todos a", "no such command: todos", "type gaia-sessions todo list a"),
+    ("todo list a b", "todo list takes one ID", "type gaia-sessions todo list ID for each ID"),
     ("update a --phase Approval", "unknown phase 'Approval'", "type gaia-sessions update a --phase approval"),
     ("update a --phase=aproval", "unknown phase 'aproval'", "type gaia-sessions update a --phase=approval"),
     ("update a --phase done", "unknown phase 'done'", "type gaia-sessions update a --phase completed"),
@@ -356,14 +377,14 @@ def test_metadata_that_is_no_object_is_answered_with_the_option_and_what_to_type
 
 HINTS = {hint for _, _, hint in (*WRONG, *REFUSED)}
 SUGGESTED = sorted(
-    hint for hint in HINTS if hint.startswith(("type gaia-sessions", "type cd sub")) and "ID" not in hint
+    hint for hint in HINTS if hint.startswith(("type gaia-sessions", "type cd sub")) and not re.search(r"ID| N$", hint)
 )
 
 
 @pytest.mark.usefixtures("away_from_home")
 @pytest.mark.parametrize("hint", SUGGESTED)
 def test_what_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, monkeypatch: pytest.MonkeyPatch, hint: str) -> None:
-    put("a")
+    put("a", todos=[{"description": text, "status": "pending"} for text in ("read", "write")])
     put("agent-123")
     before, line = hint.removeprefix("type ").split("gaia-sessions ", 1)
     if before:
@@ -502,7 +523,11 @@ def test_what_the_tables_lead_to_exists() -> None:
     assert isinstance(hooks, click.Group)
     options |= {name for inner in hooks.commands.values() for param in inner.params for name in param.opts}
     assert {meant.split()[0] for meant in synonyms.COMMANDS.values()} <= set(COMMANDS)
-    assert set(synonyms.HOOKS_COMMANDS.values()) == set(hooks.commands)
+    for name, table in synonyms.INNER_COMMANDS.items():
+        group = _command(name)
+        assert isinstance(group, click.Group)
+        assert set(table.values()) == set(group.commands)
+        assert set(table) & set(group.commands) == set()
     assert {name for meant in synonyms.OPTIONS.values() for name in meant} <= options | {"--version"}
 
 

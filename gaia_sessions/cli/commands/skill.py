@@ -1,0 +1,34 @@
+"""``skill``: the skills that the agent of a session loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli.call import ID, declare, declare_group
+from gaia_sessions.cli.render import budgets
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare_group("skill add agent-123 terraform --tokens 1200")
+def command(call: Call) -> None:
+    """Record which skills an agent loaded: they count against its budget."""
+
+
+@declare("skill add agent-123 terraform --tokens 1200")
+@ID
+@click.argument("name", metavar="NAME")
+@click.option("--tokens", metavar="N", type=int, required=True, help="How many tokens the skill takes.")
+def add(call: Call, agent_id: str, name: str, tokens: int) -> None:
+    """Count a skill that was loaded, once.
+
+    A skill that was loaded already stays as it is, with the tokens that it has.
+    """
+    skill = call.sessions().budgets().add_skill(call.session_id(agent_id, writes=True), name, tokens)
+    call.print_result(skill, lambda: [budgets.skill_line(skill)])
+
+
+command.add_command(add)

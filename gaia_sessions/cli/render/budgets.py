@@ -1,0 +1,73 @@
+"""Budgets, skills and todos in words.
+
+Owns that wording, which plain text and tables share. Must never judge a budget: the figures say whether it is used up.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.usecases.budgets import numbered_todos
+
+from .words import duration, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gaia_sessions.session.budget import TokenUsage
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.usecases.budgets import LoadedSkill, NumberedTodo
+
+    from .plain import Section
+
+_OF_BUDGETS = ("max_tokens", "charged_tokens", "token_correction", "skills")
+"""The keys of a record for which somebody cares about its budget; what hosts say was consumed is shown anyway."""
+
+_LONGEST_TODO = 1000
+
+
+def usage_line(usage: TokenUsage) -> str:
+    """``agent-123: 1,500 of 64,000 tokens, 300 for skills, 3 minutes``."""
+    return f"{usage['agent_id']}: {', '.join([budget_text(usage), duration(usage['elapsed_secs'])])}"
+
+
+def budget_text(usage: TokenUsage) -> str:
+    """How many tokens of how many were used, whether that is the limit, and how many of them skills took."""
+    parts = [f"{usage['tokens']:,} of {_token_count(usage['max_tokens'])}"]
+    if usage["limit_reached"]:
+        parts.append("limit reached")
+    if usage["skill_tokens"]:
+        parts.append(f"{usage['skill_tokens']:,} for skills")
+    return ", ".join(parts)
+
+
+def _token_count(tokens: int) -> str:
+    return f"{tokens:,} token{'' if tokens == 1 else 's'}"
+
+
+def skill_line(skill: LoadedSkill) -> str:
+    """Whether the skill was loaded already, and what it takes."""
+    loaded = "loaded" if skill["added"] else "was loaded already"
+    return f"{skill['agent_id']}: skill {safe(skill['name'])} {loaded}, {_token_count(skill['tokens'])}"
+
+
+def todo_change_line(agent_id: str, todo: NumberedTodo) -> str:
+    """A todo after it was added or changed."""
+    return f"{agent_id}: todo {todo['number']} {todo['status']}: {safe(todo['description'])}"
+
+
+def todo_lines(todos: Sequence[NumberedTodo]) -> list[str]:
+    """A line for each todo: number, status, description."""
+    width = len(str(len(todos)))
+    return [
+        f"{todo['number']:>{width}}  {todo['status']:<11}  {safe(todo['description'], _LONGEST_TODO)}" for todo in todos
+    ]
+
+
+def sections(record: Record, usage: TokenUsage) -> Iterator[Section]:
+    """The sections for budget, skills and todos, where a record has any."""
+    if any(key in record for key in _OF_BUDGETS):
+        yield "budget", [budget_text(usage)]
+    if skills := record.get("skills"):
+        yield "skills", [f"{safe(name)}, {_token_count(tokens)}" for name, tokens in skills.items()]
+    if todos := numbered_todos(record):
+        yield "todos", todo_lines(todos)

@@ -1,0 +1,68 @@
+"""``skill``: what an agent loaded, each once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+
+@pytest.fixture
+def session(gaia: Gaia) -> str:
+    assert gaia("create", "--id", "agent-123").code == 0
+    return "agent-123"
+
+
+def test_e8_a_second_time_says_so_changes_nothing_and_is_success(gaia: Gaia, state: Gaia, session: str) -> None:
+    assert gaia("skill", "add", session, "aws", "--tokens", "100").all == (
+        0,
+        "agent-123: skill aws loaded, 100 tokens\n",
+        "",
+    )
+    before = state(session)
+    assert gaia("skill", "add", session, "aws", "--tokens", "500").all == (
+        0,
+        "agent-123: skill aws was loaded already, 100 tokens\n",
+        "",
+    )
+    assert state(session) == before
+    assert (before["skills"], before["revision"]) == ({"aws": 100}, 2)
+
+
+def test_as_json_it_says_whether_it_was_added(gaia: Gaia, session: str) -> None:
+    def add(name: str, tokens: str) -> Any:
+        return gaia("skill", "add", session, name, "--tokens", tokens, "--json").json
+
+    assert add("aws", "100") == {
+        "agent_id": session,
+        "name": "aws",
+        "tokens": 100,
+        "added": True,
+        "skill_tokens": 100,
+    }
+    assert (add("aws", "500")["added"], add("aws", "500")["skill_tokens"]) == (False, 100)
+    assert add("git", "7")["skill_tokens"] == 107
+
+
+def test_e9_a_skill_of_one_session_is_not_that_of_its_child(gaia: Gaia, put: Gaia, state: Gaia) -> None:
+    put("parent")
+    put("child", parent_id="parent", root_id="parent", depth=1)
+    gaia("skill", "add", "parent", "aws", "--tokens", "5")
+    assert gaia("skill", "add", "child", "git", "--tokens", "7", "--json").json["added"] is True
+    assert (state("parent")["skills"], state("child")["skills"]) == ({"aws": 5}, {"git": 7})
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "code"), [("", "5", 7), ("a\nb", "5", 7), ("x" * 201, "5", 7), ("aws", "-5", 2), ("aws", "x", 2)]
+)
+def test_what_is_no_name_or_no_number_is_refused(
+    gaia: Gaia, tree: Gaia, session: str, name: str, tokens: str, code: int
+) -> None:
+    before = tree()
+    assert gaia("skill", "add", session, name, "--tokens", tokens).code == code
+    assert tree() == before

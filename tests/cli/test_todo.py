@@ -1,0 +1,105 @@
+"""``todo``: what an agent means to do, by numbers from 1."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+
+@pytest.fixture
+def session(gaia: Gaia) -> str:
+    assert gaia("create", "--id", "agent-123").code == 0
+    return "agent-123"
+
+
+def test_todos_are_added_done_and_listed(gaia: Gaia, session: str) -> None:
+    assert gaia("todo", "list", session).all == (0, "No todos\n", "")
+    assert gaia("todo", "list", session, "--json").json == []
+    assert gaia("todo", "add", session, "read it").all == (0, "agent-123: todo 1 pending: read it\n", "")
+    assert gaia("todo", "add", session, "write").all == (0, "agent-123: todo 2 pending: write\n", "")
+    assert gaia("todo", "done", session, "1").all == (0, "agent-123: todo 1 completed: read it\n", "")
+    assert gaia("todo", "list", session).all == (0, "1  completed    read it\n2  pending      write\n", "")
+    assert gaia("todo", "list", session, "--json").json == [
+        {"number": 1, "description": "read it", "status": "completed"},
+        {"number": 2, "description": "write", "status": "pending"},
+    ]
+
+
+def test_each_change_has_its_json(gaia: Gaia, session: str) -> None:
+    todo = {"agent_id": session, "number": 1, "description": "read", "status": "pending"}
+    assert gaia("todo", "add", session, "read", "--json").json == todo
+    assert gaia("todo", "--json", "done", session, "1").json == {**todo, "status": "completed"}
+
+
+def test_done_again_is_success_and_changes_nothing(gaia: Gaia, state: Gaia, session: str) -> None:
+    gaia("todo", "add", session, "read")
+    first = gaia("todo", "done", session, "1")
+    before = state(session)
+    assert gaia("todo", "done", session, "1").all == first.all
+    assert (state(session), first.code) == (before, 0)
+
+
+def test_one_that_is_missing_is_said_to_be(gaia: Gaia, tree: Gaia, session: str) -> None:
+    gaia("todo", "add", session, "read")
+    before = tree()
+    assert gaia("todo", "done", session, "2").all == (
+        4,
+        "",
+        (
+            "Error: session 'agent-123' has no todo 2: its todos are numbered from 1 to 1\n"
+            "Hint: `gaia-sessions todo list agent-123` shows its todos\n"
+        ),
+    )
+    assert gaia("todo", "done", session, "0").code == 2
+    assert tree() == before
+
+
+@pytest.mark.parametrize(("text", "code"), [(" ", 7), ("x" * 1001, 7), ("x" * 1000, 0), ("two\nlines", 0)])
+def test_the_length_of_a_todo_is_bounded(gaia: Gaia, session: str, text: str, code: int) -> None:
+    assert gaia("todo", "add", session, text).code == code
+
+
+def test_a_list_shows_no_control_characters_of_anybody(gaia: Gaia, put: Gaia) -> None:
+    put("a", todos=[{"description": "\x1b[2Jone\ntwo", "status": "cancelled"}])
+    assert gaia("todo", "list", "a").out == b"1  cancelled    [2Jone two\n"
+
+
+def test_a_session_typed_in_short_is_named(gaia: Gaia, session: str) -> None:
+    note = "Note: using session 'agent-123' for 't-123'\nHint: type the full ID to avoid ambiguity\n"
+    for words in (["add", "t-123", "read"], ["done", "t-123", "1"], ["list", "t-123"]):
+        ended = gaia("todo", *words)
+        assert (ended.code, ended.err.decode()) == (0, note)
+    assert gaia("todo", "list", session).err == b""
+
+
+def test_show_has_the_budget_the_skills_and_the_todos_where_there_are_any(
+    gaia: Gaia, put: Gaia, terminal: Gaia
+) -> None:
+    put("plain")
+    put(
+        "a",
+        max_tokens=64_000,
+        skills={"aws": 300},
+        todos=[{"description": "read", "status": "completed"}, {"description": "write", "status": "pending"}],
+    )
+    lines = [
+        "budget",
+        "  300 of 64,000 tokens, 300 for skills",
+        "skills",
+        "  aws, 300 tokens",
+        "todos",
+        "  1  completed    read",
+        "  2  pending      write",
+    ]
+
+    assert gaia("show", "a").out.decode().splitlines()[-7:] == lines
+    drawn = re.sub(r"\x1b\[[0-9;]*m", "", terminal("show", "a").out.decode())
+    assert [line.rstrip() for line in drawn.splitlines()][-7:] == lines
+    assert "budget" not in gaia("show", "plain").out.decode()
