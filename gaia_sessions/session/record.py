@@ -117,7 +117,7 @@ def stated_ancestors(record: Record) -> list[str] | None:
     if parent_id is None:
         return []
     ancestors = record.get("ancestors")
-    return ancestors if ancestors and ancestors[0] == parent_id else None
+    return ancestors if isinstance(ancestors, list) and ancestors[:1] == [parent_id] else None
 
 
 def is_open(record: Record) -> bool:

@@ -129,9 +129,14 @@ def with_confirmed_end(record: Record, summary: str | None, now: datetime) -> Re
 def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
     """With ``phase`` in place of a provisional end, the one way out of a final phase; the move is added to history."""
     check_correction(record["phase"], phase)
-    reopened = _without_keys(record, *_END_KEYS)
+    reopened = without_end(record)
     moved = reopened if phase == record["phase"] else _with_move(reopened, phase, now)
     return _with_end(moved, None, now) if phase in OUTCOMES else moved
+
+
+def without_end(record: Record) -> Record:
+    """Without what only a record in a final phase has."""
+    return _without_keys(record, *_END_KEYS)
 
 
 _END_KEYS = ("finalized_at", "duration_seconds", "summary")
@@ -144,7 +149,7 @@ def normalize_imported(record: Record) -> Record:
     That tool kept the time of an end when it reopened a session; here only a final session has one. The record comes
     without its transcript.
     """
-    cleaned = _without_keys(record, *_TRANSCRIPT_KEYS, *(() if record["phase"] in OUTCOMES else _END_KEYS))
+    cleaned = _without_keys(record if record["phase"] in OUTCOMES else without_end(record), *_TRANSCRIPT_KEYS)
     times = {key: _canonical_time(cleaned[key]) for key in _TIME_KEYS if key in cleaned}  # type: ignore[literal-required]  # keys of a record
     messages = {key: _with_canonical_timestamp(cleaned[key]) for key in _MESSAGE_KEYS if cleaned.get(key)}  # type: ignore[literal-required]  # see above
     moves = [_with_canonical_timestamp(move) for move in cleaned["history"]]

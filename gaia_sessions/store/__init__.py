@@ -9,6 +9,7 @@ never know a rule of the domain: rules come in as functions, records go out as t
 from __future__ import annotations
 
 from gaia_sessions import errors
+from gaia_sessions.session.record import stated_ancestors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypeVar
 
+    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
 
@@ -43,6 +45,22 @@ def create_under_new_id(
             record = {**record, "agent_id": new_agent_id(now, random_bytes)}
         else:
             return record
+
+
+def with_ancestors(sessions: Reader, record: Record) -> list[str]:
+    """The id of ``record`` and those of all sessions above it, whose marks decide whether it is cancelled."""
+    above = stated_ancestors(record)
+    return [record["agent_id"], *(read_ancestors(sessions, record) if above is None else above)]
+
+
+def read_cancellation(sessions: Reader, record: Record) -> Cancellation | None:
+    """Why the session of ``record`` is cancelled; None if it is not. Raises ``StoreFailure``."""
+    marks = sessions.marks(with_ancestors(sessions, record))
+    if not marks:
+        return None
+    from gaia_sessions.session.cancellation import cancellation_of
+
+    return cancellation_of(record["agent_id"], marks)
 
 
 def read_ancestors(sessions: Reader, record: Record) -> list[str]:

@@ -8,6 +8,8 @@ uses the API may do that, and gets a new one each time.
 
 from __future__ import annotations
 
+import os
+
 from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import parent_id_of
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
 
@@ -60,6 +63,18 @@ class FileReader:
         if root is None:
             raise SessionNotFound(agent_id)
         return root
+
+    def _open_root_with(self, agent_id: str) -> Directory:
+        """The root, if the session is there: nobody waits for the lock of a session that never existed."""
+        root = self._open_root_for(agent_id)
+        try:
+            with translate_errors("open", f"{self.root}/{agent_id}"):
+                if root.has(agent_id):
+                    return root
+            raise SessionNotFound(agent_id)
+        except SessionsError:
+            os.close(root.fd)
+            raise
 
     def has(self, agent_id: str) -> bool:
         check_agent_id(agent_id)
@@ -111,11 +126,26 @@ class FileReader:
         if root is None:
             return []
         with root:
-            ids = _ids_below(root, wanted)
+            ids = index.ids_below(root, wanted)
             found: Iterable[RecordOrError] = [self._read_or_error(root, agent_id) for agent_id in ids or ()]
         if ids is None:
             found = (record for _, record in self.scan())
         return [record for record in found if not isinstance(record, SessionsError) and parent_id_of(record) in wanted]
+
+    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        root = roots.open_if_exists(self.root)
+        if root is None:
+            return []
+        with root:
+            return self._marks_in(root, agent_ids)
+
+    def _marks_in(self, root: Directory, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        marked_ids = reading.marked_ids(root, agent_ids)
+        if not marked_ids:
+            return []
+        from . import marks
+
+        return marks.read_each(root, marked_ids)
 
     def find(self, alias: Alias) -> str | None:
         root = roots.open_if_exists(self.root)
@@ -204,17 +234,6 @@ class FileReader:
             return
         with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
             yield from inbox.events(root, inbox.names(root) if names is None else names)
-
-
-def _ids_below(root: Directory, parent_ids: Iterable[str]) -> set[str] | None:
-    """The ids of all sessions that have one of these parents, and maybe some that had it; None if that is not known."""
-    ids: set[str] = set()
-    for parent_id in parent_ids:
-        indexed_ids = index.all_ids_under(root, index.parent_key(parent_id))
-        if indexed_ids is None:
-            return None
-        ids.update(indexed_ids)
-    return ids
 
 
 def _has_inbox_files(root: Directory) -> bool:

@@ -8,14 +8,12 @@ the domain. Hooks that only look load no module that writes a session. Must neve
 
 from __future__ import annotations
 
-import os
-
 from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.updates import check_writable
 
-from . import atomic, index, locks, reading
+from . import atomic, index, locks, reading, with_ancestors
 from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
@@ -29,13 +27,14 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
 
     from .directory import Directory
     from .key_lock import KeyLock
-    from .port import Entry, RecordOrError, StoreRule
+    from .port import Entry, MarkRule, RecordOrError, StoreRule
     from .transcript_file import Appending, Emptying
 
 _SECONDS_AFTER_REBUILD = 1.2
@@ -86,8 +85,7 @@ class FileStore(FileReader):
         agent_id = check_agent_id(record["agent_id"])
         line = journals.entry_line(entry)
         files = {reading.STATE: fit_record(record, reserved)[1]} | ({journals.EVENTS: line} if line else {})
-        path = f"{self.root}/{agent_id}"
-        with translate_errors("create", path), self._make_root() as root:
+        with translate_errors("create", f"{self.root}/{agent_id}"), self._make_root() as root:
             if not index.is_complete(root):
                 from .index_repair import mark_empty_complete
 
@@ -114,12 +112,16 @@ class FileStore(FileReader):
             self._lock(folder, agent_id, timeout),
             reading.open_session(root, agent_id) as session,
         ):
-            record = self._load(root, session, agent_id)
-            check_writable(record)
+            check_writable(record := self._load(root, session, agent_id))
             result = rule(record)
             changed, entry = result if isinstance(result, tuple) else (result, None)
             if changed is record and not transcript:
                 return record
+            found = self._marks_in(root, with_ancestors(self, changed))
+            if found:
+                from . import marks
+
+                changed, entry = marks.applied(record, changed, entry, found)
             from . import session_directory
 
             change = session_directory.Change(record, changed, entry, reserved, transcript)
@@ -143,6 +145,18 @@ class FileStore(FileReader):
         from .transcript_file import Emptying
 
         return self.change(agent_id, rule, timeout=timeout, transcript=Emptying())
+
+    def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:
+        check_agent_id(agent_id)
+        with (
+            self._open_root_with(agent_id) as root,
+            roots.open_lock_folder(root) as folder,
+            self._lock(folder, agent_id, timeout),
+            reading.open_session(root, agent_id) as session,
+        ):
+            from . import marks
+
+            return marks.change(root, session, agent_id, rule, durable=self.durable)
 
     def ensure_index(self) -> None:
         root = roots.open_if_exists(self.root)
@@ -230,18 +244,6 @@ class FileStore(FileReader):
             return
         with root, translate_errors("dismiss", f"{self.root}/{roots.INBOX}/{name}"):
             inbox.remove(root, name)
-
-    def _open_root_with(self, agent_id: str) -> Directory:
-        """The root, if the session is there: nobody waits for the lock of a session that never existed."""
-        root = self._open_root_for(agent_id)
-        try:
-            with translate_errors("open", f"{self.root}/{agent_id}"):
-                if root.has(agent_id):
-                    return root
-            raise errors.SessionNotFound(agent_id)
-        except errors.SessionsError:
-            os.close(root.fd)
-            raise
 
     def _lock(self, folder: Directory, agent_id: str, timeout: float | None = None) -> locks.Lock:
         seconds = self.lock_timeout if timeout is None else timeout

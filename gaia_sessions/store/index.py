@@ -32,7 +32,7 @@ from . import root as roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
@@ -195,6 +195,17 @@ def all_ids_under(root: Directory, key: IndexKey) -> list[str] | None:
     except OSError:  # somebody else made what stands there
         return None
     return names if all(map(is_agent_id, names)) else None
+
+
+def ids_below(root: Directory, parent_ids: Iterable[str]) -> set[str] | None:
+    """The ids of all sessions that have one of these parents, and maybe some that had it; None if that is not known."""
+    ids: set[str] = set()
+    for parent_id in parent_ids:
+        indexed_ids = all_ids_under(root, parent_key(parent_id))
+        if indexed_ids is None:
+            return None
+        ids.update(indexed_ids)
+    return ids
 
 
 def folders_of(key: IndexKey) -> FolderPath:

@@ -10,12 +10,13 @@ import json
 
 from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.ids import check_agent_id, is_agent_id
 from gaia_sessions.session.record import decode, is_open, parent_id_of
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.runs import newest_session_with, open_conversations
 from gaia_sessions.session.updates import check_writable, with_next_revision
 
+from . import marks, with_ancestors
 from .inbox_keys import keys_of_event
 from .journal import EVENTS, entry_line
 from .memory_transcripts import MemoryTranscripts
@@ -27,12 +28,13 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
 
     from .inbox_keys import WaitingEvent
-    from .port import Entry, RecordOrError, StoreRule
+    from .port import Entry, MarkRule, RecordOrError, StoreRule
 
 
 class MemoryStore(MemoryTranscripts):
@@ -42,6 +44,7 @@ class MemoryStore(MemoryTranscripts):
         super().__init__()
         self._records: dict[str, bytes] = {}
         self._journals: dict[tuple[str, str], list[bytes]] = {}
+        self._marks: dict[str, bytes] = {}
         self._inbox: dict[str, tuple[str, bytes]] = {}
         self._held_keys: set[tuple[str, ...]] = set()
         self._deferred_count = 0
@@ -99,10 +102,33 @@ class MemoryStore(MemoryTranscripts):
         changed = adapt(record, changed)
         if changed is record:
             return record
+        found = self.marks(with_ancestors(self, changed))
+        changed, entry = marks.applied(record, changed, entry, found) if found else (changed, entry)
         lines = _lines_of(entry)
         changed, data = fit_record(with_next_revision(changed), reserved, record)
         self._save(changed, data, lines)
         return changed
+
+    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        found = ((agent_id, self._mark_of(agent_id)) for agent_id in agent_ids if is_agent_id(agent_id))
+        return [(agent_id, mark) for agent_id, mark in found if mark is not None]
+
+    def _mark_of(self, agent_id: str) -> Mark | None:
+        data = self._marks.get(agent_id)
+        return None if data is None else marks.decode(data)
+
+    def mark(
+        self,
+        agent_id: str,
+        rule: MarkRule,
+        *,
+        timeout: float | None = None,  # noqa: ARG002  # one process holds no lock
+    ) -> Mark:
+        if not self.has(agent_id):
+            raise errors.SessionNotFound(agent_id)
+        mark = rule(self._mark_of(agent_id))
+        self._marks[agent_id] = strict.dumps(mark)
+        return mark
 
     def _save(self, record: Record, data: bytes, lines: list[bytes]) -> None:
         self._records[record["agent_id"]] = data
@@ -120,6 +146,7 @@ class MemoryStore(MemoryTranscripts):
     def _forget(self, agent_id: str) -> None:
         self._records.pop(agent_id, None)
         self._transcripts.pop(agent_id, None)
+        self._marks.pop(agent_id, None)
         for key in [key for key in self._journals if key[0] == agent_id]:
             del self._journals[key]
 

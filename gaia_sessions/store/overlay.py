@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
 
@@ -105,6 +106,12 @@ class Overlay(MemoryStore):
         below = [record for record in self._base.children(parent_ids) if not self._hides(record["agent_id"])]
         changed = [record for record in self._changed.values() if parent_id_of(record) in parent_ids]
         return [_copy_of(record) for record in (*below, *changed)]
+
+    def _mark_of(self, agent_id: str) -> Mark | None:
+        own = super()._mark_of(agent_id)
+        if own is not None or agent_id in self._deleted:
+            return own
+        return next((mark for _, mark in self._base.marks([agent_id])), None)
 
     def find(self, alias: Alias) -> str | None:
         changed_ids = self._changed_ids_by_alias.get(alias, ())

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     """One entry of a journal, as data."""
     StoreRule = Callable[[Record], Record | tuple[Record, Entry | None]]
     """A pure function: the new record, alone or with the entry that the journal of events gets with it."""
+    MarkRule = Callable[[Mark | None], Mark]
+    """A pure function: the mark that a session is to have, made of the one that it has."""
     RecordOrError: TypeAlias = Record | SessionsError
     Messages: TypeAlias = Iterator[Message | SessionsError]
 
@@ -80,6 +83,13 @@ class Reader(Protocol):
     def messages_backwards(self, agent_id: str) -> Messages:
         """What ``messages`` has, the newest first. The cost follows what is taken."""
 
+    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        """The cancellation marks of those of ``agent_ids`` that have one, in their order.
+
+        An id without a session, or that no session can have, has none. A mark that cannot be read is the widest there
+        is. Where there is none, the cost is one look for each id. Takes no lock.
+        """
+
 
 class Store(Reader, Protocol):
     """Records by id. Acknowledged means durable; a reader never waits; no writer is ever lost.
@@ -111,6 +121,8 @@ class Store(Reader, Protocol):
         shortened. With ``reserved`` nothing is shortened: a record that grows must leave so many bytes free, or the
         change is refused as ``TooLarge``. An entry is added to ``events.jsonl`` right after the record.
         ``timeout`` in seconds replaces the store's own; 0 does not wait.
+        If the session is cancelled, by its own mark or one above it, what is stored is what ``with_cancellation`` of
+        the domain makes of the result; a rule that changes nothing still writes nothing.
         Raises ``SessionNotFound``, ``CorruptSession``, ``LockTimeout``, ``NewerSchema``, ``TooLarge``,
         ``DurabilityUnknown``.
         """
@@ -137,6 +149,14 @@ class Store(Reader, Protocol):
 
         The old one is kept beside it, archived under the number ``transcripts_archived`` of the record; if it has no
         message, nothing is archived. The next message is number 1. All else is as in ``change``.
+        """
+
+    def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:
+        """Applies ``rule`` to the cancellation mark of the session, durably, and returns the mark as it is then.
+
+        No write of the session comes between. A rule that returns the mark it was given changes nothing. The record
+        is not read, so a session that is corrupt, or of a later version, can be marked too.
+        Raises ``SessionNotFound``, ``LockTimeout``, ``DurabilityUnknown``.
         """
 
     def find(self, alias: Alias) -> str | None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import errno
 
-from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound
+from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
+from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import decode
 
 from . import atomic
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 STATE = "state.json"
+CANCELLED = "cancelled.json"
+"""The mark of a session that was cancelled."""
 
-_SESSION_FILES = frozenset([STATE, "events.jsonl", "transcript.jsonl", "report.json"])
+_SESSION_FILES = frozenset([STATE, CANCELLED, "events.jsonl", "transcript.jsonl", "report.json"])
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
 _MAX_RECENT_BYTES = 1 << 16
 """Bytes of the records that a cache keeps beside the last one: an event of a host concerns few sessions."""
@@ -67,6 +70,24 @@ def has_state(root: Directory, agent_id: str) -> bool:
         return root.has(f"{agent_id}/{STATE}")
     except OSError as error:
         return error.errno not in _NOT_A_FOLDER_ERRORS
+
+
+def marked_ids(root: Directory, agent_ids: Iterable[str]) -> list[str]:
+    """Those of ``agent_ids`` that have a mark, in their order: one look for each. Raises ``StoreFailure``.
+
+    The ids may stand in records as those of sessions above, so they may be any text.
+    """
+    return [agent_id for agent_id in agent_ids if is_agent_id(agent_id) and _has_mark(root, agent_id)]
+
+
+def _has_mark(root: Directory, agent_id: str) -> bool:
+    path = f"{agent_id}/{CANCELLED}"
+    try:
+        return root.has(path)
+    except OSError as error:
+        if error.errno in _NOT_A_FOLDER_ERRORS:
+            return False
+        raise StoreFailure("read", f"{root.path}/{path}", error.strerror or str(error)) from error
 
 
 def has_unknown_files(root: Directory, agent_id: str) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
+    from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.inbox_keys import WaitingEvent
     from gaia_sessions.store.overlay import Overlay
@@ -80,6 +81,10 @@ class Preview:
     def _reader_of_transcripts(self) -> Reader:
         """The session itself may be one that only an event makes."""
         return self._sessions() if self._applies_everything() else self._store
+
+    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        """Reads the marks of sessions, as ``Store.marks`` does: no event of a host sets one."""
+        return self._store.marks(agent_ids)
 
     def _with_concerned_last(
         self, sessions: Iterable[tuple[str, RecordOrError]]

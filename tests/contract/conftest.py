@@ -22,10 +22,11 @@ from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.usecases.preview import Preview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Entry, Messages, RecordOrError, Store
 
@@ -63,6 +64,9 @@ class FilesReadThroughPreview(FileStore):
 
     def messages_backwards(self, agent_id: str) -> Messages:
         return self._preview().messages_backwards(agent_id)
+
+    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        return self._preview().marks(agent_ids)
 
     def _preview(self) -> Preview:
         return Preview(FileStore(self.root), BEGAN, Config({}))

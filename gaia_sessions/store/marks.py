@@ -1,0 +1,82 @@
+"""The marks of sessions that were cancelled: how one is read and written, and how it is applied to a write.
+
+Owns the bytes of ``cancelled.json``, which is replaced whole, durably, under the lock of its session. Loaded only where
+a mark is written or stands already. What a mark means is a rule of the domain. Must never read or write a record.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import InvalidInput, SessionNotFound, SessionsError
+from gaia_sessions.jsonio import strict
+from gaia_sessions.session.cancellation import cancellation_of, read_mark, with_cancellation
+
+from . import atomic, reading
+from .directory import NotAFile, TooBig, translate_errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gaia_sessions.session.cancellation import Mark
+    from gaia_sessions.session.schema import Record
+
+    from .directory import Directory
+    from .port import Entry, MarkRule
+
+_MAX_BYTES = 1 << 16
+
+
+def read_each(root: Directory, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+    """The marks of ``agent_ids``, in their order, but of those whose folder or mark is gone meanwhile."""
+    found = []
+    for agent_id in agent_ids:
+        try:
+            with reading.open_session(root, agent_id) as session:
+                mark = _read(session)
+        except SessionsError:  # no session stands there, but a link or a file
+            continue
+        if mark is not None:
+            found.append((agent_id, mark))
+    return found
+
+
+def _read(session: Directory) -> Mark | None:
+    with translate_errors("read", f"{session.path}/{reading.CANCELLED}"):
+        try:
+            return decode(session.read(reading.CANCELLED, _MAX_BYTES))
+        except FileNotFoundError:
+            return None
+        except (NotAFile, TooBig):
+            return decode(b"")
+
+
+def decode(data: bytes) -> Mark:
+    """The mark with the bytes ``data``, whatever they are: that there is a mark decides."""
+    try:
+        return read_mark(strict.load_object(data, _MAX_BYTES))
+    except InvalidInput:
+        return read_mark({})
+
+
+def change(root: Directory, session: Directory, agent_id: str, rule: MarkRule, *, durable: bool) -> Mark:
+    """Applies ``rule`` to the mark of the session, whose lock the caller holds, and returns the mark as it is then."""
+    if not reading.has(root, agent_id):
+        raise SessionNotFound(agent_id)
+    old = _read(session)
+    new = rule(old)
+    if new is not old:
+        atomic.replace(session, reading.CANCELLED, strict.dumps(new, _MAX_BYTES), durable=durable)
+    elif durable:
+        atomic.sync_folder(session)  # whoever wrote it may have been killed before its name was on the disk
+    return new
+
+
+def applied(
+    before: Record, changed: Record, entry: Entry | None, marks: Iterable[tuple[str, Mark]]
+) -> tuple[Record, Entry | None]:
+    """The result of a write under ``marks``: the record, and its journal entry with the phase of that."""
+    cancellation = cancellation_of(before["agent_id"], marks)
+    if cancellation is None:
+        return changed, entry
+    record = with_cancellation(before, changed, cancellation)
+    return record, {**entry, "phase": record["phase"]} if entry and "phase" in entry else entry

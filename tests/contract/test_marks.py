@@ -1,0 +1,124 @@
+"""What every store promises of the marks of sessions that were cancelled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.errors import SessionNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.session.cancellation import Mark
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import Store
+
+    New = Callable[..., Record]
+
+AT = "2026-01-08T19:00:00.000000Z"
+MARK: Mark = {"at": AT, "below": True, "reason": "no longer needed"}
+ALONE: Mark = {"at": AT, "below": False}
+STARTED: dict[str, Any] = {"run": 1, "started_at": AT}
+
+
+def planned(record: Record) -> Record:
+    return {**record, "phase": "planning", "metadata": {"kept": True}}
+
+
+def below(parent_id: str, *ancestors: str) -> dict[str, Any]:
+    stated = {"ancestors": [parent_id, *ancestors]} if ancestors else {}
+    return {"parent_id": parent_id, "root_id": "agent-1", "depth": 1, **stated}
+
+
+def test_nothing_is_marked_at_first_and_no_id_is_refused(store: Store, new: New) -> None:
+    assert store.marks(["agent-1", "nobody", "../etc", ""]) == []
+    store.create(new())
+    assert store.marks(["agent-1", "nobody", "../etc", ""]) == []
+
+
+def test_marks_come_in_the_order_in_which_they_are_asked_for(store: Store, new: New) -> None:
+    for agent_id in ("agent-1", "agent-2", "agent-12"):
+        store.create(new(agent_id))
+    assert store.mark("agent-12", lambda _: ALONE) == ALONE
+    assert store.mark("agent-1", lambda _: MARK) == MARK
+
+    assert store.marks(["agent-1", "agent-2", "agent-12"]) == [("agent-1", MARK), ("agent-12", ALONE)]
+    assert store.marks(["agent-12", "agent-1"]) == [("agent-12", ALONE), ("agent-1", MARK)]
+
+
+def test_a_rule_is_given_the_mark_that_stands(store: Store, new: New) -> None:
+    store.create(new())
+    given: list[Mark | None] = []
+
+    def rule(mark: Mark | None) -> Mark:
+        given.append(mark)
+        return ALONE if mark is None else {**mark, "below": True}
+
+    assert [store.mark("agent-1", rule), store.mark("agent-1", rule)] == [ALONE, {**ALONE, "below": True}]
+    assert given == [None, ALONE]
+    assert store.mark("agent-1", lambda mark: mark or MARK) == {**ALONE, "below": True}
+
+
+def test_a_session_that_does_not_exist_cannot_be_marked(store: Store) -> None:
+    with pytest.raises(SessionNotFound):
+        store.mark("agent-1", lambda _: MARK)
+    assert store.marks(["agent-1"]) == []
+
+
+def test_a_mark_leaves_the_record_alone_and_goes_with_its_session(store: Store, new: New) -> None:
+    store.create(new())
+    store.mark("agent-1", lambda _: MARK)
+    assert store.read("agent-1") == new()
+    store.delete("agent-1", lambda _: True)
+    assert store.marks(["agent-1"]) == []
+    store.create(new())
+    assert store.marks(["agent-1"]) == []
+
+
+def test_the_next_write_of_a_marked_session_is_applied_and_abandons_it(store: Store, new: New) -> None:
+    store.create(new())
+    store.mark("agent-1", lambda _: ALONE)
+
+    written = store.change("agent-1", lambda record: (planned(record), {"phase": "planning"}))
+
+    assert (written["phase"], written["metadata"], written["revision"]) == ("abandoned", {"kept": True}, 2)
+    assert (store.read("agent-1"), written["finalized_at"]) == (written, AT)
+    assert list(store.entries("agent-1", "events.jsonl")) == [{"phase": "abandoned"}]
+
+
+def test_a_rule_that_changes_nothing_writes_nothing_to_a_marked_session(store: Store, new: New) -> None:
+    store.create(new())
+    store.mark("agent-1", lambda _: MARK)
+    assert store.change("agent-1", lambda record: record) == new()
+
+
+@pytest.mark.parametrize("stated", [["agent-2", "agent-1"], []], ids=["stated", "not stated"])
+@pytest.mark.parametrize(("mark", "phase"), [(MARK, "abandoned"), (ALONE, "planning")], ids=["below", "alone"])
+def test_a_mark_counts_for_what_is_below_if_it_says_so(
+    store: Store, new: New, stated: list[str], mark: Mark, phase: str
+) -> None:
+    store.create(new())
+    store.create(new("agent-2", **below("agent-1")))
+    store.create(new("agent-12", **below("agent-2", *stated[1:])))
+    store.mark("agent-1", lambda _: mark)
+
+    assert store.change("agent-12", planned)["phase"] == phase
+
+
+def test_a_session_with_a_run_stays_open_until_that_ends(store: Store, new: New) -> None:
+    store.create(new(runs=[STARTED]))
+    store.mark("agent-1", lambda _: MARK)
+    assert store.change("agent-1", planned)["phase"] == "planning"
+    ended: Any = {**STARTED, "ended_at": AT, "end": "stopped"}
+    assert store.change("agent-1", lambda record: {**record, "runs": [ended]})["phase"] == "abandoned"
+
+
+def test_a_circle_of_parents_is_followed_to_its_end(store: Store, new: New) -> None:
+    """E16: no hang, and a mark in the circle counts."""
+    store.create(new("agent-1", **below("agent-2")))
+    store.create(new("agent-2", **below("agent-1")))
+    assert store.change("agent-1", planned)["phase"] == "planning"
+    store.mark("agent-2", lambda _: MARK)
+    assert store.change("agent-1", planned)["phase"] == "abandoned"
