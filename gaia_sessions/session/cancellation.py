@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
-    from .schema import Move, Record
+    from .schema import Record
 
     class Mark(TypedDict):
         """What stands beside the record of a session that was cancelled.
@@ -103,10 +103,9 @@ def abandoned(record: Record, cancellation: Cancellation) -> Record:
 
 def _with_outcome_replaced(record: Record) -> Record:
     """``record``, which has just ended, as ``abandoned`` instead."""
-    history: list[Move] = [
-        *record["history"][:-1],
-        *({**last, "to_phase": ABANDONED} for last in record["history"][-1:]),  # type: ignore[list-item]  # a move still
-    ]
+    history = record["history"][:-1]
+    for last in record["history"][-1:]:
+        history.append({**last, "to_phase": ABANDONED})
     return {**record, "phase": ABANDONED, "history": history}
 
 

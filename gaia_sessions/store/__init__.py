@@ -9,7 +9,6 @@ never know a rule of the domain: rules come in as functions, records go out as t
 from __future__ import annotations
 
 from gaia_sessions import errors
-from gaia_sessions.session.record import stated_ancestors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +48,10 @@ def create_under_new_id(
 
 def with_ancestors(sessions: Reader, record: Record) -> list[str]:
     """The id of ``record`` and those of all sessions above it, whose marks decide whether it is cancelled."""
+    from gaia_sessions.session.record import stated_ancestors  # a hook that writes a log loads this package too
+
+    from gaia_sessions.session.record import stated_ancestors  # a hook that looks for nothing does not need it
+
     above = stated_ancestors(record)
     return [record["agent_id"], *(read_ancestors(sessions, record) if above is None else above)]
 
