@@ -50,8 +50,6 @@ def with_ancestors(sessions: Reader, record: Record) -> list[str]:
     """The id of ``record`` and those of all sessions above it, whose marks decide whether it is cancelled."""
     from gaia_sessions.session.record import stated_ancestors  # a hook that writes a log loads this package too
 
-    from gaia_sessions.session.record import stated_ancestors  # a hook that looks for nothing does not need it
-
     above = stated_ancestors(record)
     return [record["agent_id"], *(read_ancestors(sessions, record) if above is None else above)]
 

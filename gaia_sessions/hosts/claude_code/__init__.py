@@ -8,6 +8,8 @@ expected is passed over.
 
 from __future__ import annotations
 
+import os
+
 from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.hosts.payload import host_process, key_in, object_in, read_events, with_addition
 from gaia_sessions.session import events
@@ -193,9 +195,12 @@ def _user_prompt_submit(payload: HookPayload) -> list[Event]:
         from . import notifications
 
         return notifications.events_of(payload, prompt)
+    folder = payload.text("transcript_path").removesuffix(".jsonl") + "/subagents"
+    if not os.path.isdir(folder):
+        return []
     from . import interruptions
 
-    return interruptions.events_before_prompt(payload)
+    return interruptions.events_before_prompt(payload, folder)
 
 
 def _stop(payload: HookPayload) -> list[Event]:

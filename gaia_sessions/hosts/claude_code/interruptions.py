@@ -112,9 +112,8 @@ def failed_delegation(payload: HookPayload, tool_use_id: str, agent_name: str) -
     return payload.failure(text, **keys, **keys_of_failure(None, text, transcript, payload.now))
 
 
-def events_before_prompt(payload: HookPayload) -> list[Event]:
-    """The interruptions of agents of the conversation: no event reports Esc, and a prompt is the first one after it."""
-    folder = payload.text("transcript_path").removesuffix(_SUFFIX) + "/subagents"
+def events_before_prompt(payload: HookPayload, folder: str) -> list[Event]:
+    """The interruptions of agents in ``folder``: no event reports Esc, and a prompt is the first one after it."""
     found = interrupted_agents(folder)
     return [payload.event(NOTIFICATION, host_agent_id=agent, **keys) for agent, keys in found]
 
