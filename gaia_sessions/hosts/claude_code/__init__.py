@@ -33,8 +33,6 @@ START_EVENT = "SubagentStart"
 PERMITS_COMMANDS = True
 WAKE_ADVICE = "send the agent that its line names a message with SendMessage"
 
-_PROGRAMS = ("claude",)
-_PID_VARIABLE = "CLAUDE_PID"
 _WORKFLOW = "Workflow"
 _AGENT_TOOLS = ("Agent", "Task", _WORKFLOW)
 _NOTIFICATION = "<task-notification>"
@@ -249,4 +247,4 @@ def _agent_name(payload: HookPayload) -> str:
 
 
 def _host_process(payload: HookPayload) -> object:
-    return host_process(_PROGRAMS, payload.variables.get(_PID_VARIABLE, ""))
+    return host_process(("claude",), payload.variables.get("CLAUDE_PID", ""))
