@@ -7,6 +7,7 @@ importing the package itself must never import anything else: a hook that needs 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .api import (
+        add_message,
         add_skill,
         add_todo,
         charge_tokens,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         reconcile_sessions,
         session_children,
         session_events,
+        session_messages,
         session_todos,
         session_tree,
         session_usage,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "add_message",
     "add_skill",
     "add_todo",
     "charge_tokens",
@@ -46,6 +49,7 @@ __all__ = [
     "reconcile_sessions",
     "session_children",
     "session_events",
+    "session_messages",
     "session_todos",
     "session_tree",
     "session_usage",

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.reconcile import Reconciled
     from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
 
+    from .transcript import Transcript
+
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
 
@@ -43,6 +45,12 @@ class Sessions(SessionReader):
 
         self._apply_deferred()
         return Budgets(self._store, utc_now(), self.config.budgets)
+
+    def transcript(self, agent_id: str) -> Transcript:
+        """The messages of the session; whether it exists is found out with the first question."""
+        from .transcript import Transcript
+
+        return Transcript(self._store, self._apply_deferred, agent_id)
 
     def create(self, new: NewSession) -> str:
         """The id of a new session."""

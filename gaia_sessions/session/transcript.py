@@ -69,7 +69,10 @@ def new_message(
     tool_call_id: str | None = None,
     tokens: int | None = None,
 ) -> NewMessage:
-    """A message made at ``now``; what is None is left out. Raises ``BadArgument`` for a role, ``InvalidInput``."""
+    """A message made at ``now``; what is None is left out. ``tokens`` is how many the content has.
+
+    Raises ``BadArgument`` for another role, ``InvalidInput`` for a value of another kind.
+    """
     if role not in ROLES:
         raise errors.BadArgument("role", role, "one of " + ", ".join(ROLES))
     optional = {"tool_name": tool_name, "tool_call_id": tool_call_id, "tokens": tokens}

@@ -105,8 +105,8 @@ class Filter:
         self.active_only = active_only
         self.agent_name = agent_name
         self.phases = frozenset(check_phase(phase) for phase in phases)
-        self.since = _parse_time(since, "since")
-        self.until = _parse_time(until, "until")
+        self.since = time_argument(since, "since")
+        self.until = time_argument(until, "until")
 
     def matches(self, record: Record) -> bool:
         """Whether ``record`` passes the filter."""
@@ -124,7 +124,7 @@ class Filter:
         return not ((self.since and created < self.since) or (self.until and created > self.until))
 
 
-def _parse_time(value: datetime | str | None, name: str) -> datetime | None:
+def time_argument(value: datetime | str | None, name: str) -> datetime | None:
     if value is None:
         return None
     try:

@@ -32,7 +32,9 @@ WHOLE = "agent-20260108-180530-abc12345"
 OTHER = "agent-20260107-120000-0f0f0f0f"
 LISTS = "`gaia-sessions list` shows the existing sessions"
 
-READING = {"get": (), "show": (), "events": (), "should-resume": (), "usage": ()}
+READING = {"get": (), "show": (), "events": (), "transcript": (), "should-resume": (), "usage": ()}
+ANONYMOUS = ("events", "transcript")
+"""Whose answer names no session."""
 WRITING = {"update": ("--phase", "planning"), "finalize": ("failed",)}
 ALL = {**READING, **WRITING}
 
@@ -73,7 +75,7 @@ def test_a_command_that_reads_takes_a_part_of_an_id_for_the_whole(gaia: Gaia, co
     whole, part = run(gaia, command, WHOLE), run(gaia, command, typed)
 
     assert (part.code, part.out) == (whole.code, whole.out)
-    assert part.err.decode() == (note(typed) if command == "events" else "")  # whose answer names no session
+    assert part.err.decode() == (note(typed) if command in ANONYMOUS else "")
 
 
 @pytest.mark.usefixtures("two")
@@ -240,7 +242,7 @@ def test_a_part_of_a_corrupt_session_leads_to_its_error(gaia: Gaia, spoil: Gaia,
     spoil(WHOLE)
     whole, part = run(gaia, command, WHOLE), run(gaia, command, "2345")
 
-    said = note("2345") if command in (*WRITING, "events") else ""
+    said = note("2345") if command in (*WRITING, *ANONYMOUS) else ""
     assert whole.code == (0 if command == "events" else 6)
     assert part.all == (whole.code, whole.out.decode(), said + whole.err.decode())
 

@@ -149,6 +149,7 @@ def test_every_example_in_the_help_works_as_it_stands(put: Gaia, root: str, tmp_
     tool.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m gaia_sessions "$@"\n', encoding="utf-8")
     tool.chmod(0o700)
     Path("../old-project/.claude/session").mkdir(parents=True)
+    Path("output.txt").write_text("done\n", encoding="utf-8")
     Path("findings.json").write_text('{"finding": "issue B"}', encoding="utf-8")
     Path("event.json").write_text('{"hook_event_name": "SessionEnd", "session_id": "s"}', encoding="utf-8")
     path = f"{tool.parent}{os.pathsep}{os.environ['PATH']}"

@@ -97,11 +97,11 @@ def test_a_message_is_of_the_turn_that_was_under_way_before_the_rule(store: Stor
 
 def test_every_key_of_a_message_comes_back(store: Store, new: New) -> None:
     store.create(new())
-    told = new_message("tool", "\u2028\n\x1b[31m ünïcode", NOW, tool_name="Bash", tool_call_id="toolu_1", tokens=12)
+    called = new_message("tool", "\u2028\n\x1b[31m ünïcode", NOW, tool_name="Bash", tool_call_id="toolu_1", tokens=12)
 
-    store.add_messages("agent-1", [told], untouched)
+    store.add_messages("agent-1", [called], untouched)
 
-    assert list(store.messages("agent-1")) == [{"seq": 1, "turn": 1, **told}]
+    assert list(store.messages("agent-1")) == [{"seq": 1, "turn": 1, **called}]
 
 
 def test_without_messages_it_is_a_change(store: Store, new: New) -> None:

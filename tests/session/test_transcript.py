@@ -32,8 +32,8 @@ def line(**changed: object) -> bytes:
 
 def test_a_message_has_the_keys_that_are_known_and_no_other() -> None:
     assert new_message("user", "hello", NOW) == {"role": "user", "content": "hello", "timestamp": AT}
-    told = new_message("tool", "", NOW, tool_name="Bash", tool_call_id="toolu_1", tokens=0)
-    assert told == {
+    called = new_message("tool", "", NOW, tool_name="Bash", tool_call_id="toolu_1", tokens=0)
+    assert called == {
         "role": "tool",
         "content": "",
         "timestamp": AT,
@@ -143,8 +143,8 @@ def test_a_number_is_never_given_twice_because_of_a_line_that_cannot_be_read() -
 
 def test_a_record_without_a_transcript_has_no_committed_byte_and_is_in_its_first_turn() -> None:
     assert (committed_bytes(record_with()), current_turn(record_with())) == (0, 1)
-    told = record_with(transcript_bytes=12, turns=3)
-    assert (committed_bytes(told), current_turn(told)) == (12, 4)
+    called = record_with(transcript_bytes=12, turns=3)
+    assert (committed_bytes(called), current_turn(called)) == (12, 4)
 
 
 def test_a_message_is_activity_of_the_work_and_nothing_else() -> None:

@@ -59,6 +59,11 @@ def safe(text: object, longest: int = 200) -> str:
     return words if len(words) <= longest else words[: longest - 1] + "…"
 
 
+def safe_lines(text: str) -> list[str]:
+    """The lines of ``text``, whole and with their indentation, without terminal or direction controls."""
+    return [line.expandtabs(4).translate(_UNSAFE).rstrip() for line in text.splitlines()]
+
+
 def duration(seconds: float) -> str:
     """``3 minutes``: in the largest unit that fits, rounded down."""
     size, noun = next(((size, noun) for size, noun in _UNITS if seconds >= size), _UNITS[-1])

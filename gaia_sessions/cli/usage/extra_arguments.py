@@ -89,13 +89,15 @@ def to_usage_error(error: ExtraArguments, argv: list[str]) -> UsageError:
 
 
 def _missing_quotes(line: _Line) -> UsageError | None:
-    """The extra words continue the text of an option: ``--summary Terraform applied``."""
+    """The extra words continue the text of an option, its last value: ``--summary Terraform applied``."""
     first, behind = line.places[0], line.places[-1] + 1
-    texts = {name for name, option in line.options.items() if option.metavar == "TEXT"}
+    texts = {name: option.nargs for name, option in line.options.items() if "TEXT" in (option.metavar or "")}
     if all("=" in word or word in PHASES for word in line.extra) or behind - first != len(line.places):
         return None
     name, equals, _ = line.argv[first - 1].partition("=")
-    if (equals and name in texts) or (first > 1 and line.argv[first - 2] in texts):
+    if (equals and name in texts) or any(
+        line.argv[: first - 1][-number:][:1] == [one] for one, number in texts.items()
+    ):
         text = " ".join(line.argv[first - 1 : behind])
         return line.unexpected_error(command_hint([*line.argv[: first - 1], text, *line.argv[behind:]]))
     return None
@@ -226,5 +228,5 @@ _EXPLANATIONS: dict[str, Callable[[_Line], UsageError | None]] = {
     **dict.fromkeys(["hooks install", "hooks uninstall"], _for_hooks),
     "usage": _for_usage,
     "todo add": _for_todo_add,
-    **dict.fromkeys(["get", "show", "events", "should-resume", "todo list"], _Line.one_id_error),
+    **dict.fromkeys(["get", "show", "events", "transcript", "should-resume", "todo list"], _Line.one_id_error),
 }

@@ -32,6 +32,7 @@ COMMANDS = {
     **dict.fromkeys(["todos", "tasks"], "todo list"),
     **dict.fromkeys(["skills", "load-skill", "add-skill"], "skill add"),
     "add-todo": "todo add",
+    **dict.fromkeys(["messages", "message", "conversation", "chat"], "transcript"),
     **dict.fromkeys(["check", "diagnose", "fsck"], "doctor"),
     **dict.fromkeys(["install", "init", "setup"], "hooks install"),
     **dict.fromkeys(["pstree", "children"], "tree"),
@@ -65,7 +66,7 @@ INNER_COMMANDS = {"hooks": HOOKS_COMMANDS, "skill": SKILL_COMMANDS, "todo": TODO
 
 NEED_ID = frozenset(
     [
-        *("get", "update", "should-resume", "finalize", "show", "events", "usage"),
+        *("get", "update", "should-resume", "finalize", "show", "events", "transcript", "usage"),
         *("skill add", "todo add", "todo done", "todo list"),
     ]
 )

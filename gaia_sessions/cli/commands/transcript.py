@@ -1,0 +1,85 @@
+"""``transcript``: show the messages of a session, or add one."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli.option_values import TIME
+from gaia_sessions.cli.render import messages
+from gaia_sessions.errors import InvalidInput, SessionsError, UsageError
+from gaia_sessions.session.transcript import LINE_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from gaia_sessions.cli.call import Call
+    from gaia_sessions.session.transcript import Message
+
+_STDIN = "-"
+
+
+@declare(
+    "transcript agent-123 --recent 20",
+    "transcript agent-123 --since 2h --json",
+    "transcript agent-123 --append user 'go on with the plan'",
+    "transcript agent-123 --append tool - < output.txt",
+)
+@ID
+@click.option("--recent", metavar="N", type=click.IntRange(min=0), help="Only the last N messages.")
+@click.option("--since", type=TIME, help="Only messages made at or after this time: 2h or 3d (ago), or a date.")
+@click.option(
+    "--append",
+    "new",
+    nargs=2,
+    metavar="ROLE TEXT|-",
+    help="Add a message of system, user, assistant or tool; - reads standard input, without its last newline.",
+)
+def command(
+    call: Call, agent_id: str, *, recent: int | None, since: datetime | None, new: tuple[str, str] | None
+) -> None:
+    """Show the messages of a session in their order, or add one."""
+    if new is None:
+        _show(call, agent_id, recent, since)
+        return
+    if recent is not None or since is not None:
+        raise UsageError("--append cannot be combined with --recent or --since", "add the message first, then read")
+    role, text = new
+    content = _read_stdin() if text == _STDIN else text
+    session_id = call.session_id(agent_id, writes=True)
+    message = call.sessions().transcript(session_id).add(role, content)
+    call.print_result(message, lambda: [messages.added_line(session_id, message)])
+
+
+def _show(call: Call, agent_id: str, recent: int | None, since: datetime | None) -> None:
+    found = call.sessions().transcript(call.session_id(agent_id, is_shown=False)).messages(recent, since)
+    if call.as_json:
+        output.print_json_array(_readable(found))
+        return
+    lines = [line for message in _readable(found) for line in messages.message_lines(message)]
+    output.print_lines(lines or ["No messages"])
+
+
+def _readable(found: Iterator[Message | SessionsError]) -> Iterator[Message]:
+    """The messages that can be read; for each other one, a line on stderr."""
+    for message in found:
+        if isinstance(message, SessionsError):
+            output.print_to_stderr(f"skipped: {message}")
+        else:
+            yield message
+
+
+def _read_stdin() -> str:
+    where = f"--append {_STDIN}"
+    data = sys.stdin.buffer.read(LINE_LIMIT + 1) if sys.stdin else b""
+    if not data:
+        raise InvalidInput("standard input is empty", where)
+    try:
+        return data.decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"not UTF-8 at byte {error.start}", where) from None

@@ -1,0 +1,67 @@
+"""What people and agents ask of a transcript: a new message, the last ones, those since a time.
+
+Owns which messages of a transcript are taken, and which rule changes the record with a new one. Must never know a store
+but by its port.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from gaia_sessions.errors import BadArgument, SessionsError
+from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.transcript import message_rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from gaia_sessions.session.transcript import Message, NewMessage
+    from gaia_sessions.store.port import Messages, Reader, Store
+
+
+def add_message(store: Store, now: datetime, agent_id: str, message: NewMessage) -> Message:
+    """Adds ``message``, which is activity of the work, and returns it as it is stored.
+
+    Raises ``SessionNotFound``, ``CorruptSession``, ``SessionFinal``, ``TooLarge``.
+    """
+    _, [stored] = store.add_messages(agent_id, [message], message_rule(now), reserved=RESERVED_BYTES)
+    return stored
+
+
+def messages(
+    sessions: Reader, agent_id: str, last: int | None = None, since: datetime | None = None
+) -> Iterator[Message | SessionsError]:
+    """The messages in order: all, at most the ``last`` ones, only those made at ``since`` or later.
+
+    The cost follows what is taken. Raises ``BadArgument`` for a negative ``last``.
+    """
+    if last is None and since is None:
+        return sessions.messages(agent_id)
+    if last is not None and last < 0:
+        raise BadArgument("last", last, "a whole number from 0")
+    newest_first = sessions.messages_backwards(agent_id)
+    taken = newest_first if since is None else _made_since(since, newest_first)
+    return reversed(list(islice(taken, last)))
+
+
+def _made_since(since: datetime, newest_first: Messages) -> Messages:
+    """Those made at ``since`` or later, and those that cannot be read between them.
+
+    Messages stand in the order in which they were stored. Times may differ from it by as much as clocks do, or as long
+    as a writer waited for another; so the search ends at the first message that is older by more than that.
+    """
+    unreadable: list[SessionsError] = []
+    for message in newest_first:
+        if isinstance(message, SessionsError):
+            unreadable.append(message)
+            continue
+        made = parse_time(message["timestamp"])
+        if made < since - FUTURE_TOLERANCE:
+            return
+        if made >= since:
+            yield from unreadable
+            unreadable.clear()
+            yield message

@@ -1,0 +1,174 @@
+"""``transcript``: messages added and shown, for people without what would steer a terminal, for programs as stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import add_message, session_messages
+from gaia_sessions.cli.render.words import local_time
+from gaia_sessions.errors import BadArgument
+from gaia_sessions.store.file_store import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+
+def test_messages_are_added_and_shown_with_their_whole_text(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("a")
+    assert gaia("transcript", "a", "--append", "user", "look:\n    deep \x1b[31m\u202ered").all == (
+        0,
+        "a: message 1 of user, turn 1\n",
+        "",
+    )
+    called = add_message("a", "tool", "", tool_name="Bash", tool_call_id="toolu_1", tokens=1, root=root)
+
+    first, second = (local_time(message["timestamp"]) for message in gaia("transcript", "a", "--json").json)
+    assert gaia("transcript", "a").out.decode().splitlines() == [
+        f"1  {first}  user, turn 1",
+        "  look:",
+        "      deep  [31m red",
+        f"2  {second}  tool, turn 1, Bash, toolu_1, 1 token",
+    ]
+    assert (called["seq"], called["turn"]) == (2, 1)
+
+
+def test_as_json_they_are_an_array_of_the_messages_as_they_are(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("a")
+    added = [gaia("transcript", "a", "--append", role, role, "--json").json for role in ("system", "user", "assistant")]
+
+    assert gaia("transcript", "a", "--json").json == added == list(session_messages("a", root=root))
+    assert [message["seq"] for message in added] == [1, 2, 3]
+    assert list(added[0]) == ["seq", "turn", "role", "content", "timestamp"]
+
+
+def test_only_the_last_ones_are_shown_and_only_those_since_a_time(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("a")
+    stored = [add_message("a", "user", str(number), root=root) for number in range(5)]
+
+    assert gaia("transcript", "a", "--recent", "2", "--json").json == stored[-2:]
+    assert gaia("transcript", "a", "--recent", "0", "--json").json == []
+    assert gaia("transcript", "a", "--recent", "9", "--json").json == stored
+    assert gaia("transcript", "a", "--since", stored[2]["timestamp"], "--json").json == stored[2:]
+    assert gaia("transcript", "a", "--since", stored[2]["timestamp"], "--recent", "1", "--json").json == stored[-1:]
+    assert gaia("transcript", "a", "--since", "1h", "--json").json == stored
+    assert gaia("transcript", "a", "--since", "2100-01-01").all == (0, "No messages\n", "")
+    assert list(session_messages("a", since=stored[3]["timestamp"], last=5, root=root)) == stored[3:]
+    with pytest.raises(BadArgument):
+        session_messages("a", last=-1, root=root)
+
+
+@pytest.mark.parametrize(
+    ("given", "content"),
+    [
+        (b"one\ntwo\n", "one\ntwo"),
+        (b"\n", ""),
+        (b"no newline", "no newline"),
+        ("ünïcode \x9b".encode(), "ünïcode \x9b"),
+    ],
+)
+def test_a_text_may_come_on_standard_input(gaia: Gaia, put: Gaia, given: bytes, content: str) -> None:
+    put("a")
+
+    assert gaia("transcript", "a", "--append", "tool", "-", "--json", stdin=given).json["content"] == content
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [(b"", "empty"), (b"ok \xff", "not UTF-8 at byte 3"), (b"a\0b", "NUL"), (b"x" * (1 << 20), "1048576 bytes")],
+)
+def test_what_cannot_be_a_message_is_refused_and_nothing_is_added(
+    gaia: Gaia, put: Gaia, root: str, given: bytes, problem: str
+) -> None:
+    put("a")
+    before = Path(root, "a", "state.json").read_bytes()
+
+    code, out, err = gaia("transcript", "a", "--append", "user", "-", stdin=given).all
+
+    assert (code, out, problem in err) == (7, "", True)
+    assert Path(root, "a", "state.json").read_bytes() == before
+
+
+def test_an_unknown_role_is_answered_with_those_there_are(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+
+    error = gaia("transcript", "a", "--append", "human", "hello", "--json").error
+    assert (error["code"], error["hint"]) == ("bad_argument", "must be one of system, user, assistant, tool")
+    assert gaia("transcript", "a", "--append", "human", "hello").code == 2
+
+
+def test_a_final_session_takes_no_message_and_still_shows_its_own(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+    gaia("transcript", "a", "--append", "user", "hello")
+    gaia("finalize", "a", "completed")
+
+    assert gaia("transcript", "a", "--append", "user", "more", "--json").error["code"] == "final"
+    assert gaia("transcript", "a", "--append", "user", "more").code == 4
+    assert [message["content"] for message in gaia("transcript", "a", "--json").json] == ["hello"]
+
+
+def test_a_message_is_activity_of_the_work(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+    before = gaia("get", "a").json
+
+    message = gaia("transcript", "a", "--append", "user", "hello", "--json").json
+
+    after = gaia("get", "a").json
+    assert after["last_updated"] == message["timestamp"] > before["last_updated"]
+    assert (after["revision"], after["phase"]) == (before["revision"] + 1, before["phase"])
+
+
+def test_a_session_that_is_not_there_has_no_messages(gaia: Gaia, tree: Gaia) -> None:
+    before = tree()
+
+    assert gaia("transcript", "nobody", "--json").error["code"] == "not_found"
+    assert gaia("transcript", "nobody", "--append", "user", "hello").code == 3
+    assert (gaia("transcript", "../x").code, gaia("transcript").code) == (7, 2)
+    assert tree() == before
+
+
+def test_a_line_that_cannot_be_read_is_complained_of_and_hides_no_other(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("a")
+    stored = [gaia("transcript", "a", "--append", "user", text, "--json").json for text in ("one", "two", "three")]
+    path = Path(root, "a", "transcript.jsonl")
+    path.write_bytes(path.read_bytes().replace(b'"two"', b'"two\n'))
+
+    code, out, err = gaia("transcript", "a", "--json").all
+
+    assert (code, out.count('"seq"')) == (0, 2)
+    assert [message["content"] in out for message in stored] == [True, False, True]
+    assert err.count("skipped: ") == 2
+    assert f"{path} byte " in err
+
+
+def test_adding_and_asking_at_once_is_refused(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+
+    assert gaia("transcript", "a", "--append", "user", "hello", "--recent", "3").code == 2
+    assert gaia("transcript", "a", "--append", "user", "hello", "--since", "1h").code == 2
+    assert gaia("transcript", "a", "--json").json == []
+
+
+def test_missing_quotes_are_answered_with_the_line_to_type(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+
+    code, _, err = gaia("transcript", "a", "--append", "user", "hello", "there", "you").all
+
+    assert code == 2
+    assert "gaia-sessions transcript a --append user 'hello there you'" in err
+
+
+def test_cleanup_takes_the_transcripts_and_the_doctor_finds_nothing(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "a")
+    gaia("transcript", "a", "--append", "user", "hello")
+    FileStore(root).empty_transcript("a", lambda record: record)
+    gaia("transcript", "a", "--append", "user", "hello")
+    assert gaia("doctor", "--json").json["healthy"]
+    gaia("finalize", "a", "completed")
+
+    assert gaia("cleanup", "--hours", "0", "--json").json["removed"] == ["a"]
+    assert not Path(root, "a").exists()

@@ -1,0 +1,73 @@
+"""Which messages are taken since a time, wherever clocks differ from the order in which messages were stored."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gaia_sessions.errors import BadArgument
+from gaia_sessions.session.record import new_record
+from gaia_sessions.session.transcript import new_message
+from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.usecases import transcript
+
+NOW = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
+
+
+def store_with(*minutes: float) -> MemoryStore:
+    """A session with a message made so many minutes after NOW, for each of ``minutes``, in the order of storing."""
+    store = MemoryStore()
+    store.create(new_record("agent-1", "Explore", "-", {}, NOW))
+    made = [new_message("user", f"{each:g}", NOW + timedelta(minutes=each)) for each in minutes]
+    store.add_messages("agent-1", made, lambda record: record)
+    return store
+
+
+def taken(store: MemoryStore, minutes: float, last: int | None = None) -> list[str]:
+    found = transcript.messages(store, "agent-1", last, NOW + timedelta(minutes=minutes))
+    return [message["content"] for message in found if isinstance(message, dict)]
+
+
+def test_messages_since_a_time_are_those_made_then_or_later() -> None:
+    store = store_with(0, 10, 20, 30)
+    assert taken(store, 20) == ["20", "30"]
+    assert taken(store, 20.1) == ["30"]
+    assert taken(store, -1) == ["0", "10", "20", "30"]
+    assert taken(store, 31) == []
+    assert taken(store, 0, last=2) == ["20", "30"]
+
+
+def test_a_writer_that_waited_for_another_hides_no_message() -> None:
+    assert taken(store_with(0, 20, 21, 19, 18), 20) == ["20", "21"]
+
+
+def test_the_search_ends_where_messages_are_older_by_more_than_clocks_differ() -> None:
+    assert taken(store_with(20, 14, 30), 20) == ["30"]
+    assert taken(store_with(20, 15, 30), 20) == ["20", "30"]
+
+
+def test_no_more_is_read_than_is_taken() -> None:
+    class Counted(MemoryStore):
+        count = 0
+
+        def messages_backwards(self, agent_id: str):  # type: ignore[no-untyped-def]  # noqa: ANN202  # as the port has it
+            for message in super().messages_backwards(agent_id):
+                self.count += 1
+                yield message
+
+    store = Counted()
+    store.create(new_record("agent-1", "Explore", "-", {}, NOW))
+    many = [new_message("user", "x", NOW + timedelta(minutes=each)) for each in range(1000)]
+    store.add_messages("agent-1", many, lambda record: record)
+    store.count = 0
+
+    assert len(list(transcript.messages(store, "agent-1", 20))) == 20
+    assert store.count == 20
+    assert len(taken(store, 990)) == 10
+    assert store.count < 40
+
+
+def test_a_negative_number_of_messages_is_refused() -> None:
+    with pytest.raises(BadArgument):
+        transcript.messages(store_with(0), "agent-1", -1)
