@@ -78,10 +78,11 @@ class Emptying:
         self._end = committed_bytes(record)
         if not self._end:
             return changed
-        if not session.has(TRANSCRIPT):  # somebody removed it
-            return with_transcript(changed, 0)
-        first = record.get("transcripts_archived", 0) + 1
-        number = next(number for number in count(first) if not session.has(archived_name(number)))
+        with translate_errors("open", f"{session.path}/{TRANSCRIPT}"):
+            if not session.has(TRANSCRIPT):  # somebody removed it
+                return with_transcript(changed, 0)
+            first = record.get("transcripts_archived", 0) + 1
+            number = next(number for number in count(first) if not session.has(archived_name(number)))
         self._archived = archived_name(number)
         return with_archived_transcript(changed, number)
 

@@ -25,6 +25,7 @@ import pytest
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session import requests, runs
 from gaia_sessions.session.record import decode, new_record
+from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import sessions
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 WORKER = str(Path(__file__).with_name("worker.py"))
 HOOKS = Path(__file__).parents[2] / "hooks"
 JOURNAL = "events.jsonl"
+SPOKEN = "from a worker"
 PATIENCE = 120
 
 
@@ -81,7 +83,18 @@ def documents(root: str | Path) -> Documents:
         found[f"{path.name}/state.json"] = b""
         for file in path.glob("[!.]*"):
             found[f"{path.name}/{file.name}"] = file.read_bytes()
-    return found
+        for name in [name for name in found if name.startswith(f"{path.name}/transcript")]:
+            found[name] = _committed(name, found[name], found[f"{path.name}/state.json"])
+    return {name: data for name, data in found.items() if data or "/transcript" not in name}
+
+
+def _committed(name: str, data: bytes, state: bytes) -> bytes:
+    """Of a transcript what its record says is committed; nothing of an archived one of which the record knows not."""
+    record = json.loads(state or b"{}")
+    number = name.rpartition("-")[2].removesuffix(".jsonl")
+    if number.isdecimal():
+        return data if int(number) <= record.get("transcripts_archived", 0) else b""
+    return data[: record.get("transcript_bytes", 0)]
 
 
 def leftovers(root: str | Path) -> list[str]:
@@ -172,6 +185,21 @@ def _populate_and_delegate(root: str) -> None:
     FileStore(root).create(runs.with_claimed_run(record, keys, now))
 
 
+def _populate_and_talk(root: str) -> None:
+    """agent-1 has a committed transcript, and behind it what a killed writer left."""
+    _populate(root)
+    messages = [new_message("user", f"before {number}", datetime.now(UTC)) for number in range(3)]
+    FileStore(root).add_messages("agent-1", messages, lambda record: record)
+    with open(f"{root}/agent-1/transcript.jsonl", "ab") as file:
+        file.write(b'{"seq": 4, "turn": 1, "role": "user", "content": "nev')
+
+
+def _populate_and_archive(root: str) -> None:
+    """agent-1 has an archived transcript and no message since."""
+    _populate_and_talk(root)
+    FileStore(root).empty_transcript("agent-1", lambda record: record)
+
+
 def _populate_and_pause(root: str) -> None:
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
@@ -196,6 +224,38 @@ def _is_gone(_agent_id: str, data: bytes | None) -> bool:
 def _is_appended(_agent_id: str, data: bytes | None) -> bool:
     first, *lines = (data or b"").splitlines(keepends=True)
     return json.loads(first) == {"by": "somebody before"} and set(lines) == {b'{"by": "a worker"}\n'}
+
+
+def _has_messages(before: int, revisions: set[int]) -> dict[str, Holds]:
+    """A message of the worker behind ``before`` others; or two, if the first was never acknowledged."""
+
+    def holds(_agent_id: str, data: bytes | None) -> bool:
+        messages = [json.loads(line) for line in (data or b"").splitlines()]
+        spoken = [message["content"] for message in messages]
+        numbered = [message["seq"] for message in messages] == list(range(1, len(messages) + 1))
+        return (
+            numbered
+            and spoken[:before] == [f"before {number}" for number in range(before)]
+            and (spoken[before:] in ([SPOKEN], [SPOKEN, SPOKEN]))
+        )
+
+    def counts(record: Mapping[str, object]) -> bool:
+        return bool(record["transcript_bytes"]) and record["revision"] in revisions
+
+    return {"agent-1/state.json": _record(counts), "agent-1/transcript.jsonl": holds}
+
+
+def _is_archived(_agent_id: str, data: bytes | None) -> bool:
+    return [json.loads(line)["seq"] for line in (data or b"").splitlines()] == [1, 2, 3]
+
+
+_EMPTIED: dict[str, Holds] = {
+    "agent-1/state.json": _record(
+        lambda record: (record["transcript_bytes"], record["transcripts_archived"], record["revision"]) == (0, 1, 4)
+    ),
+    "agent-1/transcript.jsonl": _is_gone,
+    "agent-1/transcript-1.jsonl": _is_archived,
+}
 
 
 def _is_noted(data: bytes | None, kind: str) -> bool:
@@ -277,6 +337,15 @@ OPERATIONS = {
         Operation("finalize", _populate, _by_worker("finalize", "agent-1"), {"agent-1/state.json": _completed}),
         Operation("cleanup", _populate, _by_worker("cleanup"), _GONE),
         Operation("append", _populate, _by_worker("append", "agent-1"), {f"agent-1/{JOURNAL}": _is_appended}),
+        Operation("add a first message", _populate, _by_worker("add-message", "agent-1"), _has_messages(0, {3, 4})),
+        Operation("add a message", _populate_and_talk, _by_worker("add-message", "agent-1"), _has_messages(3, {4, 5})),
+        Operation(
+            "add a message after emptying",
+            _populate_and_archive,
+            _by_worker("add-message", "agent-1"),
+            _has_messages(0, {5, 6}),
+        ),
+        Operation("empty a transcript", _populate_and_talk, _by_worker("empty-transcript", "agent-1"), _EMPTIED),
         Operation(
             "pre_delegate of a host",
             _populate,

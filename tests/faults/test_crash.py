@@ -26,6 +26,7 @@ from gaia_sessions.store.file_store import FileStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gaia_sessions.session.transcript import Message
     from tests.faults.conftest import Call, Case, Operation
 
     CaseOf = Callable[[Operation], Case]
@@ -104,6 +105,35 @@ def test_a_folder_made_by_a_process_that_was_killed_is_synced_before_the_next_on
     assert [call for call in calls if call.name == "fsync" and "<.claude>" in call.line] != []
 
 
+def test_after_a_kill_anywhere_in_an_emptying_the_next_message_cuts_neither_the_transcript_nor_the_archived_one(
+    case_of: CaseOf, operation_named: Callable[[str], Operation]
+) -> None:
+    case = case_of(operation_named("empty a transcript"))
+    before = case.before["agent-1/transcript.jsonl"]
+    stood = []
+    for call in [call for call in case.calls if call.changes]:
+        project = case.copy()
+        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+        stood.append(case.outcome_of(project))
+        was_read = [message["content"] for message in _messages(case, project)]
+        message = gaia_sessions.add_message("agent-1", "user", "after", root=case.root(project))
+
+        assert ended.returncode == -9
+        assert [message["content"] for message in _messages(case, project)] == [*was_read, "after"]
+        assert (len(was_read), message["seq"]) == ((3, 4) if stood[-1] == "old" else (0, 1)), call
+        after = case.documents(project)
+        kept = after["agent-1/transcript.jsonl"] if stood[-1] == "old" else after["agent-1/transcript-1.jsonl"]
+        assert kept.startswith(before), call
+        names = {path.name for path in Path(case.root(project), "agent-1").glob("transcript*")}
+        assert names == ({"transcript.jsonl"} | ({"transcript-1.jsonl"} if stood[-1] == "new" else set())), call
+    assert set(stood) == {"old", "new"}
+
+
+def _messages(case: Case, project: str) -> list[Message]:
+    found = gaia_sessions.session_messages("agent-1", root=case.root(project))
+    return [message for message in found if isinstance(message, dict)]
+
+
 def _kill(case: Case, call: Call) -> Kill:
     project = case.copy()
     ended, calls = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
@@ -135,6 +165,8 @@ def _wrong_views(root: str) -> Iterator[str]:
     for agent_id in there:
         if gaia_sessions.get_session(agent_id, root=root) is None:
             yield f"not found: {agent_id}"
+        messages = list(gaia_sessions.session_messages(agent_id, root=root))
+        yield from (f"no message: {message}" for message in messages if not isinstance(message, dict))
     for path in Path(root).rglob("*"):
         if path.lstat().st_mode & 0o077:
             yield f"open to others: {path.name}"

@@ -50,6 +50,14 @@ def append(root: str, agent_id: str) -> object:
     return 1
 
 
+def add_message(root: str, agent_id: str) -> object:
+    return gaia_sessions.add_message(agent_id, "user", "from a worker", root=root)["seq"]
+
+
+def empty_transcript(root: str, agent_id: str) -> object:
+    return FileStore(root).empty_transcript(agent_id, lambda record: record)["transcripts_archived"]
+
+
 def entries(root: str, agent_id: str) -> object:
     return [str(entry) for entry in FileStore(root).entries(agent_id, JOURNAL)]
 
@@ -72,6 +80,8 @@ OPERATIONS: dict[str, Operation] = {
     "finalize": finalize,
     "cleanup": cleanup,
     "append": append,
+    "add-message": add_message,
+    "empty-transcript": empty_transcript,
     "entries": entries,
     "get": get,
     "should-resume": should_resume,
