@@ -481,17 +481,20 @@ def test_an_import_is_resolved_to_the_module_it_means(file: str, source: str, na
     assert (whole if is_module(whole) else base) == name
 
 
-def test_everybody_who_asks_the_policy_about_a_record_says_which_hosts_are_gone() -> None:
-    asked: dict[str, set[str]] = {}
+def test_everybody_who_asks_the_policy_says_which_hosts_are_gone_and_what_is_cancelled() -> None:
+    asked: dict[str, set[tuple[str, str]]] = {}
     for file in FILES:
         for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.Call) and called(node) == "policy.decide":
                 said = {word.arg: ast.unparse(word.value) for word in node.keywords}
-                asked.setdefault(file, set()).add(said["dead_runs"])
-    no_record = "frozenset()"
+                asked.setdefault(file, set()).add((said["dead_runs"], said["cancellation"]))
+    no_record = ("frozenset()", "None")
     assert asked == {
-        "ingest/delegate.py": {"runs.runs_of_gone_hosts(record, is_gone)"},
-        "usecases/resume.py": {"runs_of_gone_hosts(found, _is_gone)", no_record},
+        "ingest/delegate.py": {("runs.runs_of_gone_hosts(record, is_gone)", "read_cancellation(store, record)")},
+        "usecases/resume.py": {
+            ("runs_of_gone_hosts(found, _is_gone)", "read_cancellation(sessions, found)"),
+            no_record,
+        },
     }
 
 

@@ -107,7 +107,7 @@ class SessionReader:
         """The policy's decision about ``record``, which was just read or written."""
         from gaia_sessions.usecases import resume
 
-        return resume.decide(record["agent_id"], record, utc_now(), self.config.limits)
+        return resume.decide(self._store, record["agent_id"], record, utc_now(), self.config.limits)
 
     def liveness(self, record: Record, decision: Decision) -> Liveness | None:
         """What is known of the agent at work on ``record``, about which ``decision`` was just made."""
@@ -119,7 +119,7 @@ class SessionReader:
         """``record`` with the policy's decision; the record of a later version may not be understood, and gets none."""
         from gaia_sessions.usecases import resume
 
-        return resume.with_decision(record, utc_now(), self.config.limits)
+        return resume.with_decision(self._store, record, utc_now(), self.config.limits)
 
     def revivals(self, host_session_id: str | None = None) -> Sequence[Revival]:
         """What was stopped from outside and may go on, with the command of its host, the cheapest first.

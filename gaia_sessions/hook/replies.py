@@ -129,7 +129,7 @@ def _return_reply(context: ReplyContext) -> Reply | None:
         from .messages import waiting_message
 
         messages.append(waiting_message(record))
-    if offers.may_be_resumed(record, context.now, context.config.limits):
+    if offers.may_be_resumed(context.store, record, context.now, context.config.limits):
         from .messages import resume_message
 
         messages.append(resume_message(record, context.config.limits.idle))
@@ -144,7 +144,9 @@ def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:
     from .messages import mentioned_message, missing_message
 
     records, missing_ids = _mentioned_sessions(context.store, record, context.event)
-    paused = [found for found in records if offers.may_be_resumed(found, context.now, context.config.limits)]
+    paused = [
+        found for found in records if offers.may_be_resumed(context.store, found, context.now, context.config.limits)
+    ]
     if paused:
         yield mentioned_message(paused, context.config.limits.idle)
     if missing_ids:

@@ -16,7 +16,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED
-from gaia_sessions.store import change_with_result, create_under_new_id
+from gaia_sessions.store import change_with_result, create_under_new_id, read_cancellation
 
 from . import KNOWN, EventResult
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
@@ -91,20 +91,27 @@ def _repeated_result(store: Store, record: Record, key: tuple[str, str], context
     earlier = read_or_none(store, record["continues"]) if "continues" in record else None
     if earlier is None:
         return EventResult(KNOWN, record=record)
-    reason = _decide(earlier, context.now, context.config.limits)["reason"]
+    reason = _decide(store, earlier, context.now, context.config.limits)["reason"]
     return EventResult(KNOWN, record=record, resumed=earlier, reason=reason)
 
 
-def _decide(record: Record, now: datetime, limits: Limits) -> Decision:
+def _decide(store: Store, record: Record, now: datetime, limits: Limits) -> Decision:
     from gaia_sessions.session import policy  # only a resume needs the policy
     from gaia_sessions.system.processes import is_gone
 
-    return policy.decide(record["agent_id"], record, now, limits, dead_runs=runs.runs_of_gone_hosts(record, is_gone))
+    return policy.decide(
+        record["agent_id"],
+        record,
+        now,
+        limits,
+        dead_runs=runs.runs_of_gone_hosts(record, is_gone),
+        cancellation=read_cancellation(store, record),
+    )
 
 
 def _resume(store: Store, event: Event, context: HandlerContext, requested_id: str) -> EventResult:
     def claim(record: Record) -> tuple[Record, Entry | None, str | None]:
-        return _with_claim(record, event, context.now, context.config.limits)
+        return _with_claim(store, record, event, context)
 
     try:
         record, reason = change_with_result(store, requested_id, claim, timeout=context.timeout)
@@ -117,10 +124,13 @@ def _resume(store: Store, event: Event, context: HandlerContext, requested_id: s
     return create_session(store, event, context, earlier=continued, refused=reason)
 
 
-def _with_claim(record: Record, event: Event, now: datetime, limits: Limits) -> tuple[Record, Entry | None, str | None]:
+def _with_claim(
+    store: Store, record: Record, event: Event, context: HandlerContext
+) -> tuple[Record, Entry | None, str | None]:
     """With a run for the resume, and its journal entry, if the policy allows it; else ``record`` and the reason."""
+    now = context.now
     freed_record = _with_stale_runs_ended(record, event, now)
-    decision = _decide(freed_record, now, limits)
+    decision = _decide(store, freed_record, now, context.config.limits)
     if not decision["should_resume"]:
         return record, None, decision["reason"]
     claimed = check_room_for_run(runs.with_claimed_run(freed_record, run_fields_of(event), now))

@@ -14,43 +14,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
-    from typing import NotRequired, TypedDict
 
-    from .schema import Denial, Record
+    from . import decision_types
+    from .cancellation import Cancellation
+    from .schema import Record
 
-    class CheckResult(TypedDict):
-        name: str
-        ok: bool
-        actual: object
-        limit: object
-
-    class Decision(TypedDict):
-        should_resume: bool
-        reason: str
-        agent_id: str
-        phase: str | None
-        idle_seconds: float | None
-        until: str | None
-        checks: list[CheckResult]
-        advice: str
-        denial: NotRequired[Denial]
-        paused_until: NotRequired[str]
-
-    class ResumeSummary(TypedDict):
-        """A decision in short. until: when the session can no longer be resumed; None if it cannot be resumed now.
-
-        paused_until: when the limit is reset that it waits for; absent if it waits for none.
-        """
-
-        should_resume: bool
-        reason: str
-        until: str | None
-        paused_until: NotRequired[str]
-
+    CheckResult = decision_types.CheckResult
+    Decision = decision_types.Decision
+    ResumeSummary = decision_types.ResumeSummary
     CheckValues = tuple[bool, object, object]
     PolicyCheck = Callable[["ResumeCase"], CheckValues]
 
 RESUMABLE_REASON = "session_resumable"
+CANCELLED_REASON = "cancelled"
 _LIVE_RUN_CHECK = "no_live_run"
 
 _IDLE = timedelta(minutes=30)
@@ -72,15 +48,26 @@ class Limits:
 
 
 class ResumeCase:
-    """What the decision is about. dead_runs: the numbers of the runs whose host is proved to be gone."""
+    """What the decision is about.
 
-    __slots__ = ("dead_runs", "limits", "now", "record")
+    dead_runs: the numbers of the runs whose host is proved to be gone. cancellation: why it is cancelled, if it is.
+    """
 
-    def __init__(self, record: Record, now: datetime, limits: Limits, dead_runs: frozenset[int]) -> None:
+    __slots__ = ("cancellation", "dead_runs", "limits", "now", "record")
+
+    def __init__(
+        self,
+        record: Record,
+        now: datetime,
+        limits: Limits,
+        dead_runs: frozenset[int],
+        cancellation: Cancellation | None,
+    ) -> None:
         self.record = record
         self.now = now
         self.limits = limits
         self.dead_runs = dead_runs
+        self.cancellation = cancellation
 
 
 def decide(
@@ -90,16 +77,16 @@ def decide(
     limits: Limits,
     *,
     dead_runs: frozenset[int],
+    cancellation: Cancellation | None,
     problem: str | None = None,
 ) -> Decision:
     """The decision on ``record``; None stands for a missing record, or for one unreadable because of ``problem``.
 
-    ``dead_runs`` are the numbers of runs whose host is proved to be gone: they count as ended. ``checks`` has every
-    condition in the order of the policy, ``reason`` is that of the first that fails. ``until`` is when the session can
-    no longer be resumed if nothing happens before. Work with a ``denial`` may be resumed, but not as planned;
-    ``paused_until`` is there while the work waits for a limit to be reset.
+    ``dead_runs``, the numbers of runs whose host is proved to be gone, count as ended. ``cancellation`` says why it is
+    cancelled. ``reason`` is that of the first of ``checks`` that fails. ``until`` is when it can no longer be resumed.
     """
-    results = _check_results(ResumeCase(record, now, limits, dead_runs) if record else None, problem)
+    case = ResumeCase(record, now, limits, dead_runs, cancellation) if record else None
+    results = _check_results(case, problem)
     reason = next((reason for (reason, result) in results if not result["ok"]), RESUMABLE_REASON)
     idle_since = resting_since(record) if record else None
     decision: Decision = {
@@ -112,10 +99,13 @@ def decide(
         "checks": [result for _, result in results],
         "advice": _advice(reason, agent_id, record),
     }
-    return _with_hindrances(decision, record, now) if record else decision
+    return _with_hindrances(decision, case) if case else decision
 
 
-def _with_hindrances(decision: Decision, record: Record, now: datetime) -> Decision:
+def _with_hindrances(decision: Decision, case: ResumeCase) -> Decision:
+    record, now = case.record, case.now
+    if case.cancellation is not None:
+        decision = {**decision, "cancellation": case.cancellation}
     if "denial" in record:
         decision = {**decision, "denial": record["denial"]}
     return {**decision, "paused_until": record["paused_until"]} if is_waiting_for_limit(record, now) else decision
@@ -133,7 +123,7 @@ def is_waiting_for_limit(record: Record, now: datetime) -> bool:
 
 
 def _advice(reason: str, agent_id: str, record: Record | None) -> str:
-    if record and is_final(record["phase"]):
+    if record and is_final(record["phase"]) and reason != CANCELLED_REASON:
         return ADVICE_WHEN_FINAL
     if record and "denial" in record and reason == RESUMABLE_REASON:
         return f"go on another way: what it waited for was denied: {record['denial']['message']}"
@@ -175,6 +165,11 @@ def _check_results(case: ResumeCase | None, problem: str | None) -> list[tuple[s
 def _check_result(reason: str, name: str, values: CheckValues) -> tuple[str, CheckResult]:
     ok, actual, limit = values
     return reason, {"name": name, "ok": ok, "actual": actual, "limit": limit}
+
+
+def _check_not_cancelled(case: ResumeCase) -> CheckValues:
+    found = case.cancellation
+    return found is None, None if found is None else found.get("at"), None
 
 
 def _check_phase(case: ResumeCase) -> CheckValues:
@@ -220,6 +215,7 @@ def _check_errors(case: ResumeCase) -> CheckValues:
 
 
 _CHECKS: tuple[tuple[str, str, PolicyCheck], ...] = (
+    (CANCELLED_REASON, "not_cancelled", _check_not_cancelled),
     ("phase_not_resumable", "phase", _check_phase),
     ("running", _LIVE_RUN_CHECK, _check_live_runs),
     ("claimed", "not_claimed", _check_claims),
@@ -234,6 +230,7 @@ ADVICE = {
     RESUMABLE_REASON: "resume it with its metadata and history as context",
     "not_found": "start new work",
     "corrupt": "start new work, and fix or remove the file",
+    CANCELLED_REASON: "leave it: somebody cancelled it; what was done so far is kept, in case new work is wanted",
     "phase_not_resumable": "resume only from investigating, planning or approval; otherwise start new work",
     "running": "leave it alone: its agent may still be at work",
     "claimed": "leave it alone: somebody is about to resume it",

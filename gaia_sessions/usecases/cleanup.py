@@ -79,44 +79,40 @@ def _is_valid_hours(hours: object) -> bool:
 
 
 class CleanupPolicy:
-    """What may be removed at ``now``: not updated for ``hours``; with ``corrupt`` also what cannot be read.
+    """What may be removed at ``now``: not updated for ``hours``; with ``corrupt`` also what cannot be read."""
 
-    above_open: the sessions that an open one has among its ancestors: whoever asks about its cancellation needs them.
-    """
+    __slots__ = ("age", "corrupt", "limits", "now")
 
-    __slots__ = ("above_open", "age", "corrupt", "limits", "now")
-
-    def __init__(
-        self,
-        now: datetime,
-        hours: float,
-        limits: Limits,
-        *,
-        corrupt: bool = False,
-        above_open: frozenset[str] = frozenset(),
-    ) -> None:
+    def __init__(self, now: datetime, hours: float, limits: Limits, *, corrupt: bool = False) -> None:
         if not _is_valid_hours(hours):
             raise BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS}")
         self.now = now
         self.age = timedelta(hours=hours)
         self.limits = limits
         self.corrupt = corrupt
-        self.above_open = above_open
 
-    def keeping(self, above_open: frozenset[str]) -> CleanupPolicy:
-        """The same policy, which keeps the sessions ``above_open``."""
-        hours = self.age.total_seconds() / 3600
-        return CleanupPolicy(self.now, hours, self.limits, corrupt=self.corrupt, above_open=above_open)
+
+class _Judge:
+    """Judges ``sessions`` by a policy.
+
+    above_open: those that an open one has among its ancestors; whether that is cancelled depends on them.
+    """
+
+    def __init__(self, policy: CleanupPolicy, sessions: Reader) -> None:
+        self.policy = policy
+        self.now = policy.now
+        self.sessions = sessions
+        self.above_open = _ids_above_open(sessions)
 
     def allows(self, found: RecordOrError) -> bool:
         """Whether the session may be removed."""
         if isinstance(found, SessionsError):
-            return self.corrupt and isinstance(found, CorruptSession)
+            return self.policy.corrupt and isinstance(found, CorruptSession)
         return self.is_old(found) and self.reason_to_keep(found) is None
 
     def is_old(self, record: Record) -> bool:
         """Whether the session was not updated for long enough; never so for the record of a later version."""
-        return not has_newer_schema(record) and self.now - resting_since(record) >= self.age
+        return not has_newer_schema(record) and self.now - resting_since(record) >= self.policy.age
 
     def reason_to_keep(self, record: Record) -> str | None:
         """Why an old session must be kept, or why its age is uncertain; None if there is no such reason."""
@@ -134,12 +130,13 @@ class CleanupPolicy:
             return "running"
         if not is_resumable(record["phase"]):  # the policy would find the same, at a higher cost
             return None
-        decision = decide(record["agent_id"], record, self.now, self.limits)
+        decision = decide(self.sessions, record["agent_id"], record, self.now, self.policy.limits)
         return "resumable" if decision["should_resume"] else None
 
     def _may_run(self, run: Run) -> bool:
         began = started_or_claimed_at(run)
-        return not has_ended(run) and began is not None and self.now - began < max(self.age, _UNKNOWN_RUN_LIFETIME)
+        longest = max(self.policy.age, _UNKNOWN_RUN_LIFETIME)
+        return not has_ended(run) and began is not None and self.now - began < longest
 
 
 def cleanup(
@@ -158,12 +155,12 @@ def cleanup(
     """
     reconciled = reconcile(store, cleanup_policy.now, evidence_reader, dry_run=dry_run, sessions=sessions)
     report = _new_report(cleanup_policy, reconciled, dry_run=dry_run)
-    rule = cleanup_policy.keeping(_ids_above_open(sessions or store))
+    judge = _Judge(cleanup_policy, sessions or store)
     if not dry_run:
         store.ensure_index()  # the children of each session that is removed are looked for
     active = set()
     for agent_id, found in (sessions or store).scan():
-        if _remove_or_report(store, rule, report, agent_id, found) and _is_active(found):
+        if _remove_or_report(store, judge, report, agent_id, found) and _is_active(found):
             active.add(agent_id)
     _add_unclosed(report, reconciled)
     if not dry_run:
@@ -204,15 +201,13 @@ def _add_unclosed(report: Report, reconciled: Reconciled) -> None:
     report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in reported_ids]
 
 
-def _remove_or_report(
-    store: Store, cleanup_policy: CleanupPolicy, report: Report, agent_id: str, found: RecordOrError
-) -> bool:
+def _remove_or_report(store: Store, judge: _Judge, report: Report, agent_id: str, found: RecordOrError) -> bool:
     """Removes the session or reports why not; returns whether it still exists afterwards."""
-    if not cleanup_policy.allows(found):
-        _report_kept(cleanup_policy, report, agent_id, found)
+    if not judge.allows(found):
+        _report_kept(judge, report, agent_id, found)
         return True
     try:
-        if report["dry_run"] or _delete(store, cleanup_policy, agent_id):
+        if report["dry_run"] or _delete(store, judge, agent_id):
             report["removed"].append(agent_id)
             return report["dry_run"]
     except SessionNotFound:
@@ -224,19 +219,19 @@ def _remove_or_report(
     return True
 
 
-def _delete(store: Store, cleanup_policy: CleanupPolicy, agent_id: str) -> bool:
+def _delete(store: Store, judge: _Judge, agent_id: str) -> bool:
     """Deletes the session, unless it has got an open child since the sessions were looked through."""
     with store.lock_key(children_lock_key(agent_id), 0):
         has_open_child = any(map(is_open, store.children([agent_id])))
-        return not has_open_child and store.delete(agent_id, cleanup_policy.allows)
+        return not has_open_child and store.delete(agent_id, judge.allows)
 
 
-def _report_kept(cleanup_policy: CleanupPolicy, report: Report, agent_id: str, found: RecordOrError) -> None:
+def _report_kept(judge: _Judge, report: Report, agent_id: str, found: RecordOrError) -> None:
     if isinstance(found, SessionsError):
         target = report["corrupt"] if isinstance(found, CorruptSession) else report["failed"]
         target.append({"agent_id": agent_id, "reason": str(found)})
         return
-    reason = cleanup_policy.reason_to_keep(found)
+    reason = judge.reason_to_keep(found)
     if reason:
         report["kept"].append({"agent_id": agent_id, "reason": reason})
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         resume: whether it may be resumed, why, and until when.
         running: whether an agent is at work on it, as far as can be determined.
         liveness: what is known of that agent; absent if none is at work.
+        cancelled: there, and true, if it was cancelled, by itself or with a session above it.
         denied: there, and true, if what it waited for was denied.
         parent_id, root_id, depth: as in the record, where a parent is known.
         parent_status: only in a tree, of one that is not below its parent: ``excluded`` by the options, ``gone``, or
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         resume: ResumeSummary
         running: bool
         liveness: NotRequired[Liveness]
+        cancelled: NotRequired[bool]
         denied: NotRequired[bool]
         parent_id: NotRequired[str]
         root_id: NotRequired[str]
@@ -143,7 +145,7 @@ def list_sessions(
     A session that cannot be read passes every filter and comes last, because its last activity is not known.
     """
     found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
-    lines = _summaries(found, wanted, now, limits)
+    lines = _summaries(sessions, found, wanted, now, limits)
     if limit is None:
         yield from sorted(lines, key=newest_first)
     else:
@@ -151,7 +153,7 @@ def list_sessions(
 
 
 def summarize(record: Record, decision: Decision) -> Summary:
-    """The summary of ``record``; ``status`` is ``active`` or ``final``, and ``denied`` is there only after a denial."""
+    """The summary of ``record``; ``status`` is ``active`` or ``final``; ``denied`` is there only if true."""
     line: Summary = {
         "agent_id": record["agent_id"],
         "agent_name": record["agent_name"],
@@ -165,6 +167,8 @@ def summarize(record: Record, decision: Decision) -> Summary:
         "resume": resume_summary(decision),
         "running": is_running(decision),
     }
+    if "cancellation" in decision:
+        line["cancelled"] = True
     if "denial" in record:
         line["denied"] = True
     for key in ("parent_id", "root_id", "depth"):
@@ -180,7 +184,7 @@ def summarize(record: Record, decision: Decision) -> Summary:
     return line
 
 
-def describe(agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -> Line:
+def describe(sessions: Reader, agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -> Line:
     """The line of a session for which ``found`` was read: its summary, or why there is none."""
     if isinstance(found, SessionNotFound):
         return {"agent_id": agent_id, "status": "gone", "problem": "there is no such session"}
@@ -188,20 +192,20 @@ def describe(agent_id: str, found: RecordOrError, now: datetime, limits: Limits)
         status = "corrupt" if isinstance(found, CorruptSession) else "unreadable"
         return {"agent_id": agent_id, "status": status, "problem": str(found)}
     if not has_newer_schema(found):
-        decision = decide(agent_id, found, now, limits)
+        decision = decide(sessions, agent_id, found, now, limits)
         line, alive = summarize(found, decision), liveness_of(found, decision, now, limits)
         return {**line, "liveness": alive} if alive else line
     if not _is_readable(found):
         return {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
-    return {**summarize(found, decide(agent_id, found, now, limits)), "status": "newer"}
+    return {**summarize(found, decide(sessions, agent_id, found, now, limits)), "status": "newer"}
 
 
 def _summaries(
-    found: Iterable[tuple[str, RecordOrError]], wanted: Filter, now: datetime, limits: Limits
+    sessions: Reader, found: Iterable[tuple[str, RecordOrError]], wanted: Filter, now: datetime, limits: Limits
 ) -> Iterator[Line]:
     for agent_id, record in found:
         if isinstance(record, SessionsError) or not _is_readable(record) or wanted.matches(record):
-            yield describe(agent_id, record, now, limits)
+            yield describe(sessions, agent_id, record, now, limits)
 
 
 def _is_readable(record: Record) -> bool:

@@ -36,7 +36,9 @@ def relatives(sessions: Reader, record: Record, now: datetime, limits: Limits) -
 def children(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> list[Line]:
     """The sessions whose parent is ``agent_id``, the first that was created first; those of later versions last."""
     records = sessions.children([agent_id])
-    return sorted((describe(record["agent_id"], record, now, limits) for record in records), key=_oldest_first)
+    return sorted(
+        (describe(sessions, record["agent_id"], record, now, limits) for record in records), key=_oldest_first
+    )
 
 
 def line_of(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> Line:
@@ -48,7 +50,7 @@ def line_of(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> L
         found = SessionNotFound(agent_id)
     except SessionsError as error:
         found = error
-    return describe(agent_id, found, now, limits)
+    return describe(sessions, agent_id, found, now, limits)
 
 
 def _oldest_first(line: Line) -> tuple[float, str]:

@@ -11,6 +11,7 @@ from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import SCHEMA, check_readable, has_newer_schema
 from gaia_sessions.session.runs import runs_of_gone_hosts
+from gaia_sessions.store import read_cancellation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,20 +33,28 @@ def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limi
         found = sessions.read(agent_id)
     except (errors.SessionNotFound, errors.CorruptSession) as error:
         found = error
-    return decide(agent_id, found, now, limits), None if isinstance(found, errors.SessionsError) else found
+    return decide(sessions, agent_id, found, now, limits), None if isinstance(found, errors.SessionsError) else found
 
 
-def decide(agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -> Decision:
+def decide(sessions: Reader, agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -> Decision:
     """The policy's decision on ``found``, the session's record or the error that reading it raised.
 
-    A record of a newer schema counts as unreadable, because this version could not continue its work.
+    ``sessions`` is asked whether the session is cancelled. A record of a newer schema counts as unreadable, because
+    this version could not continue its work.
     """
     if not isinstance(found, errors.SessionsError) and has_newer_schema(found):
         found = errors.NewerSchema(agent_id, found["schema"], SCHEMA)
     if not isinstance(found, errors.SessionsError):
-        return policy.decide(agent_id, found, now, limits, dead_runs=runs_of_gone_hosts(found, _is_gone))
+        return policy.decide(
+            agent_id,
+            found,
+            now,
+            limits,
+            dead_runs=runs_of_gone_hosts(found, _is_gone),
+            cancellation=read_cancellation(sessions, found),
+        )
     problem = None if isinstance(found, errors.SessionNotFound) else str(found)
-    return policy.decide(agent_id, None, now, limits, dead_runs=frozenset(), problem=problem)
+    return policy.decide(agent_id, None, now, limits, dead_runs=frozenset(), cancellation=None, problem=problem)
 
 
 def _is_gone(process: HostProcess) -> bool:
@@ -54,10 +63,10 @@ def _is_gone(process: HostProcess) -> bool:
     return is_gone(process)
 
 
-def with_decision(record: Record, now: datetime, limits: Limits) -> dict[str, object]:
+def with_decision(sessions: Reader, record: Record, now: datetime, limits: Limits) -> dict[str, object]:
     """The record with the policy's decision as ``resume``, and ``liveness`` while an agent is at work on it.
 
-    One that this version does not understand gets neither.
+    ``cancellation`` says why it is cancelled, if it is. One that this version does not understand gets neither.
     """
     from .liveness import liveness_of  # a hook that decides does not need it
 
@@ -65,6 +74,7 @@ def with_decision(record: Record, now: datetime, limits: Limits) -> dict[str, ob
         check_readable(record)
     except errors.NewerSchema:
         return {**record}
-    decision = decide(record["agent_id"], record, now, limits)
+    decision = decide(sessions, record["agent_id"], record, now, limits)
     alive = liveness_of(record, decision, now, limits)
-    return {**record, "resume": policy.resume_summary(decision)} | ({"liveness": alive} if alive else {})
+    cancelled = {"cancellation": decision["cancellation"]} if "cancellation" in decision else {}
+    return {**record, "resume": policy.resume_summary(decision), **cancelled} | ({"liveness": alive} if alive else {})

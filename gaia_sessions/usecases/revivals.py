@@ -118,7 +118,7 @@ def _candidates(sessions: Reader, rule: Rule, host_session_id: str | None) -> It
         run = _stopped_run(record)
         if run is None or host_session_id not in (None, conversation_of(run), run.get("host_session_id")):
             continue
-        decision = decide(agent_id, record, rule.now, rule.limits)
+        decision = decide(sessions, agent_id, record, rule.now, rule.limits)
         may_go_on = decision["should_resume"] or decision["reason"] == _WAITING
         if may_go_on and not _goes_on_with_its_workflow(sessions, record, run):
             yield _revival(record, run, decision, rule), run

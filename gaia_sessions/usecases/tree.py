@@ -46,7 +46,9 @@ def subtree(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> l
     records = list(_all_below(sessions, agent_id))
     if not records:
         sessions.read(agent_id)
-    below = sorted((describe(record["agent_id"], record, now, limits) for record in records), key=newest_first)
+    below = sorted(
+        (describe(sessions, record["agent_id"], record, now, limits) for record in records), key=newest_first
+    )
     first = line_of(sessions, agent_id, now, limits)
     tree = arranged([first, *below], lambda parent_id: line_of(sessions, parent_id, now, limits))
     return list(_from(agent_id, tree))

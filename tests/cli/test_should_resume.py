@@ -74,6 +74,7 @@ def test_the_whole_decision_in_json(gaia: Gaia, put: Gaia) -> None:
         "checks": [
             {"name": "exists", "ok": True, "actual": True, "limit": True},
             {"name": "readable", "ok": True, "actual": None, "limit": None},
+            {"name": "not_cancelled", "ok": True, "actual": None, "limit": None},
             {"name": "phase", "ok": True, "actual": "approval", "limit": ["investigating", "planning", "approval"]},
             {"name": "no_live_run", "ok": True, "actual": [], "limit": []},
             {"name": "not_claimed", "ok": True, "actual": [], "limit": []},
@@ -124,6 +125,7 @@ def test_with_verbose_every_check_is_shown_with_its_limit(gaia: Gaia, put: Gaia)
             "no: agent-123 has been idle for 45 minutes; the limit is 30 minutes (expired)\n"
             "  ok  exists\n"
             "  ok  readable\n"
+            "  ok  not_cancelled\n"
             "  ok  phase: approval, limit investigating, planning, approval\n"
             "  ok  no_live_run\n"
             "  ok  not_claimed\n"

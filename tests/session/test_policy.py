@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
 NOW = datetime(2026, 1, 8, 18, 30, tzinfo=UTC)
-decide = partial(policy.decide, dead_runs=frozenset())
+decide = partial(policy.decide, dead_runs=frozenset(), cancellation=None)
 PHASES_TO_RESUME = ["investigating", "planning", "approval"]
 LIVE = {"run": 1, "started_at": "2026-01-08T18:00:00Z"}
 CLAIMED = {"run": 2, "claimed_at": "2026-01-08T18:29:00Z"}
@@ -28,6 +28,7 @@ ENDED = {"run": 1, "started_at": "2026-01-08T18:00:00Z", "ended_at": "2026-01-08
 ORDER = [
     "not_found",
     "corrupt",
+    "cancelled",
     "phase_not_resumable",
     "running",
     "claimed",
@@ -40,6 +41,7 @@ ORDER = [
 NAMES = {
     "not_found": "exists",
     "corrupt": "readable",
+    "cancelled": "not_cancelled",
     "phase_not_resumable": "phase",
     "running": "no_live_run",
     "claimed": "not_claimed",
@@ -72,6 +74,7 @@ def checks(**changed: tuple[bool, object, object]) -> list[dict[str, object]]:
     sound: dict[str, tuple[bool, object, object]] = {
         "not_found": (True, True, True),
         "corrupt": (True, None, None),
+        "cancelled": (True, None, None),
         "phase_not_resumable": (True, "approval", PHASES_TO_RESUME),
         "running": (True, [], []),
         "claimed": (True, [], []),
@@ -145,6 +148,17 @@ FAULTS: dict[str, tuple[dict[str, Any], tuple[bool, object, object]]] = {
     "expired": ({"last_updated": "2026-01-08T17:59:59Z"}, (False, 1801.0, 1800.0)),
     "too_many_errors": ({"error_count": 3}, (False, 3, 3)),
 }
+
+
+def test_e7_a_cancelled_session_is_not_resumable_for_a_reason_of_its_own_before_all_others() -> None:
+    """E7: also if it has ended by now, and whatever else would keep it from being resumed."""
+    cancellation: Any = {"at": UNTIL, "reason": "no longer needed", "by": "agent-0"}
+    for record in (resumable(), resumable(phase="abandoned", resume_ready=False), resumable(error_count=9)):
+        decision = decide("agent-1", record, NOW, Limits(), cancellation=cancellation)
+        assert (decision["should_resume"], decision["reason"]) == (False, "cancelled")
+        assert (decision["cancellation"], decision["advice"]) == (cancellation, ADVICE["cancelled"])
+        assert decision["checks"][2] == {"name": "not_cancelled", "ok": False, "actual": UNTIL, "limit": None}
+    assert decide("agent-1", resumable(), NOW, Limits(), cancellation={})["reason"] == "cancelled"
 
 
 @pytest.mark.parametrize("reason", FAULTS)

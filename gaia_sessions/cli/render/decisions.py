@@ -28,6 +28,7 @@ def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str
     """Yes or no, and why; the failed checks, or with ``verbose`` all checks; at the end what to do."""
     first, *others = _failed_sentences(decision)
     yield f"{'yes' if decision['should_resume'] else 'no'}: {first}"
+    yield from (f"  {line}" for line in _why_cancelled(decision))
     if verbose and decision["phase"]:
         yield from (f"  {_check_line(check)}" for check in decision["checks"])
     else:
@@ -79,9 +80,23 @@ def _resumable_sentence(decision: Decision) -> str:
     return f"{decision['agent_id']} is in {decision['phase']} and {_idle(check)} ({decision['reason']})"
 
 
+def _why_cancelled(decision: Decision) -> Iterator[str]:
+    cancellation = decision.get("cancellation", {})
+    if "by" in cancellation:
+        yield f"with everything below {safe(cancellation['by'])}"
+    if "reason" in cancellation:
+        yield f"because: {safe(cancellation['reason'], _LONGEST)}"
+
+
 def _sentence(subject: str, check: CheckResult) -> str:
     code, sentence = _SENTENCES[check["name"]]
     return f"{safe(sentence(subject, check), _LONGEST)} ({code})"
+
+
+def _cancelled(subject: str, check: CheckResult) -> str:
+    return f"{subject} was cancelled" + (
+        f" at {local_time(check['actual'])}" if isinstance(check["actual"], str) else ""
+    )
 
 
 def _phase(subject: str, check: CheckResult) -> str:
@@ -123,6 +138,7 @@ def _errors(subject: str, check: CheckResult) -> str:
 _SENTENCES: dict[str, tuple[str, Sentence]] = {
     "exists": ("not_found", lambda subject, _: f"there is no session {subject}"),
     "readable": ("corrupt", lambda subject, check: f"{subject} cannot be read: {check['actual']}"),
+    "not_cancelled": ("cancelled", _cancelled),
     "phase": ("phase_not_resumable", _phase),
     "no_live_run": ("running", _running),
     "not_claimed": ("claimed", _claimed),

@@ -11,7 +11,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 
 from .figures import run_figures, usage_text
-from .words import WHY_STOPPED, ago, duration, liveness_text, local_time, resume_text, safe
+from .words import WHY_STOPPED, ago, cancellation_text, duration, liveness_text, local_time, resume_text, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ def state_text(line: Summary, now: datetime) -> str:
 
 def session_notes(line: Summary) -> Iterator[str]:
     """What is worth knowing of a session besides its phase and the policy's decision."""
+    if line.get("cancelled") and is_final(line["phase"]):  # of any other, the decision says so
+        yield "cancelled"
     if line.get("denied"):
         yield "denied"
     if line["error_count"]:
@@ -164,6 +166,8 @@ def facts(
     yield "phase", record["phase"]
     if text := decision_text(record, decision, now):
         yield "resume", text
+    if "cancellation" in decision:
+        yield "cancelled", cancellation_text(decision["cancellation"], now)
     if alive:
         yield "agent", liveness_text(alive, now)
     yield "created", f"{local_time(record['created_at'])}, {ago(record['created_at'], now)}"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self
 
+    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import ResumeSummary
 
@@ -121,6 +122,14 @@ def ago(text: str, now: datetime) -> str:
     if seconds < 0:
         return f"in {duration(-seconds)}"
     return "just now" if seconds < 1 else f"{duration(seconds)} ago"
+
+
+def cancellation_text(cancellation: Cancellation, now: datetime) -> str:
+    """``3 minutes ago, with agent-1 above it: no longer needed``."""
+    parts = [ago(cancellation["at"], now) if "at" in cancellation else "at an unknown time"]
+    parts += [f"with {safe(cancellation['by'])} above it"] if "by" in cancellation else []
+    text = ", ".join(parts)
+    return f"{text}: {safe(cancellation['reason'])}" if "reason" in cancellation else text
 
 
 def short_ago(text: str, now: datetime) -> str:

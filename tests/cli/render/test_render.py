@@ -49,7 +49,7 @@ def record(**changed: Any) -> Any:
 
 
 def decided(of: Any, now: datetime) -> Any:
-    return decide("agent-1", of, now, Limits(), dead_runs=frozenset())
+    return decide("agent-1", of, now, Limits(), dead_runs=frozenset(), cancellation=None)
 
 
 def summarized(of: Any, now: datetime) -> Any:
@@ -333,6 +333,7 @@ def test_an_update_is_answered_with_what_the_session_is_now(changed: dict[str, A
 IN_AN_HOUR = format_time(NOW + timedelta(hours=1))
 
 FAILING: dict[str, dict[str, Any]] = {
+    "cancelled": {},
     "phase_not_resumable": {"phase": "executing"},
     "running": {"runs": [{"run": 1, "started_at": MOMENT}]},
     "claimed": {"runs": [{"run": 1, "claimed_at": MOMENT}]},
@@ -350,6 +351,7 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
     said = {
         "not_found": "no: there is no session agent-1",
         "corrupt": "no: agent-1 cannot be read: line 1 : not JSON",
+        "cancelled": f"no: agent-1 was cancelled at {local_time(IN_AN_HOUR)}",
         "phase_not_resumable": "no: agent-1 is in executing, which is not a resumable phase",
         "running": "no: agent-1 has a run that has not ended: 1",
         "claimed": "no: agent-1 was just delegated, and run 1 is about to start",
@@ -361,13 +363,14 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
     }
     found = record(**(RESTING | FAILING[reason])) if reason in FAILING else None
     problem = "line 1\x1b: not JSON" if reason == "corrupt" else None
-    decision = decide("agent-1", found, NOW, Limits(), dead_runs=frozenset(), problem=problem)
+    cancelled: Any = {"at": IN_AN_HOUR} if reason == "cancelled" else None
+    decision = decide("agent-1", found, NOW, Limits(), dead_runs=frozenset(), cancellation=cancelled, problem=problem)
 
     assert list(decisions.decision_lines(decision)) == [f"{said[reason]} ({reason})", f"  {decision['advice']}"]
 
 
 def test_of_work_that_has_ended_it_says_how() -> None:
-    ended = decide("agent-1", record(phase="failed"), NOW, Limits(), dead_runs=frozenset())
+    ended = decide("agent-1", record(phase="failed"), NOW, Limits(), dead_runs=frozenset(), cancellation=None)
     assert list(decisions.decision_lines(ended)) == [
         "no: agent-1 has ended: it is failed (phase_not_resumable)",
         "  start new work: this session has ended",
