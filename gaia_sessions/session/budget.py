@@ -72,7 +72,7 @@ def max_tokens_of(record: Record, defaults: DefaultBudgets) -> int:
 
 
 def is_of_sub_agent(record: Record) -> bool:
-    """Whether a sub-agent does the work: another session is its parent, or a host delegated it."""
+    """Whether a sub-agent does the work: another session is its parent, or a host ran its agent."""
     return parent_id_of(record) is not None or bool(record.get("runs"))
 
 
