@@ -125,11 +125,12 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: in
 
 
 def _append_lines(fd: int, lines: bytes, end: int | None, *, durable: bool) -> None:
-    size = os.fstat(fd).st_size if end is None else end
+    size = os.fstat(fd).st_size
     has_torn_line = end is None and size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+    if end is not None and end < size:
+        os.ftruncate(fd, end)
+        size = end
     try:
-        if end is not None:
-            os.ftruncate(fd, end)
         _write_all(fd, b"\n" + lines if has_torn_line else lines)
         if durable:
             os.fdatasync(fd)

@@ -21,6 +21,8 @@ from gaia_sessions.session import updates
 from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.requests import NewSession, Update
+from gaia_sessions.session.transcript import new_message
+from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 
 from . import samples
@@ -41,6 +43,7 @@ _LOADS = 100
 _CREATIONS = 5
 _UPDATES = 5
 _READS = 20
+_MESSAGES = 10_000
 
 
 def resume(folder: str) -> Iterator[Finding]:
@@ -144,6 +147,40 @@ def long_history(folder: str) -> Iterator[Finding]:
     for what, act, limit in (("read", read, 6.0), ("update without fsync", write, 3.0)):
         ratio = compare(_ROUNDS, lambda _, act=act: (partial(act, long), partial(act, short)))  # type: ignore[misc]  # a default binds act
         yield Finding(f"{what}, 200 moves: CPU of one without", ratio.cpu, limit)
+
+
+def transcript(folder: str) -> Iterator[Finding]:
+    """The last messages of a long transcript, and one more message behind many; syncing would hide that."""
+    _, store = samples.project(folder)
+    sessions = Sessions(store.root, {"durability": "fast"})
+    long, short = (_create_with_messages(sessions, number) for number in (_MESSAGES, 10))
+    calmest = min(_median_of_reading(sessions, long) for _ in range(_BATCHES))
+    yield Finding("last 20 of 10,000 messages in process, median", calmest * 1000, 2.0, "ms")
+
+    def add(agent_id: str) -> None:
+        for _ in range(_UPDATES):
+            sessions.transcript(agent_id).add("user", "one more message")
+
+    ratio = compare(_ROUNDS, lambda _: (partial(add, long), partial(add, short)))
+    yield Finding("a message behind 10,000: CPU of one behind 10", ratio.cpu, 1.2)
+
+
+def _create_with_messages(sessions: Sessions, number: int) -> str:
+    agent_id = sessions.create(NewSession(samples.AGENT, "talk"))
+    said = [new_message("assistant", f"message {each} " + "x" * 500, utc_now()) for each in range(number)]
+    FileStore(sessions.root).add_messages(agent_id, said, lambda record: record)
+    return agent_id
+
+
+def _median_of_reading(sessions: Sessions, agent_id: str) -> float:
+    taken = []
+    for _ in range(_READS):
+        began = time.perf_counter()
+        found = list(sessions.transcript(agent_id).messages(20))
+        taken.append(time.perf_counter() - began)
+        if len(found) != 20:  # noqa: PLR2004  # as many as were asked for
+            raise RuntimeError("20 messages were expected")
+    return median(taken)
 
 
 def _bare_load(path: str) -> Record:

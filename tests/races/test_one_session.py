@@ -115,3 +115,30 @@ def test_every_appended_entry_of_eight_processes_is_whole_present_and_in_its_ord
         mine = [entry for entry in entries if entry["by"] == me]
         assert [entry["number"] for entry in mine] == list(range(100))
         assert all(set(entry["fill"]) <= {me} for entry in mine)
+
+
+def test_every_message_of_six_processes_is_in_one_transcript_however_often_a_new_one_begins(
+    root: str, tmp_path: Path, race: Start
+) -> None:
+    agent_id = gaia_sessions.create_session("racer", root=root)
+    stop = tmp_path / "stop"
+
+    speakers = [("speaks", root, agent_id, str(number), 30) for number in range(6)]
+    running = race([*speakers, ("empties", root, agent_id, 20), *[("listens", root, agent_id, stop)] * 2])
+    acknowledged = running.results(len(speakers) + 1)
+    stop.touch()
+    readers = running.results()[len(acknowledged) :]
+
+    archived = record_of(root, agent_id)["transcripts_archived"]
+    names = [*(f"transcript-{number}.jsonl" for number in range(1, archived + 1)), "transcript.jsonl"]
+    spoken: list[tuple[str, int]] = []
+    for name in names:
+        messages = [json.loads(line) for line in Path(root, agent_id, name).read_bytes().splitlines()]
+        assert [message["seq"] for message in messages] == list(range(1, len(messages) + 1))
+        spoken += [(by, int(number)) for by, number, _ in (message["content"].split(" ") for message in messages)]
+    for me in map(str, range(6)):
+        assert [number for by, number in spoken if by == me] == list(range(30))
+    assert {path.name for path in Path(root, agent_id).iterdir()} == {"state.json", *names}
+    assert (len(spoken), archived > 0) == (180, True)
+    assert [reader["wrong"] for reader in readers] == [[], []]
+    assert all(reader["count"] > 0 for reader in readers)

@@ -127,6 +127,38 @@ def appends(root: str, agent_id: str, me: str, times: str) -> int:
     return acknowledged
 
 
+def speaks(root: str, agent_id: str, me: str, times: str) -> int:
+    """Messages of very different length; how many were acknowledged."""
+    chance = random.Random(me)
+    for number in range(int(times)):
+        content = f"{me} {number} " + "x" * chance.choice([0, 100, 5_000, 60_000])
+        gaia_sessions.add_message(agent_id, "user", content, root=root)
+    return int(times)
+
+
+def empties(root: str, agent_id: str, times: str) -> int:
+    """Begins the transcript anew again and again; how many were archived by the last record seen."""
+    store, archived = FileStore(root), 0
+    for _ in range(int(times)):
+        archived = store.empty_transcript(agent_id, lambda record: record).get("transcripts_archived", 0)
+        time.sleep(0.01)
+    return archived
+
+
+def listens(root: str, agent_id: str, stop: str) -> dict[str, Any]:
+    """Reads the transcript from both ends until the file ``stop`` is there; what was wrong with what it read."""
+    wrong, count = [], 0
+    while not os.path.exists(stop):
+        forwards = list(gaia_sessions.session_messages(agent_id, root=root))
+        backwards = list(gaia_sessions.session_messages(agent_id, last=1_000_000, root=root))
+        for found in (forwards, backwards):
+            numbers = [message["seq"] if isinstance(message, dict) else str(message) for message in found]
+            if numbers != list(range(1, len(found) + 1)):
+                wrong.append(numbers)
+        count += 1
+    return {"wrong": wrong, "count": count}
+
+
 def logs(folder: str, me: str, rounds: str, limit: str) -> int:
     """One line to each of many full logs, all processes at the same log at the same moment; how many were written."""
     lines = [strict.dump_line({"by": me, "number": number}) for number in range(int(rounds))]
@@ -261,6 +293,9 @@ ROLES: dict[str, Role] = {
         charges,
         compares_and_sets,
         appends,
+        speaks,
+        empties,
+        listens,
         logs,
         cleans_once,
         cleans,
