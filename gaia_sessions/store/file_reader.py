@@ -1,4 +1,4 @@
-"""The reading half of the file store: records by id and by alias, journals, and the events that wait.
+"""The reading half of the file store: records by id and by alias, journals, transcripts, and the events that wait.
 
 Owns how a session is found: by the index where that is complete, else by a look at every session. Must never take a
 lock or write anything. What a hook reads within one call it need not decode twice: a store that is made for one call

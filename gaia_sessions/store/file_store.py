@@ -2,8 +2,9 @@
 
 Owns the order of steps by which the promises of the port hold: lock, read, apply the rule, write whole, sync, rename,
 sync, answer. Each step has its module: ``file_reader`` reads and finds, ``locks`` locks, ``session_directory`` creates,
-replaces and deletes, ``journal`` appends, ``inbox`` defers, ``sweep`` tidies. Knows records only by the functions of
-the domain. Hooks that only look load no module that writes a session. Must never judge an event or a run.
+changes and deletes, ``journal`` and ``transcript_file`` append, ``inbox`` defers, ``sweep`` tidies. Knows records only
+by the functions of the domain. Hooks that only look load no module that writes a session. Must never judge an event
+or a run.
 """
 
 from __future__ import annotations

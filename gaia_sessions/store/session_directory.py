@@ -1,4 +1,4 @@
-"""How the directory of a session comes into the root, takes its next record, and leaves.
+"""How the directory of a session comes into the root, takes its next record and what goes with it, and leaves.
 
 Owns the order of the steps, so that a crash between any two of them does no harm. A directory is built in ``.stage``
 and renamed into place whole; it leaves by a rename into ``.trash``, and is emptied there only when that rename is on
