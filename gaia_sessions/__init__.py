@@ -7,9 +7,12 @@ importing the package itself must never import anything else: a hook that needs 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .api import (
+        CancellationToken,
         add_message,
         add_skill,
         add_todo,
+        cancel_conversation,
+        cancel_session,
         charge_tokens,
         cleanup_sessions,
         create_session,
@@ -35,9 +38,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CancellationToken",
     "add_message",
     "add_skill",
     "add_todo",
+    "cancel_conversation",
+    "cancel_session",
     "charge_tokens",
     "cleanup_sessions",
     "create_session",

@@ -16,6 +16,7 @@ from gaia_sessions.errors import (
     AmbiguousId,
     BadArgument,
     BadSetting,
+    Cancelled,
     Conflict,
     CorruptSession,
     DurabilityUnknown,
@@ -200,6 +201,22 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "session 'agent-1' has schema 2; this version writes 1 and can only show newer ones",
         "update gaia-sessions",
         {"agent_id": "agent-1", "schema": 2, "known": 1},
+    ),
+    (
+        Cancelled("agent-1", "2026-01-08T18:05:30.000000Z", "no longer needed", "agent-0"),
+        "cancelled",
+        10,
+        "session 'agent-1' is cancelled since 2026-01-08T18:05:30.000000Z, with 'agent-0' above it: no longer needed",
+        "stop; what was stored so far is kept",
+        {"agent_id": "agent-1", "at": "2026-01-08T18:05:30.000000Z", "reason": "no longer needed", "by": "agent-0"},
+    ),
+    (
+        Cancelled(None),
+        "cancelled",
+        10,
+        "the work is cancelled",
+        "stop; what was stored so far is kept",
+        {"agent_id": None, "at": None, "reason": None, "by": None},
     ),
     (
         TooDeep("agent-8", 9, 8),
@@ -457,6 +474,7 @@ def test_the_exit_codes_are_the_documented_ones() -> None:
         "InvalidInput": 7,
         "StoreFailure": 8,
         "DurabilityUnknown": 9,
+        "Cancelled": 10,
     }
     assert (EXIT_DONE, EXIT_NO, EXIT_BUG, EXIT_INTERRUPTED) == (0, 1, 70, 130)
 

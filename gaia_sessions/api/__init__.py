@@ -34,11 +34,23 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message
+    from gaia_sessions.usecases.cancellation import Cancelled
     from gaia_sessions.usecases.cleanup import Report
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.reconcile import Reconciled
     from gaia_sessions.usecases.tree import TreeLine
+
+    from .cancellation import CancellationToken as CancellationToken
+else:
+
+    def __getattr__(name: str) -> object:
+        """The token, which only programs need that wait."""
+        if name != "CancellationToken":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from .cancellation import CancellationToken
+
+        return CancellationToken
 
 
 def create_session(  # noqa: PLR0913  # one argument for each thing that may be said of a new session
@@ -133,6 +145,28 @@ def finalize_session(
 
     record, _ = Sessions(root).finalize(agent_id, Ending(outcome, summary, error))
     return record
+
+
+def cancel_session(
+    agent_id: str, reason: str | None = None, *, only: bool = False, root: str | None = None
+) -> Cancelled:
+    """Cancels a session with everything below it, now and later; with ``only`` the session alone.
+
+    Returns ``{agent_id, at?, reason?, below, new}``: the first time and reason stay, and ``new`` says whether this call
+    changed anything. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
+    ``SessionNotFound``, ``InvalidId``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
+    """
+    return Sessions(root).cancel(agent_id, reason, below=not only)
+
+
+def cancel_conversation(
+    host_session_id: str, reason: str | None = None, *, only: bool = False, root: str | None = None
+) -> Sequence[Cancelled]:
+    """Cancels every session that has a run in this conversation of a host, as ``cancel_session`` does.
+
+    Raises ``SessionNotFound`` if there is none, and what ``cancel_session`` raises, once all others are cancelled.
+    """
+    return Sessions(root).cancel_conversation(host_session_id, reason, below=not only)
 
 
 def list_sessions(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.budget import TokenUsage
+    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
@@ -133,6 +134,12 @@ class SessionReader:
         project = os.path.dirname(claude) if claude else None
         rule = revivals.Rule(utc_now(), self.config.limits, revival, project)
         return revivals.revivals(self._preview(), rule, host_session_id)
+
+    def cancellation(self, agent_id: str, known_ancestors: Collection[str] = ()) -> Cancellation | None:
+        """Why the session is cancelled; None if it is not. With its ``known_ancestors`` its record is not read."""
+        from gaia_sessions.usecases.cancellation import find_cancellation
+
+        return find_cancellation(self._store, agent_id, known_ancestors)
 
     def usage(self, record: Record) -> TokenUsage:
         """How much of its budget the session of ``record``, which was just read, has used. Raises ``NewerSchema``."""

@@ -16,13 +16,14 @@ from .reading import SessionReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from gaia_sessions.session.requests import Ending, NewSession, Update
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader
     from gaia_sessions.usecases.budgets import Budgets
+    from gaia_sessions.usecases.cancellation import Cancelled
     from gaia_sessions.usecases.cleanup import Report
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.reconcile import Reconciled
@@ -81,6 +82,19 @@ class Sessions(SessionReader):
         now = utc_now()
         record = sessions.finalize(self._store, now, agent_id, ending)
         return record, sessions.was_finalized_at(record, now)
+
+    def cancel(self, agent_id: str, reason: str | None = None, *, below: bool = True) -> Cancelled:
+        """The mark of the session, which is cancelled from now on, with ``below`` together with all below it."""
+        from gaia_sessions.usecases.cancellation import cancel
+
+        return cancel(self._store, utc_now(), agent_id, reason, below=below)
+
+    def cancel_conversation(self, host_session_id: str, reason: str | None, *, below: bool) -> Sequence[Cancelled]:
+        """The marks of the sessions that belong to a conversation of a host."""
+        from gaia_sessions.usecases.cancellation import cancel_conversation
+
+        self._apply_deferred()  # the event by which a session belongs to it may still wait
+        return cancel_conversation(self._store, utc_now(), host_session_id, reason, below=below)
 
     def cleanup(self, hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False) -> Report:
         """Removes the sessions that were not used for ``hours``."""

@@ -27,6 +27,8 @@ COMMANDS = {
     "tree": "Show sessions below their parents.",
     "revive": "Print the commands that continue what was stopped.",
     "finalize": "End a session as completed, failed or abandoned.",
+    "cancel": "Cancel a session with everything below it.",
+    "cancelled": "Check whether a session is cancelled: exit code 10 or 0.",
     "cleanup": "Remove sessions that have not been used for a while.",
     "reconcile": "Close runs that are proven to have ended without a report.",
     "doctor": "Check settings, hooks and sessions; say how to fix problems.",

@@ -36,7 +36,8 @@ them, nor touch a file. Hints may name commands.
     ├── StoreFailure            8   the system refused the operation; nothing was changed
     │   ├── LockUnsupported
     │   └── OwnedByAnother          the sessions belong to another user
-    └── DurabilityUnknown       9   written, but the sync to disk failed
+    ├── DurabilityUnknown       9   written, but the sync to disk failed
+    └── Cancelled               10  somebody cancelled the session, or one above it
 """
 
 from .main_branches import CorruptSession as CorruptSession
@@ -51,6 +52,7 @@ from .main_branches import well_formed as well_formed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .conflicts import Cancelled as Cancelled
     from .conflicts import Conflict as Conflict
     from .conflicts import HooksElsewhere as HooksElsewhere
     from .conflicts import IllegalMove as IllegalMove

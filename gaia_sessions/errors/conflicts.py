@@ -148,6 +148,26 @@ class TooManyChildren(Conflict):
         )
 
 
+class Cancelled(SessionsError):
+    """The session, or without an id the work, is cancelled; ``by`` is the session above whose cancellation that is.
+
+    ``at`` is a time as records have it.
+    """
+
+    code = "cancelled"
+
+    def __init__(
+        self, agent_id: str | None, at: str | None = None, reason: str | None = None, by: str | None = None
+    ) -> None:
+        self.agent_id = agent_id
+        self.at = at
+        self.reason = reason
+        self.by = by
+        what = "the work is" if agent_id is None else f"session {agent_id!r} is"
+        message = f"{what} cancelled" + (f" since {at}" if at else "") + (f", with {by!r} above it" if by else "")
+        super().__init__(f"{message}: {reason}" if reason else message, "stop; what was stored so far is kept")
+
+
 class HooksElsewhere(Conflict):
     """Another settings file of the project has the hooks; installed in both, they would receive each event twice."""
 

@@ -5,7 +5,7 @@ Owns the one table of exit codes. Must never know which command it was.
 
 from __future__ import annotations
 
-from .conflicts import Conflict
+from .conflicts import Cancelled, Conflict
 from .files import DurabilityUnknown
 from .main_branches import CorruptSession, InvalidInput, LockTimeout, SessionNotFound, StoreFailure
 from .usage import UsageError
@@ -28,6 +28,7 @@ EXIT_CODES: dict[type[SessionsError], int] = {
     InvalidInput: 7,
     StoreFailure: 8,
     DurabilityUnknown: 9,
+    Cancelled: 10,
 }
 
 

@@ -78,6 +78,13 @@ class SessionNotFound(SessionsError):
         error.hint = "use the ID of the session: `gaia-sessions list` shows the existing sessions"
         return error
 
+    @classmethod
+    def of_conversation(cls, host_session_id: str) -> Self:
+        """The error for a conversation of a host that has no session; ``agent_id`` is empty."""
+        error = cls("")
+        error.args = (well_formed(f"no session belongs to the conversation {shorten(repr(host_session_id))}"),)
+        return error
+
     def set_root(self, root: str, hint: str) -> None:
         """Names ``root`` in the message, and replaces the hint."""
         self.root = root

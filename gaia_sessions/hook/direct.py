@@ -88,15 +88,17 @@ def subagent_stop(request: Request, context: DirectContext) -> Answer:
 
     context.apply_inbox(event)
     try:
-        word = dispatch.handle_event(context.store, event, context.now, context.config, LOCK_TIMEOUT).word
+        result = dispatch.handle_event(context.store, event, context.now, context.config, LOCK_TIMEOUT)
     except SessionNotFound as missing:
         return {"finalized": False, "agent_id": agent_id, "outcome": None, "reason": missing.code}
-    is_certain = word == "finalized" or "outcome_assumed" not in event  # an assumed outcome may change
+    is_finalized = result.word == "finalized"
+    outcome = result.record["phase"] if is_finalized and result.record else event["outcome"]  # cancelled: abandoned
+    is_certain = is_finalized or "outcome_assumed" not in event  # an assumed outcome may change
     return {
-        "finalized": word == "finalized",
+        "finalized": is_finalized,
         "agent_id": agent_id,
-        "outcome": event["outcome"] if is_certain else None,
-        "reason": word,
+        "outcome": outcome if is_certain else None,
+        "reason": result.word,
     }
 
 

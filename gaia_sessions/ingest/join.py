@@ -71,10 +71,10 @@ def change_run(
             changed = with_reported_usage(changed, run, event)
         if changed is record:
             return record, None, KNOWN
-        return changed, changed_run_entry(event, changed, run), word_for(changed)
+        return changed, changed_run_entry(event, changed, run), ""  # the word is for what is stored
 
     record, word = change_with_result(store, joined[0]["agent_id"], change, timeout=timeout)
-    return EventResult(word, record=record)
+    return EventResult(word or word_for(record), record=record)
 
 
 def _in_conversation_of_event(record: Record, run: Run, event: Event) -> tuple[Record, Run]:

@@ -156,8 +156,6 @@ def cleanup(
     reconciled = reconcile(store, cleanup_policy.now, evidence_reader, dry_run=dry_run, sessions=sessions)
     report = _new_report(cleanup_policy, reconciled, dry_run=dry_run)
     judge = _Judge(cleanup_policy, sessions or store)
-    if not dry_run:
-        store.ensure_index()  # the children of each session that is removed are looked for
     active = set()
     for agent_id, found in (sessions or store).scan():
         if _remove_or_report(store, judge, report, agent_id, found) and _is_active(found):
@@ -167,6 +165,14 @@ def cleanup(
         store.purge_trash()
         report["swept"] = [well_formed(path) for path in store.sweep(cleanup_policy.now, active)]
     return report
+
+
+def _ensure_index(store: Store) -> None:
+    """The children of a session that is to be removed are looked for, which is cheap only with a complete index."""
+    try:
+        store.ensure_index()
+    except StoreFailure:  # they are found without it too
+        return
 
 
 def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_run: bool) -> Report:
@@ -221,6 +227,7 @@ def _remove_or_report(store: Store, judge: _Judge, report: Report, agent_id: str
 
 def _delete(store: Store, judge: _Judge, agent_id: str) -> bool:
     """Deletes the session, unless it has got an open child since the sessions were looked through."""
+    _ensure_index(store)
     with store.lock_key(children_lock_key(agent_id), 0):
         has_open_child = any(map(is_open, store.children([agent_id])))
         return not has_open_child and store.delete(agent_id, judge.allows)

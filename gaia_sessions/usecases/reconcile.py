@@ -8,14 +8,17 @@ whose end cannot be proved is reported and left as it is. Must never gather evid
 from __future__ import annotations
 
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError
+from gaia_sessions.session.cancellation import with_cancellation
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_final
-from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.runs import has_ended, run_by_number, updated_run
-from gaia_sessions.store import change_with_result
+from gaia_sessions.session.runs import has_ended, run_by_number, runs_of_gone_hosts, updated_run
+from gaia_sessions.store import change_with_result, read_cancellation
 from gaia_sessions.store.journal import event_entry
+from gaia_sessions.system.processes import is_gone
 
+from .cancellation import settled
 from .reconcile_evidence import EvidenceReader
 from .reconcile_rules import CLOSING_VERDICTS, judge
 
@@ -52,10 +55,14 @@ if TYPE_CHECKING:
         closed: bool
 
     class Reconciled(TypedDict):
-        """counted: the runs of which it is known now what they used, with those that had ended before."""
+        """counted: the runs of which it is known now what they used, with those that had ended before.
+
+        abandoned: the cancelled sessions that nobody is at work on any more, and that have become ``abandoned``.
+        """
 
         dry_run: bool
         verdicts: list[Verdict]
+        abandoned: list[str]
         busy: list[str]
         kept: list[SkippedSession]
         corrupt: list[SkippedSession]
@@ -84,21 +91,29 @@ def reconcile(
     others are still judged. A second call changes nothing more.
     """
     evidence_reader = evidence_reader or EvidenceReader()
-    report: Reconciled = {
+    report = _new_report(dry_run=dry_run)
+    for agent_id, found in (sessions or store).scan(active_only=True):
+        record = _record_to_judge(report, agent_id, found)
+        for run in record.get("runs", ()) if record else ():
+            if record and not has_ended(run):
+                _judge_and_close(store, record, run["run"], evidence_reader, now, report)
+        if record:
+            _abandon_cancelled(store, record, now, report)
+    return report
+
+
+def _new_report(*, dry_run: bool) -> Reconciled:
+    """The report before any session is judged."""
+    return {
         "dry_run": dry_run,
         "verdicts": [],
+        "abandoned": [],
         "busy": [],
         "kept": [],
         "corrupt": [],
         "failed": [],
         "counted": [],
     }
-    for agent_id, found in (sessions or store).scan(active_only=True):
-        record = _record_to_judge(report, agent_id, found)
-        for run in record.get("runs", ()) if record else ():
-            if record and not has_ended(run):
-                _judge_and_close(store, record, run["run"], evidence_reader, now, report)
-    return report
 
 
 def _record_to_judge(report: Reconciled, agent_id: str, found: RecordOrError) -> Record | None:
@@ -112,6 +127,31 @@ def _record_to_judge(report: Reconciled, agent_id: str, found: RecordOrError) ->
     return None if is_final(found["phase"]) else found
 
 
+def _abandon_cancelled(store: Store, record: Record, now: datetime, report: Reconciled) -> None:
+    """Ends the session if it is cancelled and nobody is at work on it; closing its last run did that already."""
+    agent_id, cancellation = record["agent_id"], read_cancellation(store, record)
+    if cancellation is None:
+        return
+
+    def rule(record: Record) -> Record:
+        return settled(record, cancellation, now, runs_of_gone_hosts(record, is_gone))
+
+    try:
+        if report["dry_run"]:
+            is_changed = rule(record) is not record
+        else:
+            before = store.read(agent_id)
+            is_changed = rule(before) is not before and not is_open(store.change(agent_id, rule, timeout=0))
+    except LockTimeout:
+        report["busy"] += [agent_id] * (agent_id not in report["busy"])
+    except SessionNotFound:
+        return
+    except SessionsError as error:
+        report["failed"].append(_skipped(agent_id, str(error)))
+    else:
+        report["abandoned"] += [agent_id] if is_changed else []
+
+
 def _judge_and_close(
     store: Store, record: Record, number: int, evidence_reader: EvidenceReader, now: datetime, report: Reconciled
 ) -> None:
@@ -123,6 +163,7 @@ def _judge_and_close(
 
     closed, _, judged = rule(record)
     if closed is record or report["dry_run"]:
+        closed = _as_stored(store, record, closed)
         _add_verdict(report, closed, number, judged, closed=False)
         return
     try:
@@ -135,6 +176,12 @@ def _judge_and_close(
         return
     except SessionsError as error:
         report["failed"].append(_skipped(agent_id, str(error)))
+
+
+def _as_stored(store: Store, record: Record, closed: Record) -> Record:
+    """``closed`` as a store would keep it in place of ``record``, which may be cancelled."""
+    cancellation = None if closed is record else read_cancellation(store, record)
+    return closed if cancellation is None else with_cancellation(record, closed, cancellation)
 
 
 def _closed_if_proved(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.phases import ABANDONED, is_final
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.requests import with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import check_writable
-from gaia_sessions.store import create_under_new_id
+from gaia_sessions.store import create_under_new_id, read_cancellation
 from gaia_sessions.store.journal import event_entry
 
 TYPE_CHECKING = False
@@ -59,7 +60,7 @@ def _below_parent(store: Store, record: Record, parent_id: str, now: datetime) -
     check_writable(parent)  # of a later version's record nobody here knows its limits
     child_limits.check_depth(parent)
     children = sorted(store.children([parent_id]), key=lambda child: child["agent_id"])
-    at_work = [child["agent_id"] for child in children if _is_at_work(child, now)]
+    at_work = [child["agent_id"] for child in children if _is_at_work(store, child, now)]
     child_limits.check_free_place(parent_id, at_work)
     most = parent.get("max_depth", child_limits.MAX_DEPTH)
     if record.get("max_depth", most) > most:
@@ -67,26 +68,30 @@ def _below_parent(store: Store, record: Record, parent_id: str, now: datetime) -
     return lineage.with_parent(record, parent)
 
 
-def _is_at_work(record: Record, now: datetime) -> bool:
+def _is_at_work(store: Store, record: Record, now: datetime) -> bool:
     from gaia_sessions.session.child_limits import is_at_work
     from gaia_sessions.session.runs import runs_of_gone_hosts
     from gaia_sessions.system.processes import is_gone
 
-    return not has_newer_schema(record) and is_at_work(record, now, dead_runs=runs_of_gone_hosts(record, is_gone))
+    if has_newer_schema(record) or not is_at_work(record, now, dead_runs=runs_of_gone_hosts(record, is_gone)):
+        return False
+    return bool(record.get("runs")) or read_cancellation(store, record) is None
 
 
 def update(store: Store, now: datetime, agent_id: str, request: Update) -> Record:
     """Applies ``request`` and returns the new record; a final phase finalizes, and asking for it again changes nothing.
 
     Raises ``SessionNotFound``, ``CorruptSession``, and the conflicts ``SessionFinal``, ``IllegalMove``,
-    ``ResumeNotAllowed``, ``NothingToDeny``, ``RevisionChanged``.
+    ``ResumeNotAllowed``, ``NothingToDeny``, ``RevisionChanged``; and ``Cancelled`` like ``finalize``.
     """
+    outcome = request.phase if request.phase is not None and is_final(request.phase) else None
+    _check_not_cancelled(store, agent_id, outcome)
 
     def rule(record: Record) -> tuple[Record, Entry | None]:
         changed = with_update(record, request, now)
         return changed, None if request.denial is None else _denial_entry(record, changed, request.denial, now)
 
-    return store.change(agent_id, rule, reserved=request.reserved_bytes())
+    return _with_asked_outcome(store, store.change(agent_id, rule, reserved=request.reserved_bytes()), outcome)
 
 
 def _denial_entry(before: Record, record: Record, message: str, now: datetime) -> Entry:
@@ -100,9 +105,30 @@ def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Reco
     """Ends the work and returns the new record. The same outcome again changes nothing.
 
     Raises ``SessionFinal`` for another outcome, and ``TooLarge`` for a summary and an error that do not fit; without
-    them there is always room.
+    them there is always room. A cancelled session can only be abandoned: it is then, whatever the outcome, and for any
+    other one this raises ``Cancelled``.
     """
-    return store.change(agent_id, ending.rule(now), reserved=ending.reserved_bytes())
+    _check_not_cancelled(store, agent_id, ending.outcome)
+    record = store.change(agent_id, ending.rule(now), reserved=ending.reserved_bytes())
+    return _with_asked_outcome(store, record, ending.outcome)
+
+
+def _check_not_cancelled(store: Store, agent_id: str, outcome: str | None) -> None:
+    if outcome is None or outcome == ABANDONED:
+        return
+    from .cancellation import check_not_cancelled
+
+    check_not_cancelled(store, agent_id, outcome)
+
+
+def _with_asked_outcome(store: Store, record: Record, outcome: str | None) -> Record:
+    """``record``; raises ``Cancelled`` if it was cancelled meanwhile, and so has not the ``outcome`` asked for."""
+    if outcome is None or record["phase"] == outcome:
+        return record
+    from .cancellation import raise_if_abandoned
+
+    raise_if_abandoned(record, read_cancellation(store, record) or {})
+    return record
 
 
 def was_finalized_at(record: Record, now: datetime) -> bool:

@@ -53,7 +53,7 @@ def test_a_dry_run_changes_nothing_and_reports_the_same_in_json(gaia: Gaia, tree
     dry = gaia("reconcile", "-n", "--json").json
     assert tree() == before
     real = gaia("reconcile", "--json").json
-    assert list(real) == ["dry_run", "verdicts", "busy", "kept", "corrupt", "failed", "counted"]
+    assert list(real) == ["dry_run", "verdicts", "abandoned", "busy", "kept", "corrupt", "failed", "counted"]
     by_id = {verdict["agent_id"]: verdict for verdict in real["verdicts"]}
     assert by_id["unknown"] == {
         "agent_id": "unknown",

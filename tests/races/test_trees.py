@@ -13,6 +13,34 @@ if TYPE_CHECKING:
     Start = Callable[..., Any]
 
 
+def test_a_cancellation_and_a_finish_at_once_leave_one_true_outcome(race: Start, tmp_path: Path) -> None:
+    """Whoever is first decides; once a cancellation has returned, no finish makes it another outcome."""
+    for turn in range(6):
+        root = str(tmp_path / f"root-{turn}")
+        agent_id = gaia_sessions.create_session(root=root)
+
+        told, cancelled = race(
+            [["finalizes", root, agent_id, "me", "completed"], ["cancels", root, agent_id]]
+        ).results()
+
+        record = gaia_sessions.get_session(agent_id, root=root)
+        assert record is not None
+        assert cancelled == {"below": True, "new": True}
+        assert (told, record["phase"]) in [("completed", "completed"), ("cancelled", "abandoned")]
+        assert gaia_sessions.explain_resume(agent_id, root=root)["reason"] == "cancelled"
+
+
+def test_of_many_that_cancel_at_once_one_is_the_first_and_all_say_its_reason(race: Start, tmp_path: Path) -> None:
+    """E6: the first reason and time are kept."""
+    root = str(tmp_path / "root")
+    agent_id = gaia_sessions.create_session(root=root)
+
+    told = race([["cancels_for", root, agent_id, str(number)] for number in range(6)]).results()
+
+    assert len({(one["at"], one["reason"]) for one in told}) == 1
+    assert sorted(one["new"] for one in told) == [False] * 5 + [True]
+
+
 def test_l19_of_eight_processes_that_begin_a_child_at_once_five_do(race: Start, tmp_path: Path) -> None:
     """L19: all or nothing, and nobody is refused who has a place."""
     root = str(tmp_path / "root")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.errors import (
+    Cancelled,
     LockTimeout,
     RevisionChanged,
     SessionExists,
@@ -87,12 +88,23 @@ def finalizes(root: str, agent_id: str, me: str, outcome: str) -> str:
         record = gaia_sessions.finalize_session(agent_id, outcome, f"by {me}", root=root)
     except SessionFinal as error:
         return f"final: {error.phase}"
+    except Cancelled:
+        return "cancelled"
     return record["phase"]
 
 
 def charges(root: str, agent_id: str, times: str) -> list[int]:
     """Charges one token at a time; what the session had used after each."""
     return [gaia_sessions.charge_tokens(agent_id, 1, root=root)["tokens"] for _ in range(int(times))]
+
+
+def cancels(root: str, agent_id: str) -> dict[str, bool]:
+    mark = gaia_sessions.cancel_session(agent_id, root=root)
+    return {"below": mark["below"], "new": mark["new"]}
+
+
+def cancels_for(root: str, agent_id: str, reason: str) -> object:
+    return gaia_sessions.cancel_session(agent_id, reason, root=root)
 
 
 def compares_and_sets(root: str, agent_id: str, me: str, last: str) -> list[int]:
@@ -289,6 +301,8 @@ ROLES: dict[str, Role] = {
         reads,
         creates,
         creates_below,
+        cancels,
+        cancels_for,
         finalizes,
         charges,
         compares_and_sets,

@@ -26,7 +26,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
 @declare(
     "create --agent terraform-architect --purpose approval_workflow",
     "create --agent scribe -m task_id=T001",
-    "create --parent agent-20260108-180530-abc12345 --agent reviewer",
+    "create --max-depth 2 --max-tokens 200000",
     'create --id agent-123 --metadata \'{"tags": ["infra"]}\'',
 )
 @AGENT

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @declare("tree", "tree agent-20260108-180530-abc12345 --json")
 @click.argument("agent_id", metavar="[ID]", required=False)
 def command(call: Call, agent_id: str | None) -> None:
-    """Show each session below its parent, or one session with all that is below it.
+    """Show sessions below their parents: all of them, or one and all below it.
 
     A parent that is gone stands above its children; parents that form a circle
     are reported.

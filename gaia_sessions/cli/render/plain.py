@@ -127,7 +127,7 @@ def state_text(line: Summary, now: datetime) -> str:
 
 def session_notes(line: Summary) -> Iterator[str]:
     """What is worth knowing of a session besides its phase and the policy's decision."""
-    if line.get("cancelled") and is_final(line["phase"]):  # of any other, the decision says so
+    if line.get("cancelled") and ("liveness" in line or is_final(line["phase"])):  # else the decision says so
         yield "cancelled"
     if line.get("denied"):
         yield "denied"

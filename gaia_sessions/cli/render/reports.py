@@ -29,6 +29,9 @@ def reconcile_lines(report: Reconciled) -> Iterator[str]:
     yield f"{'would close' if report['dry_run'] else 'closed'} {plural(len(closed), 'run')}"
     if report["counted"]:
         yield f"{'would count' if report['dry_run'] else 'counted'} what {plural(len(report['counted']), 'run')} used"
+    if report["abandoned"]:
+        sessions = plural(len(report["abandoned"]), "cancelled session")
+        yield f"{'would abandon' if report['dry_run'] else 'abandoned'} {sessions}: {', '.join(report['abandoned'])}"
     yield from (verdict_line(verdict) for verdict in sorted(verdicts, key=_sort_key))
     yield from unchanged_lines(report)
 

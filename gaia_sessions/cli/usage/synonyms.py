@@ -41,7 +41,7 @@ COMMANDS = {
 END_COMMANDS = {
     **dict.fromkeys(["end", "finish", "done", "complete", "close", "success", "succeed"], COMPLETED),
     **dict.fromkeys(["fail", "error"], FAILED),
-    **dict.fromkeys(["stop", "abandon", "cancel", "abort", "kill"], ABANDONED),
+    **dict.fromkeys(["stop", "abandon", "abort", "kill"], ABANDONED),
     **{outcome: outcome for outcome in (COMPLETED, FAILED, ABANDONED)},
 }
 APPROVE_COMMANDS = frozenset(["approve", "accept"])
@@ -66,7 +66,7 @@ INNER_COMMANDS = {"hooks": HOOKS_COMMANDS, "skill": SKILL_COMMANDS, "todo": TODO
 
 NEED_ID = frozenset(
     [
-        *("get", "update", "should-resume", "finalize", "show", "events", "transcript", "usage"),
+        *("get", "update", "should-resume", "finalize", "cancelled", "show", "events", "transcript", "usage"),
         *("skill add", "todo add", "todo done", "todo list"),
     ]
 )
@@ -129,7 +129,7 @@ OUTCOMES = {
     **END_COMMANDS,
     **dict.fromkeys(["ok", "finished", "succeeded", "successful", "passed", "0"], COMPLETED),
     **dict.fromkeys(["failure", "errored", "broken", "1"], FAILED),
-    **dict.fromkeys(["cancelled", "canceled", "aborted", "stopped", "killed", "dropped"], ABANDONED),
+    **dict.fromkeys(["cancel", "cancelled", "canceled", "aborted", "stopped", "killed", "dropped"], ABANDONED),
 }
 PHASES = {
     **OUTCOMES,

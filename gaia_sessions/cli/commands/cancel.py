@@ -1,0 +1,38 @@
+"""``cancel``: cancel sessions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.render import cancellation
+from gaia_sessions.errors import UsageError
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare(
+    "cancel agent-123 --reason 'no longer needed'",
+    "cancel agent-123 --only",
+)
+@click.argument("agent_id", metavar="[ID]", required=False)
+@click.option("--reason", metavar="TEXT", help="Why; the reason of the first cancellation is kept.")
+@click.option("--only", is_flag=True, help="Leave out what is below the session.")
+@click.option("--conversation", metavar="ID", help="Cancel every session of this conversation of a host.")
+def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool, conversation: str | None) -> None:
+    """Cancel a session with everything below it, also what is begun there later.
+
+    It is not resumed any more and ends as abandoned. A cancellation cannot be
+    taken back; repeating it changes nothing.
+    """
+    if (agent_id is None) == (conversation is None):
+        raise UsageError("one of ID and --conversation is needed", "type gaia-sessions cancel ID, or --conversation ID")
+    sessions, below = call.sessions(), not only
+    if conversation is not None:
+        cancelled = sessions.cancel_conversation(conversation, reason, below=below)
+    else:
+        cancelled = [sessions.cancel(call.session_id(str(agent_id), writes=True), reason, below=below)]
+    call.print_result({"cancelled": cancelled}, lambda: cancellation.cancelled_lines(cancelled))

@@ -1,0 +1,41 @@
+"""Cancellations in words, a line each.
+
+Owns the wording of the answers of ``cancel`` and ``cancelled``. Must never say what a cancellation does to a session.
+"""
+
+from __future__ import annotations
+
+from .words import cancellation_text, local_time, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.usecases.cancellation import Cancelled
+
+
+def cancelled_lines(cancelled: Iterable[Cancelled]) -> Iterator[str]:
+    """A line for each session: whether it was cancelled now, and whether what is below it was too."""
+    for one in cancelled:
+        scope = ", with everything below it" if one["below"] else ""
+        line = f"{one['agent_id']}: {'cancelled' if one['new'] else 'already cancelled'}{scope}"
+        since = f" since {local_time(one['at'])}" if "at" in one and not one["new"] else ""
+        yield line + since + (f": {safe(one['reason'])}" if "reason" in one else "")
+
+
+def abandoned_notice(record: Record) -> tuple[str, str]:
+    """That the session had been cancelled, so that this update was its last one; and which command says why."""
+    return (
+        "cancelled: with this update the session is abandoned",
+        f"`gaia-sessions cancelled {record['agent_id']}`: why",
+    )
+
+
+def answer_line(agent_id: str, cancellation: Cancellation | None, now: datetime) -> str:
+    """Whether a session is cancelled, and why."""
+    if cancellation is None:
+        return f"no: {agent_id} is not cancelled"
+    return f"yes: {agent_id} was cancelled {cancellation_text(cancellation, now)}"

@@ -1,0 +1,134 @@
+"""Cancels sessions, and ends those that are cancelled where nobody is at work on them any more.
+
+Owns which sessions a conversation of a host has, and when a cancelled session need not wait for an end any longer. The
+mark is written before anything else, and decides. Must never say what a mark means: ``session.cancellation`` does.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import errors
+from gaia_sessions.errors import SessionNotFound, SessionsError
+from gaia_sessions.session.cancellation import abandoned, cancellation_of, with_mark
+from gaia_sessions.session.record import has_newer_schema, is_open
+from gaia_sessions.session.runs import conversation_of, is_claimed, is_live
+from gaia_sessions.store import read_cancellation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from datetime import datetime
+    from typing import NotRequired, TypedDict
+
+    from gaia_sessions.session.cancellation import Cancellation, Mark
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import Store
+
+    class Cancelled(TypedDict):
+        """One session that is marked as cancelled.
+
+        at, reason: of its first cancellation; at is absent if its mark cannot be read. below: whether what is below it
+        is cancelled too. new: whether this call changed that.
+        """
+
+        agent_id: str
+        at: NotRequired[str]
+        reason: NotRequired[str]
+        below: bool
+        new: bool
+
+
+def cancel(store: Store, now: datetime, agent_id: str, reason: str | None, *, below: bool) -> Cancelled:
+    """Marks the session as cancelled, with ``below`` everything below it too. Raises ``SessionNotFound``."""
+    found: list[Mark | None] = []
+
+    def rule(mark: Mark | None) -> Mark:
+        found.append(mark)
+        return with_mark(mark, now, reason, below=below)
+
+    mark = store.mark(agent_id, rule)
+    return {"agent_id": agent_id, **mark, "new": mark is not found[-1]}
+
+
+def cancel_conversation(
+    store: Store, now: datetime, host_session_id: str, reason: str | None, *, below: bool
+) -> list[Cancelled]:
+    """Marks every session that has a run in this conversation, ended or not, in the order of their ids.
+
+    One that cannot be marked stops no other; its error is raised at the end. Raises ``SessionNotFound`` if there is no
+    such session.
+    """
+    cancelled, failed = [], []
+    for agent_id in sorted(_ids_of_conversation(store, host_session_id)):
+        try:
+            cancelled.append(cancel(store, now, agent_id, reason, below=below))
+        except SessionNotFound:  # removed meanwhile
+            continue
+        except SessionsError as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    if not cancelled:
+        raise SessionNotFound.of_conversation(host_session_id)
+    return cancelled
+
+
+def _ids_of_conversation(store: Store, host_session_id: str) -> Iterator[str]:
+    for agent_id, found in store.scan():
+        if isinstance(found, SessionsError) or has_newer_schema(found):
+            continue
+        if any(host_session_id in (run.get("host_session_id"), conversation_of(run)) for run in found.get("runs", ())):
+            yield agent_id
+
+
+def find_cancellation(store: Store, agent_id: str, known_ancestors: Collection[str] = ()) -> Cancellation | None:
+    """Why the session is cancelled; None if it is not.
+
+    Whoever knows what is above it spares the reading of its record. Its own mark is enough, so one that cannot be read
+    may be cancelled too. Raises ``SessionNotFound``, and what
+    reading the record raises where the sessions above must be known.
+    """
+    if known_ancestors and store.has(agent_id):
+        marks = store.marks([agent_id, *known_ancestors])
+        return cancellation_of(agent_id, marks) if marks else None
+    try:
+        return read_cancellation(store, store.read(agent_id))
+    except errors.CorruptSession:
+        own = store.marks([agent_id])
+        if not own:
+            raise
+        return cancellation_of(agent_id, own)
+
+
+def check_not_cancelled(store: Store, agent_id: str, outcome: str) -> None:
+    """Raises ``Cancelled`` if the session may not end with ``outcome``: it is abandoned then, and nothing else changes.
+
+    One that had ended before it was cancelled keeps its outcome, and is left to the rules for final sessions.
+    """
+    record = store.read(agent_id)
+    if has_newer_schema(record) or record["phase"] == outcome:
+        return
+    cancellation = read_cancellation(store, record)
+    if cancellation is None:
+        return
+    if is_open(record):
+        record = store.change(agent_id, lambda found: abandoned(found, cancellation) if is_open(found) else found)
+    raise_if_abandoned(record, cancellation)
+
+
+def raise_if_abandoned(record: Record, cancellation: Cancellation) -> None:
+    """Raises ``Cancelled`` if the session ended as cancelled sessions do."""
+    from gaia_sessions.session.phases import ABANDONED
+
+    if record["phase"] == ABANDONED:
+        raise errors.Cancelled(record["agent_id"], **cancellation)
+
+
+def settled(record: Record, cancellation: Cancellation | None, now: datetime, dead_runs: frozenset[int]) -> Record:
+    """``record`` as ``abandoned`` if it is cancelled and nobody is at work on it, nor about to be; else ``record``.
+
+    ``dead_runs`` are the numbers of runs whose host is proved to be gone.
+    """
+    if cancellation is None or not is_open(record):
+        return record
+    at_work = (is_live(run) or is_claimed(run, now) for run in record.get("runs", ()) if run["run"] not in dead_runs)
+    return record if any(at_work) else abandoned(record, cancellation)

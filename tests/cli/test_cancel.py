@@ -1,0 +1,269 @@
+"""``cancel`` and ``cancelled``: one mark for a whole tree, which nothing undoes, and which abandons the work."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+LIVE: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "h1", "started_at": "2026-01-08T18:05:30Z"}
+ENDED: dict[str, Any] = {**LIVE, "ended_at": "2026-01-08T18:06:30Z", "end": "stopped"}
+DAY = timedelta(hours=25)
+
+
+@pytest.fixture
+def family(gaia: Gaia) -> None:
+    """A session with two children, one of which has a child, and a session of its own."""
+    for agent_id, parent in {"root": "", "one": "root", "two": "root", "leaf": "one", "other": ""}.items():
+        assert gaia("create", "--id", agent_id, *(["--parent", parent] if parent else [])).code == 0
+
+
+def cancelled(gaia: Gaia, *ids: str) -> list[str]:
+    """Those of ``ids`` that are cancelled, by the exit code."""
+    codes = {agent_id: gaia("cancelled", agent_id).code for agent_id in ids}
+    assert set(codes.values()) <= {0, 10}
+    return [agent_id for agent_id, code in codes.items() if code]
+
+
+def mark(root: str, agent_id: str) -> Any:
+    return json.loads(Path(root, agent_id, "cancelled.json").read_bytes())
+
+
+@pytest.mark.usefixtures("family")
+def test_e3_a_session_is_cancelled_with_everything_below_it_and_e2_no_other(gaia: Gaia, root: str) -> None:
+    """E2, E3: a child, a grandchild, and one that is begun afterwards (E5), by one file."""
+    code, out, err = gaia("cancel", "root", "--reason", "enough").all
+    assert (code, out, err) == (0, "root: cancelled, with everything below it: enough\n", "")
+    gaia("create", "--id", "late", "--parent", "leaf")
+
+    assert cancelled(gaia, "root", "one", "two", "leaf", "other", "late") == ["root", "one", "two", "leaf", "late"]
+    assert [str(path.relative_to(root)) for path in Path(root).rglob("cancelled.json")] == ["root/cancelled.json"]
+    at = mark(root, "root")["at"]
+    answer = json.loads(gaia("cancelled", "late", "--json").out)
+    assert answer == {"agent_id": "late", "cancelled": True, "at": at, "reason": "enough", "by": "root"}
+    assert gaia("cancelled", "late").out.decode().endswith(", with root above it: enough\n")
+    assert gaia("cancelled", "other", "--json").json == {"agent_id": "other", "cancelled": False}
+    assert gaia("cancelled", "other").all == (0, "no: other is not cancelled\n", "")
+
+
+@pytest.mark.usefixtures("family")
+def test_e4_cancelling_a_child_leaves_its_parent_and_siblings_alone(gaia: Gaia) -> None:
+    gaia("cancel", "one")
+    assert cancelled(gaia, "root", "one", "two", "leaf") == ["one", "leaf"]
+
+
+@pytest.mark.usefixtures("family")
+def test_only_leaves_out_what_is_below(gaia: Gaia) -> None:
+    assert gaia("cancel", "root", "--only").all == (0, "root: cancelled\n", "")
+    assert cancelled(gaia, "root", "one", "leaf") == ["root"]
+
+
+@pytest.mark.usefixtures("family")
+def test_e6_a_second_cancellation_keeps_the_first_reason_and_time_and_may_only_widen_it(gaia: Gaia, root: str) -> None:
+    gaia("cancel", "root", "--only", "--reason", "first")
+    first = mark(root, "root")
+    [repeated] = gaia("cancel", "root", "--only", "--reason", "second", "--json").json["cancelled"]
+    assert repeated == {"agent_id": "root", **first, "new": False}
+    [wider] = gaia("cancel", "root", "--reason", "third", "--json").json["cancelled"]
+    assert wider == {"agent_id": "root", **first, "below": True, "new": True}
+    gaia("cancel", "root", "--only")
+    assert mark(root, "root") == {**first, "below": True}
+    assert cancelled(gaia, "leaf") == ["leaf"]
+
+
+@pytest.mark.usefixtures("family")
+def test_the_mark_alone_is_written(gaia: Gaia, root: str, state: Gaia) -> None:
+    before = {agent_id: state(agent_id) for agent_id in ("root", "one", "leaf")}
+    gaia("cancel", "root")
+    assert {agent_id: state(agent_id) for agent_id in before} == before
+    assert oct(Path(root, "root", "cancelled.json").stat().st_mode)[-3:] == "600"
+
+
+@pytest.mark.usefixtures("family")
+def test_e6_the_next_update_is_applied_and_abandons_the_session_and_none_undoes_that(gaia: Gaia, state: Gaia) -> None:
+    gaia("cancel", "root")
+    code, _, err = gaia("update", "leaf", "--phase", "planning", "-m", "found=it").all
+    found = state("leaf")
+    assert (code, found["phase"], found["metadata"], found["revision"]) == (0, "abandoned", {"found": "it"}, 2)
+    assert "cancelled: with this update the session is abandoned" in err
+    assert [move["to_phase"] for move in found["history"]] == ["planning", "abandoned"]
+    assert gaia("update", "leaf", "--phase", "planning").code == 4
+    assert cancelled(gaia, "leaf") == ["leaf"]
+
+
+@pytest.mark.parametrize(
+    "words", [["finalize", "a", "completed", "--summary", "x"], ["update", "a", "--phase", "failed"]]
+)
+@pytest.mark.parametrize("runs", [[], [LIVE]], ids=["without a run", "at work"])
+def test_l21_a_finish_after_the_cancellation_exits_10_and_changes_nothing_but_the_abandonment(
+    gaia: Gaia, put: Gaia, state: Gaia, words: list[str], runs: list[Any]
+) -> None:
+    put("a", phase="executing", resume_ready=False, **({"runs": runs} if runs else {}))
+    gaia("cancel", "a")
+    for _ in range(2):
+        assert (gaia(*words).code, state("a")["phase"], state("a")["revision"]) == (10, "abandoned", 2)
+    assert ("summary" in state("a"), state("a")["error_count"]) == (False, 0)
+    assert gaia("finalize", "a", "abandoned").code == 0
+    assert gaia(*words, "--json").error["code"] == "cancelled"
+
+
+@pytest.mark.usefixtures("family")
+def test_abandoned_is_taken_with_what_is_said_of_it(gaia: Gaia, state: Gaia) -> None:
+    gaia("cancel", "root")
+    assert gaia("finalize", "root", "abandoned", "--summary", "half of it").code == 0
+    assert (state("root")["phase"], state("root")["summary"]) == ("abandoned", "half of it")
+
+
+@pytest.mark.usefixtures("family")
+def test_a_final_session_keeps_its_outcome_and_what_is_below_it_is_cancelled(gaia: Gaia, state: Gaia) -> None:
+    gaia("finalize", "root", "completed", "--summary", "done")
+    before = state("root")
+    assert gaia("cancel", "root").code == 0
+    assert state("root") == before
+    assert cancelled(gaia, "root", "leaf") == ["root", "leaf"]
+    assert gaia("finalize", "root", "completed").code == 0
+    assert gaia("finalize", "root", "failed").code == 4
+
+
+@pytest.mark.usefixtures("family")
+def test_e7_it_is_not_resumable_for_a_reason_of_its_own(gaia: Gaia, put: Gaia) -> None:
+    put("resting", parent_id="root", root_id="root", depth=1)
+    assert gaia("should-resume", "resting").code == 0
+    gaia("cancel", "root", "--reason", "enough")
+
+    decision = json.loads(gaia("should-resume", "resting", "--json").out)
+    assert (decision["should_resume"], decision["reason"], decision["cancellation"]["by"]) == (
+        False,
+        "cancelled",
+        "root",
+    )
+    lines = {line["agent_id"]: line for line in gaia("list", "--json").json}
+    assert (lines["resting"]["resume"]["reason"], lines["resting"]["cancelled"]) == ("cancelled", True)
+    assert "cancelled" not in lines["other"]
+    assert gaia("list").out.decode().count("cancelled") == 5
+    shown = gaia("show", "resting").out.decode().splitlines()
+    assert [line for line in shown if line.startswith(("  resume", "  cancelled"))] == [
+        "  resume: cancelled",
+        "  cancelled: just now, with root above it: enough",
+    ]
+    assert gaia("show", "resting", "--json").json["cancellation"]["reason"] == "enough"
+
+
+def test_a_conversation_is_cancelled_with_all_its_sessions(gaia: Gaia, put: Gaia) -> None:
+    put("live", runs=[LIVE])
+    put("ended", phase="completed", resume_ready=False, runs=[ENDED])
+    put("moved", runs=[{**LIVE, "host_session_id": "h0", "current_host_session_id": "h1"}])
+    put("elsewhere", runs=[{**LIVE, "host_session_id": "h2"}])
+    put("child", parent_id="ended", root_id="ended", depth=1)
+
+    answer = gaia("cancel", "--conversation", "h1", "--reason", "enough", "--json").json["cancelled"]
+
+    assert [(one["agent_id"], one["below"], one["new"]) for one in answer] == [
+        ("ended", True, True),
+        ("live", True, True),
+        ("moved", True, True),
+    ]
+    assert cancelled(gaia, "live", "ended", "moved", "elsewhere", "child") == ["live", "ended", "moved", "child"]
+    refused = gaia("cancel", "--conversation", "h3", "--json")
+    assert (refused.code, refused.error["code"]) == (3, "not_found")
+    assert [gaia("cancel", *words).code for words in ([], ["live", "--conversation", "h1"])] == [2, 2]
+
+
+def test_a_missing_session_is_exit_3_and_a_corrupt_one_can_be_cancelled(gaia: Gaia, spoil: Gaia, root: str) -> None:
+    assert (gaia("cancel", "nobody").code, gaia("cancelled", "nobody").code, Path(root).exists()) == (3, 3, False)
+    gaia("create", "--id", "a")
+    spoil("torn")
+    assert (gaia("cancel", "nobody").code, gaia("cancelled", "nobody").code) == (3, 3)
+    assert gaia("cancelled", "torn").code == 6
+    assert (gaia("cancel", "torn").code, gaia("cancelled", "torn").code) == (0, 10)
+
+
+def test_a_mark_that_cannot_be_read_cancels_everything_below(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "root")
+    gaia("create", "--id", "leaf", "--parent", "root")
+    Path(root, "root", "cancelled.json").write_bytes(b"{")
+    assert gaia("cancelled", "leaf").all == (10, "yes: leaf was cancelled at an unknown time, with root above it\n", "")
+    assert gaia("cancel", "root").code == 0
+    gaia("update", "leaf")
+    assert gaia("show", "leaf").code == 0
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="needs a user whom a mode stops")
+def test_where_the_folder_cannot_be_written_nothing_is_cancelled_and_the_exit_code_is_8(
+    gaia: Gaia, root: str, program: Gaia
+) -> None:
+    gaia("create", "--id", "a")
+    through = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
+    Path(root, "a").chmod(0o500)
+    try:
+        refused = program("cancel", "a", through=through if os.geteuid() == 0 else ())
+    finally:
+        Path(root, "a").chmod(0o700)
+    assert (refused.code, b"cancelled.json: cannot write" in refused.err) == (8, True)
+    assert cancelled(gaia, "a") == []
+
+
+def test_a_session_whose_lock_is_held_is_not_cancelled_and_the_exit_code_says_so(gaia: Gaia, root: str) -> None:
+    from gaia_sessions.store.directory import Directory
+    from gaia_sessions.store.locks import acquire, sleep_and_retry
+
+    gaia("create", "--id", "a")
+    with Directory.at(f"{root}/.locks") as folder, acquire(folder, "a.lock", 0, sleep_and_retry):
+        assert gaia("cancel", "a", "--lock-timeout", "0").code == 5
+    assert cancelled(gaia, "a") == []
+
+
+@pytest.mark.parametrize("command", ["reconcile", "cleanup"])
+def test_what_nobody_works_on_is_abandoned_by_reconcile_and_cleanup(
+    gaia: Gaia, put: Gaia, state: Gaia, command: str
+) -> None:
+    claim = {"run": 2, "host": "claude-code"}
+    put("resting", runs=[ENDED])
+    put("lapsed", runs=[ENDED, {**claim, "claimed_at": "2026-01-08T18:05:30Z"}])
+    put("live", runs=[LIVE])
+    put("free", runs=[ENDED])
+    for agent_id in ("resting", "lapsed", "live"):
+        gaia("cancel", agent_id)
+
+    dry = gaia(command, "--dry-run", "--json").json
+    assert state("resting")["phase"] == "approval"
+    report = gaia(command, "--json").json
+
+    phases = {agent_id: state(agent_id)["phase"] for agent_id in ("resting", "lapsed", "live", "free")}
+    assert phases == {"resting": "abandoned", "lapsed": "abandoned", "live": "approval", "free": "approval"}
+    if command == "reconcile":
+        assert sorted(dry["abandoned"]) == sorted(report["abandoned"]) == ["lapsed", "resting"]
+        assert gaia(command, "--json").json["abandoned"] == []
+    assert state("resting")["runs"] == [ENDED]
+
+
+def test_e17_cleanup_of_a_cancelled_parent_does_not_un_cancel_its_living_children(gaia: Gaia, put: Gaia) -> None:
+    """E17: the parent stays as long as one of them is open."""
+    put("root", idle=DAY, phase="completed", resume_ready=False)
+    put("leaf", parent_id="root", root_id="root", depth=1, runs=[LIVE])
+    gaia("cancel", "root")
+    report = gaia("cleanup", "--json").json
+    assert (report["removed"], report["kept"]) == ([], [{"agent_id": "root", "reason": "above_open"}])
+    assert cancelled(gaia, "leaf") == ["leaf"]
+
+
+def test_a_cancelled_child_takes_no_place_unless_its_agent_works(gaia: Gaia, put: Gaia) -> None:
+    gaia("create", "--id", "root")
+    for number in range(5):
+        gaia("create", "--id", f"c{number}", "--parent", "root")
+    assert gaia("create", "--parent", "root").code == 4
+    gaia("cancel", "c0")
+    assert gaia("create", "--parent", "root").code == 0
+    put("c1", parent_id="root", root_id="root", depth=1, ancestors=["root"], runs=[LIVE])
+    gaia("cancel", "c1")
+    assert gaia("create", "--parent", "root").code == 4
