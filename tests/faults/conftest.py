@@ -281,6 +281,11 @@ def _has_ended(record: Mapping[str, object]) -> bool:
     return record["phase"] == "approval" and isinstance(had, list) and [run.get("end") for run in had] == ["stopped"]
 
 
+def _is_cancelled(_agent_id: str, data: bytes | None) -> bool:
+    mark = json.loads(data or b"{}")
+    return (mark.get("reason"), mark.get("below")) == ("by a worker", True)
+
+
 _completed = _record(lambda record: record["phase"] == "completed" and record["revision"] in {2, 3})
 
 
@@ -335,6 +340,7 @@ OPERATIONS = {
             {"agent-2/state.json": _completed},
         ),
         Operation("finalize", _populate, _by_worker("finalize", "agent-1"), {"agent-1/state.json": _completed}),
+        Operation("cancel", _populate, _by_worker("cancel", "agent-1"), {"agent-1/cancelled.json": _is_cancelled}),
         Operation("cleanup", _populate, _by_worker("cleanup"), _GONE),
         Operation("append", _populate, _by_worker("append", "agent-1"), {f"agent-1/{JOURNAL}": _is_appended}),
         Operation("add a first message", _populate, _by_worker("add-message", "agent-1"), _has_messages(0, {3, 4})),
@@ -546,8 +552,8 @@ def operation_named() -> Callable[[str], Operation]:
     return OPERATIONS.__getitem__
 
 
-SAMPLE = ("update", "subagent_stop, direct")
-"""A command and a hook; the others take minutes."""
+SAMPLE = ("update", "cancel", "subagent_stop, direct")
+"""Two commands and a hook; the others take minutes."""
 EACH = {name: pytest.param(name, marks=[] if name in SAMPLE else pytest.mark.slow) for name in OPERATIONS}
 
 

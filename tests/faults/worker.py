@@ -37,6 +37,10 @@ def finalize(root: str, agent_id: str) -> object:
     return gaia_sessions.finalize_session(agent_id, "completed", "by a worker", root=root)["revision"]
 
 
+def cancel(root: str, agent_id: str) -> object:
+    return gaia_sessions.cancel_session(agent_id, "by a worker", root=root)["below"]
+
+
 def cleanup(root: str, corrupt: str = "") -> object:
     report = gaia_sessions.cleanup_sessions(corrupt=bool(corrupt), root=root)
     if report["failed"]:
@@ -78,6 +82,7 @@ OPERATIONS: dict[str, Operation] = {
     "create": create,
     "update": update,
     "finalize": finalize,
+    "cancel": cancel,
     "cleanup": cleanup,
     "append": append,
     "add-message": add_message,

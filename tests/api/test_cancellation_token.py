@@ -1,0 +1,147 @@
+"""A token says what holds on its next look, whoever cancelled and wherever; in memory it is linked downwards only."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions import CancellationToken
+from gaia_sessions.errors import Cancelled, InvalidId, SessionNotFound
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PATIENCE = 20
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    return str(tmp_path / "sessions")
+
+
+def created(root: str, parent_id: str | None = None) -> str:
+    return gaia_sessions.create_session(parent_id=parent_id, root=root)
+
+
+def test_in_memory_a_token_is_cancelled_once_and_keeps_the_first_reason() -> None:
+    token = CancellationToken()
+    assert (token.is_cancelled, token.cancellation, token.wait(0)) == (False, None, False)
+    token.check()
+    token.cancel("first")
+    token.cancel("second")
+    with pytest.raises(Cancelled) as raised:
+        token.check()
+    assert (raised.value.agent_id, raised.value.reason, token.wait(0)) == (None, "first", True)
+
+
+def test_e4_a_child_token_is_cancelled_with_its_parent_and_leaves_it_alone() -> None:
+    parent = CancellationToken()
+    one, other = parent.child_token(), parent.child_token()
+    leaf = one.child_token()
+    one.cancel("only this")
+    assert [token.is_cancelled for token in (parent, one, other, leaf)] == [False, True, False, True]
+    parent.cancel("all")
+    assert other.cancellation == parent.cancellation
+    assert one.cancellation is not None
+    assert one.cancellation["reason"] == "only this"
+    assert parent.child_token().is_cancelled, "E5: born cancelled"
+
+
+def test_e2_tokens_without_a_parent_are_independent() -> None:
+    one, other = CancellationToken(), CancellationToken()
+    one.cancel()
+    assert not other.is_cancelled
+
+
+def test_e3_a_cancellation_by_another_process_is_seen_on_the_next_look(root: str) -> None:
+    """E3: of a child and a grandchild, by tokens that have looked before."""
+    parent, other = created(root), created(root)
+    child = created(root, parent)
+    tokens = [CancellationToken(agent_id, root=root) for agent_id in (parent, child, created(root, child), other)]
+    assert [token.is_cancelled for token in tokens] == [False] * 4
+
+    command = [sys.executable, "-m", "gaia_sessions", "cancel", parent, "--reason", "enough", "--root", root]
+    subprocess.run(command, check=True, capture_output=True)
+
+    assert [token.is_cancelled for token in tokens] == [True, True, True, False]
+    with pytest.raises(Cancelled) as raised:
+        tokens[2].check()
+    assert (raised.value.reason, raised.value.by) == ("enough", parent)
+
+
+def test_the_token_of_a_session_cancels_it_with_everything_below_for_every_process(root: str) -> None:
+    parent = created(root)
+    child = created(root, parent)
+    CancellationToken(parent, root=root).cancel("enough")
+    assert gaia_sessions.explain_resume(child, root=root)["reason"] == "cancelled"
+    assert CancellationToken(child, root=root).is_cancelled
+
+
+def test_a_child_token_of_a_session_is_in_memory_and_leaves_the_session_alone(root: str) -> None:
+    agent_id = created(root)
+    token = CancellationToken(agent_id, root=root)
+    child = token.child_token()
+    child.cancel("only here")
+    assert (child.is_cancelled, token.is_cancelled) == (True, False)
+    other = token.child_token()
+    gaia_sessions.cancel_session(agent_id, root=root)
+    with pytest.raises(Cancelled) as raised:
+        other.check()
+    assert raised.value.agent_id == agent_id
+
+
+def test_a_session_that_gets_its_parent_later_is_cancelled_with_it(root: str) -> None:
+    from gaia_sessions.session.lineage import with_parent
+    from gaia_sessions.store.file_store import FileStore
+
+    parent, child = created(root), created(root)
+    token = CancellationToken(child, root=root)
+    assert not token.is_cancelled
+    store = FileStore(root)
+    store.change(child, lambda record: with_parent(record, store.read(parent)))
+    gaia_sessions.cancel_session(parent, root=root)
+    assert token.is_cancelled
+
+
+def test_who_waits_is_woken_by_a_cancellation_here_or_elsewhere(root: str) -> None:
+    agent_id = created(root)
+    token = CancellationToken(agent_id, root=root)
+    woken: list[bool] = []
+    thread = threading.Thread(target=lambda: woken.append(token.wait(PATIENCE)))
+    thread.start()
+    gaia_sessions.cancel_session(agent_id, root=root)
+    thread.join(PATIENCE)
+    assert woken == [True]
+
+    began = time.monotonic()
+    assert CancellationToken().wait(0.01) is False
+    assert time.monotonic() - began >= 0.01
+
+
+def test_a_session_that_does_not_exist_is_an_error_and_one_that_was_removed_too(root: str) -> None:
+    with pytest.raises(SessionNotFound):
+        _ = CancellationToken("agent-nobody", root=root).is_cancelled
+    with pytest.raises(InvalidId):
+        _ = CancellationToken("../etc", root=root).is_cancelled
+    parent = created(root)
+    token = CancellationToken(created(root, parent), root=root)
+    assert not token.is_cancelled
+    gaia_sessions.finalize_session(str(token.agent_id), "completed", root=root)
+    gaia_sessions.cleanup_sessions(0, root=root)
+    with pytest.raises(SessionNotFound):
+        _ = token.is_cancelled
+
+
+def test_functions_cancel_a_session_and_a_conversation(root: str) -> None:
+    agent_id = created(root)
+    first = gaia_sessions.cancel_session(agent_id, "enough", only=True, root=root)
+    assert (first["agent_id"], first["reason"], first["below"], first["new"]) == (agent_id, "enough", False, True)
+    assert gaia_sessions.cancel_session(agent_id, only=True, root=root) == {**first, "new": False}
+    with pytest.raises(SessionNotFound):
+        gaia_sessions.cancel_conversation("h1", root=root)

@@ -1,0 +1,126 @@
+"""Cancelled sub-agents of a host: whatever they report, their sessions end as abandoned, with all below them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.hook.conftest import Host
+
+RESUME = "[gaia-sessions: resume {}]"
+
+
+def cancel(host: Host, agent_id: str, **options: bool) -> None:
+    gaia_sessions.cancel_session(agent_id, "enough", root=str(host.root), **options)
+
+
+ENDS: dict[str, tuple[Callable[[Host], dict[str, Any]], str]] = {
+    "a stop": (lambda host: host.ending(), "stopped"),
+    "a pause": (lambda host: host.ending(message="[gaia-sessions: approval] may I?"), "stopped"),
+    "a failure": (lambda host: host.dying(), "failed"),
+    "a kill": (lambda host: host.killing(), "killed"),
+    "a return": (lambda host: host.returning(), "returned"),
+    "a failed delegation": (lambda host: host.failing(is_interrupt=True), "killed"),
+    "a notification": (lambda host: host.notifying("killed"), "killed"),
+    "the end of the conversation": (lambda host: host.event_payload("SessionEnd", reason="exit"), "ended_with_host"),
+}
+
+
+@pytest.mark.parametrize(("payload", "end"), ENDS.values(), ids=ENDS)
+def test_l17_whatever_end_its_run_has_a_cancelled_session_is_abandoned(
+    host: Host, payload: Callable[[Host], dict[str, Any]], end: str
+) -> None:
+    agent_id = host.work()
+    gaia_sessions.update_state(agent_id, metadata={"found": "half of it"}, root=str(host.root))
+    cancel(host, agent_id)
+
+    assert host.hear(payload(host)) is None
+
+    record = host.record()
+    assert (record["phase"], record["runs"][0]["end"], record["metadata"]) == (
+        "abandoned",
+        end,
+        {"found": "half of it"},
+    )
+    assert record["history"][-1]["to_phase"] == "abandoned"
+    entries: Any = list(gaia_sessions.session_events(agent_id, root=str(host.root)))
+    assert entries[-1]["phase"] == "abandoned"
+
+
+def test_what_is_below_a_cancelled_session_is_abandoned_too(host: Host) -> None:
+    parent_id = host.work()
+    before = set(host.records())
+    host.hear(host.delegation("toolu_2", agent_id="a1", agent_type="Explore"))
+    host.hear(host.starting("a2"))
+    host.knows("a2", "toolu_2")
+    [child_id] = set(host.records()) - before
+    cancel(host, parent_id)
+
+    host.hear(host.ending("a2"))
+
+    assert host.records()[child_id]["phase"] == "abandoned"
+    assert host.records()[child_id]["ancestors"] == [parent_id]
+    assert host.records()[parent_id]["phase"] == "investigating"
+    host.hear(host.ending("a1"))
+    assert host.records()[parent_id]["phase"] == "abandoned"
+
+
+def test_l21_a_stop_that_comes_after_the_end_changes_nothing_of_the_outcome(host: Host) -> None:
+    agent_id = host.work()
+    cancel(host, agent_id)
+    host.hear(host.ending(message="First."))
+    ended = host.record()
+    host.hear(host.ending(message="Then this.", stop_hook_active=True))
+    again = host.record()
+    keys = ("phase", "finalized_at", "history", "resume_ready")
+    assert {key: again[key] for key in keys} == {key: ended[key] for key in keys}
+
+
+def test_e7_its_resume_line_begins_new_work_without_a_briefing(host: Host) -> None:
+    agent_id = host.work()
+    host.hear(host.ending(message="[gaia-sessions: approval] may I?"))
+    cancel(host, agent_id)
+    asked = {"description": "x", "prompt": RESUME.format(agent_id), "subagent_type": "Explore"}
+
+    assert host.hear(host.delegation("toolu_2", tool_input=asked)) is None
+
+    [new_id] = set(host.records()) - {agent_id}
+    assert "continues" not in host.records()[new_id]
+    assert host.log("hook")[-1]["refused"] == "cancelled"
+    assert len(host.records()[agent_id]["runs"]) == 1
+
+
+def test_e7_it_is_offered_to_nobody(host: Host) -> None:
+    agent_id = host.work()
+    host.hear(host.ending(message="[gaia-sessions: approval] may I?"))
+    other = host.event_payload("SessionStart", source="startup", session_id="another")
+    assert agent_id in host.hear(other)["additionalContext"]
+    cancel(host, agent_id)
+    assert host.hear(other) is None
+    answer = host.ask("pre_delegate", {"agent_id": agent_id})
+    assert (answer["should_resume"], answer["detail"]) == (False, "cancelled")
+    assert gaia_sessions.api.Sessions(str(host.root)).revivals() == []
+
+
+def test_the_direct_stop_answers_with_the_outcome_that_stands(host: Host) -> None:
+    agent_id = gaia_sessions.create_session(root=str(host.root))
+    cancel(host, agent_id)
+    answer = host.ask("subagent_stop", {"agent_id": agent_id, "outcome": "completed", "summary": "half of it"})
+    assert (answer["finalized"], answer["outcome"]) == (True, "abandoned")
+    assert (host.record()["phase"], host.record()["summary"]) == ("abandoned", "half of it")
+
+
+def test_an_agent_that_is_woken_for_a_cancelled_session_stays_in_it_and_ends_as_abandoned(host: Host) -> None:
+    agent_id = host.work()
+    host.hear(host.ending(message="[gaia-sessions: approval] may I?"))
+    cancel(host, agent_id)
+    host.hear(host.starting("a1"))
+    assert (len(host.record()["runs"]), host.record()["phase"]) == (2, "executing")
+    host.hear(host.ending())
+    assert host.record()["phase"] == "abandoned"
