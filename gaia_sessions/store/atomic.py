@@ -120,7 +120,7 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: in
         os.close(fd)
     except OSError as error:
         raise errors.DurabilityUnknown(f"{folder.path}/{name}", error.strerror or str(error)) from error
-    if durable:
+    if durable and not end:  # a file that has synced bytes has a synced name
         sync_folder(folder)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
+from gaia_sessions.store.file_store import FileStore
 from tests.faults import worker
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ NAMES = (
     "agent-1",
     "agent-1/state.json",
     "agent-1/events.jsonl",
+    "agent-1/transcript.jsonl",
+    "agent-1/transcript-1.jsonl",
     ".locks",
     ".locks/agent-1.lock",
     ".locks/.index.lock",
@@ -46,6 +49,9 @@ OPERATIONS = (
     ("create", "agent-new"),
     ("update", "agent-1"),
     ("append", "agent-1"),
+    ("add-message", "agent-1"),
+    ("empty-transcript", "agent-1"),
+    ("messages", "agent-1"),
     ("entries", "agent-1"),
     ("get", "agent-1"),
     ("should-resume", "agent-1"),
@@ -68,6 +74,9 @@ TWO_HOURS = 7200
 @pytest.fixture
 def lived_in(populated: str, hook: Run) -> str:
     """A root with everything in it that can be: leftovers, hints of hosts, an event that waits, logs; all aged."""
+    for content in ("archived", "said"):
+        FileStore(populated).empty_transcript("agent-1", lambda record: record)
+        gaia_sessions.add_message("agent-1", "user", content, root=populated)
     hook("pre_delegate", populated, DELEGATION)
     hook("subagent_stop", populated, {"agent_id": "agent-2"})
     for place in (".stage/agent-9.0123456789abcdef", ".trash/agent-9.0123456789abcdef"):

@@ -66,6 +66,10 @@ def entries(root: str, agent_id: str) -> object:
     return [str(entry) for entry in FileStore(root).entries(agent_id, JOURNAL)]
 
 
+def messages(root: str, agent_id: str) -> object:
+    return [str(message) for message in gaia_sessions.session_messages(agent_id, root=root)]
+
+
 def get(root: str, agent_id: str) -> object:
     return gaia_sessions.get_session(agent_id, root=root)
 
@@ -88,6 +92,7 @@ OPERATIONS: dict[str, Operation] = {
     "add-message": add_message,
     "empty-transcript": empty_transcript,
     "entries": entries,
+    "messages": messages,
     "get": get,
     "should-resume": should_resume,
     "list": sessions,

@@ -67,6 +67,7 @@ def test_all_that_commands_and_hooks_of_root_make_belongs_to_whose_project_it_is
         root_user.gaia(here, *words, **environment)
         for words in (
             ["update", agent_id, "--phase", "approval"],
+            ["transcript", agent_id, "--append", "user", "hello"],
             ["finalize", other, "completed"],
             ["hooks", "install"],
         )
@@ -75,7 +76,7 @@ def test_all_that_commands_and_hooks_of_root_make_belongs_to_whose_project_it_is
     root_user.gaia(here, "cleanup", "--hours", "0", **environment)
 
     assert said == ""
-    assert [ended.code for ended in done + hooks] == [0] * 8
+    assert [ended.code for ended in done + hooks] == [0] * 9
     assert owners(project) == {(alice.uid, alice.gid)}
     assert [*(project / ".claude" / "logs").glob("*.log")]
     assert (project / ".claude" / "session" / ".index").is_dir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -61,8 +62,8 @@ def _show(call: Call, agent_id: str, recent: int | None, since: datetime | None)
     if call.as_json:
         output.print_json_array(_readable(found))
         return
-    lines = [line for message in _readable(found) for line in messages.message_lines(message)]
-    output.print_lines(lines or ["No messages"])
+    lines = (line for message in _readable(found) for line in messages.message_lines(message))
+    output.print_lines(chain([next(lines, "No messages")], lines))
 
 
 def _readable(found: Iterator[Message | SessionsError]) -> Iterator[Message]:
