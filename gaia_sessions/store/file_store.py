@@ -174,14 +174,14 @@ class FileStore(FileReader):
                 )
 
     def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
+        from . import session_directory
+
         check_agent_id(agent_id)
         with (
             self._open_root_with(agent_id) as root,
             roots.open_lock_folder(root) as folder,
             self._lock(folder, agent_id, 0) as lock,
         ):
-            from . import session_directory
-
             found = self._read_or_error(root, agent_id)
             return session_directory.delete_if(root, agent_id, found, should_delete, lock, durable=self.durable)
 

@@ -532,8 +532,8 @@ def hook() -> Run:
 
 @pytest.fixture
 def populated(root: str) -> str:
-    """A root with two young sessions, one of them with a journal, and two old ones."""
-    _populate(root)
+    """A root with two young sessions, one of them with a journal and a transcript, and two old ones."""
+    _populate_and_talk(root)
     return root
 
 

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     TreeOf = Callable[[str | Path], Tree]
     DocumentsOf = Callable[[str | Path], Documents]
 
-READS = (("get", "agent-1"), ("list",), ("should-resume", "agent-1"), ("entries", "agent-1"))
+READS = (("get", "agent-1"), ("list",), ("should-resume", "agent-1"), ("entries", "agent-1"), ("messages", "agent-1"))
 WRITES = (
     ("create", "agent-new"),
     ("update", "agent-1"),
     ("finalize", "agent-1"),
     ("append", "agent-1"),
+    ("add-message", "agent-1"),
+    ("empty-transcript", "agent-1"),
     ("cleanup",),
 )
 # Root is asked too: without these even it may do only what the modes allow.
@@ -114,7 +116,7 @@ def test_a_root_that_may_not_be_written_to_can_be_read(read_only: tuple[str, lis
     told = {words[0]: run(words[0], root, *words[1:], through=through) for words in READS}
 
     assert {name: (ended.returncode, ended.stderr) for name, ended in told.items()} == dict.fromkeys(told, (0, ""))
-    assert '"revision": 2' in told["get"].stdout
+    assert '"revision": 3' in told["get"].stdout
     assert all(agent_id in told["list"].stdout for agent_id in ("agent-1", "agent-2", "old-1", "old-2"))
     assert "somebody before" in told["entries"].stdout
 

@@ -59,7 +59,7 @@ def add_message(root: str, agent_id: str) -> object:
 
 
 def empty_transcript(root: str, agent_id: str) -> object:
-    return FileStore(root).empty_transcript(agent_id, lambda record: record)["transcripts_archived"]
+    return FileStore(root).empty_transcript(agent_id, lambda record: record).get("transcripts_archived", 0)
 
 
 def entries(root: str, agent_id: str) -> object:
