@@ -114,8 +114,7 @@ class FileStore(FileReader):
             reading.open_session(root, agent_id) as session,
         ):
             check_writable(record := self._load(root, session, agent_id))
-            result = rule(record)
-            changed, entry = result if isinstance(result, tuple) else (result, None)
+            changed, entry = result if isinstance(result := rule(record), tuple) else (result, None)
             if changed is record and not transcript:
                 return record
             found = self._marks_in(root, with_ancestors(self, changed))
@@ -247,5 +246,5 @@ class FileStore(FileReader):
             inbox.remove(root, name)
 
     def _lock(self, folder: Directory, agent_id: str, timeout: float | None = None) -> locks.Lock:
-        seconds = self.lock_timeout if timeout is None else timeout
-        return locks.acquire(folder, locks.name_for(agent_id), seconds, self.wait)
+        timeout = self.lock_timeout if timeout is None else timeout
+        return locks.acquire(folder, locks.name_for(agent_id), timeout, self.wait)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
-from gaia_sessions.cli.render import budgets, plain, relatives
+from gaia_sessions.cli.render import budgets, one_session, relatives
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.system import utc_now
 
@@ -36,5 +36,5 @@ def command(call: Call, agent_id: str) -> None:
 
         output.draw(tables.session_view(record, decision, now, others, alive))
     else:
-        output.print_lines(plain.session_lines(record, decision, now, alive))
-        output.print_lines(plain.section_lines(others))
+        output.print_lines(one_session.session_lines(record, decision, now, alive))
+        output.print_lines(one_session.section_lines(others))

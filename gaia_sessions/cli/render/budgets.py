@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.usecases.budgets import LoadedSkill, NumberedTodo
 
-    from .plain import Section
+    from .one_session import Section
 
 _OF_BUDGETS = ("max_tokens", "charged_tokens", "token_correction", "skills")
 """The keys of a record for which somebody cares about its budget; what hosts say was consumed is shown anyway."""

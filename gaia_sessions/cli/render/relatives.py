@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.relatives import Relatives
 
-    from .plain import Section
+    from .one_session import Section
 
 _MOST_CHILDREN = 50
 

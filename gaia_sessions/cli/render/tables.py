@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from . import plain
+from . import one_session, plain
 from .short_ids import shorten_ids
 from .words import safe, short_ago
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.tree import TreeLine
 
-    from .plain import Section
+    from .one_session import Section
 
 _STYLES = {
     "completed": "green",
@@ -183,10 +183,10 @@ def session_view(
 ) -> RenderableType:
     """One session: its facts, its phases as a timeline, its runs, and further sections."""
     head = Text.assemble((record["agent_id"], "bold"), f"  {safe(record['agent_name'])}, {safe(record['purpose'])}")
-    parts: list[RenderableType] = [head, _key_value_grid(plain.facts(record, decision, now, alive))]
-    parts += [Text("phases", "bold"), _key_value_grid(plain.timeline(record))]
+    parts: list[RenderableType] = [head, _key_value_grid(one_session.facts(record, decision, now, alive))]
+    parts += [Text("phases", "bold"), _key_value_grid(one_session.timeline(record))]
     if record.get("runs"):
-        others = [("runs", [*plain.run_lines(record)]), *others]
+        others = [("runs", [*one_session.run_lines(record)]), *others]
     for heading, lines in others:
         parts += [Text(heading, "bold"), *(Text(f"  {line}") for line in lines)]
     return Group(*parts)

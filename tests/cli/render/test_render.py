@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from gaia_sessions.cli.render import decisions, plain, reports, tables
+from gaia_sessions.cli.render import decisions, one_session, plain, reports, tables
 from gaia_sessions.cli.render.short_ids import shorten_ids
 from gaia_sessions.cli.render.words import (
     Copyable,
@@ -243,7 +243,7 @@ def test_no_form_of_a_session_or_its_events_shows_a_utc_stamp(zone: Callable[[st
         last_error={"message": "no", "timestamp": MOMENT},
     )
     lines = [
-        *plain.session_lines(whole, decided(whole, NOW), NOW),
+        *one_session.session_lines(whole, decided(whole, NOW), NOW),
         plain.event_line({"at": MOMENT, "kind": "start", "phase": "approval"}),
     ]
 
@@ -435,19 +435,19 @@ def test_a_cleanup_names_everything_it_met() -> None:
     ],
 )
 def test_a_run_is_one_line_of_what_is_known(run: Any, text: str) -> None:
-    assert plain.run_line(run, "not ended") == text
+    assert one_session.run_line(run, "not ended") == text
 
 
 @pytest.mark.parametrize("phase", ["completed", "failed", "abandoned"])
 def test_an_unended_run_of_a_final_session_has_an_end_that_was_not_reported(phase: str) -> None:
     runs = [{"run": 1, "claimed_at": MOMENT}, {"run": 2, "started_at": MOMENT, "ended_at": MOMENT, "end": "lost"}]
     started = {"run": 3, "host": "h", "started_at": MOMENT}
-    assert list(plain.run_lines(record(phase=phase, runs=[*runs, started]))) == [
+    assert list(one_session.run_lines(record(phase=phase, runs=[*runs, started]))) == [
         f"1, unknown host, from {LOCAL}, end not reported",
         f"2, unknown host, from {LOCAL}, lost {LOCAL}",
         f"3, h, from {LOCAL}, end not reported",
     ]
-    assert list(plain.run_lines(record(phase="executing", runs=[started]))) == [f"3, h, from {LOCAL}, not ended"]
+    assert list(one_session.run_lines(record(phase="executing", runs=[started]))) == [f"3, h, from {LOCAL}, not ended"]
 
 
 # Short ids
@@ -609,6 +609,6 @@ def test_a_session_for_people_has_the_same_facts_in_both_forms() -> None:
         duration_seconds=61,
     )
     table = " ".join(" ".join(drawn(tables.session_view(whole, decided(whole, NOW), NOW), 200)).split())
-    for line in plain.session_lines(whole, decided(whole, NOW), NOW):
+    for line in one_session.session_lines(whole, decided(whole, NOW), NOW):
         for word in re.split(r"[\s:,]+", line):
             assert word in table

@@ -1,0 +1,129 @@
+"""Plain text about one session: its facts, its phases as a timeline, its runs.
+
+Owns that wording, of ``show`` in a pipe, and of its parts on a terminal. Must never know a terminal: ``tables`` does.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import plural
+from gaia_sessions.jsonio.strict import dump_line
+from gaia_sessions.session.phases import is_final
+
+from .figures import run_figures, usage_text
+from .plain import decision_text
+from .words import WHY_STOPPED, ago, cancellation_text, duration, liveness_text, local_time, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.liveness import Liveness
+    from gaia_sessions.session.policy import Decision
+    from gaia_sessions.session.schema import Record, Run, Tools
+
+    Section = tuple[str, list[str]]
+    """A heading, and the lines below it."""
+
+
+def session_lines(record: Record, decision: Decision, now: datetime, alive: Liveness | None = None) -> Iterator[str]:
+    """One session: its facts, its phases as a timeline, its runs."""
+    yield f"{record['agent_id']}: {safe(record['agent_name'])}, {safe(record['purpose'])}"
+    yield from (f"  {name}: {value}" for name, value in facts(record, decision, now, alive))
+    yield "phases"
+    yield from (f"  {moment}  {step}" for moment, step in timeline(record))
+    if record.get("runs"):
+        yield "runs"
+        yield from (f"  {line}" for line in run_lines(record))
+
+
+def section_lines(sections: Iterable[Section]) -> Iterator[str]:
+    """Each heading, and the lines below it."""
+    for heading, lines in sections:
+        yield heading
+        yield from (f"  {line}" for line in lines)
+
+
+def facts(
+    record: Record, decision: Decision, now: datetime, alive: Liveness | None = None
+) -> Iterator[tuple[str, str]]:
+    """Name and value of each fact about a session, and about the agent that is at work on it."""
+    yield "phase", record["phase"]
+    if text := decision_text(record, decision, now):
+        yield "resume", text
+    if "cancellation" in decision:
+        yield "cancelled", cancellation_text(decision["cancellation"], now)
+    if alive:
+        yield "agent", liveness_text(alive, now)
+    yield "created", f"{local_time(record['created_at'])}, {ago(record['created_at'], now)}"
+    yield "last activity", f"{local_time(record['last_updated'])}, {ago(record['last_updated'], now)}"
+    if record["last_error"]:
+        message = safe(record["last_error"]["message"])
+        yield "errors", f"{record['error_count']}, the last {ago(record['last_error']['timestamp'], now)}: {message}"
+    if "denial" in record:
+        yield "denied", f"{ago(record['denial']['timestamp'], now)}: {safe(record['denial']['message'])}"
+    if "tools" in record:
+        yield "tools", _tool_counts(record["tools"])
+    if "usage" in record:
+        yield "usage", usage_text(record["usage"])
+    yield from _limits(record)
+    if "duration_seconds" in record:
+        yield "duration", duration(record["duration_seconds"])
+    if "summary" in record:
+        yield "summary", safe(record["summary"])
+    yield from ((f"metadata {safe(key, 40)}", safe(_value_text(value))) for key, value in record["metadata"].items())
+    yield "revision", str(record["revision"])
+
+
+def _limits(record: Record) -> Iterator[tuple[str, str]]:
+    for key in ("max_depth", "max_tokens"):
+        if key in record:
+            yield key.replace("_", " "), str(record[key])
+
+
+def _tool_counts(tools: Tools) -> str:
+    """``12 calls: Bash 7, Read 5``, the most used tool first."""
+    counts = sorted(tools["counts"].items(), key=lambda counted: (-counted[1], counted[0]))
+    by_tool = ", ".join(f"{name} {number}" for name, number in counts)
+    return safe(f"{plural(sum(tools['counts'].values()), 'call')}: {by_tool}")
+
+
+def _value_text(value: Json) -> str:
+    return value if isinstance(value, str) else dump_line(value).decode()
+
+
+def timeline(record: Record) -> Iterator[tuple[str, str]]:
+    """When the work entered each phase, and how many changes are no longer kept."""
+    yield local_time(record["created_at"]), "initializing"
+    if record.get("history_dropped"):
+        yield "…", f"{plural(record['history_dropped'], 'earlier phase change')} discarded"
+    for move in record["history"]:
+        yield local_time(move["timestamp"]), f"{move['from_phase']} → {move['to_phase']}"
+
+
+def run_lines(record: Record) -> Iterator[str]:
+    """A line for each run, and how many runs are no longer kept."""
+    if record.get("runs_dropped"):
+        dropped = plural(record["runs_dropped"], "earlier run")
+        yield f"{dropped} discarded; for their ends: gaia-sessions events {record['agent_id']}"
+    no_end = "end not reported" if is_final(record["phase"]) else "not ended"
+    yield from (run_line(run, no_end) for run in record["runs"])
+
+
+def run_line(run: Run, no_end: str) -> str:
+    """One run in a line: number, host, start, end, details; ``no_end`` is printed where no end is known."""
+    began = run.get("started_at") or run.get("claimed_at")
+    start = f"from {local_time(began)}" if began else "start unknown"
+    parts = [f"{run['run']}", safe(run.get("host", "unknown host")), start]
+    parts.append(f"{run.get('end', 'ended')} {local_time(run['ended_at'])}" if "ended_at" in run else no_end)
+    if "interruption" in run:
+        parts.append(WHY_STOPPED.get(run["interruption"], safe(run["interruption"])))
+    if "detail" in run:
+        parts.append(safe(run["detail"]))
+    if "inferred" in run:
+        parts.append(f"{run['inferred']} inferred from its tools")
+    parts += run_figures(run)
+    if "last_message" in run:
+        parts.append(f"last message: {safe(run['last_message'], 80)}")
+    return ", ".join(parts)
