@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .api import (
         CancellationToken,
+        EphemeralSession,
         add_message,
         add_skill,
         add_todo,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         session_children,
         session_events,
         session_messages,
+        session_report,
         session_todos,
         session_tree,
         session_usage,
@@ -33,12 +35,14 @@ if TYPE_CHECKING:
         set_token_total,
         should_resume,
         update_state,
+        wait_sessions,
     )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CancellationToken",
+    "EphemeralSession",
     "add_message",
     "add_skill",
     "add_todo",
@@ -56,6 +60,7 @@ __all__ = [
     "session_children",
     "session_events",
     "session_messages",
+    "session_report",
     "session_todos",
     "session_tree",
     "session_usage",
@@ -64,6 +69,7 @@ __all__ = [
     "set_token_total",
     "should_resume",
     "update_state",
+    "wait_sessions",
 ]
 
 

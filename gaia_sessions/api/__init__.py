@@ -3,23 +3,17 @@
 The names and leading arguments of the first five functions are fixed by the users' documents. Every function takes
 ``root``, the directory of the sessions; None means the one that the command line would find from here. All of them
 raise the errors of ``gaia_sessions.errors``, among them ``OwnedByAnother`` for the sessions of another user.
-``Sessions``, next door, does the same for one root that is found and configured only once, and ``budgets`` has the
-functions about budgets, skills and todos; a function here must never do more than call ``Sessions``.
+``Sessions``, next door, does the same for one root that is found and configured only once; other modules have the
+functions and classes of one subject. A function here must never do more than call ``Sessions``.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.ids import is_agent_id
 
-from .budgets import add_skill as add_skill
-from .budgets import add_todo as add_todo
-from .budgets import charge_tokens as charge_tokens
-from .budgets import session_todos as session_todos
-from .budgets import session_usage as session_usage
-from .budgets import set_todo_status as set_todo_status
-from .budgets import set_todos as set_todos
-from .budgets import set_token_total as set_token_total
 from .sessions import DEFAULT_HOURS as DEFAULT_HOURS
 from .sessions import Sessions as Sessions
 
@@ -33,24 +27,47 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.transcript import Message
-    from gaia_sessions.usecases.cancellation import Cancelled
     from gaia_sessions.usecases.cleanup import Report
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.reconcile import Reconciled
     from gaia_sessions.usecases.tree import TreeLine
 
+    from .budgets import add_skill as add_skill
+    from .budgets import add_todo as add_todo
+    from .budgets import charge_tokens as charge_tokens
+    from .budgets import session_todos as session_todos
+    from .budgets import session_usage as session_usage
+    from .budgets import set_todo_status as set_todo_status
+    from .budgets import set_todos as set_todos
+    from .budgets import set_token_total as set_token_total
     from .cancellation import CancellationToken as CancellationToken
-else:
+    from .cancellation import cancel_conversation as cancel_conversation
+    from .cancellation import cancel_session as cancel_session
+    from .ephemeral import EphemeralSession as EphemeralSession
+    from .transcript import add_message as add_message
+    from .transcript import session_messages as session_messages
+    from .waiting import session_report as session_report
+    from .waiting import wait_sessions as wait_sessions
 
-    def __getattr__(name: str) -> object:
-        """The token, which only programs need that wait."""
-        if name != "CancellationToken":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from .cancellation import CancellationToken
+_NAMES = {
+    "budgets": (
+        *("add_skill", "add_todo", "charge_tokens", "session_todos", "session_usage"),
+        *("set_todo_status", "set_todos", "set_token_total"),
+    ),
+    "cancellation": ("CancellationToken", "cancel_conversation", "cancel_session"),
+    "ephemeral": ("EphemeralSession",),
+    "transcript": ("add_message", "session_messages"),
+    "waiting": ("session_report", "wait_sessions"),
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+"""The module of each name that few calls need, so that the others do not pay for it."""
 
-        return CancellationToken
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def create_session(  # noqa: PLR0913  # one argument for each thing that may be said of a new session
@@ -147,28 +164,6 @@ def finalize_session(
     return record
 
 
-def cancel_session(
-    agent_id: str, reason: str | None = None, *, only: bool = False, root: str | None = None
-) -> Cancelled:
-    """Cancels a session with everything below it, now and later; with ``only`` the session alone.
-
-    Returns ``{agent_id, at?, reason?, below, new}``: the first time and reason stay, and ``new`` says whether this call
-    changed anything. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
-    ``SessionNotFound``, ``InvalidId``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
-    """
-    return Sessions(root).cancel(agent_id, reason, below=not only)
-
-
-def cancel_conversation(
-    host_session_id: str, reason: str | None = None, *, only: bool = False, root: str | None = None
-) -> Sequence[Cancelled]:
-    """Cancels every session that has a run in this conversation of a host, as ``cancel_session`` does.
-
-    Raises ``SessionNotFound`` if there is none, and what ``cancel_session`` raises, once all others are cancelled.
-    """
-    return Sessions(root).cancel_conversation(host_session_id, reason, below=not only)
-
-
 def list_sessions(
     *,
     active_only: bool = False,
@@ -222,40 +217,6 @@ def session_events(agent_id: str, *, root: str | None = None) -> Iterator[Json |
     ``StoreFailure`` are raised by the call itself, not by the first step of the iteration.
     """
     return Sessions(root).events(agent_id)
-
-
-def session_messages(
-    agent_id: str, *, last: int | None = None, since: datetime | str | None = None, root: str | None = None
-) -> Iterator[Message | SessionsError]:
-    """The messages of a session's transcript in their order; an error in place of one that cannot be read.
-
-    ``last`` takes at most so many, ``since`` those made at that time or later; the cost follows what is taken. Each is
-    ``{seq, turn, role, content, timestamp, tool_name?, tool_call_id?, tokens?}``. Raises ``SessionNotFound``,
-    ``CorruptSession``, ``InvalidId``, ``BadArgument`` and ``StoreFailure``.
-    """
-    from gaia_sessions.usecases.listing import time_argument
-
-    return Sessions(root).transcript(agent_id).messages(last, time_argument(since, "since"))
-
-
-def add_message(
-    agent_id: str,
-    role: str,
-    content: str,
-    *,
-    tool_name: str | None = None,
-    tool_call_id: str | None = None,
-    tokens: int | None = None,
-    root: str | None = None,
-) -> Message:
-    """Adds a message of ``system``, ``user``, ``assistant`` or ``tool`` to a session's transcript.
-
-    Returns it as it is stored, and on disk by then: with its number ``seq`` and its ``turn``. ``tokens`` is how many
-    the content has. Raises ``SessionNotFound``, ``SessionFinal``, ``BadArgument`` for another role, ``InvalidInput``,
-    ``TooLarge`` for more than 1 MiB, and what ``update_state`` raises.
-    """
-    transcript = Sessions(root).transcript(agent_id)
-    return transcript.add(role, content, tool_name=tool_name, tool_call_id=tool_call_id, tokens=tokens)
 
 
 def cleanup_sessions(

@@ -1,4 +1,4 @@
-"""A token by which a program asks whether its work is cancelled, and cancels it.
+"""Cancelling sessions, and the token by which a program asks whether its work is cancelled.
 
 Owns how a token of a session and tokens in memory are linked, and how often one that waits looks. Once a token has been
 seen cancelled it stays so. Must never take a lock to look.
@@ -18,9 +18,34 @@ from .sessions import Sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.usecases.cancellation import Cancelled
 
 _SECONDS_BETWEEN_LOOKS = 0.05
+
+
+def cancel_session(
+    agent_id: str, reason: str | None = None, *, only: bool = False, root: str | None = None
+) -> Cancelled:
+    """Cancels a session with everything below it, now and later; with ``only`` the session alone.
+
+    Returns ``{agent_id, at?, reason?, below, new}``: the first time and reason stay, and ``new`` says whether this call
+    changed anything. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
+    ``SessionNotFound``, ``InvalidId``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
+    """
+    return Sessions(root).cancel(agent_id, reason, below=not only)
+
+
+def cancel_conversation(
+    host_session_id: str, reason: str | None = None, *, only: bool = False, root: str | None = None
+) -> Sequence[Cancelled]:
+    """Cancels every session that has a run in this conversation of a host, as ``cancel_session`` does.
+
+    Raises ``SessionNotFound`` if there is none, and what ``cancel_session`` raises, once all others are cancelled.
+    """
+    return Sessions(root).cancel_conversation(host_session_id, reason, below=not only)
 
 
 class CancellationToken:
@@ -28,14 +53,16 @@ class CancellationToken:
 
     With ``agent_id`` it is the session's: whoever cancels that session, or with everything below it one above it, in
     any process, cancels the token; each look costs a look at one file for the session and for each one above it.
-    Without ``agent_id`` it is in memory only. ``root`` is as in the functions of this package. Safe to use from several
-    threads.
+    Without ``agent_id`` it is in memory only. ``parent`` is a token that cancels this one too. ``root`` is as in the
+    functions of this package. Safe to use from several threads.
     """
 
-    def __init__(self, agent_id: str | None = None, *, root: str | None = None) -> None:
+    def __init__(
+        self, agent_id: str | None = None, *, root: str | None = None, parent: CancellationToken | None = None
+    ) -> None:
         self.agent_id = agent_id
         self._session = None if agent_id is None else _Session(agent_id, Sessions(root))
-        self._parent: CancellationToken | None = None
+        self._parent = parent
         self._found: Cancellation | None = None
         self._cancelled_here = threading.Event()
 
@@ -47,9 +74,8 @@ class CancellationToken:
         return self._found
 
     def _look(self) -> Cancellation | None:
-        if self._parent is not None:
-            return self._parent.cancellation
-        return self._session.look() if self._session else None
+        found = self._session.look() if self._session else None
+        return self._parent.cancellation if found is None and self._parent else found
 
     @property
     def is_cancelled(self) -> bool:
@@ -75,13 +101,16 @@ class CancellationToken:
             raise errors.Cancelled(self._session_id(), **cancellation)
 
     def _session_id(self) -> str | None:
-        return self.agent_id if self._parent is None else self._parent._session_id()  # noqa: SLF001  # of the same class
+        return self.agent_id or (self._parent._session_id() if self._parent else None)  # noqa: SLF001  # of the same class
+
+    @property
+    def root(self) -> str | None:
+        """The directory of the session; None in memory."""
+        return self._session.root if self._session else None
 
     def child_token(self) -> CancellationToken:
         """A token in memory that is cancelled with this one; cancelling it leaves this one alone."""
-        child = CancellationToken()
-        child._parent = self  # of the same class
-        return child
+        return CancellationToken(parent=self)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether it is cancelled within ``timeout`` seconds, None for ever. Raises what ``is_cancelled`` does."""
@@ -101,6 +130,11 @@ class _Session:
         self._agent_id = agent_id
         self._sessions = sessions
         self._ancestors: list[str] = []
+
+    @property
+    def root(self) -> str:
+        """The directory of the session."""
+        return self._sessions.root
 
     def look(self) -> Cancellation | None:
         """Why it is cancelled. A session without a parent may still get one, so it is read each time."""

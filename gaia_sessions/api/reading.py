@@ -17,6 +17,7 @@ from gaia_sessions.system.project_root import check_owner, claude_folder, find_r
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision
+    from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message
     from gaia_sessions.usecases.listing import Filter, Line
     from gaia_sessions.usecases.preview import Preview
     from gaia_sessions.usecases.relatives import Relatives
@@ -66,6 +69,14 @@ class SessionReader:
     def events(self, agent_id: str) -> Iterator[Json | SessionsError]:
         """The entries of the session's journal; an error in place of an entry that cannot be read."""
         return self._store.entries(agent_id, EVENTS)
+
+    def messages(
+        self, agent_id: str, last: int | None = None, since: datetime | None = None
+    ) -> Iterator[Message | SessionsError]:
+        """The messages of the transcript, as ``session_messages`` returns them."""
+        from gaia_sessions.usecases import transcript
+
+        return transcript.messages(self._store, agent_id, last, since)
 
     def list(self, criteria: Filter, limit: int | None = None) -> Iterator[Line]:
         """Summaries of the sessions that meet ``criteria``, at most ``limit``, the most recently active first."""
@@ -140,6 +151,13 @@ class SessionReader:
         from gaia_sessions.usecases.cancellation import find_cancellation
 
         return find_cancellation(self._store, agent_id, known_ancestors)
+
+    def report(self, agent_id: str) -> tuple[Report, bool]:
+        """The report on the session, and whether its work is over."""
+        from gaia_sessions.hosts import recent_messages
+        from gaia_sessions.usecases import reporting
+
+        return reporting.report_on(self._preview(), agent_id, utc_now(), self.config.budgets, recent_messages)
 
     def usage(self, record: Record) -> TokenUsage:
         """How much of its budget the session of ``record``, which was just read, has used. Raises ``NewerSchema``."""

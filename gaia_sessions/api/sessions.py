@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.requests import Ending, NewSession, Update
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message
     from gaia_sessions.store.port import Reader
     from gaia_sessions.usecases.budgets import Budgets
     from gaia_sessions.usecases.cancellation import Cancelled
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.reconcile import Reconciled
     from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
-
-    from .transcript import Transcript
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
@@ -47,11 +46,33 @@ class Sessions(SessionReader):
         self._apply_deferred()
         return Budgets(self._store, utc_now(), self.config.budgets)
 
-    def transcript(self, agent_id: str) -> Transcript:
-        """The messages of the session; whether it exists is found out with the first question."""
-        from .transcript import Transcript
+    def add_message(
+        self,
+        agent_id: str,
+        role: str,
+        content: str,
+        *,
+        tool_name: str | None = None,
+        tool_call_id: str | None = None,
+        tokens: int | None = None,
+        is_charged: bool = False,
+    ) -> Message:
+        """Adds a message to the transcript, and returns it as it is stored; ``is_charged``: its tokens are too."""
+        from gaia_sessions.session.transcript import new_message
+        from gaia_sessions.usecases import transcript
 
-        return Transcript(self._store, self._apply_deferred, agent_id)
+        now = utc_now()
+        message = new_message(role, content, now, tool_name=tool_name, tool_call_id=tool_call_id, tokens=tokens)
+        self._apply_deferred()
+        add = transcript.remember if is_charged else transcript.add_message
+        return add(self._store, now, agent_id, message)
+
+    def forget(self, agent_id: str) -> None:
+        """Begins an empty transcript, without tokens and todos."""
+        from gaia_sessions.usecases import transcript
+
+        self._apply_deferred()
+        transcript.forget(self._store, utc_now(), agent_id)
 
     def create(self, new: NewSession) -> str:
         """The id of a new session."""

@@ -1,50 +1,50 @@
-"""The transcript of one session, as programs and commands read it and add to it.
+"""The functions about the messages of a session.
 
-Owns that a message is made by the clock of this call, and added after the events that wait in the inbox were applied.
-Must never know how a message is shown.
+Owns their arguments, as ``gaia_sessions`` exports them. A function here must never know a rule.
 """
 
 from __future__ import annotations
 
-from gaia_sessions.session.transcript import new_message
-from gaia_sessions.system import utc_now
-from gaia_sessions.usecases import transcript
+from .sessions import Sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.session.transcript import Message
-    from gaia_sessions.store.port import Store
 
 
-class Transcript:
-    """The messages of the session ``agent_id``; ``Sessions.transcript`` makes it."""
+def session_messages(
+    agent_id: str, *, last: int | None = None, since: datetime | str | None = None, root: str | None = None
+) -> Iterator[Message | SessionsError]:
+    """The messages of a session's transcript in their order; an error in place of one that cannot be read.
 
-    __slots__ = ("_agent_id", "_apply_deferred", "_store")
+    ``last`` takes at most so many, ``since`` those made at that time or later; the cost follows what is taken. Each is
+    ``{seq, turn, role, content, timestamp, tool_name?, tool_call_id?, tokens?}``. Raises ``SessionNotFound``,
+    ``CorruptSession``, ``InvalidId``, ``BadArgument`` and ``StoreFailure``.
+    """
+    from gaia_sessions.usecases.listing import time_argument
 
-    def __init__(self, store: Store, apply_deferred: Callable[[], None], agent_id: str) -> None:
-        self._store = store
-        self._apply_deferred = apply_deferred
-        self._agent_id = agent_id
+    return Sessions(root).messages(agent_id, last, time_argument(since, "since"))
 
-    def messages(self, last: int | None = None, since: datetime | None = None) -> Iterator[Message | SessionsError]:
-        """As ``session_messages`` returns them."""
-        return transcript.messages(self._store, self._agent_id, last, since)
 
-    def add(
-        self,
-        role: str,
-        content: str,
-        *,
-        tool_name: str | None = None,
-        tool_call_id: str | None = None,
-        tokens: int | None = None,
-    ) -> Message:
-        """Adds a message, and returns it as ``add_message`` does."""
-        now = utc_now()
-        message = new_message(role, content, now, tool_name=tool_name, tool_call_id=tool_call_id, tokens=tokens)
-        self._apply_deferred()
-        return transcript.add_message(self._store, now, self._agent_id, message)
+def add_message(
+    agent_id: str,
+    role: str,
+    content: str,
+    *,
+    tool_name: str | None = None,
+    tool_call_id: str | None = None,
+    tokens: int | None = None,
+    root: str | None = None,
+) -> Message:
+    """Adds a message of ``system``, ``user``, ``assistant`` or ``tool`` to a session's transcript.
+
+    Returns it as it is stored, and on disk by then: with its number ``seq`` and its ``turn``. ``tokens`` is how many
+    the content has. Raises ``SessionNotFound``, ``SessionFinal``, ``BadArgument`` for another role, ``InvalidInput``,
+    ``TooLarge`` for more than 1 MiB, and what ``update_state`` raises.
+    """
+    sessions = Sessions(root)
+    return sessions.add_message(agent_id, role, content, tool_name=tool_name, tool_call_id=tool_call_id, tokens=tokens)

@@ -38,6 +38,9 @@ MOST_TOKENS = 10**12
 
 MAX_NAME_LENGTH = 200
 
+_BYTES_PER_TOKEN = 4
+"""A usual estimate of English text; the users' document takes it where its tokenizer is missing."""
+
 _LARGEST = (1 << 63) - 1
 """The largest number that JSON is written with."""
 
@@ -99,6 +102,11 @@ def consumed_tokens_of(record: Record) -> int:
 
 def _counted_tokens(record: Record) -> int:
     return record.get("charged_tokens", 0) + skill_tokens_of(record) + consumed_tokens_of(record)
+
+
+def estimated_tokens(content: str) -> int:
+    """How many tokens ``content`` may have where nobody counted them: one for every 4 bytes, rounded up."""
+    return -(-len(content.encode("utf-8", "surrogatepass")) // _BYTES_PER_TOKEN)
 
 
 def elapsed_seconds(record: Record, now: datetime) -> int:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from itertools import islice
 
 from gaia_sessions.errors import BadArgument, SessionsError
+from gaia_sessions.session.budget import check_tokens, estimated_tokens, with_charge, with_total
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.todos import with_todos
 from gaia_sessions.session.transcript import message_rule
 
 TYPE_CHECKING = False
@@ -29,6 +31,27 @@ def add_message(store: Store, now: datetime, agent_id: str, message: NewMessage)
     """
     _, [stored] = store.add_messages(agent_id, [message], message_rule(now), reserved=RESERVED_BYTES)
     return stored
+
+
+def remember(store: Store, now: datetime, agent_id: str, message: NewMessage) -> Message:
+    """Adds ``message`` and charges its ``tokens`` to the budget, in one commit; without tokens they are estimated.
+
+    Raises what ``add_message`` raises.
+    """
+    tokens = check_tokens("tokens", message.get("tokens", estimated_tokens(message["content"])))
+    counted: NewMessage = {**message, "tokens": tokens}
+    _, [stored] = store.add_messages(
+        agent_id, [counted], lambda record: with_charge(record, tokens, now), reserved=RESERVED_BYTES
+    )
+    return stored
+
+
+def forget(store: Store, now: datetime, agent_id: str) -> None:
+    """Begins an empty transcript, with no tokens used and without todos, in one commit; skills stay loaded.
+
+    Raises ``SessionNotFound``, ``CorruptSession``, ``SessionFinal``.
+    """
+    store.empty_transcript(agent_id, lambda record: with_total(with_todos(record, [], now), 0, now))
 
 
 def messages(

@@ -159,7 +159,7 @@ def transcript(folder: str) -> Iterator[Finding]:
 
     def add(agent_id: str) -> None:
         for _ in range(_UPDATES):
-            sessions.transcript(agent_id).add("user", "one more message")
+            sessions.add_message(agent_id, "user", "one more message")
 
     ratio = compare(_ROUNDS, lambda _: (partial(add, long), partial(add, short)))
     yield Finding("a message behind 10,000: CPU of one behind 10", ratio.cpu, 1.2)
@@ -176,7 +176,7 @@ def _median_of_reading(sessions: Sessions, agent_id: str) -> float:
     taken = []
     for _ in range(_READS):
         began = time.perf_counter()
-        found = list(sessions.transcript(agent_id).messages(20))
+        found = list(sessions.messages(agent_id, 20))
         taken.append(time.perf_counter() - began)
         if len(found) != 20:  # noqa: PLR2004  # as many as were asked for
             raise RuntimeError("20 messages were expected")

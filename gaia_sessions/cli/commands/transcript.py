@@ -53,12 +53,12 @@ def command(
     role, text = new
     content = _read_stdin() if text == _STDIN else text
     session_id = call.session_id(agent_id, writes=True)
-    message = call.sessions().transcript(session_id).add(role, content)
+    message = call.sessions().add_message(session_id, role, content)
     call.print_result(message, lambda: [messages.added_line(session_id, message)])
 
 
 def _show(call: Call, agent_id: str, recent: int | None, since: datetime | None) -> None:
-    found = call.sessions().transcript(call.session_id(agent_id, is_shown=False)).messages(recent, since)
+    found = call.sessions().messages(call.session_id(agent_id, is_shown=False), recent, since)
     if call.as_json:
         output.print_json_array(_readable(found))
         return

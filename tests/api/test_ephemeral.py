@@ -1,0 +1,274 @@
+"""``EphemeralSession``: an agent's own memory, budget, skills and token of cancellation, across processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions import (
+    CancellationToken,
+    EphemeralSession,
+    get_session,
+    session_messages,
+    should_resume,
+    update_state,
+)
+from gaia_sessions.errors import Cancelled, SessionFinal, SessionNotFound, TooDeep
+
+if TYPE_CHECKING:
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message
+
+
+@pytest.fixture(autouse=True)
+def _in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(tmp_path / "sessions"))
+
+
+def in_another_process(code: str, *arguments: str) -> str:
+    """What ``code`` prints there; ``session`` is the session of the first argument."""
+    lines = (
+        f"import sys\nfrom gaia_sessions import EphemeralSession\nsession = EphemeralSession.open(sys.argv[1])\n{code}"
+    )
+    done = subprocess.run([sys.executable, "-c", lines, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def record_of(session: EphemeralSession) -> Record:
+    record = get_session(session.agent_id)
+    assert record is not None
+    return record
+
+
+def texts(messages: list[Message]) -> list[str]:
+    return [message["content"] for message in messages]
+
+
+def test_e1_a_sub_agent_has_64000_tokens_and_a_root_200000_unless_something_else_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = EphemeralSession.with_default_limits()
+    child, small = EphemeralSession(None, root), EphemeralSession(500, root.agent_id)
+
+    assert [one.memory.max_tokens for one in (root, child, small)] == [200_000, 64_000, 500]
+    monkeypatch.setenv("GAIA_SESSIONS_SUB_AGENT_MAX_TOKENS", "70000")
+    assert EphemeralSession(None, root).memory.max_tokens == 70_000
+
+
+def test_e2_without_a_parent_nothing_else_cancels_it() -> None:
+    one, other = EphemeralSession(None), EphemeralSession(None)
+
+    other.cancellation_token.cancel()
+
+    assert (one.cancellation_token.is_cancelled, other.cancellation_token.is_cancelled) == (False, True)
+
+
+def test_e3_a_parent_that_is_cancelled_in_another_process_cancels_all_below_it_at_once() -> None:
+    parent = EphemeralSession(None)
+    child = EphemeralSession(None, parent)
+    grandchild = EphemeralSession(None, child)
+
+    in_another_process("session.cancellation_token.cancel('enough')", parent.agent_id)
+
+    assert [one.cancellation_token.is_cancelled for one in (parent, child, grandchild)] == [True] * 3
+    with pytest.raises(Cancelled) as raised:
+        grandchild.cancellation_token.check()
+    assert (raised.value.agent_id, raised.value.reason, raised.value.by) == (
+        grandchild.agent_id,
+        "enough",
+        parent.agent_id,
+    )
+
+
+def test_e4_a_child_that_is_cancelled_leaves_its_parent_and_siblings_alone() -> None:
+    parent = EphemeralSession(None)
+    child, sibling = EphemeralSession(None, parent), EphemeralSession(None, parent)
+
+    child.cancellation_token.cancel()
+
+    assert [one.cancellation_token.is_cancelled for one in (parent, child, sibling)] == [False, True, False]
+
+
+def test_e5_a_child_of_a_cancelled_parent_is_cancelled_from_the_start() -> None:
+    parent = EphemeralSession(None)
+    parent.cancellation_token.cancel()
+
+    assert EphemeralSession(None, parent).cancellation_token.is_cancelled
+
+
+def test_e7_a_cancelled_session_is_not_resumed() -> None:
+    session = EphemeralSession(None)
+    update_state(session.agent_id, "planning")
+    assert should_resume(session.agent_id)
+
+    session.cancellation_token.cancel()
+
+    assert not should_resume(session.agent_id)
+
+
+def test_with_parent_token_the_token_of_a_session_makes_that_the_parent() -> None:
+    parent = EphemeralSession(None)
+
+    child = EphemeralSession.with_parent_token(300, parent.cancellation_token, agent_name="reviewer")
+
+    assert record_of(child)["parent_id"] == parent.agent_id
+    parent.cancellation_token.cancel()
+    assert child.cancellation_token.is_cancelled
+
+
+def test_with_parent_token_a_token_in_memory_cancels_it_in_this_process_and_its_own_mark_in_all() -> None:
+    token = CancellationToken()
+    one, other = (EphemeralSession.with_parent_token(None, token) for _ in range(2))
+    assert "parent_id" not in record_of(one)
+
+    in_another_process("session.cancellation_token.cancel()", other.agent_id)
+    assert [each.cancellation_token.is_cancelled for each in (one, other)] == [False, True]
+
+    token.cancel("enough")
+    assert one.cancellation_token.is_cancelled
+    with pytest.raises(Cancelled, match="enough"):
+        one.cancellation_token.check()
+
+
+def test_the_depth_of_a_tree_is_limited() -> None:
+    session = EphemeralSession(None)
+    for _ in range(8):
+        session = EphemeralSession(None, session)
+
+    with pytest.raises(TooDeep):
+        EphemeralSession(None, session)
+
+
+def test_e8_a_skill_counts_once_and_against_the_budget() -> None:
+    session = EphemeralSession(None)
+
+    assert session.register_loaded_skill("s", 100)
+    assert not session.register_loaded_skill("s", 500)
+    assert session.register_loaded_skill("t", 7)
+
+    assert (session.skill_token_count(), session.memory.token_count) == (107, 107)
+
+
+def test_e9_skills_are_those_of_one_session_in_all_processes() -> None:
+    parent = EphemeralSession(None)
+    child = EphemeralSession(None, parent)
+    parent.register_loaded_skill("of the parent", 1)
+    in_another_process("session.register_loaded_skill('of the child', 1)", child.agent_id)
+
+    assert [set(one.loaded_skills) for one in (parent, child)] == [{"of the parent"}, {"of the child"}]
+    assert child.is_skill_loaded("of the child")
+    assert not child.is_skill_loaded("of the parent")
+
+
+def test_e10_messages_count_a_total_replaces_what_was_counted_and_clearing_leaves_nothing() -> None:
+    session = EphemeralSession(1000)
+    memory = session.memory
+
+    memory.add_message("user", "12345678")
+    memory.add_message("tool", "x", tool_name="Bash", tool_call_id="call_1", tokens=30)
+    memory.add_todo("read")
+    assert (memory.token_count, texts(memory.get_messages())) == (32, ["12345678", "x"])
+
+    memory.sync_token_count(500)
+    memory.add_message("assistant", "done", tokens=1)
+    assert memory.token_count == 501
+
+    memory.clear()
+    assert (memory.get_messages(), memory.token_count, memory.todos) == ([], 0, [])
+    assert memory.add_message("user", "again", tokens=2)["seq"] == 1
+    assert memory.token_count == 2
+
+
+@pytest.mark.parametrize(("used", "reached"), [(999, False), (1000, True), (1001, True)])
+def test_e11_the_limit_is_reached_at_the_limit(used: int, reached: bool) -> None:  # noqa: FBT001
+    session = EphemeralSession(1000)
+
+    assert session.charge(used)["limit_reached"] is reached
+    assert session.memory.limit_reached is reached
+
+
+def test_e13_time_goes_on_in_every_process_and_stops_with_the_work() -> None:
+    session = EphemeralSession(None)
+    time.sleep(1.1)
+    assert session.elapsed_secs() == 1
+    assert in_another_process("print(session.elapsed_secs())", session.agent_id) in ("1", "2")
+
+    session.finalize("completed", "done")
+    ended = session.elapsed_secs()
+    time.sleep(1.1)
+
+    assert session.elapsed_secs() == ended
+    assert in_another_process("print(session.elapsed_secs())", session.agent_id) == str(ended)
+
+
+def test_e14_what_a_child_remembers_is_not_its_parents() -> None:
+    parent = EphemeralSession(None)
+    child = EphemeralSession(None, parent)
+
+    child.memory.add_message("user", "only here")
+
+    assert (parent.memory.get_messages(), parent.memory.token_count) == ([], 0)
+    assert texts(child.memory.get_messages()) == ["only here"]
+
+
+def test_another_process_has_the_same_memory() -> None:
+    session = EphemeralSession(None)
+    session.memory.add_message("user", "one")
+
+    in_another_process("session.memory.add_message('assistant', 'two', tokens=4)", session.agent_id)
+
+    assert texts(session.memory.get_messages(last=1)) == ["two"]
+    assert [message["seq"] for message in session.memory.get_messages()] == [1, 2]
+
+
+def test_a_message_that_cannot_be_read_is_left_out_and_reported_elsewhere() -> None:
+    session = EphemeralSession(None)
+    session.memory.add_message("user", "one")
+    session.memory.add_message("user", "two")
+    transcript = Path(session.root) / session.agent_id / "transcript.jsonl"
+    transcript.write_bytes(transcript.read_bytes().replace(b'"role"', b'"rolE"', 1))
+
+    assert texts(session.memory.get_messages()) == ["two"]
+    assert len(list(session_messages(session.agent_id))) == 2
+
+
+def test_ended_work_takes_no_message_and_no_charge() -> None:
+    session = EphemeralSession(None)
+    session.memory.add_message("user", "one", tokens=1)
+    session.finalize("failed", error="no")
+
+    for write in (lambda: session.memory.add_message("user", "two"), lambda: session.charge(1), session.memory.clear):
+        with pytest.raises(SessionFinal):
+            write()
+    assert (texts(session.memory.get_messages()), session.memory.token_count) == (["one"], 1)
+
+
+def test_todos_have_numbers_and_statuses() -> None:
+    memory = EphemeralSession(None).memory
+
+    assert [memory.add_todo("read"), memory.add_todo("write")] == [1, 2]
+    memory.set_todo_status(1)
+
+    assert [(todo["number"], todo["status"]) for todo in memory.todos] == [(1, "completed"), (2, "pending")]
+
+
+def test_a_session_that_does_not_exist_is_not_opened() -> None:
+    with pytest.raises(SessionNotFound):
+        EphemeralSession.open("agent-404")
+    with pytest.raises(SessionNotFound):
+        EphemeralSession(None, "agent-404")
+
+
+def test_its_representation_opens_it_again() -> None:
+    session = EphemeralSession(None)
+    session.memory.add_message("user", "one")
+
+    again: EphemeralSession = eval(repr(session))  # noqa: S307  # what a person would paste
+
+    assert (again.agent_id, texts(again.memory.get_messages())) == (session.agent_id, ["one"])
+    assert again.started_at == session.started_at
