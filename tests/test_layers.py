@@ -52,10 +52,11 @@ DOORS = {
     "pydantic_core": "models/",  # the engine of pydantic, installed with it
     "filelock": "store/locks.py",
     "dateutil": "cli/option_values.py",
+    "watchfiles": "api/waiting.py",
 }
 STDLIB_ONLY = [
     *("errors", "jsonio", "session", "system", "config", "store", "ingest", "usecases"),
-    *("hosts", "api", "hook", "install", "doctor"),
+    *("hosts", "hook", "install", "doctor"),
 ]
 PURE = ["errors", "jsonio", "session"]
 READS_THE_ENVIRONMENT = ["api", "hook", "cli"]

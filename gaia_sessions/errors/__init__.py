@@ -70,6 +70,8 @@ if TYPE_CHECKING:
     from .exit_codes import EXIT_DONE as EXIT_DONE
     from .exit_codes import EXIT_INTERRUPTED as EXIT_INTERRUPTED
     from .exit_codes import EXIT_NO as EXIT_NO
+    from .exit_codes import EXIT_TIMEOUT as EXIT_TIMEOUT
+    from .exit_codes import EXIT_WORK_FAILED as EXIT_WORK_FAILED
     from .exit_codes import exit_code as exit_code
     from .files import EXPORT_ROOT_COMMAND as EXPORT_ROOT_COMMAND
     from .files import DurabilityUnknown as DurabilityUnknown

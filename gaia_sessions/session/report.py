@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from .budget import DefaultBudgets
+    from .cancellation import Cancellation
     from .schema import Record, Run, Todo
 
     Status = Literal["success", "error", "timeout", "cancelled", "running"]
@@ -83,8 +84,8 @@ class Report(TypedDict):
 class Findings:
     """What a report needs beside the record.
 
-    messages: the latest in full, the oldest first. cancellation: why the session was cancelled, an empty text
-    without a reason; None if it was not. dead_runs: the numbers of runs whose host is proved to be gone.
+    messages: the latest in full, the oldest first. cancellation: why the session is cancelled; None if it is not.
+    dead_runs: the numbers of runs whose host is proved to be gone.
     """
 
     __slots__ = ("cancellation", "dead_runs", "messages")
@@ -92,7 +93,7 @@ class Findings:
     def __init__(
         self,
         messages: Sequence[RecentMessage] = (),
-        cancellation: str | None = None,
+        cancellation: Cancellation | None = None,
         dead_runs: Collection[int] = (),
     ) -> None:
         self.messages = messages
@@ -175,7 +176,7 @@ def _result_of(record: Record, findings: Findings) -> str | None:
 
 def _error_of(record: Record, findings: Findings, status: Status) -> str:
     if status == CANCELLED:
-        return findings.cancellation or "cancelled"
+        return (findings.cancellation or {}).get("reason", "cancelled")
     run = _latest_run(record) or {}
     if run.get("run") in findings.dead_runs:
         return HOST_GONE

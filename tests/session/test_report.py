@@ -17,6 +17,7 @@ from gaia_sessions.session.schema import ENDS, INTERRUPTED
 from tests.records import START, WHEN, record_with
 
 if TYPE_CHECKING:
+    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.schema import Record
 
@@ -89,7 +90,7 @@ def test_every_report_has_the_same_keys() -> None:
         *(record_with(ended(end)) for end in ENDS),
         *(record_with(STOPPED, phase=phase) for phase in ("completed", "failed", "abandoned", "approval")),
     ]
-    cancellations = (None, "", "enough")
+    cancellations: list[Cancellation | None] = [None, {}, {"reason": "enough"}]
 
     found = [reported(record, cancellation=why) for record in records for why in cancellations]
 
@@ -137,7 +138,7 @@ def test_l21_a_cancelled_session_is_reported_so_unless_it_had_an_outcome_before(
     status: str,
     over: bool,  # noqa: FBT001
 ) -> None:
-    findings = Findings(cancellation="")
+    findings = Findings(cancellation={})
 
     assert (status_of(record, findings), is_over(record, findings)) == (status, over)
 
@@ -145,7 +146,7 @@ def test_l21_a_cancelled_session_is_reported_so_unless_it_had_an_outcome_before(
 def test_l17_a_cancelled_session_still_has_its_todos_and_messages() -> None:
     todos = [{"description": "a", "status": "in_progress"}]
 
-    found = reported(record_with(AT_WORK, todos=todos), said("Half of it."), cancellation="enough")
+    found = reported(record_with(AT_WORK, todos=todos), said("Half of it."), cancellation={"reason": "enough"})
 
     assert (found["status"], found["error"], found["todos"]) == ("cancelled", "enough", todos)
     assert found["recent_messages"] == [said("Half of it.")]

@@ -26,7 +26,9 @@ COMMANDS = {
     **dict.fromkeys(["new", "start", "begin", "add", "open"], "create"),
     **dict.fromkeys(["view", "info", "describe", "inspect", "status"], "show"),
     **dict.fromkeys(["cat", "read", "dump", "print"], "get"),
-    **dict.fromkeys(["set", "edit", "heartbeat", "touch", "report"], "update"),
+    **dict.fromkeys(["set", "edit", "heartbeat", "touch"], "update"),
+    **dict.fromkeys(["result", "output", "summary"], "report"),
+    **dict.fromkeys(["await", "join", "watch"], "wait"),
     **dict.fromkeys(["log", "logs", "history"], "events"),
     **dict.fromkeys(["budget", "tokens", "charge", "cost", "limit"], "usage"),
     **dict.fromkeys(["todos", "tasks"], "todo list"),
@@ -66,7 +68,7 @@ INNER_COMMANDS = {"hooks": HOOKS_COMMANDS, "skill": SKILL_COMMANDS, "todo": TODO
 
 NEED_ID = frozenset(
     [
-        *("get", "update", "should-resume", "finalize", "cancelled", "show", "events", "transcript", "usage"),
+        *("get", "update", "should-resume", "finalize", "cancelled", "report", "show", "events", "transcript", "usage"),
         *("skill add", "todo add", "todo done", "todo list"),
     ]
 )

@@ -1,0 +1,63 @@
+"""The report on a session: what is read for it, beside the record.
+
+Owns where the latest messages come from: the transcript of the session, or, where nobody wrote one, what the host of
+its latest run keeps. Takes no lock. Must never change a session.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.session.record import check_readable
+from gaia_sessions.session.report import RECENT_MESSAGES, Findings, is_over, report
+from gaia_sessions.session.runs import runs_of_gone_hosts
+from gaia_sessions.session.transcript import committed_bytes
+from gaia_sessions.store import read_cancellation
+from gaia_sessions.system.processes import is_gone
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from gaia_sessions.session.budget import DefaultBudgets
+    from gaia_sessions.session.report import RecentMessage, Report
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.transcript import Message
+    from gaia_sessions.store.port import Reader
+
+    ReadMessages = Callable[[Run, int], list[RecentMessage]]
+    """Reads the latest messages of a run, at most so many, from the files of its host."""
+
+
+def report_on(
+    sessions: Reader, agent_id: str, now: datetime, defaults: DefaultBudgets, read_messages: ReadMessages
+) -> tuple[Report, bool]:
+    """The report on a session, and whether its work is over.
+
+    Raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``, ``InvalidId``, ``StoreFailure``.
+    """
+    record = sessions.read(agent_id)
+    check_readable(record)
+    messages = _latest_messages(sessions, record, read_messages)
+    findings = Findings(messages, read_cancellation(sessions, record), runs_of_gone_hosts(record, is_gone))
+    return report(record, findings, now, defaults), is_over(record, findings)
+
+
+def _latest_messages(sessions: Reader, record: Record, read_messages: ReadMessages) -> list[RecentMessage]:
+    if committed_bytes(record):
+        newest_first = (one for one in sessions.messages_backwards(record["agent_id"]))
+        readable = (one for one in newest_first if not isinstance(one, SessionsError))
+        return [_as_recent(message) for message in islice(readable, RECENT_MESSAGES)][::-1]
+    runs = record.get("runs")
+    return read_messages(runs[-1], RECENT_MESSAGES) if runs else []
+
+
+def _as_recent(message: Message) -> RecentMessage:
+    return {
+        "role": message["role"],
+        "content": message["content"],
+        "tool_name": message.get("tool_name"),
+        "tool_call_id": message.get("tool_call_id"),
+    }
