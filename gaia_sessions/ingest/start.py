@@ -16,7 +16,7 @@ from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 from gaia_sessions.store import create_under_new_id
 
 from . import EventResult
-from .join import change_run, entry_of_event, find_run
+from .join import change_run, entry_of_event, find_run, read_or_none
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,6 +137,10 @@ def _continue_in_new_session(store: Store, event: Event, earlier: Record, contex
     new_id = new_agent_id(context.now, context.random_bytes)
     new = new_record(new_id, earlier["agent_name"], earlier["purpose"], {}, context.now)
     new["continues"] = earlier["agent_id"]
+    if "parent_id" in earlier:  # whoever started the agent is above its later work too, and can cancel it
+        from gaia_sessions.session.lineage import with_parent
+
+        new = with_parent(new, read_or_none(store, earlier["parent_id"]))
     kept = create_started_session(store, event, context, new, first_fields(event, context.now))
     return EventResult("continued", record=kept)
 
