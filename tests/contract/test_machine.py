@@ -36,7 +36,7 @@ from gaia_sessions.session.transcript import message_rule, new_message
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
-from gaia_sessions.usecases import cleanup, sessions
+from gaia_sessions.usecases import cancellation, cleanup, sessions
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -200,6 +200,16 @@ class Twins(RuleBasedStateMachine):
             return sessions.finalize(store, now, agent_id, requests.Ending(ending, summary, error))
 
         self.each(act)
+
+    @rule(chosen=IDS, number=st.integers(0, 20), reason=st.one_of(st.none(), ANY_TEXT), below=st.booleans())
+    def cancel(self, chosen: str, number: int, reason: str | None, below: bool) -> None:  # noqa: FBT001  # drawn by name
+        agent_id, now = self.any_id(chosen, number), self.now
+        self.each(lambda store: cancellation.cancel(store, now, agent_id, reason, below=below))
+
+    @rule(chosen=IDS, number=st.integers(0, 20))
+    def ask_whether_it_is_cancelled(self, chosen: str, number: int) -> None:
+        agent_id = self.any_id(chosen, number)
+        self.each(lambda store: cancellation.find_cancellation(store, agent_id))
 
     @rule(hours=st.sampled_from([0, 0.01, 0.5, 1, 24, -1]), dry_run=ONCE_IN_A_WHILE)
     def clean_up(self, hours: float, dry_run: bool) -> None:  # noqa: FBT001  # drawn by name

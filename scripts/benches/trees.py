@@ -1,0 +1,69 @@
+"""What a tree of sessions costs: to ask in each of them whether it is cancelled, once its root was.
+
+Owns how many there are, and how many children each has. Every session has a token that has asked before, as a program
+at work does.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from itertools import islice
+from statistics import median
+
+from gaia_sessions import CancellationToken, cancel_session
+from gaia_sessions.session.lineage import with_parent
+from gaia_sessions.session.record import new_record
+from gaia_sessions.system import utc_now
+
+from . import samples
+from .findings import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.session.schema import Record
+
+_SESSIONS = 1000
+_CHILDREN = 3
+
+
+def cancelled(folder: str) -> Iterator[Finding]:
+    """One write cancels a tree, and every session of it sees that when it asks next."""
+    _, store = samples.project(folder)
+    records = list(islice(_tree(), _SESSIONS))
+    for record in records:
+        store.create(record)
+    tokens = [CancellationToken(record["agent_id"], root=store.root) for record in records]
+    before = [_seconds_to_look(token, is_cancelled=False) for _ in range(2) for token in tokens]
+    cancel_session(records[0]["agent_id"], root=store.root)
+    after = [_seconds_to_look(token, is_cancelled=True) for token in tokens]
+    yield Finding(f"not cancelled, each of {_SESSIONS} in a tree, median", median(before[_SESSIONS:]) * 1000, 1, "ms")
+    yield Finding(f"cancelled with the root of {_SESSIONS}, median", median(after) * 1000, 1, "ms")
+    yield Finding(
+        f"cancelled with the root of {_SESSIONS}, 99 of 100", sorted(after)[-_SESSIONS // 100] * 1000, 1, "ms"
+    )
+
+
+def _tree() -> Iterator[Record]:
+    """The records of a tree, level by level."""
+    now = utc_now()
+    parents: deque[Record | None] = deque([None])
+    for number in range(_SESSIONS):
+        parent = parents[0]
+        record = with_parent(new_record(f"agent-{number}", os.path.basename(__file__), "tree", {}, now), parent)
+        yield record
+        if parent is None or number % _CHILDREN == 0:
+            parents.popleft()
+        parents.append(record)
+
+
+def _seconds_to_look(token: CancellationToken, *, is_cancelled: bool) -> float:
+    began = time.perf_counter()
+    found = token.is_cancelled
+    taken = time.perf_counter() - began
+    if found is not is_cancelled:
+        raise AssertionError(f"{token.agent_id}: cancelled is {found}")
+    return taken
