@@ -181,7 +181,7 @@ def test_a_lost_run_is_closed_with_its_evidence_and_its_session_abandoned(root: 
         "phase": "abandoned",
         "closed": True,
     }
-    nothing: dict[str, Any] = {key: [] for key in ("busy", "kept", "corrupt", "failed", "counted")}
+    nothing: dict[str, Any] = {key: [] for key in ("abandoned", "busy", "kept", "corrupt", "failed", "counted")}
     assert report == {"dry_run": False, "verdicts": [verdict], **nothing}
     assert record["runs"] == [{**run, "ended_at": format_time(NOW), "end": "lost", "detail": detail}]
     assert (record["phase"], record["revision"], record["last_updated"]) == ("abandoned", 2, record["created_at"])
