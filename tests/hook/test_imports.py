@@ -192,6 +192,7 @@ def test_an_event_of_an_agent_loads_few_modules(host: Host, prepare: Prepare, de
 
     assert sorted(found.others - STANDARD) == []
     assert len(found.ours) <= MOST_FOR_EVENT
+    assert not found.ours & {"session.cancellation", "session.lineage", "store.marks"}, "nothing is cancelled"
     assert host.log("hook")[-1]["decision"] == decision
 
 
