@@ -32,7 +32,10 @@ WHOLE = "agent-20260108-180530-abc12345"
 OTHER = "agent-20260107-120000-0f0f0f0f"
 LISTS = "`gaia-sessions list` shows the existing sessions"
 
-READING = {"get": (), "show": (), "events": (), "transcript": (), "should-resume": (), "usage": ()}
+READING = {
+    **dict.fromkeys(("get", "show", "events", "transcript"), ()),
+    **dict.fromkeys(("should-resume", "cancelled", "report", "usage"), ()),
+}
 ANONYMOUS = ("events", "transcript")
 """Whose answer names no session."""
 WRITING = {"update": ("--phase", "planning"), "finalize": ("failed",)}
