@@ -37,7 +37,7 @@ _SEVERITY = [*_EXIT_CODES]
 
 @declare(
     "wait agent-123 --timeout 0.5 || echo 'not in time'",
-    "wait agent-123 agent-124 --any --timeout 0.5 --json || echo 'none has succeeded'",
+    "wait agent-123 agent-124 --any --timeout 0.5 || echo 'not yet'",
 )
 @click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--any/--all", "first", default=False, help="Wait for the first of them, or for all.  [default: --all]")

@@ -514,7 +514,7 @@ def test_no_word_in_the_tables_is_a_command_or_an_option_already() -> None:
     options = {name for command in COMMANDS for param in _command(command).params for name in param.opts}
     assert set(synonyms.COMMANDS) & set(COMMANDS) == set()
     assert set(synonyms.DELETE_COMMANDS) & set(COMMANDS) == set()
-    assert set(synonyms.OPTIONS) & options <= {"--state", "--id", "--reason", "-n"}
+    assert set(synonyms.OPTIONS) & options <= {"--state", "--id", "--reason", "--timeout", "-n"}
 
 
 def test_what_the_tables_lead_to_exists() -> None:
