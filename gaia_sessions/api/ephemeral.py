@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 
-from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.budget import skill_tokens_of
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.requests import Ending, NewSession
 
 from .cancellation import CancellationToken
+from .memory import Memory
 from .sessions import Sessions
 
 TYPE_CHECKING = False
@@ -25,98 +25,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.budget import TokenUsage
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.transcript import Message
-    from gaia_sessions.usecases.budgets import NumberedTodo
-
-
-class Memory:
-    """The messages and todos of one session, and the tokens that count against its budget; no other session has them.
-
-    Each write is one commit, and is on disk when its method returns. The methods raise ``SessionFinal`` once the work
-    has ended, and what ``update_state`` raises.
-    """
-
-    __slots__ = ("_agent_id", "_sessions")
-
-    def __init__(self, sessions: Sessions, agent_id: str) -> None:
-        self._sessions = sessions
-        self._agent_id = agent_id
-
-    def add_message(
-        self,
-        role: str,
-        content: str,
-        *,
-        tool_name: str | None = None,
-        tool_call_id: str | None = None,
-        tokens: int | None = None,
-    ) -> Message:
-        """Adds a message of ``system``, ``user``, ``assistant`` or ``tool``, and charges its ``tokens``.
-
-        Without ``tokens`` they are estimated as one for every 4 bytes. Nothing is refused because the budget is used
-        up. Raises what the function ``add_message`` raises.
-        """
-        return self._sessions.add_message(
-            self._agent_id,
-            role,
-            content,
-            tool_name=tool_name,
-            tool_call_id=tool_call_id,
-            tokens=tokens,
-            is_charged=True,
-        )
-
-    def get_messages(self, last: int | None = None) -> list[Message]:
-        """The messages, the oldest first, or the ``last`` ones, which cost no more if there are many others.
-
-        One that cannot be read is left out; ``session_messages`` reports it.
-        """
-        found = self._sessions.messages(self._agent_id, last)
-        return [message for message in found if not isinstance(message, SessionsError)]
-
-    @property
-    def token_count(self) -> int:
-        """How many tokens count against the budget, in all processes."""
-        return self._usage()["tokens"]
-
-    @property
-    def max_tokens(self) -> int:
-        """The budget: what the session was given, or that of the settings."""
-        return self._usage()["max_tokens"]
-
-    @property
-    def limit_reached(self) -> bool:
-        """Whether as many tokens are used as there are, or more."""
-        return self._usage()["limit_reached"]
-
-    def sync_token_count(self, total: int) -> TokenUsage:
-        """States that ``total`` tokens were used so far, in place of what was counted; later charges add to it."""
-        return self._sessions.budgets().set_total(self._agent_id, total)
-
-    def clear(self) -> None:
-        """Forgets all messages and todos, and counts from 0 tokens again; skills stay loaded.
-
-        The messages are kept on disk, as an archived transcript.
-        """
-        self._sessions.forget(self._agent_id)
-
-    @property
-    def todos(self) -> list[NumberedTodo]:
-        """The todos, each ``{number, description, status}``."""
-        from gaia_sessions.usecases.budgets import numbered_todos
-
-        return numbered_todos(self._sessions.read(self._agent_id))
-
-    def add_todo(self, description: str) -> int:
-        """Adds a pending todo, and returns its number, from 1."""
-        return self._sessions.budgets().add_todo(self._agent_id, description)["number"]
-
-    def set_todo_status(self, number: int, status: str = "completed") -> NumberedTodo:
-        """Changes where one todo stands, and returns it."""
-        return self._sessions.budgets().set_todo_status(self._agent_id, number, status)
-
-    def _usage(self) -> TokenUsage:
-        return self._sessions.usage(self._sessions.preview(self._agent_id))
 
 
 class EphemeralSession:

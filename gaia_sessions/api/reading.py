@@ -78,6 +78,12 @@ class SessionReader:
 
         return transcript.messages(self._store, agent_id, last, since)
 
+    def remembered(self, agent_id: str, last: int | None = None) -> Sequence[Message]:
+        """The messages of the memory: the summary of those that it replaces, and the others."""
+        from gaia_sessions.usecases import transcript
+
+        return transcript.remembered(self._store, agent_id, last)
+
     def list(self, criteria: Filter, limit: int | None = None) -> Iterator[Line]:
         """Summaries of the sessions that meet ``criteria``, at most ``limit``, the most recently active first."""
         from gaia_sessions.usecases import listing

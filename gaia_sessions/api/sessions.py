@@ -67,6 +67,13 @@ class Sessions(SessionReader):
         add = transcript.remember if is_charged else transcript.add_message
         return add(self._store, now, agent_id, message)
 
+    def compact(self, agent_id: str) -> bool:
+        """Puts a summary in place of older messages of the memory; False if too few are there."""
+        from gaia_sessions.usecases import transcript
+
+        self._apply_deferred()
+        return transcript.compact(self._store, utc_now(), agent_id)
+
     def forget(self, agent_id: str) -> None:
         """Begins an empty transcript, without tokens and todos."""
         from gaia_sessions.usecases import transcript

@@ -20,6 +20,7 @@ from .building import DEFAULTS
 from .building import Count as Count
 from .building import Number as Number
 from .building import Time as Time
+from .classes import Compaction as Compaction
 from .classes import Denial as Denial
 from .classes import End as End
 from .classes import HostProcess as HostProcess

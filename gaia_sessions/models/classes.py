@@ -9,6 +9,7 @@ from gaia_sessions.session import record_types
 from .building import End, Interruption, Phase, RunModel, SessionModel, TodoStatus, model_of
 
 __all__ = [
+    "Compaction",
     "Denial",
     "End",
     "HostProcess",
@@ -38,4 +39,5 @@ Waiting = model_of(record_types.Waiting, "Waiting")
 Run = model_of(record_types.Run, "Run", RunModel)
 Tools = model_of(record_types.Tools, "Tools")
 Todo = model_of(record_types.Todo, "Todo")
+Compaction = model_of(record_types.Compaction, "Compaction")
 Session = model_of(record_types.Record, "Session", SessionModel)

@@ -151,6 +151,14 @@ class Todo(TypedDict):
     status: TodoStatus
 
 
+class Compaction(TypedDict):
+    """What stands in place of the older messages of the memory; the transcript still has them."""
+
+    summary: str
+    through: Annotated[Number, "The number of the last message that it replaces."]
+    messages: Annotated[Number, "How many messages it stands for, those of earlier summaries included."]
+
+
 class Record(TypedDict):
     """The record of one sub-agent's piece of work: ``state.json``."""
 
@@ -189,6 +197,7 @@ class Record(TypedDict):
     todos: NotRequired[list[Todo]]
     turns: NotRequired[Annotated[Count, "How many turns of its transcript are complete."]]
     transcript_bytes: NotRequired[Annotated[Count, "How many bytes of transcript.jsonl are committed."]]
+    compaction: NotRequired[Compaction]
     transcripts_archived: NotRequired[Annotated[Count, "The number of the last archived one: transcript-N.jsonl."]]
     finalized_at: NotRequired[Time]
     duration_seconds: NotRequired[Seconds]

@@ -30,6 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import record_types
 
+    Compaction = record_types.Compaction
     Denial = record_types.Denial
     HostProcess = record_types.HostProcess
     LastError = record_types.LastError
@@ -153,6 +154,9 @@ _check_record_keys = object_with(
         "token_correction": check_integer,
         "skills": map_of(integer_from(0)),
         **dict.fromkeys(("turns", "transcript_bytes", "transcripts_archived"), integer_from(0)),
+        "compaction": object_with(
+            {"summary": check_string, **dict.fromkeys(("through", "messages"), integer_from(1))}, {}
+        ),
         "todos": array_of(check_todo),
         "duration_seconds": check_seconds,
         "summary": check_string,

@@ -6,11 +6,18 @@ but by its port.
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, takewhile
 
 from gaia_sessions.errors import BadArgument, SessionsError
 from gaia_sessions.session.budget import check_tokens, estimated_tokens, with_charge, with_total
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
+from gaia_sessions.session.compaction import (
+    compaction_of,
+    replaced_through,
+    summary_message,
+    with_compaction,
+    without_compaction,
+)
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.todos import with_todos
 from gaia_sessions.session.transcript import message_rule
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.port import Messages, Reader, Store
 
@@ -51,7 +59,52 @@ def forget(store: Store, now: datetime, agent_id: str) -> None:
 
     Raises ``SessionNotFound``, ``CorruptSession``, ``SessionFinal``.
     """
-    store.empty_transcript(agent_id, lambda record: with_total(with_todos(record, [], now), 0, now))
+    store.empty_transcript(agent_id, lambda record: with_total(without_compaction(with_todos(record, [], now)), 0, now))
+
+
+def compact(store: Store, now: datetime, agent_id: str) -> bool:
+    """Puts a summary in place of the older messages of the memory; False if too few are there.
+
+    Messages that are added meanwhile stay. Raises ``SessionNotFound``, ``CorruptSession``, ``SessionFinal``,
+    ``TooLarge``.
+    """
+    seen = store.read(agent_id)
+    found = compaction_of(_readable(store.messages(agent_id, after=replaced_through(seen))), seen.get("compaction"))
+    if found is None:
+        return False
+
+    def rule(record: Record) -> Record:
+        is_other = any(record.get(key) != seen.get(key) for key in ("compaction", "transcripts_archived"))
+        return record if is_other else with_compaction(record, *found, now)
+
+    changed = store.change(agent_id, rule, reserved=RESERVED_BYTES)
+    return changed.get("compaction") == found[0]
+
+
+def remembered(sessions: Reader, agent_id: str, last: int | None = None) -> list[Message]:
+    """The messages of the memory, the oldest first, or the ``last`` ones; one that cannot be read is left out.
+
+    The first is the summary, where messages were replaced by one. The cost follows what is taken.
+    """
+    if last is not None and last < 0:
+        raise BadArgument("last", last, "a whole number from 0")
+    record = sessions.read(agent_id)
+    through = replaced_through(record)
+    if last is None:
+        return [*summary_message(record), *_readable(sessions.messages(agent_id, after=through))]
+    newest_first = takewhile(
+        lambda message: message["seq"] > through, _each_readable(sessions.messages_backwards(agent_id))
+    )
+    found = list(islice(newest_first, last))[::-1]
+    return [*summary_message(record), *found] if len(found) < last else found
+
+
+def _readable(found: Messages) -> list[Message]:
+    return list(_each_readable(found))
+
+
+def _each_readable(found: Messages) -> Iterator[Message]:
+    return (message for message in found if not isinstance(message, SessionsError))
 
 
 def messages(

@@ -184,6 +184,37 @@ def test_e10_messages_count_a_total_replaces_what_was_counted_and_clearing_leave
     assert memory.token_count == 2
 
 
+def test_e15_a_compaction_keeps_the_newest_and_all_messages_stay_in_the_transcript() -> None:
+    session = EphemeralSession(1000)
+    memory = session.memory
+    for number in range(20):
+        memory.add_message("user", f"say {number}", tokens=45)
+    assert (memory.compaction_due, memory.token_count) == (True, 900)
+
+    assert memory.compact()
+
+    summary, *kept = memory.get_messages()
+    assert texts(kept) == [f"say {number}" for number in range(16, 20)]
+    assert (summary["role"], "say 0" in summary["content"]) == ("system", True)
+    assert memory.token_count == 4 * 45 + -(-len(summary["content"].encode()) // 4)
+    assert not memory.compaction_due
+    assert len(list(session_messages(session.agent_id))) == 20
+    assert in_another_process("print(len(session.memory.get_messages()))", session.agent_id) == "5"
+
+    assert not memory.compact(), "four messages are too few"
+    for number in range(20, 40):
+        memory.add_message("user", f"say {number}", tokens=1)
+    assert memory.compact()
+    again, *kept = memory.get_messages()
+    assert "say 0" in again["content"]
+    assert texts(kept) == [f"say {number}" for number in range(35, 40)]
+    assert texts(memory.get_messages(last=2)) == ["say 38", "say 39"]
+    assert texts(memory.get_messages(last=6)) == [again["content"], *texts(kept)]
+
+    memory.clear()
+    assert (memory.get_messages(), memory.token_count) == ([], 0)
+
+
 @pytest.mark.parametrize(("used", "reached"), [(999, False), (1000, True), (1001, True)])
 def test_e11_the_limit_is_reached_at_the_limit(used: int, reached: bool) -> None:  # noqa: FBT001
     session = EphemeralSession(1000)

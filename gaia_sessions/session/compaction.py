@@ -1,0 +1,122 @@
+"""Compaction: what stands in place of the older messages of a memory.
+
+Owns how many messages stay, and how the others are summarized: in one text, which carries what the one before it said.
+The transcript itself stays as it is; the record says up to which message the summary replaces it. Pure. Must never read
+a message from a file.
+"""
+
+from __future__ import annotations
+
+from .budget import estimated_tokens, tokens_of, with_total
+from .updates import check_open
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from .schema import Compaction, Record
+    from .transcript import Message
+
+FEWEST_MESSAGES = 5
+"""With fewer there is nothing to gain."""
+
+KEPT_SHARE = 5
+"""Of so many messages the last one stays."""
+
+HEADING = "[Previous context compressed]"
+THRESHOLD_PERCENT = 90
+"""From how much of the budget on a compaction is due."""
+
+_MOST_LINES = 40
+_LONGEST_REQUEST, _LONGEST_ANSWER = 200, 150
+_SENTENCE_ENDS = (". ", "! ", "? ", "\n")
+_TOOL, _USER, _ASSISTANT = "tool", "user", "assistant"
+
+
+def is_due(tokens: int, max_tokens: int) -> bool:
+    """Whether so much of the budget is used that a compaction is due."""
+    return tokens * 100 >= max_tokens * THRESHOLD_PERCENT
+
+
+def compaction_of(messages: Sequence[Message], before: Compaction | None) -> tuple[Compaction, int] | None:
+    """What replaces the older ones of ``messages``, those that ``before`` does not replace, and how many tokens go.
+
+    The newest fifth stays, and more where a call would be separated from its result. None if too few would go.
+    """
+    first_kept = _first_kept(messages)
+    if len(messages) < FEWEST_MESSAGES or first_kept == 0:
+        return None
+    replaced = messages[:first_kept]
+    lines = [*_earlier_lines(before), *filter(None, map(_line_of, replaced))]
+    number = (before["messages"] if before else 0) + len(replaced)
+    left_out = (
+        [f"• Earlier: {number:,} messages in all, of which these lines are left."] if lines[:-_MOST_LINES] else []
+    )
+    summary = "\n".join([HEADING, *left_out, *lines[-_MOST_LINES:]])
+    tokens = sum(message.get("tokens", estimated_tokens(message["content"])) for message in replaced)
+    compaction: Compaction = {"summary": summary, "through": replaced[-1]["seq"], "messages": number}
+    return compaction, tokens + (estimated_tokens(before["summary"]) if before else 0)
+
+
+def _first_kept(messages: Sequence[Message]) -> int:
+    """The place of the first message that stays: not a result of a tool, whose call would be gone."""
+    place = len(messages) - -(-len(messages) // KEPT_SHARE)
+    while place > 0 and messages[place]["role"] == _TOOL:
+        place -= 1
+    return place
+
+
+def _earlier_lines(before: Compaction | None) -> list[str]:
+    return before["summary"].split("\n")[1:] if before else []
+
+
+def _line_of(message: Message) -> str:
+    content = " ".join(message["content"].split())
+    if message["role"] == _USER:
+        return f"• Request: {content[:_LONGEST_REQUEST]}"
+    if message["role"] == _TOOL or "tool_name" in message:
+        return f"• Tool {message.get('tool_name', 'result')}: {content[:_LONGEST_ANSWER]}"
+    return f"• Answer: {_first_sentence(message['content'])[:_LONGEST_ANSWER]}" if message["role"] == _ASSISTANT else ""
+
+
+def _first_sentence(text: str) -> str:
+    ends = [place for end in _SENTENCE_ENDS if (place := text.find(end)) >= 0]
+    return " ".join(text[: min(ends) + 1].split()) if ends else " ".join(text.split())
+
+
+def with_compaction(record: Record, compaction: Compaction, tokens: int, now: datetime) -> Record:
+    """With ``compaction`` in place of messages with so many ``tokens``; it is activity at ``now``.
+
+    Raises ``SessionFinal``.
+    """
+    check_open(record)
+    total = max(0, tokens_of(record) - tokens) + estimated_tokens(compaction["summary"])
+    return with_total({**record, "compaction": compaction}, total, now)
+
+
+def without_compaction(record: Record) -> Record:
+    """Without a compaction: nothing is replaced any more."""
+    return {key: value for key, value in record.items() if key != "compaction"}  # type: ignore[return-value]
+
+
+def replaced_through(record: Record) -> int:
+    """The number of the last message that the summary replaces; 0 if there is none."""
+    compaction = record.get("compaction")
+    return compaction["through"] if compaction else 0
+
+
+def summary_message(record: Record) -> list[Message]:
+    """The summary as a message of the system, before all others; none if there is no summary."""
+    compaction = record.get("compaction")
+    if not compaction:
+        return []
+    return [
+        {
+            "seq": compaction["through"],
+            "turn": 1,
+            "role": "system",
+            "content": compaction["summary"],
+            "timestamp": record["last_updated"],
+        }
+    ]

@@ -1,0 +1,139 @@
+"""Compaction: one summary in place of the older messages of a memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.errors import SessionFinal
+from gaia_sessions.session.budget import tokens_of
+from gaia_sessions.session.compaction import (
+    HEADING,
+    compaction_of,
+    is_due,
+    replaced_through,
+    summary_message,
+    with_compaction,
+)
+from tests.records import START, WHEN, record_with, unchanged
+
+if TYPE_CHECKING:
+    from gaia_sessions.session.transcript import Message
+
+
+def message(seq: int, role: str = "user", content: str = "", **keys: Any) -> Message:
+    return {"seq": seq, "turn": 1, "role": role, "content": content or f"say {seq}", "timestamp": WHEN, **keys}  # type: ignore[typeddict-item]
+
+
+def talk(number: int, first: int = 1) -> list[Message]:
+    roles = ("user", "assistant")
+    return [message(first + place, roles[place % 2], tokens=10) for place in range(number)]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_with_fewer_than_five_messages_nothing_is_replaced(number: int) -> None:
+    assert compaction_of(talk(number), None) is None
+
+
+@given(st.integers(5, 60))
+def test_e15_the_newest_fifth_stays_and_one_summary_stands_for_the_rest(number: int) -> None:
+    found = compaction_of(talk(number), None)
+
+    assert found is not None
+    compaction, tokens = found
+    kept = number - compaction["messages"]
+    assert kept * 5 >= number
+    assert (compaction["through"], tokens) == (number - kept, 10 * (number - kept))
+    assert compaction["summary"].startswith(HEADING + "\n")
+    assert compaction["summary"].count(HEADING) == 1
+
+
+def test_e15_a_second_compaction_still_mentions_the_first() -> None:
+    first = compaction_of(talk(10), None)
+    assert first is not None
+    second = compaction_of(talk(10, first=first[0]["through"] + 1), first[0])
+
+    assert second is not None
+    assert (second[0]["messages"], second[0]["through"]) == (16, 16)
+    assert "say 1\n" in second[0]["summary"]
+    assert second[0]["summary"].count(HEADING) == 1
+
+
+def test_many_compactions_keep_the_latest_lines_and_say_how_many_there_were() -> None:
+    before, through = None, 0
+    for _ in range(20):
+        found = compaction_of(talk(10, first=through + 1), before)
+        assert found is not None
+        before, through = found[0], found[0]["through"]
+
+    assert before is not None
+    lines = before["summary"].split("\n")
+    assert (lines[0], lines[1]) == (HEADING, "• Earlier: 160 messages in all, of which these lines are left.")
+    assert (len(lines), before["messages"]) == (42, 160)
+    assert lines[-1].endswith("say 160")
+
+
+@pytest.mark.parametrize("results", [1, 2, 3])
+def test_a_result_stays_with_its_call(results: int) -> None:
+    calls = [message(seq, "tool", tool_call_id=f"call_{seq}") for seq in range(9, 9 + results)]
+    messages = [*talk(7), message(8, "assistant", "{}", tool_name="Bash", tool_call_id="call_9"), *calls]
+
+    found = compaction_of(messages, None)
+
+    assert found is not None
+    assert found[0]["through"] == 7
+
+
+def test_where_everything_belongs_together_nothing_is_replaced() -> None:
+    assert compaction_of([message(1, "assistant"), *(message(seq, "tool") for seq in range(2, 10))], None) is None
+
+
+SUMMARIES = [
+    (message(1, "user", "Count  the\nquokkas. " + "x" * 300), "• Request: Count the quokkas. " + "x" * 181),
+    (message(1, "assistant", "I did. And more."), "• Answer: I did."),
+    (message(1, "assistant", "No end " + "y" * 300), "• Answer: No end " + "y" * 143),
+    (message(1, "assistant", "{}", tool_name="Bash"), "• Tool Bash: {}"),
+    (message(1, "tool", "z" * 300), "• Tool result: " + "z" * 150),
+]
+
+
+@pytest.mark.parametrize(("first", "line"), SUMMARIES)
+def test_each_message_is_one_short_line(first: Message, line: str) -> None:
+    found = compaction_of([first, *talk(5, first=2)], None)
+
+    assert found is not None
+    assert found[0]["summary"].split("\n")[1] == line
+
+
+def test_what_the_system_said_is_left_out() -> None:
+    found = compaction_of([message(1, "system", "secret"), *talk(5, first=2)], None)
+
+    assert found is not None
+    assert "secret" not in found[0]["summary"]
+
+
+def test_the_tokens_of_the_summary_count_in_place_of_those_it_replaces() -> None:
+    record = record_with(charged_tokens=100, last_updated=WHEN)
+    found = compaction_of(talk(10), None)
+    assert found is not None
+
+    after = unchanged(lambda before: with_compaction(before, *found, START), record)
+
+    assert tokens_of(after) == 20 + -(-len(found[0]["summary"].encode()) // 4)
+    assert replaced_through(after) == 8
+    [summary] = summary_message(after)
+    assert (summary["role"], summary["content"]) == ("system", found[0]["summary"])
+    with pytest.raises(SessionFinal):
+        with_compaction({**record, "phase": "completed"}, *found, START)
+
+
+def test_without_a_compaction_nothing_is_replaced() -> None:
+    assert (replaced_through(record_with()), summary_message(record_with())) == (0, [])
+
+
+@pytest.mark.parametrize(("tokens", "due"), [(899, False), (900, True), (1000, True)])
+def test_it_is_due_at_nine_tenths_of_the_budget(tokens: int, due: bool) -> None:  # noqa: FBT001
+    assert is_due(tokens, 1000) is due
