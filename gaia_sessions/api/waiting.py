@@ -1,13 +1,14 @@
 """Reports on sessions, and waiting until their work has ended, woken by changes of their files.
 
-Owns when a wait is over, and how changes are noticed: by watchfiles where that is installed, else by a look at the
-files several times a second. Must never judge a session: its report says how its work stands.
+Owns when a wait is over, and how changes are noticed: by watchfiles where that is installed and finds watches free,
+else by a look at the files several times a second. Must never judge a session: its report says how its work stands.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TypedDict
 
@@ -72,14 +73,15 @@ def wait(
     if timeout is not None and not timeout >= 0:
         raise BadArgument("timeout", timeout, "a number of seconds from 0")
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
-    changes: Iterator[object] | None = None
+    changes = _changes(sessions.root, agent_ids)
+    longest_wait = 0.0  # what changed between the first look and the first step is in no step: look again at once
     while True:
         reports = [_report_or_none(sessions, agent_id) for agent_id in agent_ids]
         has_ended = [report["status"] != RUNNING for report in reports]
         if all(has_ended) or (first and any(has_ended)) or time.monotonic() >= deadline:
             return reports
-        changes = changes or _changes(sessions.root, agent_ids)
-        _wait_for_change(changes, min(deadline, time.monotonic() + _LONGEST_WAIT))
+        _wait_for_change(changes, min(deadline, time.monotonic() + longest_wait))
+        longest_wait = _LONGEST_WAIT
 
 
 def _report_or_none(sessions: Sessions, agent_id: str) -> Report | NoReport:
@@ -101,8 +103,11 @@ def _changes(root: str, agent_ids: Sequence[str]) -> Iterator[object]:
     if find_spec("watchfiles") and os.path.isdir(root):
         from watchfiles import watch
 
-        return watch(root, watch_filter=None, debounce=_STEP, step=_STEP, rust_timeout=_STEP * 2, yield_on_timeout=True)
-    return _changes_of_folders([root, *(os.path.join(root, name) for name in (INBOX, *agent_ids))])
+        with suppress(OSError, RuntimeError):  # other programs may have all the watches that a user can have
+            yield from watch(
+                root, watch_filter=None, debounce=_STEP, step=_STEP, rust_timeout=_STEP * 2, yield_on_timeout=True
+            )
+    yield from _changes_of_folders([root, *(os.path.join(root, name) for name in (INBOX, *agent_ids))])
 
 
 def _changes_of_folders(paths: Sequence[str]) -> Iterator[object]:

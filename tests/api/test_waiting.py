@@ -17,6 +17,7 @@ from gaia_sessions import (
     wait_sessions,
 )
 from gaia_sessions.api import waiting
+from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.errors import BadArgument, InvalidId
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
 
 
@@ -156,3 +158,39 @@ def test_the_command_waits_in_another_process_and_its_exit_code_is_that_of_the_w
         0,
         3,
     ]
+
+
+WITHOUT_WATCHES = ("unshare", "--user", "--map-root-user", "sh", "-c")
+NO_WATCH_LEFT = 'echo 0 >"/proc/sys/user/max_inotify_$1" && shift && exec "$@"'
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize("scarce", ["instances", "watches"])
+def test_a_wait_ends_where_other_programs_have_all_watches_of_the_user(scarce: str) -> None:
+    if subprocess.run([*WITHOUT_WATCHES, NO_WATCH_LEFT, "sh", scarce, "true"], check=False).returncode:
+        pytest.skip("needs a user namespace, to take all watches away")
+    agent_id = create_session()
+    script = "import gaia_sessions, sys; print(gaia_sessions.wait_sessions(sys.argv[1:], timeout=20)[0]['status'])"
+    words = [*WITHOUT_WATCHES, NO_WATCH_LEFT, "sh", scarce, sys.executable, "-c", script, agent_id]
+
+    meanwhile(lambda: finalize_session(agent_id, "completed"))
+    completed = subprocess.run(words, capture_output=True, text=True, check=False)
+
+    assert (completed.returncode, completed.stdout, completed.stderr) == (0, "success\n", "")
+
+
+def test_an_end_right_after_the_first_look_is_seen_at_once(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent_id = create_session()
+    monkeypatch.setattr(waiting, "_LONGEST_WAIT", 3600.0)
+
+    class EndedAfterOneLook(Sessions):
+        def report(self, agent_id: str) -> tuple[Report, bool]:
+            found = super().report(agent_id)
+            finalize_session(agent_id, "completed")
+            return found
+
+    began = time.monotonic()
+    [found] = waiting.wait(EndedAfterOneLook(root), [agent_id], timeout=LONGEST)
+
+    assert found["status"] == "success"
+    assert time.monotonic() - began < LONGEST
