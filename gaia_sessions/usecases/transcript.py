@@ -6,6 +6,7 @@ but by its port.
 
 from __future__ import annotations
 
+import sys
 from itertools import islice, takewhile
 
 from gaia_sessions.errors import BadArgument, SessionsError
@@ -120,7 +121,7 @@ def messages(
         raise BadArgument("last", last, "a whole number from 0")
     newest_first = sessions.messages_backwards(agent_id)
     taken = newest_first if since is None else _made_since(since, newest_first)
-    return reversed(list(islice(taken, last)))
+    return reversed(list(taken if last is None else islice(taken, min(last, sys.maxsize))))
 
 
 def _made_since(since: datetime, newest_first: Messages) -> Messages:

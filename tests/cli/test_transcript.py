@@ -53,6 +53,7 @@ def test_only_the_last_ones_are_shown_and_only_those_since_a_time(gaia: Gaia, pu
     assert gaia("transcript", "a", "--recent", "2", "--json").json == stored[-2:]
     assert gaia("transcript", "a", "--recent", "0", "--json").json == []
     assert gaia("transcript", "a", "--recent", "9", "--json").json == stored
+    assert gaia("transcript", "a", "--recent", "9" * 30, "--json").json == stored
     assert gaia("transcript", "a", "--since", stored[2]["timestamp"], "--json").json == stored[2:]
     assert gaia("transcript", "a", "--since", stored[2]["timestamp"], "--recent", "1", "--json").json == stored[-1:]
     assert gaia("transcript", "a", "--since", "1h", "--json").json == stored
@@ -79,7 +80,13 @@ def test_a_text_may_come_on_standard_input(gaia: Gaia, put: Gaia, given: bytes, 
 
 @pytest.mark.parametrize(
     ("given", "problem"),
-    [(b"", "empty"), (b"ok \xff", "not UTF-8 at byte 3"), (b"a\0b", "NUL"), (b"x" * (1 << 20), "1048576 bytes")],
+    [
+        (b"", "empty"),
+        (b"ok \xff", "not UTF-8 at byte 3"),
+        (b"a\0b", "NUL"),
+        (b"x" * (1 << 20), "1048576 bytes"),
+        ("é".encode() * (1 << 20), "1048576 bytes"),
+    ],
 )
 def test_what_cannot_be_a_message_is_refused_and_nothing_is_added(
     gaia: Gaia, put: Gaia, root: str, given: bytes, problem: str

@@ -12,7 +12,7 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.option_values import TIME
 from gaia_sessions.cli.render import messages
-from gaia_sessions.errors import InvalidInput, SessionsError, UsageError
+from gaia_sessions.errors import InvalidInput, SessionsError, TooLarge, UsageError
 from gaia_sessions.session.transcript import LINE_LIMIT
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def _read_stdin() -> str:
     data = sys.stdin.buffer.read(LINE_LIMIT + 1) if sys.stdin else b""
     if not data:
         raise InvalidInput("standard input is empty", where)
+    if len(data) > LINE_LIMIT:  # it may end within a character
+        raise TooLarge("a message of the transcript", len(data), LINE_LIMIT)
     try:
         return data.decode("utf-8").removesuffix("\n")
     except UnicodeDecodeError as error:
