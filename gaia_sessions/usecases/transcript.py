@@ -11,6 +11,7 @@ from itertools import islice, takewhile
 
 from gaia_sessions.errors import BadArgument, SessionsError
 from gaia_sessions.session.budget import check_tokens, estimated_tokens, with_charge, with_total
+from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.compaction import (
     compaction_of,
@@ -113,11 +114,11 @@ def messages(
 ) -> Iterator[Message | SessionsError]:
     """The messages in order: all, at most the ``last`` ones, only those made at ``since`` or later.
 
-    The cost follows what is taken. Raises ``BadArgument`` for a negative ``last``.
+    The cost follows what is taken. Raises ``BadArgument`` for a ``last`` that is no number of messages.
     """
     if last is None and since is None:
         return sessions.messages(agent_id)
-    if last is not None and last < 0:
+    if last is not None and (not is_integer(last) or last < 0):
         raise BadArgument("last", last, "a whole number from 0")
     newest_first = sessions.messages_backwards(agent_id)
     taken = newest_first if since is None else _made_since(since, newest_first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -68,6 +69,7 @@ def test_no_more_is_read_than_is_taken() -> None:
     assert store.count < 40
 
 
-def test_a_negative_number_of_messages_is_refused() -> None:
+@pytest.mark.parametrize("last", [-1, 1.5, "2", True])
+def test_what_is_no_number_of_messages_is_refused(last: Any) -> None:
     with pytest.raises(BadArgument):
-        transcript.messages(store_with(0), "agent-1", -1)
+        transcript.messages(store_with(0), "agent-1", last)
