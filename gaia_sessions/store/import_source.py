@@ -10,14 +10,19 @@ import os
 import stat
 
 from gaia_sessions.errors import CorruptSession, InvalidId, NoSuchFolder, SessionsError
+from gaia_sessions.session.cancellation import cancellation_of
 from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.lineage import ancestors_of
 
-from . import reading
+from . import marks, reading
 from .directory import Directory, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.session.schema import Record
 
     from .port import RecordOrError
 
@@ -52,6 +57,17 @@ def records(folder: Directory) -> Iterator[tuple[str, RecordOrError]]:
     for name in names:
         if not name.startswith(".") and _may_be_session(folder, name):
             yield name, _read_or_error(folder, name)
+
+
+def cancellation_in(folder: Directory, record: Record) -> Cancellation | None:
+    """Why the session of ``record`` is cancelled in ``folder``, by itself or with one above it; None if it is not."""
+
+    def read(agent_id: str) -> Record | None:
+        found = _read_or_error(folder, agent_id)
+        return None if isinstance(found, SessionsError) else found
+
+    marked_ids = reading.marked_ids(folder, [record["agent_id"], *ancestors_of(record, read)])
+    return cancellation_of(record["agent_id"], marks.read_each(folder, marked_ids))
 
 
 def likely_folder(folder: Directory) -> str | None:

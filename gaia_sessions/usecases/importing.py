@@ -19,17 +19,19 @@ from gaia_sessions.errors import (
     StoreFailure,
     well_formed,
 )
-from gaia_sessions.session.record import is_open
+from gaia_sessions.session.cancellation import abandoned
+from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
 from gaia_sessions.session.updates import check_writable, normalize_imported
 from gaia_sessions.store import import_source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TypedDict
 
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.directory import Directory
     from gaia_sessions.store.port import Reader, RecordOrError, Store
 
     class SkippedImport(TypedDict):
@@ -74,7 +76,7 @@ def import_folder(store: Store, open_reader: Callable[[], Reader], path: str, ro
         directory = well_formed(os.path.realpath(folder.path))
         report = _empty_report(directory, well_formed(root), dry_run=dry_run, in_place=in_place)
         if not in_place:
-            _import_all(store, open_reader(), import_source.records(folder), report)
+            _import_all(store, open_reader(), _ended_if_cancelled(folder), report)
             if is_empty(report):
                 report["instead"] = import_source.likely_folder(folder)
     return report
@@ -93,6 +95,19 @@ def _empty_report(directory: str, root: str, *, dry_run: bool, in_place: bool) -
         "skipped": [],
         "failed": [],
     }
+
+
+def _ended_if_cancelled(folder: Directory) -> Iterator[tuple[str, RecordOrError]]:
+    """The sessions of ``folder``. One that is cancelled there has ended, as nobody here is at work on it."""
+    for name, found in import_source.records(folder):
+        if isinstance(found, SessionsError) or has_newer_schema(found) or not is_open(found):
+            yield name, found
+            continue
+        try:
+            cancellation = import_source.cancellation_in(folder, found)
+            yield name, found if cancellation is None else abandoned(found, cancellation)
+        except SessionsError as error:
+            yield name, error
 
 
 def _import_all(store: Store, sessions: Reader, found: Iterable[tuple[str, RecordOrError]], report: Imported) -> None:

@@ -154,6 +154,20 @@ def test_a_session_comes_without_its_transcript_and_its_record_says_so(gaia: Gai
     assert not {"turns", "transcript_bytes", "transcripts_archived"} & gaia("get", OPEN["agent_id"]).json.keys()
 
 
+def test_what_is_cancelled_there_comes_in_as_abandoned(gaia: Gaia, tmp_path: Path, state: Gaia) -> None:
+    there = str(tmp_path / "there")
+    for words in (("solo",), ("above",), ("below", "--parent", "above"), ("other",)):
+        gaia("create", "--id", *words, "--root", there)
+        gaia("update", words[0], "--phase", "approval", "--root", there)
+    gaia("cancel", "solo", "--root", there)
+    gaia("cancel", "above", "--root", there)
+
+    for key in ("imported", "already_there"):
+        assert gaia("import", there, "--json").json[key] == ["above", "below", "other", "solo"]
+        phases = {name: state(name)["phase"] for name in ("above", "below", "other", "solo")}
+        assert phases == {"above": "abandoned", "below": "abandoned", "other": "approval", "solo": "abandoned"}
+
+
 def test_for_people_it_says_what_came_from_where_into_which_place(
     gaia: Gaia, leave: Gaia, source: Path, root: str
 ) -> None:
