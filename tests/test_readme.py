@@ -68,6 +68,48 @@ def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
     assert done.stdout == "completed {'task_id': 'T001'}\n"
 
 
+@pytest.mark.parametrize(
+    ("which", "shown", "expected"),
+    [
+        (1, "token.is_cancelled", "no longer needed\nTrue\n"),
+        (2, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
+    ],
+    ids=["cancellation", "an agent of your own"],
+)
+def test_the_other_python_examples_run_as_they_stand(tmp_path: Path, which: int, shown: str, expected: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", block("docs/python.md", "python", which) + f"print({shown})\n"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+
+    assert done.stdout == expected
+
+
+def test_the_readme_delegates_waits_and_cancels_as_it_stands(tmp_path: Path) -> None:
+    scripts = Path(sys.executable).parent
+    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+
+    done = subprocess.run(
+        ["sh", "-u", "-c", block("README.md", "sh", 1)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    # `report` answers no: the session is not final, and no run of it has ended
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "exit code 10" in done.stdout.splitlines()
+    assert ": cancelled, phase initializing\n" in done.stdout
+    assert "  tokens: 1,500 of 64,000\n" in done.stdout
+    assert "  todo 1: pending: read the diff\n" in done.stdout
+
+
 def test_the_three_lines_for_an_agent_of_your_own_are_commands_that_exist(tmp_path: Path) -> None:
     """Installing is left to other tests: what is here is the environment of these."""
     pip, install, listing = (line.partition("#")[0].split() for line in block("README.md", "sh").splitlines())
