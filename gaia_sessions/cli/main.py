@@ -36,8 +36,8 @@ or more, unambiguous), or 'latest'.
 \b
 Exit codes: 0 done, yes; 1 no; 2 usage; 3 not found; 4 conflict;
 5 lock timeout; 6 corrupt; 7 invalid input; 8 I/O error;
-9 written, durability unknown; 10 cancelled; 70 internal error;
-130 interrupted.
+9 written, durability unknown; 10 cancelled; 11 the work failed;
+70 internal error; 124 not ended in time; 130 interrupted.
 """
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str) -> int:
     """Report how the work of a session stands or ended: the result, or the error with partial results.
 
-    Exit codes: 0 it has ended, in whatever way; 1 it has not.
+    Exit codes: 0 it has ended, in whatever way; 1 it has not, which includes a
+    cancelled session whose agent may still be at work.
     """
     found, is_over = call.sessions().report(call.session_id(agent_id))
     call.print_result(found, lambda: session_reports.report_lines(found))
