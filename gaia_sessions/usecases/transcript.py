@@ -88,8 +88,7 @@ def remembered(sessions: Reader, agent_id: str, last: int | None = None) -> list
 
     The first is the summary, where messages were replaced by one. The cost follows what is taken.
     """
-    if last is not None and last < 0:
-        raise BadArgument("last", last, "a whole number from 0")
+    most = _checked_number(last)
     record = sessions.read(agent_id)
     through = replaced_through(record)
     if last is None:
@@ -97,7 +96,7 @@ def remembered(sessions: Reader, agent_id: str, last: int | None = None) -> list
     newest_first = takewhile(
         lambda message: message["seq"] > through, _each_readable(sessions.messages_backwards(agent_id))
     )
-    found = list(islice(newest_first, last))[::-1]
+    found = list(islice(newest_first, most))[::-1]
     return [*summary_message(record), *found] if len(found) < last else found
 
 
@@ -118,11 +117,17 @@ def messages(
     """
     if last is None and since is None:
         return sessions.messages(agent_id)
-    if last is not None and (not is_integer(last) or last < 0):
-        raise BadArgument("last", last, "a whole number from 0")
+    most = _checked_number(last)
     newest_first = sessions.messages_backwards(agent_id)
     taken = newest_first if since is None else _made_since(since, newest_first)
-    return reversed(list(taken if last is None else islice(taken, min(last, sys.maxsize))))
+    return reversed(list(islice(taken, most)))
+
+
+def _checked_number(last: int | None) -> int | None:
+    """As many messages as ``islice`` can count to; None for all."""
+    if last is not None and (not is_integer(last) or last < 0):
+        raise BadArgument("last", last, "a whole number from 0")
+    return None if last is None else min(last, sys.maxsize)
 
 
 def _made_since(since: datetime, newest_first: Messages) -> Messages:
