@@ -223,7 +223,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "too_deep",
         4,
         "a session below 'agent-8' would have depth 9; the limit is 8",
-        "create it below a session further up: gaia-sessions tree agent-8",
+        "create it below a session further up: `gaia-sessions tree` shows all levels",
         {"parent_id": "agent-8", "depth": 9, "max_depth": 8},
     ),
     (

@@ -129,7 +129,7 @@ class TooDeep(Conflict):
         self.max_depth = max_depth
         super().__init__(
             f"a session below {parent_id!r} would have depth {depth}; the limit is {max_depth}",
-            f"create it below a session further up: gaia-sessions tree {parent_id}",
+            "create it below a session further up: `gaia-sessions tree` shows all levels",
         )
 
 
