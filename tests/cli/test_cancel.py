@@ -44,7 +44,9 @@ def test_e3_a_session_is_cancelled_with_everything_below_it_and_e2_no_other(gaia
     """E2, E3: a child, a grandchild, and one that is begun afterwards (E5), by one file."""
     code, out, err = gaia("cancel", "root", "--reason", "enough").all
     assert (code, out, err) == (0, "root: cancelled, with everything below it: enough\n", "")
-    gaia("create", "--id", "late", "--parent", "leaf")
+    code, out, err = gaia("create", "--id", "late", "--parent", "leaf").all
+    notice = "Note: the new session is cancelled, with one above it\nHint: `gaia-sessions cancelled late`: why\n"
+    assert (code, out, err) == (0, "late\n", notice)
 
     assert cancelled(gaia, "root", "one", "two", "leaf", "other", "late") == ["root", "one", "two", "leaf", "late"]
     assert [str(path.relative_to(root)) for path in Path(root).rglob("cancelled.json")] == ["root/cancelled.json"]
@@ -176,7 +178,10 @@ def test_a_conversation_is_cancelled_with_all_its_sessions(gaia: Gaia, put: Gaia
     assert cancelled(gaia, "live", "ended", "moved", "elsewhere", "child") == ["live", "ended", "moved", "child"]
     refused = gaia("cancel", "--conversation", "h3", "--json")
     assert (refused.code, refused.error["code"]) == (3, "not_found")
-    assert [gaia("cancel", *words).code for words in ([], ["live", "--conversation", "h1"])] == [2, 2]
+    hint = "Hint: type gaia-sessions cancel ID, or gaia-sessions cancel --conversation ID\n"
+    assert gaia("cancel").all == (2, "", f"Error: missing ID\n{hint}")
+    both = gaia("cancel", "live", "--conversation", "h1").all
+    assert both == (2, "", f"Error: ID and --conversation cannot be combined\n{hint}")
 
 
 def test_a_missing_session_is_exit_3_and_a_corrupt_one_can_be_cancelled(gaia: Gaia, spoil: Gaia, root: str) -> None:

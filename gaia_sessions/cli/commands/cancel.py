@@ -29,7 +29,8 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
     taken back; repeating it changes nothing.
     """
     if (agent_id is None) == (conversation is None):
-        raise UsageError("one of ID and --conversation is needed", "type gaia-sessions cancel ID, or --conversation ID")
+        problem = "missing ID" if agent_id is None else "ID and --conversation cannot be combined"
+        raise UsageError(problem, "type gaia-sessions cancel ID, or gaia-sessions cancel --conversation ID")
     sessions, below = call.sessions(), not only
     if conversation is not None:
         cancelled = sessions.cancel_conversation(conversation, reason, below=below)

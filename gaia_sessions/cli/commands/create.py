@@ -10,7 +10,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
-from gaia_sessions.cli.render import plain
+from gaia_sessions.cli.render import cancellation, plain
 from gaia_sessions.cli.typed_ids import LATEST
 from gaia_sessions.errors import UsageError
 from gaia_sessions.session.requests import NewSession
@@ -65,6 +65,7 @@ def command(
         NewSession(agent, purpose, values, agent_id, parent_id=parent_id, max_depth=max_depth, max_tokens=max_tokens)
     )
     warn_if_network(sessions.root)
+    _warn_if_cancelled(call, parent_id, new_id)
     if is_new_root:
         _print_new_root(call, sessions.root)
     call.print_result({"agent_id": new_id}, lambda: [new_id])
@@ -80,6 +81,12 @@ def _print_new_root(call: Call, root: str) -> None:
     """Says where the directory of the sessions was created, if a person reads stderr."""
     if output.is_stderr_terminal():
         output.print_notice("root_created", *plain.new_root_notice(root), as_json=call.as_json)
+
+
+def _warn_if_cancelled(call: Call, parent_id: str | None, new_id: str) -> None:
+    """Says that a session was created below a cancelled one, and so is cancelled itself."""
+    if parent_id is not None and call.sessions().cancellation(new_id) is not None:
+        output.print_notice("cancelled", *cancellation.created_notice(new_id), as_json=call.as_json)
 
 
 def warn_if_network(root: str) -> None:

@@ -1,6 +1,7 @@
 """Cancellations in words, a line each.
 
-Owns the wording of the answers of ``cancel`` and ``cancelled``. Must never say what a cancellation does to a session.
+Owns the wording of the answers of ``cancel`` and ``cancelled``, and of the notices of other commands. Must never say
+what a cancellation does to a session.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ def cancelled_lines(cancelled: Iterable[Cancelled]) -> Iterator[str]:
         line = f"{one['agent_id']}: {'cancelled' if one['new'] else 'already cancelled'}{scope}"
         since = f" since {local_time(one['at'])}" if "at" in one and not one["new"] else ""
         yield line + since + (f": {safe(one['reason'])}" if "reason" in one else "")
+
+
+def created_notice(agent_id: str) -> tuple[str, str]:
+    """That a new session is cancelled from its beginning; and which command says why."""
+    return "the new session is cancelled, with one above it", f"`gaia-sessions cancelled {agent_id}`: why"
 
 
 def abandoned_notice(record: Record) -> tuple[str, str]:
