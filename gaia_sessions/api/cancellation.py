@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gaia_sessions.session.cancellation import Cancellation
-    from gaia_sessions.usecases.cancellation import Cancelled
+    from gaia_sessions.usecases.cancellation import CancelledSession
 
 _SECONDS_BETWEEN_LOOKS = 0.05
 
 
 def cancel_session(
     agent_id: str, reason: str | None = None, *, only: bool = False, root: str | None = None
-) -> Cancelled:
+) -> CancelledSession:
     """Cancels a session with everything below it, now and later; with ``only`` the session alone.
 
     Returns ``{agent_id, at?, reason?, below, new}``: the first time and reason stay, and ``new`` says whether this call
@@ -40,7 +40,7 @@ def cancel_session(
 
 def cancel_conversation(
     host_session_id: str, reason: str | None = None, *, only: bool = False, root: str | None = None
-) -> Sequence[Cancelled]:
+) -> Sequence[CancelledSession]:
     """Cancels every session that has a run in this conversation of a host, as ``cancel_session`` does.
 
     Raises ``SessionNotFound`` if there is none, and what ``cancel_session`` raises, once all others are cancelled.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import Message
     from gaia_sessions.store.port import Reader
     from gaia_sessions.usecases.budgets import Budgets
-    from gaia_sessions.usecases.cancellation import Cancelled
+    from gaia_sessions.usecases.cancellation import CancelledSession
     from gaia_sessions.usecases.cleanup import Report
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.reconcile import Reconciled
@@ -111,13 +111,15 @@ class Sessions(SessionReader):
         record = sessions.finalize(self._store, now, agent_id, ending)
         return record, sessions.was_finalized_at(record, now)
 
-    def cancel(self, agent_id: str, reason: str | None = None, *, below: bool = True) -> Cancelled:
+    def cancel(self, agent_id: str, reason: str | None = None, *, below: bool = True) -> CancelledSession:
         """The mark of the session, which is cancelled from now on, with ``below`` together with all below it."""
         from gaia_sessions.usecases.cancellation import cancel
 
         return cancel(self._store, utc_now(), agent_id, reason, below=below)
 
-    def cancel_conversation(self, host_session_id: str, reason: str | None, *, below: bool) -> Sequence[Cancelled]:
+    def cancel_conversation(
+        self, host_session_id: str, reason: str | None, *, below: bool
+    ) -> Sequence[CancelledSession]:
         """The marks of the sessions that belong to a conversation of a host."""
         from gaia_sessions.usecases.cancellation import cancel_conversation
 

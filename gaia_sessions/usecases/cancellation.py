@@ -6,9 +6,9 @@ mark is written before anything else, and decides. Must never say what a mark me
 
 from __future__ import annotations
 
-from gaia_sessions import errors
-from gaia_sessions.errors import SessionNotFound, SessionsError
+from gaia_sessions.errors import Cancelled, CorruptSession, SessionNotFound, SessionsError
 from gaia_sessions.session.cancellation import abandoned, cancellation_of, with_mark
+from gaia_sessions.session.phases import ABANDONED
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.runs import conversation_of, is_claimed, is_live
 from gaia_sessions.store import read_cancellation
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 
-    class Cancelled(TypedDict):
+    class CancelledSession(TypedDict):
         """One session that is marked as cancelled.
 
         at, reason: of its first cancellation; at is absent if its mark cannot be read. below: whether what is below it
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         new: bool
 
 
-def cancel(store: Store, now: datetime, agent_id: str, reason: str | None, *, below: bool) -> Cancelled:
+def cancel(store: Store, now: datetime, agent_id: str, reason: str | None, *, below: bool) -> CancelledSession:
     """Marks the session as cancelled, with ``below`` everything below it too. Raises ``SessionNotFound``."""
     found: list[Mark | None] = []
 
@@ -51,7 +51,7 @@ def cancel(store: Store, now: datetime, agent_id: str, reason: str | None, *, be
 
 def cancel_conversation(
     store: Store, now: datetime, host_session_id: str, reason: str | None, *, below: bool
-) -> list[Cancelled]:
+) -> list[CancelledSession]:
     """Marks every session that has a run in this conversation, ended or not, in the order of their ids.
 
     One that cannot be marked stops no other; its error is raised at the end. Raises ``SessionNotFound`` if there is no
@@ -84,15 +84,15 @@ def find_cancellation(store: Store, agent_id: str, known_ancestors: Collection[s
     """Why the session is cancelled; None if it is not.
 
     Whoever knows what is above it spares the reading of its record. Its own mark is enough, so one that cannot be read
-    may be cancelled too. Raises ``SessionNotFound``, and what
-    reading the record raises where the sessions above must be known.
+    may be cancelled too. Raises ``SessionNotFound``, and what reading the record raises where the sessions above must
+    be known.
     """
     if known_ancestors and store.has(agent_id):
         marks = store.marks([agent_id, *known_ancestors])
         return cancellation_of(agent_id, marks) if marks else None
     try:
         return read_cancellation(store, store.read(agent_id))
-    except errors.CorruptSession:
+    except CorruptSession:
         own = store.marks([agent_id])
         if not own:
             raise
@@ -117,10 +117,8 @@ def check_not_cancelled(store: Store, agent_id: str, outcome: str) -> None:
 
 def raise_if_abandoned(record: Record, cancellation: Cancellation) -> None:
     """Raises ``Cancelled`` if the session ended as cancelled sessions do."""
-    from gaia_sessions.session.phases import ABANDONED
-
     if record["phase"] == ABANDONED:
-        raise errors.Cancelled(record["agent_id"], **cancellation)
+        raise Cancelled(record["agent_id"], **cancellation)
 
 
 def settled(record: Record, cancellation: Cancellation | None, now: datetime, dead_runs: frozenset[int]) -> Record:

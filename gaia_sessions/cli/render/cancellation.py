@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.usecases.cancellation import Cancelled
+    from gaia_sessions.usecases.cancellation import CancelledSession
 
 
-def cancelled_lines(cancelled: Iterable[Cancelled]) -> Iterator[str]:
+def cancelled_lines(cancelled: Iterable[CancelledSession]) -> Iterator[str]:
     """A line for each session: whether it was cancelled now, and whether what is below it was too."""
     for one in cancelled:
         scope = ", with everything below it" if one["below"] else ""
