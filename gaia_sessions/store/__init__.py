@@ -2,8 +2,8 @@
 
 ``atomic`` is the only code that writes a file, ``locks`` the only code that locks. Owns what stands between a pure rule
 and the port of any store: an id that is free for a new record, the result of a rule beside the record it made, and how
-the sessions above one are read. Must
-never know a rule of the domain: rules come in as functions, records go out as they were stored.
+the sessions above one are read. Must never know a rule of the domain: rules come in as functions, records go out as
+they were stored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def create_under_new_id(
             return record
 
 
-def with_ancestors(sessions: Reader, record: Record) -> list[str]:
+def ids_up_to_root(sessions: Reader, record: Record) -> list[str]:
     """The id of ``record`` and those of all sessions above it, whose marks decide whether it is cancelled."""
     from gaia_sessions.session.record import stated_ancestors  # a hook that writes a log loads this package too
 
@@ -56,7 +56,7 @@ def with_ancestors(sessions: Reader, record: Record) -> list[str]:
 
 def read_cancellation(sessions: Reader, record: Record) -> Cancellation | None:
     """Why the session of ``record`` is cancelled; None if it is not. Raises ``StoreFailure``."""
-    marks = sessions.marks(with_ancestors(sessions, record))
+    marks = sessions.marks(ids_up_to_root(sessions, record))
     if not marks:
         return None
     from gaia_sessions.session.cancellation import cancellation_of

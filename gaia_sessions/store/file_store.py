@@ -14,7 +14,7 @@ from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.updates import check_writable
 
-from . import atomic, index, locks, reading, with_ancestors
+from . import atomic, ids_up_to_root, index, locks, reading
 from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
@@ -117,7 +117,7 @@ class FileStore(FileReader):
             changed, entry = result if isinstance(result := rule(record), tuple) else (result, None)
             if changed is record and not transcript:
                 return record
-            found = self._marks_in(root, with_ancestors(self, changed))
+            found = self._marks_in(root, ids_up_to_root(self, changed))
             if found:
                 from . import marks
 

@@ -16,7 +16,7 @@ from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.runs import newest_session_with, open_conversations
 from gaia_sessions.session.updates import check_writable, with_next_revision
 
-from . import marks, with_ancestors
+from . import ids_up_to_root, marks
 from .inbox_keys import keys_of_event
 from .journal import EVENTS, entry_line
 from .memory_transcripts import MemoryTranscripts
@@ -102,7 +102,7 @@ class MemoryStore(MemoryTranscripts):
         changed = adapt(record, changed)
         if changed is record:
             return record
-        found = self.marks(with_ancestors(self, changed))
+        found = self.marks(ids_up_to_root(self, changed))
         changed, entry = marks.applied(record, changed, entry, found) if found else (changed, entry)
         lines = _lines_of(entry)
         changed, data = fit_record(with_next_revision(changed), reserved, record)

@@ -47,7 +47,7 @@ def report_on(
 
 def _latest_messages(sessions: Reader, record: Record, read_messages: ReadMessages) -> list[RecentMessage]:
     if committed_bytes(record):
-        newest_first = (one for one in sessions.messages_backwards(record["agent_id"]))
+        newest_first = sessions.messages_backwards(record["agent_id"])
         readable = (one for one in newest_first if not isinstance(one, SessionsError))
         return [_as_recent(message) for message in islice(readable, RECENT_MESSAGES)][::-1]
     runs = record.get("runs")
