@@ -54,7 +54,8 @@ def test_a_child_states_what_is_above_it_and_its_limits(gaia: Gaia, state: Gaia,
         },
     ]
     shown = gaia("show", "leaf").out.decode().splitlines()
-    assert [line for line in shown if "max" in line] == ["  max depth: 3", "  max tokens: 10"]
+    assert "  max depth: 3" in shown
+    assert shown[shown.index("budget") + 1] == "  0 of 10 tokens"
 
 
 def test_the_parent_may_be_named_in_short_and_must_exist(gaia: Gaia, root: str, tree: Gaia) -> None:

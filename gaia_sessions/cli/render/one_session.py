@@ -67,7 +67,7 @@ def facts(
         yield "tools", _tool_counts(record["tools"])
     if "usage" in record:
         yield "usage", usage_text(record["usage"])
-    yield from _limits(record)
+    yield from _depth_limit(record)
     if "duration_seconds" in record:
         yield "duration", duration(record["duration_seconds"])
     if "summary" in record:
@@ -76,10 +76,9 @@ def facts(
     yield "revision", str(record["revision"])
 
 
-def _limits(record: Record) -> Iterator[tuple[str, str]]:
-    for key in ("max_depth", "max_tokens"):
-        if key in record:
-            yield key.replace("_", " "), str(record[key])
+def _depth_limit(record: Record) -> Iterator[tuple[str, str]]:
+    if "max_depth" in record:
+        yield "max depth", str(record["max_depth"])
 
 
 def _tool_counts(tools: Tools) -> str:
