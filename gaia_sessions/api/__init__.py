@@ -85,10 +85,11 @@ def create_session(  # noqa: PLR0913  # one argument for each thing that may be 
 
     ``agent_id`` is an id of your own choice; without it, one is generated. ``parent_id`` is the session that this one
     is created below. ``max_depth`` is the greatest depth that sessions below this one may have, counted from the root
-    of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is stored. Raises
-    ``SessionExists``, ``InvalidId``, ``InvalidInput`` for metadata that is not JSON, ``TooLarge`` for more than 1 MiB,
-    ``SessionNotFound`` and ``CorruptSession`` for the parent, ``TooDeep``, ``TooManyChildren`` if 5 children of the
-    parent are at work, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
+    of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is its budget.
+
+    Raises ``SessionExists``, ``InvalidId``, ``InvalidInput`` for metadata that is not JSON, ``TooLarge`` for more than
+    1 MiB, ``SessionNotFound`` and ``CorruptSession`` for the parent, ``TooDeep``, ``TooManyChildren`` if 5 children of
+    the parent are at work, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
     """
     from gaia_sessions.session.requests import NewSession
 

@@ -2,9 +2,8 @@
 
 Owns the rule of what may be removed: by the time since when it rests and nothing else, whatever the phase, but never a
 session that may be resumed, waits for a limit or has a live run, nor one that is above an open one, nor one whose age
-is uncertain. Each session is judged
-twice, the second time under its lock. Before that, runs are closed whose end is proved. Must never remove files itself:
-the store does.
+is uncertain. Each session is judged twice, the second time under its lock. Before that, runs are closed whose end is
+proved. Must never remove files itself: the store does.
 """
 
 from __future__ import annotations
