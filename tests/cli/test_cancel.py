@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 LIVE: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "h1", "started_at": "2026-01-08T18:05:30Z"}
 ENDED: dict[str, Any] = {**LIVE, "ended_at": "2026-01-08T18:06:30Z", "end": "stopped"}
 DAY = timedelta(hours=25)
+NOTICE = (
+    "Note: cancelled: the session is abandoned, and takes no more updates\nHint: `gaia-sessions cancelled {}`: why\n"
+)
 
 
 @pytest.fixture
@@ -97,10 +100,34 @@ def test_e6_the_next_update_is_applied_and_abandons_the_session_and_none_undoes_
     code, _, err = gaia("update", "leaf", "--phase", "planning", "-m", "found=it").all
     found = state("leaf")
     assert (code, found["phase"], found["metadata"], found["revision"]) == (0, "abandoned", {"found": "it"}, 2)
-    assert "cancelled: with this update the session is abandoned" in err
+    assert err == NOTICE.format("leaf")
     assert [move["to_phase"] for move in found["history"]] == ["planning", "abandoned"]
     assert gaia("update", "leaf", "--phase", "planning").code == 4
     assert cancelled(gaia, "leaf") == ["leaf"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["todo", "add", "a", "x"],
+        ["todo", "done", "a", "1"],
+        ["skill", "add", "a", "x", "--tokens", "1"],
+        ["usage", "a", "--charge", "1"],
+        ["usage", "a", "--total", "1"],
+        ["transcript", "a", "--append", "user", "x"],
+    ],
+)
+@pytest.mark.parametrize(("runs", "phase"), [([], "abandoned"), ([LIVE], "planning")], ids=["nobody", "at work"])
+def test_whatever_write_abandons_the_session_says_so(
+    gaia: Gaia, put: Gaia, state: Gaia, words: list[str], runs: list[Any], phase: str
+) -> None:
+    put("a", phase="planning", runs=runs, todos=[{"description": "read", "status": "pending"}])
+    gaia("cancel", "a")
+
+    ended = gaia(*words)
+
+    assert (ended.code, state("a")["phase"], state("a")["revision"]) == (0, phase, 2)
+    assert ended.err.decode() == (NOTICE.format("a") if phase == "abandoned" else "")
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def add(call: Call, agent_id: str, text: str) -> None:
     """Add a todo at the end and print its number."""
     session_id = call.session_id(agent_id, writes=True)
     todo = call.sessions().budgets().add_todo(session_id, text)
+    call.notice_if_abandoned(session_id)
     call.print_result({"agent_id": session_id, **todo}, lambda: [budgets.todo_change_line(session_id, todo)])
 
 
@@ -38,6 +39,7 @@ def complete(call: Call, agent_id: str, number: int) -> None:
     """Mark todo N as completed; the first one is 1."""
     session_id = call.session_id(agent_id, writes=True)
     todo = call.sessions().budgets().set_todo_status(session_id, number, TODO_COMPLETED)
+    call.notice_if_abandoned(session_id)
     call.print_result({"agent_id": session_id, **todo}, lambda: [budgets.todo_change_line(session_id, todo)])
 
 

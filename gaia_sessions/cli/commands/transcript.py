@@ -54,6 +54,7 @@ def command(
     content = _read_stdin() if text == _STDIN else text
     session_id = call.session_id(agent_id, writes=True)
     message = call.sessions().add_message(session_id, role, content)
+    call.notice_if_abandoned(session_id)
     call.print_result(message, lambda: [messages.added_line(session_id, message)])
 
 

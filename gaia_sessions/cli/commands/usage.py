@@ -25,6 +25,8 @@ def command(call: Call, agent_id: str, charge: int | None, total: int | None) ->
     The exit code is 0 at the limit too: limit_reached says whether it is reached.
     """
     usage = _usage(call, agent_id, charge, total)
+    if charge is not None or total is not None:
+        call.notice_if_abandoned(usage["agent_id"])
     call.print_result(usage, lambda: [budgets.usage_line(usage)])
 
 

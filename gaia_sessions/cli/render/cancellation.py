@@ -33,9 +33,9 @@ def created_notice(agent_id: str) -> tuple[str, str]:
 
 
 def abandoned_notice(record: Record) -> tuple[str, str]:
-    """That the session had been cancelled, so that this update was its last one; and which command says why."""
+    """That the session had been cancelled, and takes no more writes; and which command says why."""
     return (
-        "cancelled: with this update the session is abandoned",
+        "cancelled: the session is abandoned, and takes no more updates",
         f"`gaia-sessions cancelled {record['agent_id']}`: why",
     )
 
