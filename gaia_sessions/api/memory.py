@@ -6,6 +6,7 @@ Owns the names of the users' document on it. All of it is in the record and in t
 from __future__ import annotations
 
 from gaia_sessions.session.compaction import is_due
+from gaia_sessions.session.schema import TODO_COMPLETED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Memory:
         """Adds a pending todo, and returns its number, from 1."""
         return self._sessions.budgets().add_todo(self._agent_id, description)["number"]
 
-    def set_todo_status(self, number: int, status: str = "completed") -> NumberedTodo:
+    def set_todo_status(self, number: int, status: str = TODO_COMPLETED) -> NumberedTodo:
         """Changes where one todo stands, and returns it."""
         return self._sessions.budgets().set_todo_status(self._agent_id, number, status)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         by: NotRequired[str]
 
 
-_END_KEYS = ("phase", "resume_ready", "history", "history_dropped", "finalized_at", "duration_seconds", "summary")
+_OUTCOME_KEYS = ("phase", "resume_ready", "history", "history_dropped", "finalized_at", "duration_seconds", "summary")
 
 
 def with_mark(mark: Mark | None, now: datetime, reason: str | None, *, below: bool) -> Mark:
@@ -111,5 +111,5 @@ def _with_outcome_replaced(record: Record) -> Record:
 
 def _with_end_of(before: Record, changed: Record) -> Record:
     """``changed`` with the end that ``before`` has."""
-    end = {key: before[key] for key in _END_KEYS if key in before}  # type: ignore[literal-required]
+    end = {key: before[key] for key in _OUTCOME_KEYS if key in before}  # type: ignore[literal-required]
     return {**without_end(changed), **end}  # type: ignore[typeddict-item]  # of the same types as before

@@ -136,7 +136,7 @@ def status_of(record: Record, findings: Findings) -> Status:
         return CANCELLED
     if is_final(record["phase"]):
         return ERROR
-    if not has_latest_run_ended(record, findings):
+    if not _has_latest_run_ended(record, findings):
         return RUNNING
     run = _latest_run(record)
     return SUCCESS if run and run.get("end") in (STOPPED, RUN_RETURNED) else ERROR
@@ -144,10 +144,10 @@ def status_of(record: Record, findings: Findings) -> Status:
 
 def is_over(record: Record, findings: Findings) -> bool:
     """Whether nothing more is to come: the session is final, or its latest run has ended."""
-    return is_final(record["phase"]) or has_latest_run_ended(record, findings)
+    return is_final(record["phase"]) or _has_latest_run_ended(record, findings)
 
 
-def has_latest_run_ended(record: Record, findings: Findings) -> bool:
+def _has_latest_run_ended(record: Record, findings: Findings) -> bool:
     """Whether there is a run, and the latest has ended or is of a host that is gone."""
     run = _latest_run(record)
     return run is not None and (has_ended(run) or run["run"] in findings.dead_runs)
