@@ -105,8 +105,10 @@ class CancellationToken:
 
     @property
     def root(self) -> str | None:
-        """The directory of the session; None in memory."""
-        return self._session.root if self._session else None
+        """The directory of the session, or of that of a token which cancels this one too; None without a session."""
+        if self._session:
+            return self._session.root
+        return self._parent.root if self._parent else None
 
     def child_token(self) -> CancellationToken:
         """A token in memory that is cancelled with this one; cancelling it leaves this one alone."""

@@ -135,6 +135,17 @@ def test_with_parent_token_a_token_in_memory_cancels_it_in_this_process_and_its_
         one.cancellation_token.check()
 
 
+def test_with_parent_token_a_child_token_of_a_session_leads_to_the_same_root(tmp_path: Path) -> None:
+    parent = EphemeralSession(None, root=str(tmp_path / "elsewhere"))
+
+    child = EphemeralSession.with_parent_token(None, parent.cancellation_token.child_token())
+
+    assert child.root == parent.root
+    assert not child.cancellation_token.is_cancelled
+    parent.cancellation_token.cancel()
+    assert child.cancellation_token.is_cancelled
+
+
 def test_the_depth_of_a_tree_is_limited() -> None:
     session = EphemeralSession(None)
     for _ in range(8):
