@@ -28,7 +28,8 @@ def parents(inspection: Inspection) -> Finding:
     found = [f"parents that form a circle: {first_few(circular)}"] if circular else []
     if missing:
         pairs = (f"{agent_id} (below {', '.join(gone)})" for agent_id, gone in missing.items())
-        found.append(f"open sessions below one that is gone, so that it cannot cancel them: {first_few(pairs)}")
+        text = "open sessions below one that is gone, so that it cannot cancel them; finalize or cancel each"
+        found.append(f"{text}: {first_few(pairs)}")
     return problem("parents", "; ".join(found), None)
 
 
