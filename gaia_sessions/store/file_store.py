@@ -115,10 +115,10 @@ class FileStore(FileReader):
         ):
             check_writable(record := self._load(root, session, agent_id))
             changed, entry = result if isinstance(result := rule(record), tuple) else (result, None)
-            if changed is record and not transcript:
+            changed = transcript.prepare(session, record, changed) if transcript else changed
+            if changed is record:
                 return record
-            found = self._marks_in(root, ids_up_to_root(self, changed))
-            if found:
+            if found := self._marks_in(root, ids_up_to_root(self, changed)):
                 from . import marks
 
                 changed, entry = marks.applied(record, changed, entry, found)
@@ -205,9 +205,9 @@ class FileStore(FileReader):
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> KeyLock:
         from .key_lock import KeyLock
 
-        return KeyLock(self._make_lock_folder, key, self.lock_timeout if timeout is None else timeout, self.wait)
+        return KeyLock(self.root, self._lock_folder, key, self.lock_timeout if timeout is None else timeout, self.wait)
 
-    def _make_lock_folder(self) -> Directory:
+    def _lock_folder(self) -> Directory:
         with self._make_root() as root:
             return roots.ensure_folder(root, roots.LOCKS)
 

@@ -24,21 +24,28 @@ if TYPE_CHECKING:
 class KeyLock:
     """A block that nobody else is in with the same ``key``: for a look-up by a host's key, and what follows from it.
 
-    Such a key is used once, so the lock file goes when the block ends. ``open_folder`` opens the folder of the locks.
+    Such a key is used once, so the lock file goes when the block ends. ``open_folder`` opens the folder of the locks,
+    which is in ``root``.
     """
 
-    __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_timeout", "_wait")
+    __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_root", "_timeout", "_wait")
 
     def __init__(
-        self, open_folder: Callable[[], Directory], key: tuple[str, ...], timeout: float, wait: locks.WaitForLock
+        self,
+        root: str,
+        open_folder: Callable[[], Directory],
+        key: tuple[str, ...],
+        timeout: float,
+        wait: locks.WaitForLock,
     ) -> None:
+        self._root = root
         self._open_folder = open_folder
         self._name = f".key.{encode_key(*key)}{locks.SUFFIX}"
         self._timeout = timeout
         self._wait = wait
 
     def __enter__(self) -> None:
-        with translate_errors("lock", self._name):
+        with translate_errors("lock", f"{self._root}/{self._name}"):
             self._folder = self._open_folder()
         try:
             self._lock = locks.acquire(self._folder, self._name, self._timeout, self._wait)

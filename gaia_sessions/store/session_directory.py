@@ -79,19 +79,17 @@ class Change:
         self.transcript = transcript
 
     def commit(self, root: Directory, session: Directory, *, durable: bool) -> Record:
-        """Writes what changed, and returns the record as it is kept: the old one if nothing did.
+        """Writes what changed, and returns the record as it is kept.
 
         Raises like ``fit_record`` and ``atomic.replace``, and ``StoreFailure``.
         """
-        transcript, new = self.transcript, self.new
-        if transcript:
-            new = transcript.prepare(session, self.old, new)
-            if new is self.old:
-                return new
+        transcript = self.transcript
         line = journals.entry_line(self.entry)
         write = (lambda: transcript.write(session, durable=durable)) if transcript else None
         with translate_errors("change", session.path):
-            kept = _replace(root, session, self.old, with_next_revision(new), self.reserved, write, durable=durable)
+            kept = _replace(
+                root, session, self.old, with_next_revision(self.new), self.reserved, write, durable=durable
+            )
         if line:
             journals.append_event(session, line, durable=durable)
         if transcript:

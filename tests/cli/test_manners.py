@@ -90,12 +90,12 @@ def test_the_first_help_lists_every_command_with_examples_and_exit_codes(gaia: G
     lines = [line.split(maxsplit=1) for line in text.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()]
     assert dict(lines) == COMMANDS
     assert text.count("\n    gaia-sessions ") >= 2
-    told = text.partition("Exit codes: ")[2].replace("\n", " ").split(";")
-    assert told[0] == "0 done, yes"
+    parts = text.partition("Exit codes: ")[2].replace("\n", " ").split(";")
+    assert parts[0] == "0 done, yes"
     without_error = {
         code for name, code in vars(exit_codes).items() if name.startswith("EXIT_") and name != "EXIT_CODES"
     }
-    assert [int(part.split()[0]) for part in told] == sorted(without_error | set(exit_codes.EXIT_CODES.values()))
+    assert [int(part.split()[0]) for part in parts] == sorted(without_error | set(exit_codes.EXIT_CODES.values()))
 
 
 @EVERY
