@@ -7,6 +7,8 @@ whose end cannot be proved is reported and left as it is. Must never gather evid
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError
 from gaia_sessions.session.cancellation import with_cancellation
 from gaia_sessions.session.clock import format_time
@@ -24,6 +26,7 @@ from .reconcile_rules import CLOSING_VERDICTS, judge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
     from typing import TypedDict
 
@@ -136,20 +139,26 @@ def _abandon_cancelled(store: Store, record: Record, now: datetime, report: Reco
     def rule(record: Record) -> Record:
         return settled(record, cancellation, now, runs_of_gone_hosts(record, is_gone))
 
-    try:
+    with _refusals_in(report, agent_id):
         if report["dry_run"]:
             is_changed = rule(record) is not record
         else:
             before = store.read(agent_id)
             is_changed = rule(before) is not before and not is_open(store.change(agent_id, rule, timeout=0))
+        report["abandoned"] += [agent_id] if is_changed else []
+
+
+@contextmanager
+def _refusals_in(report: Reconciled, agent_id: str) -> Iterator[None]:
+    """A block whose write may be refused, which ``report`` then says; a session that is gone needs no word."""
+    try:
+        yield
     except LockTimeout:
         report["busy"] += [agent_id] * (agent_id not in report["busy"])
     except SessionNotFound:
         return
     except SessionsError as error:
         report["failed"].append(_skipped(agent_id, str(error)))
-    else:
-        report["abandoned"] += [agent_id] if is_changed else []
 
 
 def _judge_and_close(
@@ -166,16 +175,10 @@ def _judge_and_close(
         closed = _as_stored(store, record, closed)
         _add_verdict(report, closed, number, judged, closed=False)
         return
-    try:
+    with _refusals_in(report, agent_id):
         after, judged = change_with_result(store, agent_id, rule, timeout=0)
         run = run_by_number(after, number)
         _add_verdict(report, after, number, judged, closed=run is None or has_ended(run))
-    except LockTimeout:
-        report["busy"] += [agent_id] * (agent_id not in report["busy"])
-    except SessionNotFound:
-        return
-    except SessionsError as error:
-        report["failed"].append(_skipped(agent_id, str(error)))
 
 
 def _as_stored(store: Store, record: Record, closed: Record) -> Record:
