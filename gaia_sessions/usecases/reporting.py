@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from itertools import islice
 
-from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.report import RECENT_MESSAGES, Findings, is_over, report
 from gaia_sessions.session.runs import runs_of_gone_hosts
 from gaia_sessions.session.transcript import committed_bytes
 from gaia_sessions.store import read_cancellation
 from gaia_sessions.system.processes import is_gone
+
+from .transcript import readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,9 +48,8 @@ def report_on(
 
 def _latest_messages(sessions: Reader, record: Record, read_messages: ReadMessages) -> list[RecentMessage]:
     if committed_bytes(record):
-        newest_first = sessions.messages_backwards(record["agent_id"])
-        readable = (one for one in newest_first if not isinstance(one, SessionsError))
-        return [_as_recent(message) for message in islice(readable, RECENT_MESSAGES)][::-1]
+        newest_first = readable(sessions.messages_backwards(record["agent_id"]))
+        return [_as_recent(message) for message in islice(newest_first, RECENT_MESSAGES)][::-1]
     runs = record.get("runs")
     return read_messages(runs[-1], RECENT_MESSAGES) if runs else []
 

@@ -71,7 +71,8 @@ def compact(store: Store, now: datetime, agent_id: str) -> bool:
     ``TooLarge``.
     """
     seen = store.read(agent_id)
-    found = compaction_of(_readable(store.messages(agent_id, after=replaced_through(seen))), seen.get("compaction"))
+    not_replaced = [*readable(store.messages(agent_id, after=replaced_through(seen)))]
+    found = compaction_of(not_replaced, seen.get("compaction"))
     if found is None:
         return False
 
@@ -92,19 +93,14 @@ def remembered(sessions: Reader, agent_id: str, last: int | None = None) -> list
     record = sessions.read(agent_id)
     through = replaced_through(record)
     if last is None:
-        return [*summary_message(record), *_readable(sessions.messages(agent_id, after=through))]
-    newest_first = takewhile(
-        lambda message: message["seq"] > through, _each_readable(sessions.messages_backwards(agent_id))
-    )
+        return [*summary_message(record), *readable(sessions.messages(agent_id, after=through))]
+    newest_first = takewhile(lambda message: message["seq"] > through, readable(sessions.messages_backwards(agent_id)))
     found = list(islice(newest_first, most))[::-1]
     return [*summary_message(record), *found] if len(found) < last else found
 
 
-def _readable(found: Messages) -> list[Message]:
-    return list(_each_readable(found))
-
-
-def _each_readable(found: Messages) -> Iterator[Message]:
+def readable(found: Messages) -> Iterator[Message]:
+    """Those of ``found`` that can be read, one at a time."""
     return (message for message in found if not isinstance(message, SessionsError))
 
 
