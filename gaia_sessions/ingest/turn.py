@@ -49,7 +49,8 @@ def main_stop(store: Store, event: Event, context: HandlerContext) -> EventResul
 def _rule_by_live_agents(store: Store, event: Event, now: datetime) -> RunRule:
     named = event["running"]
     has_unknown_agent = _has_unknown_agent(store, event)
-    alive = _with_those_they_started(store, event, now, lambda run: run["host_agent_id"] in named).union(named)
+    alive = _with_those_they_started(store, event, now, lambda run: run["host_agent_id"] in named)
+    alive.update(named, _earlier_ids_of_live_workflows(store, event))
 
     def rule(record: Record, run: Run) -> Record:
         agent = run.get("host_agent_id")
@@ -76,6 +77,18 @@ def _rule_without_live_agents(now: datetime) -> RunRule:
         return with_end(record, run, DENIED, {"detail": "never started"}, now)
 
     return rule
+
+
+def _earlier_ids_of_live_workflows(store: Store, event: Event) -> Iterator[str]:
+    """The host's ids of the workflows that it names, from before it resumed them.
+
+    Their agents start again one by one, each in its turn. Until then nothing is known of the earlier run of an agent;
+    its start ends that run.
+    """
+    for _, record in _records_of_live_agents(store, event):
+        for run in record["runs"]:
+            if "workflow" in run and "host_agent_id" in run:
+                yield run["host_agent_id"]
 
 
 def _is_of_unknown_workflow(run: Run) -> bool:
@@ -201,9 +214,16 @@ def _runs_of_conversation(store: Store, event: Event, now: datetime) -> Iterator
 
 def _runs_of_live_agents(store: Store, event: Event) -> Iterator[RunRef]:
     """The runs of the agents that the host names as alive, in whichever conversation they are."""
+    for agent, record in _records_of_live_agents(store, event):
+        run = runs.run_of_agent(record, event["host_session_id"], agent)
+        if run and may_be_of_host(run, event):
+            yield record["agent_id"], run["run"]
+
+
+def _records_of_live_agents(store: Store, event: Event) -> Iterator[tuple[str, Record]]:
+    """Each agent that the host names as alive, with its session, as far as it has one that can be read."""
     for agent in event.get("running", ()):
         agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], agent)
         record = read_or_none(store, agent_id) if agent_id else None
-        run = runs.run_of_agent(record, event["host_session_id"], agent) if record else None
-        if agent_id and run and may_be_of_host(run, event):
-            yield agent_id, run["run"]
+        if record:
+            yield agent, record

@@ -287,3 +287,17 @@ def test_what_stands_in_the_files_of_a_workflow_is_not_trusted(tmp_path: Path) -
         )
         assert (result.returncode, result.stderr) == (0, b"")
         assert list(tmp_path.glob("project/.claude/session/*/state.json")) == []
+
+
+def test_a_main_stop_before_the_agents_of_a_resumed_workflow_have_started_again_ends_no_run_of_theirs(
+    project: Project,
+) -> None:
+    """Seen in a client that resumed a workflow on a busy machine: the start of an agent is not waited for."""
+    beta = alpha("b1", purpose="beta", workflow={**RUN, "key": "k-beta"})
+    project.tell(DELEGATION, LAUNCH, alpha(), beta)
+
+    project.tell(AGAIN, RELAUNCH, {"kind": "main_stop", "running": ["w2"]}, alpha("a2"), after=LATER)
+
+    sessions = project.sessions()
+    assert [run.get("end") for run in sessions["alpha"]["runs"]] == ["lost", None]
+    assert [run.get("end") for run in sessions["beta"]["runs"]] == [None]
