@@ -167,7 +167,9 @@ class HookCall:
         if self.joins:
             from .late_join import join_starts
 
-            self.line |= join_starts(events, self.root or "", config, self.time)
+            self.line |= join_starts(
+                lambda: host.events_of(self.hook, payload, tools=self.tools), self.root or "", config, self.time
+            )
             return
         self._reply(self._apply(events, payload, host) if events else [])
         if self.results_to_count and host.consumption:

@@ -133,21 +133,100 @@ def test_it_waits_for_whoever_holds_the_session(host: Host) -> None:
     assert state(host) == AT_WORK
 
 
+class Workflow:
+    """A workflow whose journal names its agent ``a1`` when it is told to."""
+
+    def __init__(self, host: Host) -> None:
+        self.folder = host.agents / "workflows" / "wf_0a1b2c3d-4e5"
+        self.folder.mkdir(parents=True)
+        self.journal = self.folder / "journal.jsonl"
+        self.journal.write_text(json.dumps({"type": "launched"}) + "\n", encoding="utf-8")
+
+    def names_agent(self) -> None:
+        entry = {"type": "started", "key": "v2:abc", "agentId": "a1", "label": "alpha"}
+        with self.journal.open("a", encoding="utf-8") as journal:
+            journal.write(json.dumps(entry) + "\n")
+
+
 @pytest.fixture
-def workflow_agent(host: Host) -> str:
-    """An agent of a workflow, which the workflow's journal names when it starts."""
-    folder = host.agents / "workflows" / "wf_0a1b2c3d-4e5"
-    folder.mkdir(parents=True)
-    started = {"type": "started", "key": "v2:abc", "agentId": "a1", "label": "alpha"}
-    (folder / "journal.jsonl").write_text(json.dumps(started) + "\n", encoding="utf-8")
-    return "a1"
+def workflow(host: Host) -> Workflow:
+    return Workflow(host)
 
 
-def test_for_an_agent_of_a_workflow_it_does_nothing_and_waits_for_nothing(host: Host, workflow_agent: str) -> None:
-    Joining(host, host.starting(workflow_agent)).ends()
+def agent_at_work(host: Host) -> tuple[Any, ...]:
+    """The only session as that of the agent of the workflow at work, and what waits."""
+    record = host.record()
+    runs = [(run["host_agent_id"], run["workflow"]["key"], run.get("end")) for run in record["runs"]]
+    return record["purpose"], record["phase"], runs, host.waiting()
 
-    assert (host.records(), host.waiting()) == ({}, [])
-    assert [line["decision"] for line in host.log("hook")] == ["not_ours"]
+
+AGENT_AT_WORK: tuple[Any, ...] = ("alpha", "investigating", [("a1", "v2:abc", None)], [])
+
+
+def test_an_agent_of_a_workflow_that_was_joined_at_its_start_is_left_as_it_is(host: Host, workflow: Workflow) -> None:
+    workflow.names_agent()
+    host.hear(host.starting())
+    before = host.record()
+
+    Joining(host, host.starting()).ends()
+
+    assert host.record() == before
+    assert agent_at_work(host) == AGENT_AT_WORK
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_an_agent_that_the_journal_names_after_its_start_was_reported_is_joined_then(
+    host: Host, workflow: Workflow, calls: int
+) -> None:
+    joining = [Joining(host, host.starting()) for _ in range(calls)]
+    host.hear(host.starting())
+    assert (host.records(), len(host.waiting())) == ({}, 1)
+
+    workflow.names_agent()
+    for call in joining:
+        call.ends()
+
+    assert agent_at_work(host) == AGENT_AT_WORK
+
+
+def test_an_agent_that_the_journal_names_between_the_two_hooks_of_its_start_is_joined_by_the_second(
+    host: Host, workflow: Workflow
+) -> None:
+    host.hear(host.starting())
+    workflow.names_agent()
+
+    Joining(host, host.starting()).ends()
+
+    assert agent_at_work(host) == AGENT_AT_WORK
+
+
+def test_the_second_hook_waits_for_the_report_of_the_first_if_the_journal_was_late(
+    host: Host, workflow: Workflow
+) -> None:
+    workflow.names_agent()
+    joining = Joining(host, host.starting())
+    time.sleep(0.5)
+    assert joining.still_waits()
+    [named, launched] = reversed(workflow.journal.read_text(encoding="utf-8").splitlines())
+    workflow.journal.write_text(launched + "\n", encoding="utf-8")
+
+    host.hear(host.starting())
+    workflow.journal.write_text(f"{launched}\n{named}\n", encoding="utf-8")
+    joining.ends()
+
+    assert agent_at_work(host) == AGENT_AT_WORK
+
+
+def test_an_agent_of_a_workflow_that_has_stopped_by_then_is_not_woken(host: Host, workflow: Workflow) -> None:
+    host.hear(host.starting())
+    workflow.names_agent()
+    host.stop(agent_transcript_path=str(workflow.folder / "agent-a1.jsonl"))
+    before = host.record()
+
+    Joining(host, host.starting()).ends()
+
+    assert (host.record(), host.waiting()) == (before, [])
+    assert before["phase"] == "completed"
 
 
 @pytest.mark.parametrize("event", ["ending", "dying", "delegation", "refusing"])
