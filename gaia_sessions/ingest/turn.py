@@ -38,19 +38,52 @@ def main_stop(store: Store, event: Event, context: HandlerContext) -> EventResul
     An agent that the host names is alive in this conversation, and so are those that it started. Any other that has not
     ended was interrupted. If the host names none, agents in the background and those that others started go on.
     """
+    live = _LiveAgents(store, event)
     if "running" in event:
-        rule = _rule_by_live_agents(store, event, context.now)
+        rule = _rule_by_live_agents(store, event, live, context.now)
     else:
         rule = _rule_without_live_agents(context.now)
-    run_refs = dict.fromkeys([*_runs_of_conversation(store, event, context.now), *_runs_of_live_agents(store, event)])
+    run_refs = dict.fromkeys([*_runs_of_conversation(store, event, context.now), *live.run_refs()])
     return change_each_run(store, event, context.timeout, rule, run_refs)
 
 
-def _rule_by_live_agents(store: Store, event: Event, now: datetime) -> RunRule:
+class _LiveAgents:
+    """The agents that the host names as alive, each with its session, in whichever conversation that began."""
+
+    def __init__(self, store: Store, event: Event) -> None:
+        self.event = event
+        ids = {agent: self._session_id(store, agent) for agent in event.get("running", ())}
+        self.has_unknown = None in ids.values()
+        """Whether an agent is alive that no session has yet: it may be that of any delegation."""
+        found = ((agent, read_or_none(store, agent_id)) for agent, agent_id in ids.items() if agent_id)
+        self.records = [(agent, record) for agent, record in found if record]
+
+    def _session_id(self, store: Store, agent: str) -> str | None:
+        return session_id_of_agent(store, self.event.get("host"), self.event["host_session_id"], agent)
+
+    def run_refs(self) -> Iterator[RunRef]:
+        """The runs of these agents."""
+        for agent, record in self.records:
+            run = runs.run_of_agent(record, self.event["host_session_id"], agent)
+            if run and may_be_of_host(run, self.event):
+                yield record["agent_id"], run["run"]
+
+    def workflow_ids(self) -> Iterator[str]:
+        """The host's ids of the workflows among them, also those from before it resumed them.
+
+        The agents of a resumed workflow start again one by one, each in its turn. Until then nothing is known of the
+        earlier run of an agent; its start ends that run.
+        """
+        for _, record in self.records:
+            for run in record.get("runs", ()):
+                if "workflow" in run and "host_agent_id" in run:
+                    yield run["host_agent_id"]
+
+
+def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, now: datetime) -> RunRule:
     named = event["running"]
-    has_unknown_agent = _has_unknown_agent(store, event)
     alive = _with_those_they_started(store, event, now, lambda run: run["host_agent_id"] in named)
-    alive.update(named, _earlier_ids_of_live_workflows(store, event))
+    alive.update(named, live.workflow_ids())
 
     def rule(record: Record, run: Run) -> Record:
         agent = run.get("host_agent_id")
@@ -59,7 +92,7 @@ def _rule_by_live_agents(store: Store, event: Event, now: datetime) -> RunRule:
         if run.get("parent_host_agent_id") in alive:
             return record
         if not runs.has_started(run):
-            may_start = run.get("background") or has_unknown_agent
+            may_start = run.get("background") or live.has_unknown
             return record if may_start else with_end(record, run, DENIED, {"detail": "never started"}, now)
         if agent is None or runs.has_ended(run) or _is_of_unknown_workflow(run):
             return with_settled_return(record, run, now)
@@ -79,18 +112,6 @@ def _rule_without_live_agents(now: datetime) -> RunRule:
     return rule
 
 
-def _earlier_ids_of_live_workflows(store: Store, event: Event) -> Iterator[str]:
-    """The host's ids of the workflows that it names, from before it resumed them.
-
-    Their agents start again one by one, each in its turn. Until then nothing is known of the earlier run of an agent;
-    its start ends that run.
-    """
-    for _, record in _records_of_live_agents(store, event):
-        for run in record["runs"]:
-            if "workflow" in run and "host_agent_id" in run:
-                yield run["host_agent_id"]
-
-
 def _is_of_unknown_workflow(run: Run) -> bool:
     """Whether ``run`` is of an agent of a workflow whose launch was not reported yet: the host names only that."""
     return "key" in run.get("workflow", ()) and "parent_host_agent_id" not in run
@@ -101,14 +122,6 @@ def _in_background(record: Record, run: Run) -> Record:
     if runs.has_ended(run) or run.get("background"):
         return record
     return runs.with_run(record, {**run, "background": True})
-
-
-def _has_unknown_agent(store: Store, event: Event) -> bool:
-    """Whether an agent is alive that no session has yet: it may be that of any delegation."""
-    running = event.get("running", ())
-    return any(
-        session_id_of_agent(store, event.get("host"), event["host_session_id"], agent) is None for agent in running
-    )
 
 
 def session_end(store: Store, event: Event, context: HandlerContext) -> EventResult:
@@ -210,20 +223,3 @@ def _runs_of_conversation(store: Store, event: Event, now: datetime) -> Iterator
             in_conversation = runs.conversation_of(run) == event["host_session_id"]
             if is_open_or_latest and in_conversation and (began is None or began <= now):
                 yield record["agent_id"], run["run"]
-
-
-def _runs_of_live_agents(store: Store, event: Event) -> Iterator[RunRef]:
-    """The runs of the agents that the host names as alive, in whichever conversation they are."""
-    for agent, record in _records_of_live_agents(store, event):
-        run = runs.run_of_agent(record, event["host_session_id"], agent)
-        if run and may_be_of_host(run, event):
-            yield record["agent_id"], run["run"]
-
-
-def _records_of_live_agents(store: Store, event: Event) -> Iterator[tuple[str, Record]]:
-    """Each agent that the host names as alive, with its session, as far as it has one that can be read."""
-    for agent in event.get("running", ()):
-        agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], agent)
-        record = read_or_none(store, agent_id) if agent_id else None
-        if record:
-            yield agent, record
