@@ -13,7 +13,6 @@ import time
 
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.ingest import KNOWN, NO_KEY
-from gaia_sessions.ingest.dispatch import with_key
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import START
 from gaia_sessions.system import utc_now
@@ -37,14 +36,14 @@ _LONGEST_PAUSE = 0.08
 
 
 def join_starts(
-    read_events: Callable[[], list[Event]], root: str, config: Config, limits: TimeLimits
+    events: list[Event], read_again: Callable[[], list[Event]], root: str, config: Config, limits: TimeLimits
 ) -> dict[str, object]:
-    """Joins the starts among the events of this call that wait in the inbox; the fields of the line in the log.
+    """Joins the starts among ``events`` that wait in the inbox; the fields of the line in the log.
 
-    read_events: reads the events anew from the payload, and what its host has noted by then. A note that does not come
-    in time is not missed here: the next process that writes tries again.
+    read_again: reads the events once more from the payload, with what its host has noted by then. A note of a
+    delegation that does not come in time is not missed here: the next process that writes tries again.
     """
-    starts = _starts_with_keys(read_events, limits)
+    starts = _starts_with_keys(events, read_again, limits)
     if starts is None:
         return {"decision": NO_KEY}
     if not starts:
@@ -57,17 +56,20 @@ def join_starts(
     return {"decision": KNOWN, **({"inbox": applied} if applied else {})}
 
 
-def _starts_with_keys(read_events: Callable[[], list[Event]], limits: TimeLimits) -> list[Event] | None:
+def _starts_with_keys(
+    events: list[Event], read_again: Callable[[], list[Event]], limits: TimeLimits
+) -> list[Event] | None:
     """The starts, as soon as it is noted of each who started the agent; None if that does not come in time."""
     pause = _PAUSE
     while True:
-        starts = [event for event in read_events() if event["kind"] == START and _may_have_key(event)]
-        if all("workflow" in event or "tool_use_id" in with_key(event) for event in starts):
+        starts = [event for event in events if event["kind"] == START and _may_have_key(event)]
+        if not any("key_file" in event for event in starts):  # which stands in place of the key
             return starts
         if limits.seconds_left() < _SECONDS_TO_APPLY:
             return None
         time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
+        events = read_again()
 
 
 def _may_have_key(event: Event) -> bool:

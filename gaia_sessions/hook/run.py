@@ -168,7 +168,7 @@ class HookCall:
             from .late_join import join_starts
 
             self.line |= join_starts(
-                lambda: host.events_of(self.hook, payload, tools=self.tools), self.root or "", config, self.time
+                events, lambda: host.events_of(self.hook, payload, tools=self.tools), self.root or "", config, self.time
             )
             return
         self._reply(self._apply(events, payload, host) if events else [])
