@@ -36,14 +36,14 @@ _LONGEST_PAUSE = 0.08
 
 
 def join_starts(
-    events: list[Event], read_again: Callable[[], list[Event]], root: str, config: Config, limits: TimeLimits
+    events: list[Event], reread_events: Callable[[], list[Event]], root: str, config: Config, limits: TimeLimits
 ) -> dict[str, object]:
     """Joins the starts among ``events`` that wait in the inbox; the fields of the line in the log.
 
-    read_again: reads the events once more from the payload, with what its host has noted by then. A note of a
+    reread_events: reads the events once more from the payload, with what its host has noted by then. A note of a
     delegation that does not come in time is not missed here: the next process that writes tries again.
     """
-    starts = _starts_with_keys(events, read_again, limits)
+    starts = _starts_with_keys(events, reread_events, limits)
     if starts is None:
         return {"decision": NO_KEY}
     if not starts:
@@ -57,7 +57,7 @@ def join_starts(
 
 
 def _starts_with_keys(
-    events: list[Event], read_again: Callable[[], list[Event]], limits: TimeLimits
+    events: list[Event], reread_events: Callable[[], list[Event]], limits: TimeLimits
 ) -> list[Event] | None:
     """The starts, as soon as it is noted of each who started the agent; None if that does not come in time."""
     pause = _PAUSE
@@ -69,7 +69,7 @@ def _starts_with_keys(
             return None
         time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
-        events = read_again()
+        events = reread_events()
 
 
 def _may_have_key(event: Event) -> bool:
