@@ -68,7 +68,7 @@ class Memory:
         return is_due(self.token_count, self.max_tokens)
 
     def compact(self) -> bool:
-        """Puts one summary in place of the older messages, and counts its tokens in place of theirs.
+        """Puts one summary in place of the older messages, and counts its tokens in place of what those were charged.
 
         The newest fifth stays, with whole pairs of a call and its result. The transcript keeps all messages. False,
         and nothing changes, if there are fewer than 5.

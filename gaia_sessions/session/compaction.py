@@ -42,7 +42,8 @@ def is_due(tokens: int, max_tokens: int) -> bool:
 def compaction_of(messages: Sequence[Message], before: Compaction | None) -> tuple[Compaction, int] | None:
     """What replaces the older ones of ``messages``, those that ``before`` does not replace, and how many tokens go.
 
-    The newest fifth stays, and more where a call would be separated from its result. None if too few would go.
+    The newest fifth stays, and more where a call would be separated from its result. None if too few would go. Only
+    tokens that were charged for what is replaced go: most charges are for work that no message stands for.
     """
     first_kept = _first_kept(messages)
     if len(messages) < FEWEST_MESSAGES or first_kept == 0:
@@ -54,7 +55,7 @@ def compaction_of(messages: Sequence[Message], before: Compaction | None) -> tup
         [f"• Earlier: {number:,} messages in all, of which these lines are left."] if lines[:-_MOST_LINES] else []
     )
     summary = "\n".join([HEADING, *left_out, *lines[-_MOST_LINES:]])
-    tokens = sum(message.get("tokens", estimated_tokens(message["content"])) for message in replaced)
+    tokens = sum(message.get("tokens", 0) for message in replaced if message.get("charged"))
     compaction: Compaction = {"summary": summary, "through": replaced[-1]["seq"], "messages": number}
     return compaction, tokens + (estimated_tokens(before["summary"]) if before else 0)
 
@@ -86,9 +87,9 @@ def _first_sentence(text: str) -> str:
 
 
 def with_compaction(record: Record, compaction: Compaction, tokens: int, now: datetime) -> Record:
-    """With ``compaction`` in place of messages with so many ``tokens``; it is activity at ``now``.
+    """With ``compaction`` in place of what so many ``tokens`` were charged for; it is activity at ``now``.
 
-    Raises ``SessionFinal``.
+    Where a total was stated that has not so many, nothing is left of it. Raises ``SessionFinal``.
     """
     check_open(record)
     total = max(0, tokens_of(record) - tokens) + estimated_tokens(compaction["summary"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 
-from .checks import check_string, check_time, integer_from, is_integer, object_with, one_of
+from .checks import check_flag, check_string, check_time, integer_from, is_integer, object_with, one_of
 from .clock import format_time
 from .updates import check_open, with_activity
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from .schema import Record
 
     class NewMessage(TypedDict):
-        """A message that is to be added. timestamp: when it was made. tokens: how many its content has."""
+        """A message that is to be added. timestamp: when it was made. tokens: how many its content has.
+
+        charged: whether they count against the budget.
+        """
 
         role: str
         content: str
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
         tool_name: NotRequired[str]
         tool_call_id: NotRequired[str]
         tokens: NotRequired[int]
+        charged: NotRequired[bool]
 
     class Message(NewMessage):
         """A message as it is stored. seq: its number, from 1. turn: how many turns were complete before it, plus 1."""
@@ -56,7 +60,7 @@ _check_message = object_with(
         "content": check_string,
         "timestamp": check_time,
     },
-    {"tool_name": check_string, "tool_call_id": check_string, "tokens": integer_from(0)},
+    {"tool_name": check_string, "tool_call_id": check_string, "tokens": integer_from(0), "charged": check_flag},
 )
 
 

@@ -49,7 +49,7 @@ def remember(store: Store, now: datetime, agent_id: str, message: NewMessage) ->
     Raises what ``add_message`` raises.
     """
     tokens = check_tokens("tokens", message.get("tokens", estimated_tokens(message["content"])))
-    counted: NewMessage = {**message, "tokens": tokens}
+    counted: NewMessage = {**message, "tokens": tokens, "charged": True}
     _, [stored] = store.add_messages(
         agent_id, [counted], lambda record: with_charge(record, tokens, now), reserved=RESERVED_BYTES
     )

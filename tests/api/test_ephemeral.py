@@ -13,6 +13,7 @@ import pytest
 from gaia_sessions import (
     CancellationToken,
     EphemeralSession,
+    add_message,
     get_session,
     session_messages,
     should_resume,
@@ -224,6 +225,19 @@ def test_e15_a_compaction_keeps_the_newest_and_all_messages_stay_in_the_transcri
 
     memory.clear()
     assert (memory.get_messages(), memory.token_count) == ([], 0)
+
+
+def test_what_was_charged_for_work_stays_when_messages_beside_it_are_compacted() -> None:
+    session = EphemeralSession(1000)
+    session.charge(5000)
+    for number in range(10):
+        add_message(session.agent_id, "user", f"say {number}", tokens=500 * (number % 2) or None)
+
+    assert session.memory.compact()
+
+    summary = session.memory.get_messages()[0]["content"]
+    assert session.memory.token_count == 5000 + -(-len(summary.encode()) // 4)
+    assert session.memory.limit_reached
 
 
 @pytest.mark.parametrize(("used", "reached"), [(999, False), (1000, True), (1001, True)])

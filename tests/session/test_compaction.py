@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.errors import SessionFinal
-from gaia_sessions.session.budget import tokens_of
+from gaia_sessions.session.budget import estimated_tokens, tokens_of, with_charge, with_skill
 from gaia_sessions.session.compaction import (
     HEADING,
     compaction_of,
@@ -18,6 +18,7 @@ from gaia_sessions.session.compaction import (
     summary_message,
     with_compaction,
 )
+from gaia_sessions.session.usage import with_consumed
 from tests.records import START, WHEN, record_with, unchanged
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def message(seq: int, role: str = "user", content: str = "", **keys: Any) -> Mes
 
 def talk(number: int, first: int = 1) -> list[Message]:
     roles = ("user", "assistant")
-    return [message(first + place, roles[place % 2], tokens=10) for place in range(number)]
+    return [message(first + place, roles[place % 2], tokens=10, charged=True) for place in range(number)]
 
 
 @pytest.mark.parametrize("number", range(5))
@@ -128,6 +129,52 @@ def test_the_tokens_of_the_summary_count_in_place_of_those_it_replaces() -> None
     assert (summary["role"], summary["content"]) == ("system", found[0]["summary"])
     with pytest.raises(SessionFinal):
         with_compaction({**record, "phase": "completed"}, *found, START)
+
+
+def test_charges_for_work_stay_where_the_messages_beside_them_were_not_charged() -> None:
+    uncharged: list[dict[str, Any]] = [{}, {"tokens": 10}]
+    for keys in uncharged:
+        found = compaction_of([message(seq, **keys) for seq in range(1, 11)], None)
+        assert found is not None
+
+        after = with_compaction(record_with(charged_tokens=5000), *found, START)
+
+        assert tokens_of(after) == 5000 + estimated_tokens(found[0]["summary"])
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["charge", "skill", "consume", "remember", "say", "compact"]), st.integers(0, 10_000)),
+    max_size=60,
+)
+
+
+@given(STEPS)
+def test_any_compaction_takes_away_what_was_charged_for_what_it_replaces_and_nothing_else(
+    steps: list[tuple[str, int]],
+) -> None:
+    record, work, consumed = record_with({"run": 1}), 0, 0
+    remembered: dict[int, int] = {}
+    messages: list[Message] = []
+    for number, (kind, tokens) in enumerate([*steps, ("compact", 0)], 1):
+        if kind == "charge":
+            record, work = with_charge(record, tokens, START), work + tokens
+        elif kind == "skill":
+            record, work = with_skill(record, f"skill {number}", tokens, START), work + tokens
+        elif kind == "consume":
+            consumed += tokens
+            record, work = with_consumed(record, 1, {"consumed": {"output_tokens": consumed}}), work + tokens
+        elif kind == "remember":
+            messages.append(message(number, tokens=tokens, charged=True))
+            record, remembered[number] = with_charge(record, tokens, START), tokens
+        elif kind == "say":
+            messages.append(message(number, tokens=tokens))
+        else:
+            through = replaced_through(record)
+            found = compaction_of([one for one in messages if one["seq"] > through], record.get("compaction"))
+            record = with_compaction(record, *found, START) if found else record
+        kept = sum(tokens for seq, tokens in remembered.items() if seq > replaced_through(record))
+        summary = sum(estimated_tokens(one["content"]) for one in summary_message(record))
+        assert tokens_of(record) == work + kept + summary
 
 
 def test_without_a_compaction_nothing_is_replaced() -> None:
