@@ -15,7 +15,7 @@ from .updates import check_open, with_activity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
@@ -121,9 +121,9 @@ def last_seq(newest_first: Iterable[Message | errors.SessionsError]) -> int:
     return unreadable
 
 
-def is_after(message: Message | errors.SessionsError, seq: int) -> bool:
-    """Whether ``message`` has a higher number than ``seq``; one that cannot be read may have."""
-    return isinstance(message, errors.SessionsError) or message["seq"] > seq
+def after(seq: int) -> Callable[[Message | errors.SessionsError], bool]:
+    """Whether a message has a higher number than ``seq``; one that cannot be read may have."""
+    return lambda message: isinstance(message, errors.SessionsError) or message["seq"] > seq
 
 
 def committed_bytes(record: Record) -> int:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from .directory import Directory
     from .inbox_keys import WaitingEvent
-    from .port import Messages, RecordOrError
+    from .port import IsWanted, Messages, RecordOrError
+    from .transcript_reader import CommittedLines
 
 _SECONDS_TO_DEFER = 0.4
 """Seconds that a hook keeps of its call, to put its event into the inbox."""
@@ -189,20 +190,19 @@ class FileReader:
         with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
             yield from journals.entries(session, journal)
 
-    def messages(self, agent_id: str, *, after: int = 0) -> Messages:
+    def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
         self.read(agent_id)  # raises now what the first step would raise
-        return self._messages(agent_id, after)
+        return self._messages(agent_id, lambda transcript: transcript.in_order(is_wanted))
 
-    def _messages(self, agent_id: str, after: int | None) -> Messages:
-        """The messages behind number ``after``; with None all, the last first."""
+    def _messages(self, agent_id: str, take: Callable[[CommittedLines], Messages]) -> Messages:
         from . import transcript_reader
 
         with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
-            yield from transcript_reader.messages(session, lambda: self._load(root, session, agent_id), after)
+            yield from transcript_reader.messages(session, lambda: self._load(root, session, agent_id), take)
 
     def messages_backwards(self, agent_id: str) -> Messages:
         self.read(agent_id)
-        return self._messages(agent_id, None)
+        return self._messages(agent_id, lambda transcript: transcript.newest_first())
 
     def may_have_waiting(self) -> bool:
         """Whether any event may wait; False only if the inbox is surely empty, so that a call need not ask further."""

@@ -6,11 +6,12 @@ go with them are in ``memory``. Must never touch a file.
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from gaia_sessions.session.transcript import (
     committed_bytes,
     current_turn,
     decode_message,
-    is_after,
     last_seq,
     number_messages,
     with_archived_transcript,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
 
-    from .port import Messages, StoreRule
+    from .port import IsWanted, Messages, StoreRule
 
 
 class MemoryTranscripts:
@@ -83,8 +84,8 @@ class MemoryTranscripts:
         self._transcripts[agent_id] = b""
         return record
 
-    def messages(self, agent_id: str, *, after: int = 0) -> Messages:
-        return (message for message in reversed(list(self.messages_backwards(agent_id))) if is_after(message, after))
+    def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
+        return reversed(list(takewhile(is_wanted or (lambda _: True), self.messages_backwards(agent_id))))
 
     def messages_backwards(self, agent_id: str) -> Messages:
         self.read(agent_id)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     """A pure function: the mark that a session is to have, made of the one that it has."""
     RecordOrError: TypeAlias = Record | SessionsError
     Messages: TypeAlias = Iterator[Message | SessionsError]
+    IsWanted: TypeAlias = Callable[[Message | SessionsError], bool]
 
 
 class HeldLock(Protocol):
@@ -72,12 +73,13 @@ class Reader(Protocol):
         where the index is not complete, each call looks through all sessions. Takes no lock, creates nothing.
         """
 
-    def messages(self, agent_id: str, *, after: int = 0) -> Messages:
-        """The committed messages of the transcript in order, those numbered up to ``after`` left out.
+    def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
+        """The committed messages of the transcript in order: all, or the newest ones for which ``is_wanted`` says yes.
 
-        There is an ``InvalidInput`` in the place of each unreadable one. What was committed when the first was asked
-        for comes whole, whatever happens to the transcript meanwhile. The cost follows the number of messages that are
-        not left out. Takes no lock. Raises like ``read`` when it is called, not when the first message is asked for.
+        It is asked about each, the newest first, and the first no ends the search; so the cost follows the number of
+        messages that are wanted, and only one is in memory at a time. There is an ``InvalidInput`` in the place of each
+        unreadable one. What was committed when the first was asked for comes whole, whatever happens to the transcript
+        meanwhile. Takes no lock. Raises like ``read`` when it is called, not when the first message is asked for.
         """
 
     def messages_backwards(self, agent_id: str) -> Messages:

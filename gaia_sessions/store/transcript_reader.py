@@ -19,15 +19,14 @@ from .directory import FILE_FLAGS, NotAFile, translate_errors
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Self, TypeAlias
+    from typing import Self
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message
 
     from .directory import Directory
-
-    Messages: TypeAlias = Iterator[Message | SessionsError]
+    from .port import IsWanted, Messages
 
 TRANSCRIPT = "transcript.jsonl"
 
@@ -48,18 +47,10 @@ def is_archived(name: str) -> bool:
     return number.isascii() and number.isdecimal() and name == archived_name(int(number))
 
 
-def messages(session: Directory, load: Callable[[], Record], after: int | None) -> Messages:
-    """The committed messages that are numbered higher than ``after``, in order; with None all, the newest first.
-
-    ``load`` reads the record of ``session``. Looking for the first that is wanted begins at the end.
-    """
+def messages(session: Directory, load: Callable[[], Record], take: Callable[[CommittedLines], Messages]) -> Messages:
+    """What ``take`` takes of the committed messages; ``load`` reads the record of ``session``."""
     with translate_errors("read", f"{session.path}/{TRANSCRIPT}"), open_committed(session, load) as transcript:
-        if after is None:
-            yield from transcript.newest_first()
-            return
-        start = transcript.start_of_those_after(after) if after else 0
-        yield from map(transcript.decode, transcript.lines_from(start))
-        yield from transcript.lost()
+        yield from take(transcript)
 
 
 def open_committed(session: Directory, load: Callable[[], Record]) -> CommittedLines:
@@ -134,6 +125,23 @@ class CommittedLines:
         """The messages, the last first."""
         return chain(self.lost(), map(self.decode, self.lines_backwards()))
 
+    def in_order(self, is_wanted: IsWanted | None) -> Messages:
+        """The messages, the first first; only the newest ones for which ``is_wanted`` says yes."""
+        start = self._start_of_wanted(is_wanted) if is_wanted else 0
+        yield from map(self.decode, self.lines_from(start))
+        if start <= self.end:
+            yield from self.lost()
+
+    def _start_of_wanted(self, is_wanted: IsWanted) -> int:
+        """Where the messages begin that are wanted: the search for them begins at the end."""
+        start = self.end + 1
+        lost = ((self.end, error) for error in self.lost())
+        for place, message in chain(lost, ((line[0], self.decode(line)) for line in self.lines_backwards())):
+            if not is_wanted(message):
+                return start
+            start = place
+        return start
+
     def decode(self, line: tuple[int, bytes]) -> Message | SessionsError:
         """The message of a line, or the error that says why there is none."""
         offset, data = line
@@ -141,16 +149,6 @@ class CommittedLines:
             return decode_message(data)
         except InvalidInput as error:
             return InvalidInput(str(error), f"{self.path} byte {offset}")
-
-    def start_of_those_after(self, seq: int) -> int:
-        """Where the messages begin that have a higher number than ``seq``: as many are looked at as there are."""
-        start = self.end
-        for line in self.lines_backwards():
-            message = self.decode(line)
-            if isinstance(message, dict) and message["seq"] <= seq:
-                return start
-            start = line[0]
-        return start
 
     def lines_backwards(self) -> Iterator[tuple[int, bytes]]:
         """Each line without its newline, and where it begins; the last first."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.inbox_keys import WaitingEvent
     from gaia_sessions.store.overlay import Overlay
-    from gaia_sessions.store.port import Messages, Reader, RecordOrError, Store
+    from gaia_sessions.store.port import IsWanted, Messages, Reader, RecordOrError, Store
 
 
 class Preview:
@@ -70,9 +70,9 @@ class Preview:
         found = [(record["agent_id"], record) for record in self._store.children(parent_ids)]
         return [record for _, record in self._with_concerned_last(found) if not isinstance(record, SessionsError)]
 
-    def messages(self, agent_id: str, *, after: int = 0) -> Messages:
+    def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
         """Reads a transcript, as ``Store.messages`` does: no event changes one."""
-        return self._reader_of_transcripts().messages(agent_id, after=after)
+        return self._reader_of_transcripts().messages(agent_id, is_wanted=is_wanted)
 
     def messages_backwards(self, agent_id: str) -> Messages:
         """Reads a transcript, as ``Store.messages_backwards`` does."""

@@ -22,7 +22,7 @@ from gaia_sessions.session.compaction import (
 )
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.todos import with_todos
-from gaia_sessions.session.transcript import message_rule
+from gaia_sessions.session.transcript import after, message_rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def compact(store: Store, now: datetime, agent_id: str) -> bool:
     ``TooLarge``.
     """
     seen = store.read(agent_id)
-    not_replaced = [*readable(store.messages(agent_id, after=replaced_through(seen)))]
+    not_replaced = [*readable(store.messages(agent_id, is_wanted=after(replaced_through(seen))))]
     found = compaction_of(not_replaced, seen.get("compaction"))
     if found is None:
         return False
@@ -93,7 +93,7 @@ def remembered(sessions: Reader, agent_id: str, last: int | None = None) -> list
     record = sessions.read(agent_id)
     through = replaced_through(record)
     if last is None:
-        return [*summary_message(record), *readable(sessions.messages(agent_id, after=through))]
+        return [*summary_message(record), *readable(sessions.messages(agent_id, is_wanted=after(through)))]
     newest_first = takewhile(lambda message: message["seq"] > through, readable(sessions.messages_backwards(agent_id)))
     found = list(islice(newest_first, most))[::-1]
     return [*summary_message(record), *found] if len(found) < last else found
@@ -109,14 +109,61 @@ def messages(
 ) -> Iterator[Message | SessionsError]:
     """The messages in order: all, at most the ``last`` ones, only those made at ``since`` or later.
 
-    The cost follows what is taken. Raises ``BadArgument`` for a ``last`` that is no number of messages.
+    The cost follows what is taken, of which one at a time is in memory. Raises ``BadArgument`` for a ``last`` that is
+    no number of messages.
     """
     if last is None and since is None:
         return sessions.messages(agent_id)
-    most = _checked_number(last)
-    newest_first = sessions.messages_backwards(agent_id)
-    taken = newest_first if since is None else _made_since(since, newest_first)
-    return reversed(list(islice(taken, most)))
+    newest = _Newest(last, since)
+    return newest.taken_of(sessions.messages(agent_id, is_wanted=newest.is_wanted))
+
+
+class _Newest:
+    """Which messages are taken, found out from the newest one on: at most the ``last`` ones, those made at ``since``.
+
+    Messages stand in the order in which they were stored. Times may differ from it by as much as clocks do, or as long
+    as a writer waited for another; so the search ends at the first message that is older by more than that. One that
+    cannot be read is taken if one before it is.
+    """
+
+    def __init__(self, last: int | None, since: datetime | None) -> None:
+        self._last = _checked_number(last)
+        self._since = since
+        self._number = 0
+        self._unreadable = 0
+
+    def is_wanted(self, message: Message | SessionsError) -> bool:
+        """Whether the search goes on to the message before this one."""
+        if self._last is not None and self._number >= self._last:
+            return False
+        if self._since is None:
+            self._number += 1
+        elif isinstance(message, SessionsError):
+            self._unreadable += 1
+        else:
+            made = parse_time(message["timestamp"])
+            if made < self._since - FUTURE_TOLERANCE:
+                return False
+            if made >= self._since:
+                self._number += 1 + self._unreadable
+                self._unreadable = 0
+        return True
+
+    def taken_of(self, found: Messages) -> Messages:
+        """Those that are taken of ``found``: the wanted ones, of which the first comes when the search has ended."""
+        place = 0
+        for message in found:
+            if self._is_taken(message, is_behind_one=place > 0):
+                place += 1
+                if self._last is None or place > self._number - self._last:
+                    yield message
+
+    def _is_taken(self, message: Message | SessionsError, *, is_behind_one: bool) -> bool:
+        if self._since is None:
+            return True
+        if isinstance(message, SessionsError):
+            return is_behind_one
+        return parse_time(message["timestamp"]) >= self._since
 
 
 def _checked_number(last: int | None) -> int | None:
@@ -124,23 +171,3 @@ def _checked_number(last: int | None) -> int | None:
     if last is not None and (not is_integer(last) or last < 0):
         raise BadArgument("last", last, "a whole number from 0")
     return None if last is None else min(last, sys.maxsize)
-
-
-def _made_since(since: datetime, newest_first: Messages) -> Messages:
-    """Those made at ``since`` or later, and those that cannot be read between them.
-
-    Messages stand in the order in which they were stored. Times may differ from it by as much as clocks do, or as long
-    as a writer waited for another; so the search ends at the first message that is older by more than that.
-    """
-    unreadable: list[SessionsError] = []
-    for message in newest_first:
-        if isinstance(message, SessionsError):
-            unreadable.append(message)
-            continue
-        made = parse_time(message["timestamp"])
-        if made < since - FUTURE_TOLERANCE:
-            return
-        if made >= since:
-            yield from unreadable
-            unreadable.clear()
-            yield message

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +13,7 @@ import pytest
 from gaia_sessions import add_message, session_messages
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.errors import BadArgument
+from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
@@ -61,6 +65,32 @@ def test_only_the_last_ones_are_shown_and_only_those_since_a_time(gaia: Gaia, pu
     assert list(session_messages("a", since=stored[3]["timestamp"], last=5, root=root)) == stored[3:]
     with pytest.raises(BadArgument):
         session_messages("a", last=-1, root=root)
+
+
+PEAK = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+"""A small program starts the command, which until then is as large as whoever starts it."""
+
+
+@pytest.mark.parametrize("words", [("--since", "1h"), ("--since", "1h", "--json"), ("--recent", "9999999")])
+def test_however_many_messages_are_shown_they_are_not_in_memory_at_once(
+    put: Gaia, root: str, words: tuple[str, ...]
+) -> None:
+    peaks = []
+    for agent_id, commits in (("small", 1), ("large", 24)):
+        put(agent_id)
+        for _ in range(commits):
+            said = [new_message("user", "x" * 2000, datetime.now(UTC)) for _ in range(500)]
+            FileStore(root, durable=False).add_messages(agent_id, said, lambda record: record)
+        command = [sys.executable, "-m", "gaia_sessions", "transcript", agent_id, *words]
+        ended = subprocess.run([sys.executable, "-c", PEAK, *command], capture_output=True, check=True)
+        peaks.append(int(ended.stdout) * 1024)
+
+    assert Path(root, "large", "transcript.jsonl").stat().st_size > 24_000_000
+    assert peaks[1] - peaks[0] < 8_000_000
 
 
 @pytest.mark.parametrize(

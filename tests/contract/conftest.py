@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Entry, Messages, RecordOrError, Store
+    from gaia_sessions.store.port import Entry, IsWanted, Messages, RecordOrError, Store
 
     New = Callable[..., Record]
 
@@ -59,8 +59,8 @@ class FilesReadThroughPreview(FileStore):
     def children(self, parent_ids: Collection[str]) -> list[Record]:
         return self._preview().children(parent_ids)
 
-    def messages(self, agent_id: str, *, after: int = 0) -> Messages:
-        return self._preview().messages(agent_id, after=after)
+    def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
+        return self._preview().messages(agent_id, is_wanted=is_wanted)
 
     def messages_backwards(self, agent_id: str) -> Messages:
         return self._preview().messages_backwards(agent_id)

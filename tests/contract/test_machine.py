@@ -32,7 +32,7 @@ from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
-from gaia_sessions.session.transcript import message_rule, new_message
+from gaia_sessions.session.transcript import after, message_rule, new_message
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
@@ -356,7 +356,7 @@ class Twins(RuleBasedStateMachine):
             for store in (self.files, self.overlay):
                 assert list(store.messages(agent_id)) == in_memory
                 assert list(store.messages_backwards(agent_id)) == in_memory[::-1]
-                assert list(store.messages(agent_id, after=1)) == in_memory[1:]
+                assert list(store.messages(agent_id, is_wanted=after(1))) == in_memory[1:]
 
     @invariant()
     def the_inbox_is_the_same(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import InvalidId, InvalidInput, NewerSchema, SessionFinal, SessionNotFound, TooLarge
-from gaia_sessions.session.transcript import LINE_LIMIT, message_rule, new_message, number_messages
+from gaia_sessions.session.transcript import LINE_LIMIT, after, message_rule, new_message, number_messages
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 
@@ -115,8 +115,24 @@ def test_messages_after_a_number_are_those_behind_it(store: Store, new: New) -> 
     store.create(new())
     _, stored = store.add_messages("agent-1", said(*map(str, range(1, 30))), untouched)
 
-    for after in (0, 1, 17, 28, 29, 100):
-        assert list(store.messages("agent-1", after=after)) == stored[after:]
+    for seq in (0, 1, 17, 28, 29, 100):
+        assert list(store.messages("agent-1", is_wanted=after(seq))) == stored[seq:]
+
+
+def test_the_newest_that_are_wanted_come_in_order_and_the_search_ends_at_the_first_that_is_not(
+    store: Store, new: New
+) -> None:
+    store.create(new())
+    _, stored = store.add_messages("agent-1", said(*map(str, range(1, 30))), untouched)
+    asked: list[object] = []
+
+    def is_wanted(message: object) -> bool:
+        asked.append(message)
+        return len(asked) <= 3
+
+    assert list(store.messages("agent-1", is_wanted=is_wanted)) == stored[-3:]
+    assert asked == stored[:-5:-1]
+    assert list(store.messages("agent-1", is_wanted=lambda _: False)) == []
 
 
 def test_the_newest_can_be_taken_without_the_others(store: Store, new: New) -> None:
@@ -133,8 +149,8 @@ def test_long_messages_come_back_whole_from_both_ends(store: Store, new: New) ->
     store.add_messages("agent-1", said(*("x" * length for length in lengths)), untouched)
 
     assert [len(content) for content in contents(store)] == lengths
-    for after in range(len(lengths)):
-        assert len(list(store.messages("agent-1", after=after))) == len(lengths) - after
+    for seq in range(len(lengths)):
+        assert len(list(store.messages("agent-1", is_wanted=after(seq)))) == len(lengths) - seq
 
 
 def test_a_session_nobody_talked_in_has_no_messages(store: Store, new: New) -> None:

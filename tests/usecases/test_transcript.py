@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gaia_sessions.errors import BadArgument
+from gaia_sessions.errors import BadArgument, InvalidInput
+from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.usecases import transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NOW = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 
@@ -48,6 +54,51 @@ def test_the_search_ends_where_messages_are_older_by_more_than_clocks_differ() -
     assert taken(store_with(20, 15, 30), 20) == ["20", "30"]
 
 
+class Lines(MemoryStore):
+    """A transcript of messages made so many minutes after NOW, None for one that cannot be read."""
+
+    def __init__(self, lines: list[int | None]) -> None:
+        super().__init__()
+        self.create(new_record("agent-1", "Explore", "-", {}, NOW))
+        self.lines: list[Any] = [
+            InvalidInput(f"{place}", "line") if minutes is None else made(place, minutes)
+            for place, minutes in enumerate(lines, 1)
+        ]
+
+    def messages_backwards(self, _: str) -> Iterator[Any]:
+        yield from reversed(self.lines)
+
+
+def made(place: int, minutes: int) -> dict[str, Any]:
+    return {"seq": place, "turn": 1, **new_message("user", "-", NOW + timedelta(minutes=minutes))}
+
+
+@given(
+    st.lists(st.none() | st.integers(0, 20), max_size=20),
+    st.none() | st.integers(0, 12),
+    st.none() | st.integers(-1, 21),
+)
+def test_what_is_taken_is_the_newest_part_of_what_a_search_from_the_end_finds(
+    lines: list[int | None], last: int | None, minutes: int | None
+) -> None:
+    store = Lines(lines)
+    since = None if minutes is None else NOW + timedelta(minutes=minutes)
+    found: list[Any] = []
+    unreadable: list[Any] = []
+    for line in reversed(store.lines):
+        if since is None:
+            found.append(line)
+        elif isinstance(line, InvalidInput):
+            unreadable.append(line)
+        elif parse_time(line["timestamp"]) < since - timedelta(minutes=5):
+            break
+        elif parse_time(line["timestamp"]) >= since:
+            found += [*unreadable, line]
+            unreadable = []
+
+    assert list(transcript.messages(store, "agent-1", last, since)) == found[:last][::-1]
+
+
 def test_no_more_is_read_than_is_taken() -> None:
     class Counted(MemoryStore):
         count = 0
@@ -64,7 +115,7 @@ def test_no_more_is_read_than_is_taken() -> None:
     store.count = 0
 
     assert len(list(transcript.messages(store, "agent-1", 20))) == 20
-    assert store.count == 20
+    assert store.count == 21
     assert len(taken(store, 990)) == 10
     assert store.count < 40
 
