@@ -52,7 +52,6 @@ DOORS = {
     "pydantic_core": "models/",  # the engine of pydantic, installed with it
     "filelock": "store/locks.py",
     "dateutil": "cli/option_values.py",
-    "watchfiles": "api/waiting.py",
 }
 STDLIB_ONLY = [
     *("errors", "jsonio", "session", "system", "config", "store", "ingest", "usecases"),

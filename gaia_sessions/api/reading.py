@@ -16,7 +16,7 @@ from gaia_sessions.system.project_root import check_owner, claude_folder, find_r
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from gaia_sessions.errors import SessionsError
@@ -160,10 +160,15 @@ class SessionReader:
 
     def report(self, agent_id: str) -> tuple[Report, bool]:
         """The report on the session, and whether its work is over."""
+        return self.reporter()(agent_id)
+
+    def reporter(self) -> Callable[[str], tuple[Report, bool]]:
+        """What ``report`` does, for many sessions at one moment: the inbox is read once for all."""
         from gaia_sessions.hosts import recent_messages
         from gaia_sessions.usecases import reporting
 
-        return reporting.report_on(self._preview(), agent_id, utc_now(), self.config.budgets, recent_messages)
+        sessions, now = self._preview(), utc_now()
+        return lambda agent_id: reporting.report_on(sessions, agent_id, now, self.config.budgets, recent_messages)
 
     def usage(self, record: Record) -> TokenUsage:
         """How much of its budget the session of ``record``, which was just read, has used. Raises ``NewerSchema``."""

@@ -1,38 +1,33 @@
-"""Reports on sessions, and waiting until their work has ended, woken by changes of their files.
+"""Reports on sessions, and waiting until their work has ended, by looking at them again and again.
 
-Owns when a wait is over, and how changes are noticed: by watchfiles where that is installed and finds watches free,
-else by a look at the files several times a second. Must never judge a session: its report says how its work stands.
+A change of the session's files is never all there is to wait for: that the process of a host has ended is in no file,
+what cancels a session may stand above it, and its end may wait in the inbox.
 """
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import suppress
-from importlib.util import find_spec
 from typing import TypedDict
 
 from gaia_sessions.errors import BadArgument, SessionNotFound
 from gaia_sessions.session.report import RUNNING
-from gaia_sessions.store.root import INBOX
 
 from .sessions import Sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Literal
 
     from gaia_sessions.session.report import Report
 
 NOT_FOUND: Literal["not_found"] = "not_found"
 
-_STEP = 50
-"""Milliseconds between two looks at the files."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
+"""Seconds between two looks: each pause is longer than the one before, since most work takes minutes."""
 
-_LONGEST_WAIT = 1.0
-"""Seconds after which the records are read again without a change: that the process of a host has ended is in no file,
-and a session above may have been cancelled."""
+_GRACE = 0.2
+"""Seconds for which the look at the end of the time may go on."""
 
 
 class NoReport(TypedDict):
@@ -59,9 +54,11 @@ def wait_sessions(
     """Waits until the work of all sessions has ended, or of the ``first`` of them, and returns a report on each.
 
     The work of a session has ended with its latest run, whatever phase that leaves it in; and when the session is final
-    or cancelled. A session that has never run is waited for, and one that does not exist is not. After ``timeout``
-    seconds the reports say ``running`` where work goes on; without it there is no limit. Raises ``BadArgument`` for a
-    timeout below 0, ``CorruptSession``, ``InvalidId``, ``StoreFailure``.
+    or cancelled. A session that has never run is waited for, and one that does not exist is not. One that has ended is
+    not looked at again. After ``timeout`` seconds the reports say ``running`` where work goes on; without it there is
+    no limit. Every session is reported on as it was found when the wait began, however long that takes; of the looks
+    after that, the last stops a fraction of a second after the time, and what it did not reach is reported as it was
+    found before. Raises ``BadArgument`` for a timeout below 0, ``CorruptSession``, ``InvalidId``, ``StoreFailure``.
     """
     return wait(Sessions(root), agent_ids, first=first, timeout=timeout)
 
@@ -73,55 +70,26 @@ def wait(
     if timeout is not None and not timeout >= 0:
         raise BadArgument("timeout", timeout, "a number of seconds from 0")
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
-    changes = _changes(sessions.root, agent_ids)
-    longest_wait = 0.0  # what changed between the first look and the first step is in no step: look again at once
+    waited_for, pause = list(dict.fromkeys(agent_ids)), _FIRST_PAUSE
+    reports = dict(_look(sessions, waited_for))
     while True:
-        reports = [_report_or_none(sessions, agent_id) for agent_id in agent_ids]
-        has_ended = [report["status"] != RUNNING for report in reports]
-        if all(has_ended) or (first and any(has_ended)) or time.monotonic() >= deadline:
-            return reports
-        _wait_for_change(changes, min(deadline, time.monotonic() + longest_wait))
-        longest_wait = _LONGEST_WAIT
+        at_work = [agent_id for agent_id in waited_for if reports[agent_id]["status"] == RUNNING]
+        left = deadline - time.monotonic()
+        if not at_work or (first and len(at_work) < len(waited_for)) or left <= 0:
+            return [reports[agent_id] for agent_id in agent_ids]
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+        for agent_id, report in _look(sessions, at_work):
+            reports[agent_id] = report
+            if time.monotonic() >= deadline + _GRACE:
+                break
 
 
-def _report_or_none(sessions: Sessions, agent_id: str) -> Report | NoReport:
-    try:
-        return sessions.report(agent_id)[0]
-    except SessionNotFound:
-        return {"agent_id": agent_id, "status": NOT_FOUND}
-
-
-def _wait_for_change(changes: Iterator[object], deadline: float) -> None:
-    """Returns after the next change, or soon after ``deadline``."""
-    for change in changes:
-        if change or time.monotonic() >= deadline:
-            return
-
-
-def _changes(root: str, agent_ids: Sequence[str]) -> Iterator[object]:
-    """What has changed since the last step, or nothing if a step found no change for a moment; without end."""
-    if find_spec("watchfiles") and os.path.isdir(root):
-        from watchfiles import watch
-
-        with suppress(OSError, RuntimeError):  # other programs may have all the watches that a user can have
-            yield from watch(
-                root, watch_filter=None, debounce=_STEP, step=_STEP, rust_timeout=_STEP * 2, yield_on_timeout=True
-            )
-    yield from _changes_of_folders([root, *(os.path.join(root, name) for name in (INBOX, *agent_ids))])
-
-
-def _changes_of_folders(paths: Sequence[str]) -> Iterator[object]:
-    """Whether names in these folders have changed: a record is replaced by another file, and a mark is a new one."""
-    seen = [_changed_at(path) for path in paths]
-    while True:
-        time.sleep(_STEP / 1000)
-        found = [_changed_at(path) for path in paths]
-        yield found != seen
-        seen = found
-
-
-def _changed_at(path: str) -> int | None:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return None
+def _look(sessions: Sessions, agent_ids: Iterable[str]) -> Iterator[tuple[str, Report | NoReport]]:
+    """A report on each session, made when it is asked for."""
+    report_on = sessions.reporter()
+    for agent_id in agent_ids:
+        try:
+            yield agent_id, report_on(agent_id)[0]
+        except SessionNotFound:
+            yield agent_id, {"agent_id": agent_id, "status": NOT_FOUND}

@@ -91,7 +91,7 @@ def print_json_array(values: Iterable[object]) -> None:
     """Prints the result as one JSON array; only one element is in memory at a time."""
     opening = b"[\n"
     for value in values:
-        _write_bytes(opening + strict.dump_line(value).rstrip())
+        _write_bytes(opening + strict.dump_line(value, limit=_NO_LIMIT).rstrip())
         opening = b",\n"
     _write_bytes(b"[]\n" if opening == b"[\n" else b"\n]\n")
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_sessions import (
+    add_message,
     cancel_session,
     create_session,
     finalize_session,
@@ -20,12 +23,13 @@ from gaia_sessions.api import waiting
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.errors import BadArgument, InvalidId
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.transcript import LINE_LIMIT
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
+from gaia_sessions.system.processes import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from typing import Any
 
     from gaia_sessions.session.report import Report
@@ -40,12 +44,6 @@ SOON = 0.3
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(tmp_path / "sessions"))
     return str(tmp_path / "sessions")
-
-
-@pytest.fixture(params=["with watchfiles", "by polling"], autouse=True)
-def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "by polling":
-        monkeypatch.setattr(waiting, "find_spec", lambda _: None)
 
 
 def meanwhile(act: Callable[[], object]) -> threading.Thread:
@@ -160,37 +158,130 @@ def test_the_command_waits_in_another_process_and_its_exit_code_is_that_of_the_w
     ]
 
 
-WITHOUT_WATCHES = ("unshare", "--user", "--map-root-user", "sh", "-c")
-NO_WATCH_LEFT = 'echo 0 >"/proc/sys/user/max_inotify_$1" && shift && exec "$@"'
+def test_an_end_is_seen_within_a_second_however_long_the_wait_has_been(root: str) -> None:
+    agent_id, ended_at = create_session(), [0.0]
+
+    def end() -> None:
+        finalize_session(agent_id, "completed")
+        ended_at[0] = time.monotonic()
+
+    threading.Timer(2.5, end).start()
+
+    assert statuses(agent_id, timeout=LONGEST, root=root) == ["success"]
+    assert time.monotonic() - ended_at[0] < 1
 
 
-@pytest.mark.usefixtures("root")
-@pytest.mark.parametrize("scarce", ["instances", "watches"])
-def test_a_wait_ends_where_other_programs_have_all_watches_of_the_user(scarce: str) -> None:
-    if subprocess.run([*WITHOUT_WATCHES, NO_WATCH_LEFT, "sh", scarce, "true"], check=False).returncode:
-        pytest.skip("needs a user namespace, to take all watches away")
-    agent_id = create_session()
-    script = "import gaia_sessions, sys; print(gaia_sessions.wait_sessions(sys.argv[1:], timeout=20)[0]['status'])"
-    words = [*WITHOUT_WATCHES, NO_WATCH_LEFT, "sh", scarce, sys.executable, "-c", script, agent_id]
+def test_the_end_of_a_host_which_is_in_no_file_ends_the_wait(root: str) -> None:
+    agent_id, host = create_session(), subprocess.Popen(["sleep", "60"])
+    process = describe(host.pid)
+    run: Any = {"run": 1, "host": "claude-code", "started_at": format_time(utc_now()), "host_process": process}
+    FileStore(root).change(agent_id, lambda record: {**record, "runs": [run]})
 
-    meanwhile(lambda: finalize_session(agent_id, "completed"))
-    completed = subprocess.run(words, capture_output=True, text=True, check=False)
+    def kill() -> None:
+        host.kill()
+        host.wait()
 
-    assert (completed.returncode, completed.stdout, completed.stderr) == (0, "success\n", "")
+    meanwhile(kill)
+
+    assert statuses(agent_id, timeout=LONGEST) == ["error"]
 
 
-def test_an_end_right_after_the_first_look_is_seen_at_once(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent_id = create_session()
-    monkeypatch.setattr(waiting, "_LONGEST_WAIT", 3600.0)
+def test_a_session_that_has_ended_is_not_looked_at_again(root: str) -> None:
+    done, at_work = with_run(root, **ended()), with_run(root)
 
-    class EndedAfterOneLook(Sessions):
-        def report(self, agent_id: str) -> tuple[Report, bool]:
-            found = super().report(agent_id)
-            finalize_session(agent_id, "completed")
-            return found
+    def spoil_the_one_and_end_the_other() -> None:
+        Path(root, done, "state.json").write_text("no record")
+        set_run(root, at_work, **ended())
 
+    meanwhile(spoil_the_one_and_end_the_other)
+
+    assert statuses(done, at_work, done, timeout=LONGEST) == ["success"] * 3
+
+
+COUNT_READS_OF_EVENTS = """
+import sys
+import gaia_sessions
+opened = []
+sys.addaudithook(lambda event, words: opened.append(words[0]) if event == "open" else None)
+gaia_sessions.wait_sessions(sys.argv[2:], timeout=0)
+print([opened.count(name) for name in sys.argv[1].split(",")])
+"""
+
+
+def test_one_look_at_many_sessions_reads_each_waiting_event_once(root: str) -> None:
+    ids = [with_run(root) for _ in range(5)]
+    names = leave_waiting(root, 3)
+
+    command = [sys.executable, "-c", COUNT_READS_OF_EVENTS, ",".join(names), *ids]
+    completed = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert completed.stdout == "[1, 1, 1]\n"
+
+
+def leave_waiting(root: str, count: int) -> list[str]:
+    """The names of so many events in the inbox of which none can be joined."""
+    store = FileStore(root)
+    for number in range(count):
+        keys = {"host_session_id": f"c-{number}", "host_agent_id": f"a-{number}"}
+        event: Any = {"kind": "start", "at": format_time(utc_now()), "host": "claude-code", **keys}
+        store.defer(event, utc_now())
+    return [name for name, _ in store.waiting()]
+
+
+def test_a_time_is_kept_with_hundreds_of_sessions_and_of_waiting_events(root: str) -> None:
+    model = with_run(root)
+    text = Path(root, model, "state.json").read_text()
+    ids = [f"agent-copy-{number}" for number in range(300)]
+    for agent_id in ids:
+        Path(root, agent_id).mkdir()
+        Path(root, agent_id, "state.json").write_text(text.replace(model, agent_id))
+    leave_waiting(root, 200)
     began = time.monotonic()
-    [found] = waiting.wait(EndedAfterOneLook(root), [agent_id], timeout=LONGEST)
 
-    assert found["status"] == "success"
-    assert time.monotonic() - began < LONGEST
+    assert statuses(*ids, timeout=1) == ["running"] * 300
+    assert 1 <= time.monotonic() - began < 4  # a look for each session at the events took 12 seconds
+
+
+class SlowFromTheSecondLookOn(Sessions):
+    """Whose reports come slowly once every session was looked at."""
+
+    def reporter(self) -> Callable[[str], tuple[Report, bool]]:
+        report_on, pause = super().reporter(), self.__dict__.setdefault("pause", 0.0)
+        self.pause = 0.1
+
+        def slowly(agent_id: str) -> tuple[Report, bool]:
+            time.sleep(pause)
+            return report_on(agent_id)
+
+        return slowly
+
+
+def test_the_look_at_the_end_stops_soon_after_the_time_and_what_it_did_not_reach_is_reported_as_before(
+    root: str,
+) -> None:
+    ids = [with_run(root) for _ in range(60)]
+    began = time.monotonic()
+
+    found = waiting.wait(SlowFromTheSecondLookOn(root), ids, timeout=0.5)
+
+    assert 0.5 <= time.monotonic() - began < 3  # the look would take six seconds
+    assert [(report["agent_id"], report["status"]) for report in found] == [(agent_id, "running") for agent_id in ids]
+
+
+def test_everybody_is_looked_at_once_however_short_the_time_is(root: str) -> None:
+    ids = [with_run(root, **(ended() if number % 2 else {})) for number in range(6)]
+
+    assert statuses(*ids, timeout=0) == ["running", "success"] * 3
+
+
+def test_a_report_with_the_longest_result_is_printed_by_wait_as_by_report(root: str) -> None:
+    agent_id = with_run(root, **ended())
+    longest = LINE_LIMIT - 200  # bytes of a message beside its content
+    add_message(agent_id, "assistant", "x" * longest)
+
+    def printed(command: str) -> Any:
+        words = [sys.executable, "-m", "gaia_sessions", command, agent_id, "--json"]
+        return json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+
+    assert printed("wait") == [printed("report")]
+    assert len(printed("report")["result"]) == longest
