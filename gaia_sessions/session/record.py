@@ -16,6 +16,7 @@ from .schema import check_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
@@ -118,6 +119,11 @@ def stated_ancestors(record: Record) -> list[str] | None:
         return []
     ancestors = record.get("ancestors")
     return ancestors if isinstance(ancestors, list) and ancestors[:1] == [parent_id] else None
+
+
+def is_child(record: Record, parent_ids: Collection[str], *, open_only: bool) -> bool:
+    """Whether the parent of ``record`` is one of ``parent_ids``, and with ``open_only`` it is not final."""
+    return parent_id_of(record) in parent_ids and (not open_only or is_open(record))
 
 
 def is_open(record: Record) -> bool:

@@ -12,7 +12,7 @@ import os
 
 from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.record import parent_id_of
+from gaia_sessions.session.record import is_child
 from gaia_sessions.session.runs import aliases_of, newest_session_with
 
 from . import index, reading
@@ -121,17 +121,18 @@ class FileReader:
         except SessionsError as error:
             return error
 
-    def children(self, parent_ids: Collection[str]) -> list[Record]:
+    def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         wanted = frozenset(map(check_agent_id, parent_ids))
         root = roots.open_if_exists(self.root)
         if root is None:
             return []
         with root:
-            ids = index.ids_below(root, wanted)
+            ids = index.ids_below(root, wanted, open_only=open_only)
             found: Iterable[RecordOrError] = [self._read_or_error(root, agent_id) for agent_id in ids or ()]
         if ids is None:
-            found = (record for _, record in self.scan())
-        return [record for record in found if not isinstance(record, SessionsError) and parent_id_of(record) in wanted]
+            found = (record for _, record in self.scan(active_only=open_only))
+        readable = (record for record in found if not isinstance(record, SessionsError))
+        return [record for record in readable if is_child(record, wanted, open_only=open_only)]
 
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         root = roots.open_if_exists(self.root)

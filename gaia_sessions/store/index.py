@@ -8,6 +8,7 @@ session that has the key, named by the session's id. Must never decode a record.
     conversation/{encoded}/{agent_id}       not final, with a run that the end of this conversation of a host concerns
     host_key/{kind}/{encoded}/{agent_id}    with this exact key of a host, final or not
     parent/{encoded}/{agent_id}             with this parent, final or not
+    open_child/{encoded}/{agent_id}         not final, with this parent
 
 An entry is never the truth: whoever follows one reads the record. Writers add entries before their first write and
 remove them after their last, both under the session's lock, so a crash leaves an entry too many, never one too few.
@@ -48,22 +49,23 @@ if TYPE_CHECKING:
 LOCK = ".index.lock"
 """The lock file of whoever makes the index complete."""
 
-_VERSION = b"2"
-_PARTIAL_VERSION = b"2-partly"
+_VERSION = b"3"
+_PARTIAL_VERSION = b"3-partly"
 _COMPLETE = "complete"
 _ACTIVE = "active"
 NAME = "name"
 CONVERSATION = "conversation"
 HOST_KEY = "host_key"
 PARENT = "parent"
+OPEN_CHILD = "open_child"
 
-FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, NAME, CONVERSATION, HOST_KEY, PARENT])
+FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, NAME, CONVERSATION, HOST_KEY, PARENT, OPEN_CHILD])
 """Every name in ``.index`` itself."""
 
 ACTIVE_KEY: IndexKey = (_ACTIVE,)
 """The key of every session that is not final, and of every one that cannot be read: it may be active."""
 
-UNBOUNDED_GROUPS = frozenset([CONVERSATION, HOST_KEY, PARENT])
+UNBOUNDED_GROUPS = frozenset([CONVERSATION, HOST_KEY, PARENT, OPEN_CHILD])
 """Groups with any number of folders: a folder is removed with its last entry."""
 
 _MAX_BYTES = 1 << 10
@@ -124,6 +126,8 @@ def keys_of(record: Record) -> list[IndexKey]:
     parent_id = parent_id_of(record)
     if parent_id is not None:
         keys.append(parent_key(parent_id))
+        if is_open(record):
+            keys.append(open_child_key(parent_id))
     return list(dict.fromkeys(keys))  # the runs of one agent share its keys
 
 
@@ -149,6 +153,10 @@ def alias_key(alias: Alias) -> IndexKey:
 
 def parent_key(parent_id: str) -> IndexKey:
     return PARENT, parent_id
+
+
+def open_child_key(parent_id: str) -> IndexKey:
+    return OPEN_CHILD, parent_id
 
 
 def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
@@ -197,11 +205,14 @@ def all_ids_under(root: Directory, key: IndexKey) -> list[str] | None:
     return names if all(map(is_agent_id, names)) else None
 
 
-def ids_below(root: Directory, parent_ids: Iterable[str]) -> set[str] | None:
-    """The ids of all sessions that have one of these parents, and maybe some that had it; None if that is not known."""
+def ids_below(root: Directory, parent_ids: Iterable[str], *, open_only: bool) -> set[str] | None:
+    """The ids of all sessions that have one of these parents, and maybe some that had it; None if that is not known.
+
+    With ``open_only`` those that are not final.
+    """
     ids: set[str] = set()
-    for parent_id in parent_ids:
-        indexed_ids = all_ids_under(root, parent_key(parent_id))
+    for key in map(open_child_key if open_only else parent_key, parent_ids):
+        indexed_ids = all_ids_under(root, key)
         if indexed_ids is None:
             return None
         ids.update(indexed_ids)

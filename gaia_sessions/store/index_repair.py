@@ -134,7 +134,8 @@ def _remove_empty_folders(root: Directory) -> None:
 
 def _parent_folders(root: Directory) -> Iterator[FolderPath]:
     """The folders whose folders hold entries."""
-    yield from ((group,) for group in (index.NAME, index.CONVERSATION, index.PARENT) if index.names_in(root, group))
+    groups = (index.NAME, index.CONVERSATION, index.PARENT, index.OPEN_CHILD)
+    yield from ((group,) for group in groups if index.names_in(root, group))
     try:
         with root.below(roots.INDEX, index.HOST_KEY) as kinds:
             yield from [(index.HOST_KEY, kind) for kind in _folders_in(kinds)]

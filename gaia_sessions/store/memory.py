@@ -11,7 +11,7 @@ import json
 from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id, is_agent_id
-from gaia_sessions.session.record import decode, is_open, parent_id_of
+from gaia_sessions.session.record import decode, is_child, is_open
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.runs import newest_session_with, open_conversations
 from gaia_sessions.session.updates import check_writable, with_next_revision
@@ -70,9 +70,10 @@ class MemoryStore(MemoryTranscripts):
             if not active_only or is_active(record, agent_name, host_session_id):
                 yield agent_id, record
 
-    def children(self, parent_ids: Collection[str]) -> list[Record]:
+    def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         wanted = frozenset(map(check_agent_id, parent_ids))
-        return [record for record in map(self.read, list(self._records)) if parent_id_of(record) in wanted]
+        records = map(self.read, list(self._records))
+        return [record for record in records if is_child(record, wanted, open_only=open_only)]
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
         agent_id = check_agent_id(record["agent_id"])

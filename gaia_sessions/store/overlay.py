@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError
-from gaia_sessions.session.record import parent_id_of
+from gaia_sessions.session.record import is_child
 from gaia_sessions.session.runs import aliases_of, newest_session_with
 
 from .memory import MemoryStore, is_active
@@ -102,9 +102,10 @@ class Overlay(MemoryStore):
             )
         return iter(self._conversation_scans[criteria])
 
-    def children(self, parent_ids: Collection[str]) -> list[Record]:
-        below = [record for record in self._base.children(parent_ids) if not self._hides(record["agent_id"])]
-        changed = [record for record in self._changed.values() if parent_id_of(record) in parent_ids]
+    def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
+        in_base = self._base.children(parent_ids, open_only=open_only)
+        below = [record for record in in_base if not self._hides(record["agent_id"])]
+        changed = [record for record in self._changed.values() if is_child(record, parent_ids, open_only=open_only)]
         return [_copy_of(record) for record in (*below, *changed)]
 
     def _mark_of(self, agent_id: str) -> Mark | None:

@@ -228,8 +228,7 @@ def _delete(store: Store, judge: _Judge, agent_id: str) -> bool:
     """Deletes the session, unless it has got an open child since the sessions were looked through."""
     _ensure_index(store)
     with store.lock_key(children_lock_key(agent_id), 0):
-        has_open_child = any(map(is_open, store.children([agent_id])))
-        return not has_open_child and store.delete(agent_id, judge.allows)
+        return not store.children([agent_id], open_only=True) and store.delete(agent_id, judge.allows)
 
 
 def _report_kept(judge: _Judge, report: Report, agent_id: str, found: RecordOrError) -> None:

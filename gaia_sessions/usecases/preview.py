@@ -7,7 +7,7 @@ and after a crash of the host nothing follows. Must never take a lock or write a
 from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError, StoreFailure
-from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.record import has_newer_schema, is_child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,15 +60,16 @@ class Preview:
             self._store.scan(active_only=active_only, agent_name=agent_name, host_session_id=host_session_id)
         )
 
-    def children(self, parent_ids: Collection[str]) -> list[Record]:
+    def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         """Reads the sessions below others, as ``Store.children`` does.
 
         If not all events are applied, a session that only an event puts below its parent is left out.
         """
         if self._applies_everything():
-            return self._sessions().children(parent_ids)
-        found = [(record["agent_id"], record) for record in self._store.children(parent_ids)]
-        return [record for _, record in self._with_concerned_last(found) if not isinstance(record, SessionsError)]
+            return self._sessions().children(parent_ids, open_only=open_only)
+        found = [(record["agent_id"], record) for record in self._store.children(parent_ids, open_only=open_only)]
+        readable = [record for _, record in self._with_concerned_last(found) if not isinstance(record, SessionsError)]
+        return [record for record in readable if is_child(record, parent_ids, open_only=open_only)]
 
     def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
         """Reads a transcript, as ``Store.messages`` does: no event changes one."""

@@ -59,7 +59,7 @@ def _below_parent(store: Store, record: Record, parent_id: str, now: datetime) -
     parent = store.read(parent_id)
     check_writable(parent)  # of a later version's record nobody here knows its limits
     child_limits.check_depth(parent)
-    children = sorted(store.children([parent_id]), key=lambda child: child["agent_id"])
+    children = sorted(store.children([parent_id], open_only=True), key=lambda child: child["agent_id"])
     at_work = [child["agent_id"] for child in children if _is_at_work(store, child, now)]
     child_limits.check_free_place(parent_id, at_work)
     most = parent.get("max_depth", child_limits.MAX_DEPTH)

@@ -1,4 +1,4 @@
-"""What a tree of sessions costs: to ask in each of them whether it is cancelled, once its root was.
+"""What a tree of sessions costs: to ask in each of them whether it is cancelled, and to begin one more.
 
 Owns how many there are, and how many children each has. Every session has a token that has asked before, as a program
 at work does.
@@ -9,16 +9,18 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
+from functools import partial
 from itertools import islice
 from statistics import median
 
-from gaia_sessions import CancellationToken, cancel_session
+from gaia_sessions import CancellationToken, cancel_session, create_session, finalize_session
 from gaia_sessions.session.lineage import with_parent
 from gaia_sessions.session.record import new_record
 from gaia_sessions.system import utc_now
 
 from . import samples
 from .findings import Finding
+from .timing import compare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 _SESSIONS = 1000
 _CHILDREN = 3
+_ENDED = (10, 10_000)
+_ROUNDS = 21
 
 
 def cancelled(folder: str) -> Iterator[Finding]:
@@ -45,6 +49,24 @@ def cancelled(folder: str) -> Iterator[Finding]:
     yield Finding(
         f"cancelled with the root of {_SESSIONS}, 99 of 100", sorted(after)[-_SESSIONS // 100] * 1000, 1, "ms"
     )
+
+
+def children(folder: str) -> Iterator[Finding]:
+    """A session begins below one that has many ended children, and below one that has few."""
+    _, store = samples.project(folder)
+    for count in _ENDED:
+        parent = new_record(f"parent-{count}", os.path.basename(__file__), "tree", {}, utc_now())
+        store.create(parent)
+        for number in range(count):
+            child = {**parent, "agent_id": f"child-{count}-{number}", "parent_id": parent["agent_id"]}
+            store.create({**child, "phase": "completed"})  # type: ignore[typeddict-item]  # a record with other keys
+
+    def begin_below(count: int) -> None:
+        finalize_session(create_session(parent_id=f"parent-{count}", root=store.root), "completed", root=store.root)
+
+    few, many = _ENDED
+    ratio = compare(_ROUNDS, lambda _: (partial(begin_below, many), partial(begin_below, few)))
+    yield Finding(f"a child after {many} ended ones: time after {few}", ratio.wall, 1.5)
 
 
 def _tree() -> Iterator[Record]:

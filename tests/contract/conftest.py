@@ -56,8 +56,8 @@ class FilesReadThroughPreview(FileStore):
     ) -> Iterator[tuple[str, RecordOrError]]:
         return self._preview().scan(active_only=active_only, agent_name=agent_name, host_session_id=host_session_id)
 
-    def children(self, parent_ids: Collection[str]) -> list[Record]:
-        return self._preview().children(parent_ids)
+    def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
+        return self._preview().children(parent_ids, open_only=open_only)
 
     def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
         return self._preview().messages(agent_id, is_wanted=is_wanted)

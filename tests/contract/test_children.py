@@ -91,6 +91,23 @@ def test_a_session_that_ends_stays_below_its_parent(store: Store, new: New, put_
     assert children(store, "agent-1") == ["agent-2"]
 
 
+def test_only_those_that_are_open_are_found_if_only_they_are_asked_for(
+    store: Store, new: New, put_to_the_test: Bring
+) -> None:
+    for number in (1, 2, 3):
+        store.create(below(new, f"child-{number}", "agent-1"))
+    store.create(below(new, "final", "agent-1", phase="failed"))
+    store.create(new("later"))
+    store.change("child-2", lambda record: {**record, "phase": "completed"})
+    store.change("later", lambda record: {**record, "parent_id": "agent-1"})
+    store.delete("child-3", lambda _found: True)
+    put_to_the_test(store)
+
+    found = store.children(["agent-1", "nobody"], open_only=True)
+
+    assert sorted(record["agent_id"] for record in found) == ["child-1", "later"]
+
+
 def test_a_session_below_itself_is_its_own_child(store: Store, new: New, put_to_the_test: Bring) -> None:
     store.create(below(new, "agent-1", "agent-1"))
     put_to_the_test(store)

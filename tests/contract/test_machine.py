@@ -339,8 +339,10 @@ class Twins(RuleBasedStateMachine):
     def every_session_has_the_same_children(self) -> None:
         parent_ids = {*POOL[:4], *self.ids}
         for asked in [[parent_id] for parent_id in parent_ids] + [list(parent_ids)]:
-            in_memory = by_id(self.memory.children(asked))
-            assert by_id(self.files.children(asked)) == by_id(self.overlay.children(asked)) == in_memory
+            for open_only in (False, True):
+                in_memory = by_id(self.memory.children(asked, open_only=open_only))
+                assert by_id(self.files.children(asked, open_only=open_only)) == in_memory
+                assert by_id(self.overlay.children(asked, open_only=open_only)) == in_memory
 
     @invariant()
     def every_journal_is_the_same(self) -> None:

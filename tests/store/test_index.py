@@ -87,15 +87,28 @@ def test_a_session_has_an_entry_below_its_parent_until_it_is_deleted(
     root: str, store: FileStore, now: datetime
 ) -> None:
     store.create({**new_record("one", "Explore", "-", {}, now), "parent_id": "Above"})
-    of_parent = f"parent/{encode_key('Above')}/one"
-    assert hints(root) == {"complete", *MARKS, of_parent}
+    of_parent, while_open = (f"{group}/{encode_key('Above')}/one" for group in ("parent", "open_child"))
+    assert hints(root) == {"complete", *MARKS, of_parent, while_open}
 
     store.change("one", finished)
     assert hints(root) == {"complete", of_parent}
 
     store.delete("one", agree)
     assert hints(root) == {"complete"}
-    assert os.listdir(f"{root}/.index/parent") == []
+    assert os.listdir(f"{root}/.index/parent") == os.listdir(f"{root}/.index/open_child") == []
+
+
+def test_the_open_children_are_found_without_a_look_at_the_final_ones(root: str, now: datetime) -> None:
+    store = OfHook(root, 0)
+    for number in range(20):
+        store.create({**new_record(f"s-{number}", "Explore", "-", {}, now), "parent_id": "above"})
+    for number in range(18):
+        store.change(f"s-{number}", finished)
+    store.read_ids.clear()
+
+    found = store.children(["above"], open_only=True)
+
+    assert sorted(record["agent_id"] for record in found) == sorted(store.read_ids) == ["s-18", "s-19"]
 
 
 def test_children_are_found_without_a_look_at_other_sessions(root: str, now: datetime) -> None:
@@ -121,7 +134,7 @@ def test_an_entry_below_a_parent_is_not_the_truth(root: str, store: FileStore, n
 def test_an_index_of_an_earlier_layout_is_not_relied_on(root: str, store: FileStore, now: datetime) -> None:
     store.create({**new_record("one", "Explore", "-", {}, now), "parent_id": "above"})
     shutil.rmtree(f"{root}/.index/parent")
-    Path(root, ".index", "complete").write_bytes(b"1 " + boots.boot_signature())
+    Path(root, ".index", "complete").write_bytes(b"2 " + boots.boot_signature())
 
     assert [record["agent_id"] for record in store.children(["above"])] == ["one"]
     store.ensure_index()
@@ -237,7 +250,7 @@ def test_an_entry_too_many_leads_to_nothing_that_is_not_there(root: str, store: 
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
 
 
-@pytest.mark.parametrize("complete", [None, b"", b"3", b"2 ", b"2 the boot before this one", b"2 \xff\xfe", b"\xff"])
+@pytest.mark.parametrize("complete", [None, b"", b"4", b"3 ", b"3 the boot before this one", b"3 \xff\xfe", b"\xff"])
 def test_without_a_complete_index_of_this_boot_readers_scan_and_write_nothing(
     root: str, store: FileStore, now: datetime, complete: bytes | None
 ) -> None:
@@ -643,7 +656,9 @@ def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, st
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "pipe", "folder"])
-@pytest.mark.parametrize("folder", ["name", "conversation", "host_key", "host_key/delegation", "parent", "."])
+@pytest.mark.parametrize(
+    "folder", ["name", "conversation", "host_key", "host_key/delegation", "parent", "open_child", "."]
+)
 def test_what_is_no_folder_of_the_index_is_passed_over_by_a_sweep_and_stays(
     root: str, store: FileStore, now: datetime, tmp_path: Path, folder: str, kind: str
 ) -> None:
