@@ -39,7 +39,7 @@ def test_a_child_begins_at_the_same_cost_after_ten_ended_ones_as_after_a_thousan
             child = new_record(f"child-{number}", "Explore", "-", {}, now)
             store.create({**child, "parent_id": "parent", "phase": "completed"})
         command = [sys.executable, "-c", COUNTS_OPENED_FILES, store.root]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        counted.append(json.loads(done.stdout))
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+        counted.append(json.loads(result.stdout))
 
     assert counted[0] == counted[1]
