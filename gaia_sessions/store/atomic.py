@@ -1,9 +1,8 @@
 """The only code that writes a file.
 
-Owns the protocol by which acknowledged means durable: a private temporary file in the same directory, written whole,
-synced, renamed over the old one, the directory synced. A reader sees the old content or the new. A failed sync is never
-tried again on the same file: the kernel may have dropped the pages and report success the second time (Rebello et al.,
-USENIX ATC 2020). Owns the names of temporary files too. Must never know what is written or what locks are held.
+Acknowledged means durable: a private temporary file in the same directory, written whole, synced, renamed over the old
+one, the directory synced. A failed sync is never tried again on the same file: the kernel may have dropped the pages
+and call it a success (Rebello et al., USENIX ATC 2020). Must never know what is written or what locks are held.
 """
 
 from __future__ import annotations
@@ -147,10 +146,7 @@ def link(folder: Directory, name: str, second_name: str, *, durable: bool) -> No
 
 
 def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> None:
-    """Appends one line to a log, unsynced; a log over ``limit`` bytes first becomes the one old file.
-
-    No line is lost to another writer that does the same. Raises ``OSError``.
-    """
+    """Appends one line to a log, unsynced; a log over ``limit`` bytes first becomes the old one. Raises ``OSError``."""
     while True:
         fd = open_private(folder.fd, name, os.O_WRONLY | os.O_APPEND)
         try:
@@ -164,15 +160,18 @@ def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> No
 def _rotate_log(folder: Directory, name: str, fd: int) -> bool:
     """Whether the full log open as ``fd`` has become the old file, renamed here or by somebody else.
 
-    Under a lock on the log itself, since of two writers that rename one after the other the second would replace the
-    old file with the new log. While somebody else holds that lock, a line still belongs into the full log.
+    Under a lock on the log itself: of two writers that rename, the second would replace the old file with the new log.
+    While somebody else holds that lock, a line still belongs into the full log.
     """
     from . import locks
 
     if not locks.lock_open_file(fd):
         return False
-    if folder.is_at(name, fd):
-        os.rename(name, name + ".old", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+    try:
+        if folder.is_at(name, fd):
+            os.rename(name, name + ".old", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+    finally:
+        locks.unlock_open_file(fd)
     return True
 
 

@@ -2,9 +2,8 @@
 
 Owns the order of steps by which the promises of the port hold: lock, read, apply the rule, write whole, sync, rename,
 sync, answer. Each step has its module: ``file_reader`` reads and finds, ``locks`` locks, ``session_directory`` creates,
-changes and deletes, ``journal`` and ``transcript_file`` append, ``inbox`` defers, ``sweep`` tidies. Knows records only
-by the functions of the domain. Hooks that only look load no module that writes a session. Must never judge an event
-or a run.
+changes and deletes, ``journal`` and ``transcript_file`` append, ``inbox`` defers, ``sweep`` tidies. Hooks that only
+look load no module that writes a session. Must never judge an event or a run.
 """
 
 from __future__ import annotations
@@ -110,11 +109,11 @@ class FileStore(FileReader):
         with (
             self._open_root_with(agent_id) as root,
             roots.open_lock_folder(root) as folder,
-            self._lock(folder, agent_id, timeout),
+            self._lock(folder, agent_id, timeout) as lock,
             reading.open_session(root, agent_id) as session,
         ):
             check_writable(record := self._load(root, session, agent_id))
-            changed, entry = result if isinstance(result := rule(record), tuple) else (result, None)
+            changed, entry = result if isinstance(result := lock.apply(rule, record), tuple) else (result, None)
             changed = transcript.prepare(session, record, changed) if transcript else changed
             if changed is record:
                 return record

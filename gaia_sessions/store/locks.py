@@ -7,6 +7,9 @@ process that dies. Must never know what it guards.
 
 A lock file is removed only by its holder, as the last act under it. Whoever locks a file therefore checks that the name
 still leads to it, and otherwise begins again.
+
+A fork copies the descriptor, and the lock belongs to both copies. So a holder unlocks before it closes, and a child
+closes its copies and has none of its parent's locks; the ``filelock`` package does the same with its own.
 """
 
 from __future__ import annotations
@@ -24,10 +27,12 @@ from .directory import PRIVATE_FILE, give_to_folder_owner, open_private, transla
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
+    from typing import Self, TypeVar
 
     from .directory import Directory
 
+    Argument = TypeVar("Argument")
+    Result = TypeVar("Result")
     Release = Callable[[], object]
     WaitForLock = Callable[[Directory, str, float], Release | None]
     """Waits for a lock file of a directory, at most so many seconds; returns what releases it."""
@@ -37,26 +42,46 @@ SUFFIX = ".lock"
 _MIN_SLEEP = 0.005
 _UNSUPPORTED = frozenset([errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
 
+_locked_fds: set[int] = set()
+"""The descriptors that are locked, or about to be."""
+
+_fork_count = 0
+"""Grows before and after each fork, so that whoever opens a file sees whether a child may have got a copy of it."""
+
 
 class Lock:
-    """A lock held until the ``with`` block ends."""
+    """A lock held until the ``with`` block ends, by the process that took it and by no child that runs on in there."""
 
-    __slots__ = ("folder", "name", "release")
+    __slots__ = ("folder", "holder", "name", "release")
 
     def __init__(self, folder: Directory, name: str, release: Release) -> None:
         self.folder = folder
         self.name = name
         self.release = release
+        self.holder = os.getpid()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.release()
+        if self._is_held():
+            self.release()
+
+    def apply(self, rule: Callable[[Argument], Result], argument: Argument) -> Result:
+        """What ``rule`` returns; raises ``StoreFailure`` in a child that it has forked."""
+        result = rule(argument)
+        if not self._is_held():
+            reason = f"process {self.holder}, which forked this one, holds the lock"
+            raise errors.StoreFailure("write under", f"{self.folder.path}/{self.name}", reason, "try again")
+        return result
 
     def remove(self) -> None:
         """Removes the file, as the last act under the lock: whoever waits for it notices that and begins again."""
-        os.unlink(self.name, dir_fd=self.folder.fd)
+        if self._is_held():
+            os.unlink(self.name, dir_fd=self.folder.fd)
+
+    def _is_held(self) -> bool:
+        return os.getpid() == self.holder
 
 
 def name_for(agent_id: str) -> str:
@@ -159,23 +184,62 @@ def _pids_by_inode() -> dict[int, int]:
 def _try_lock(folder: Directory, name: str) -> Release | None:
     """One try, without waiting; None if somebody else has it."""
     while True:
+        forks_before = _fork_count
         fd = open_private(folder.fd, name, os.O_RDWR)
         try:
             locked = lock_open_file(fd)
-            if locked and folder.is_at(name, fd):
-                return lambda: os.close(fd)
+            if locked and _fork_count == forks_before and folder.is_at(name, fd):
+                return lambda: _close(fd)
         except BaseException:
-            os.close(fd)
+            _close(fd)
             raise
-        os.close(fd)
+        _close(fd)
         if not locked:
             return None
 
 
+def _close(fd: int) -> None:
+    unlock_open_file(fd)
+    os.close(fd)
+
+
 def lock_open_file(fd: int) -> bool:
-    """Whether the open file ``fd`` is locked from now on until it is closed; False if somebody else holds the lock."""
+    """Whether the open file ``fd`` is locked until it is unlocked; False if somebody else holds the lock."""
+    _locked_fds.add(fd)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        _locked_fds.discard(fd)
         return False
+    except BaseException:
+        unlock_open_file(fd)
+        raise
     return True
+
+
+def unlock_open_file(fd: int) -> None:
+    """Frees the lock, also for the copies of ``fd`` that children may have; the caller closes it then."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    except OSError:  # the system cannot lock either; else to close it must do
+        return
+    finally:
+        _locked_fds.discard(fd)
+
+
+def _count_fork() -> None:
+    global _fork_count  # noqa: PLW0603  # one number for the process
+    _fork_count += 1
+
+
+def _forget_locks_of_parent() -> None:
+    """In a child: unlocking would free them for the parent too, while closing only ends what the child has of them."""
+    for fd in _locked_fds:
+        try:
+            os.close(fd)
+        except OSError:  # it is closed all the same
+            continue
+    _locked_fds.clear()
+
+
+os.register_at_fork(before=_count_fork, after_in_parent=_count_fork, after_in_child=_forget_locks_of_parent)
