@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 import time
 
-from gaia_sessions import errors
+from gaia_sessions.errors import Cancelled, StoreFailure  # by name: one in need of files must not need one more
+from gaia_sessions.session.cancellation import unread_cancellation
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import stated_ancestors
 from gaia_sessions.system import utc_now
@@ -68,7 +69,11 @@ class CancellationToken:
 
     @property
     def cancellation(self) -> Cancellation | None:
-        """Why it is cancelled: ``{at?, reason?, by?}``; None if it is not. Raises what ``is_cancelled`` raises."""
+        """Why it is cancelled: ``{at?, reason?, by?}``; None if it is not. Raises what ``is_cancelled`` raises.
+
+        While the system refuses to say so, for want of file descriptors for example, it is cancelled, and the reason
+        says why.
+        """
         if self._found is None:
             self._found = self._look()
         return self._found
@@ -79,7 +84,7 @@ class CancellationToken:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it is cancelled now. Raises ``SessionNotFound``, ``CorruptSession``, ``StoreFailure``."""
+        """Whether it is cancelled now. Raises ``SessionNotFound``, ``CorruptSession``."""
         return self.cancellation is not None
 
     def cancel(self, reason: str | None = None) -> None:
@@ -98,7 +103,7 @@ class CancellationToken:
         """Raises ``Cancelled`` if it is cancelled, and what ``is_cancelled`` raises."""
         cancellation = self.cancellation
         if cancellation is not None:
-            raise errors.Cancelled(self._session_id(), **cancellation)
+            raise Cancelled(self._session_id(), **cancellation)
 
     def _session_id(self) -> str | None:
         return self.agent_id or (self._parent._session_id() if self._parent else None)  # noqa: SLF001  # of the same class
@@ -140,9 +145,12 @@ class _Session:
 
     def look(self) -> Cancellation | None:
         """Why it is cancelled. A session without a parent may still get one, so it is read each time."""
-        found = self._sessions.cancellation(self._agent_id, self._ancestors)
-        if found is None and not self._ancestors:
-            self._ancestors = stated_ancestors(self._sessions.read(self._agent_id)) or []
+        try:
+            found = self._sessions.cancellation(self._agent_id, self._ancestors)
+            if found is None and not self._ancestors:
+                self._ancestors = stated_ancestors(self._sessions.read(self._agent_id)) or []
+        except (StoreFailure, OSError) as error:  # without a free descriptor not even a module can be imported
+            return unread_cancellation(error)
         return found
 
     def cancel(self, reason: str | None) -> None:

@@ -76,6 +76,11 @@ def cancellation_of(agent_id: str, marks: Iterable[tuple[str, Mark]]) -> Cancell
     return cancellation if marked_id == agent_id else {**cancellation, "by": marked_id}
 
 
+def unread_cancellation(problem: Exception) -> Cancellation:
+    """What those are told who only look, while ``problem`` hides whether the session is cancelled: that it is."""
+    return {"reason": f"it counts as cancelled until this can be read: {problem}"}
+
+
 def with_cancellation(before: Record, changed: Record, cancellation: Cancellation) -> Record:
     """What becomes of ``changed``, which a write made of ``before``, because the session is cancelled.
 

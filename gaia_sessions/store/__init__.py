@@ -55,7 +55,20 @@ def ids_up_to_root(sessions: Reader, record: Record) -> list[str]:
 
 
 def read_cancellation(sessions: Reader, record: Record) -> Cancellation | None:
-    """Why the session of ``record`` is cancelled; None if it is not. Raises ``StoreFailure``."""
+    """Why the session of ``record`` is cancelled; None if it is not. While that cannot be read, it counts as cancelled.
+
+    For those who only look. Whoever would write what follows from it asks for the ``proved_cancellation``.
+    """
+    try:
+        return proved_cancellation(sessions, record)
+    except errors.StoreFailure as error:
+        from gaia_sessions.session.cancellation import unread_cancellation
+
+        return unread_cancellation(error)
+
+
+def proved_cancellation(sessions: Reader, record: Record) -> Cancellation | None:
+    """Why the session of ``record`` is cancelled; None if it is not. Raises ``StoreFailure`` if that cannot be read."""
     marks = sessions.marks(ids_up_to_root(sessions, record))
     if not marks:
         return None

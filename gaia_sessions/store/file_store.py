@@ -93,6 +93,7 @@ class FileStore(FileReader):
             with roots.ensure_folder(root, roots.LOCKS) as folder, self._lock(folder, agent_id):
                 if root.has(agent_id):
                     raise errors.SessionExists(agent_id)
+                self._marks_in(root, ids_up_to_root(self, record)[1:])  # refused while they cannot be read
                 session_directory.create(root, record, files, durable=self.durable)
 
     def change(

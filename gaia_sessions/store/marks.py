@@ -6,12 +6,12 @@ a mark is written or stands already. What a mark means is a rule of the domain. 
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidInput, SessionNotFound, SessionsError
+from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.cancellation import cancellation_of, read_mark, with_cancellation
 
 from . import atomic, reading
-from .directory import NotAFile, TooBig, translate_errors
+from .directory import TooBig, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,14 +27,19 @@ _MAX_BYTES = 1 << 16
 
 
 def read_each(root: Directory, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
-    """The marks of ``agent_ids``, in their order, but of those whose folder or mark is gone meanwhile."""
+    """The marks of ``agent_ids``, in their order, but of those whose folder or mark is gone meanwhile.
+
+    Raises ``StoreFailure`` for one that cannot be read, which is also one behind a link in place of a session.
+    """
     found = []
     for agent_id in agent_ids:
         try:
             with reading.open_session(root, agent_id) as session:
                 mark = _read(session)
-        except SessionsError:  # no session stands there, but a link or a file
+        except SessionNotFound:
             continue
+        except CorruptSession as error:
+            raise StoreFailure("read", f"{error.path}/{reading.CANCELLED}", error.problem) from None
         if mark is not None:
             found.append((agent_id, mark))
     return found
@@ -46,7 +51,7 @@ def _read(session: Directory) -> Mark | None:
             return decode(session.read(reading.CANCELLED, _MAX_BYTES))
         except FileNotFoundError:
             return None
-        except (NotAFile, TooBig):
+        except TooBig:
             return decode(b"")
 
 

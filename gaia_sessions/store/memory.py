@@ -80,6 +80,7 @@ class MemoryStore(MemoryTranscripts):
         kept, data = fit_record(record, reserved)
         if self.has(agent_id):
             raise errors.SessionExists(agent_id)
+        self.marks(ids_up_to_root(self, kept)[1:])  # refused while they cannot be read
         self._save(kept, data, _lines_of(entry))
 
     def change(

@@ -89,8 +89,10 @@ class Reader(Protocol):
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         """The cancellation marks of those of ``agent_ids`` that have one, in their order.
 
-        An id without a session, or that no session can have, has none. A mark that cannot be read is the widest there
-        is. Where there is none, the cost is one look for each id. Takes no lock.
+        An id without a session, or that no session can have, has none. What stands there and is no mark is the widest
+        there is. Where there is none, the cost is one look for each id. Takes no lock. Raises ``StoreFailure`` unless
+        it is certain of each whether it has a mark: whoever only looks takes that for the widest mark
+        (``read_cancellation``), and whoever writes passes it on.
         """
 
 
@@ -111,7 +113,8 @@ class Store(Reader, Protocol):
 
         ``entry``, if given, becomes the first line of ``events.jsonl``. ``reserved`` is as in ``change``.
 
-        Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``.
+        Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``; and ``StoreFailure`` if the
+        ``marks`` of the sessions above it cannot be read.
         """
 
     def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
@@ -126,6 +129,7 @@ class Store(Reader, Protocol):
         ``timeout`` in seconds replaces the store's own; 0 does not wait.
         If the session is cancelled, by its own mark or one above it, what is stored is what ``with_cancellation`` of
         the domain makes of the result; a rule that changes nothing still writes nothing.
+        While its ``marks`` cannot be read, each write is refused with ``StoreFailure``.
         Raises ``SessionNotFound``, ``CorruptSession``, ``LockTimeout``, ``NewerSchema``, ``TooLarge``,
         ``DurabilityUnknown``.
         """
@@ -159,7 +163,8 @@ class Store(Reader, Protocol):
 
         No write of the session comes between. A rule that returns the mark it was given changes nothing. The record
         is not read, so a session that is corrupt, or of a later version, can be marked too.
-        Raises ``SessionNotFound``, ``LockTimeout``, ``DurabilityUnknown``.
+        Raises ``SessionNotFound``, ``LockTimeout``, ``DurabilityUnknown``; and ``StoreFailure`` if the mark that stands
+        cannot be read.
         """
 
     def find(self, alias: Alias) -> str | None:

@@ -73,9 +73,10 @@ def has_state(root: Directory, agent_id: str) -> bool:
 
 
 def marked_ids(root: Directory, agent_ids: Iterable[str]) -> list[str]:
-    """Those of ``agent_ids`` that have a mark, in their order: one look for each. Raises ``StoreFailure``.
+    """Those of ``agent_ids`` that have a mark, in their order: one look for each.
 
-    The ids may stand in records as those of sessions above, so they may be any text.
+    The ids may stand in records as those of sessions above, so they may be any text. Raises ``StoreFailure`` unless the
+    system says of each that a mark is there, or that nothing or no folder is: what cannot be looked at may be a mark.
     """
     return [agent_id for agent_id in agent_ids if is_agent_id(agent_id) and _has_mark(root, agent_id)]
 
@@ -85,7 +86,7 @@ def _has_mark(root: Directory, agent_id: str) -> bool:
     try:
         return root.has(path)
     except OSError as error:
-        if error.errno in _NOT_A_FOLDER_ERRORS:
+        if error.errno == errno.ENOTDIR:
             return False
         raise StoreFailure("read", f"{root.path}/{path}", error.strerror or str(error)) from error
 

@@ -6,12 +6,12 @@ mark is written before anything else, and decides. Must never say what a mark me
 
 from __future__ import annotations
 
-from gaia_sessions.errors import Cancelled, CorruptSession, SessionNotFound, SessionsError
-from gaia_sessions.session.cancellation import abandoned, cancellation_of, with_mark
+from gaia_sessions.errors import Cancelled, CorruptSession, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.session.cancellation import abandoned, cancellation_of, unread_cancellation, with_mark
 from gaia_sessions.session.phases import ABANDONED
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.runs import conversation_of, is_claimed, is_live
-from gaia_sessions.store import read_cancellation
+from gaia_sessions.store import proved_cancellation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,33 +81,35 @@ def _ids_of_conversation(store: Store, host_session_id: str) -> Iterator[str]:
 
 
 def find_cancellation(store: Store, agent_id: str, known_ancestors: Collection[str] = ()) -> Cancellation | None:
-    """Why the session is cancelled; None if it is not.
+    """Why the session is cancelled; None if it is not. While the system refuses to say so, it counts as cancelled.
 
-    Whoever knows what is above it spares the reading of its record. Its own mark is enough, so one that cannot be read
-    may be cancelled too. Raises ``SessionNotFound``, and what reading the record raises where the sessions above must
-    be known.
+    Whoever knows what is above it spares the reading of its record. Its own mark is enough, so a corrupt one may be
+    cancelled too. Raises ``SessionNotFound``, and ``CorruptSession`` where the sessions above must be known.
     """
-    if known_ancestors and store.has(agent_id):
-        marks = store.marks([agent_id, *known_ancestors])
-        return cancellation_of(agent_id, marks) if marks else None
     try:
-        return read_cancellation(store, store.read(agent_id))
-    except CorruptSession:
-        own = store.marks([agent_id])
-        if not own:
-            raise
-        return cancellation_of(agent_id, own)
+        if known_ancestors and store.has(agent_id):
+            return cancellation_of(agent_id, store.marks([agent_id, *known_ancestors]))
+        try:
+            return proved_cancellation(store, store.read(agent_id))
+        except CorruptSession:
+            own = store.marks([agent_id])
+            if not own:
+                raise
+            return cancellation_of(agent_id, own)
+    except StoreFailure as error:
+        return unread_cancellation(error)
 
 
 def check_not_cancelled(store: Store, agent_id: str, outcome: str) -> None:
     """Raises ``Cancelled`` if the session may not end with ``outcome``: it is abandoned then, and nothing else changes.
 
-    One that had ended before it was cancelled keeps its outcome, and is left to the rules for final sessions.
+    One that had ended before it was cancelled keeps its outcome, and is left to the rules for final sessions. Raises
+    ``StoreFailure`` if it cannot be read whether it is cancelled.
     """
     record = store.read(agent_id)
     if has_newer_schema(record) or record["phase"] == outcome:
         return
-    cancellation = read_cancellation(store, record)
+    cancellation = proved_cancellation(store, record)
     if cancellation is None:
         return
     if is_open(record):

@@ -16,7 +16,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.runs import has_ended, run_by_number, runs_of_gone_hosts, updated_run
-from gaia_sessions.store import change_with_result, read_cancellation
+from gaia_sessions.store import change_with_result, proved_cancellation
 from gaia_sessions.store.journal import event_entry
 from gaia_sessions.system.processes import is_gone
 
@@ -132,14 +132,15 @@ def _record_to_judge(report: Reconciled, agent_id: str, found: RecordOrError) ->
 
 def _abandon_cancelled(store: Store, record: Record, now: datetime, report: Reconciled) -> None:
     """Ends the session if it is cancelled and nobody is at work on it; closing its last run did that already."""
-    agent_id, cancellation = record["agent_id"], read_cancellation(store, record)
-    if cancellation is None:
-        return
+    agent_id = record["agent_id"]
 
     def rule(record: Record) -> Record:
         return settled(record, cancellation, now, runs_of_gone_hosts(record, is_gone))
 
     with _refusals_in(report, agent_id):
+        cancellation = proved_cancellation(store, record)
+        if cancellation is None:
+            return
         if report["dry_run"]:
             is_changed = rule(record) is not record
         else:
@@ -171,11 +172,11 @@ def _judge_and_close(
         return _closed_if_proved(record, number, evidence_reader, now)
 
     closed, _, judged = rule(record)
-    if closed is record or report["dry_run"]:
-        closed = _as_stored(store, record, closed)
-        _add_verdict(report, closed, number, judged, closed=False)
-        return
     with _refusals_in(report, agent_id):
+        if closed is record or report["dry_run"]:
+            closed = _as_stored(store, record, closed)
+            _add_verdict(report, closed, number, judged, closed=False)
+            return
         after, judged = change_with_result(store, agent_id, rule, timeout=0)
         run = run_by_number(after, number)
         _add_verdict(report, after, number, judged, closed=run is None or has_ended(run))
@@ -183,7 +184,7 @@ def _judge_and_close(
 
 def _as_stored(store: Store, record: Record, closed: Record) -> Record:
     """``closed`` as a store would keep it in place of ``record``, which may be cancelled."""
-    cancellation = None if closed is record else read_cancellation(store, record)
+    cancellation = None if closed is record else proved_cancellation(store, record)
     return closed if cancellation is None else with_cancellation(record, closed, cancellation)
 
 

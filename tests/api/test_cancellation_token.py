@@ -145,3 +145,53 @@ def test_functions_cancel_a_session_and_a_conversation(root: str) -> None:
     assert gaia_sessions.cancel_session(agent_id, only=True, root=root) == {**first, "new": False}
     with pytest.raises(SessionNotFound):
         gaia_sessions.cancel_conversation("h1", root=root)
+
+
+SHORT_OF_FILES = """
+import os, resource, subprocess, sys
+from gaia_sessions import CancellationToken
+agent_id, cancelled_id, root, has_looked, spare = sys.argv[1:]
+token = CancellationToken(agent_id, root=root)
+if has_looked == "True":
+    assert not token.is_cancelled
+if cancelled_id:
+    command = [sys.executable, "-m", "gaia_sessions", "cancel", cancelled_id, "--reason", "enough", "--root", root]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+first_free = os.dup(0)
+os.close(first_free)
+limit = first_free + int(spare)
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+print(token.is_cancelled)
+try:
+    token.check()
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+@pytest.mark.parametrize("has_looked", [True, False], ids=["after a look", "at its first look"])
+@pytest.mark.parametrize("cancelled", ["itself", "above", "nothing"])
+def test_a_token_that_cannot_look_for_want_of_descriptors_is_cancelled(
+    root: str,
+    cancelled: str,
+    has_looked: bool,  # noqa: FBT001
+) -> None:
+    told = {}
+    for spare in range(6):
+        parent = created(root)
+        agent_id = created(root, parent)
+        cancelled_id = {"itself": agent_id, "above": parent, "nothing": ""}[cancelled]
+        words = [agent_id, cancelled_id, root, str(has_looked), str(spare)]
+        command = [sys.executable, "-c", SHORT_OF_FILES, *words]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        told[spare] = ended.stdout.splitlines()
+
+    said = {spare: lines[0] for spare, lines in told.items()}
+    if cancelled == "nothing":
+        assert (said[0], said[5]) == ("True", "False")
+    else:
+        assert said == dict.fromkeys(said, "True")
+        assert told[5][1].endswith(": enough")
+    assert "it counts as cancelled until this can be read: " in told[0][1]
+    assert "Too many open files" in told[0][1]
+    assert [lines for lines in told.values() if lines[0] == "True" and not lines[1].startswith("Cancelled: ")] == []

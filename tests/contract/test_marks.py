@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.errors import SessionNotFound, StoreFailure
+from gaia_sessions.session.transcript import new_message
+from gaia_sessions.store import read_cancellation
+from gaia_sessions.usecases.cancellation import find_cancellation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record
@@ -122,3 +128,92 @@ def test_a_circle_of_parents_is_followed_to_its_end(store: Store, new: New) -> N
     assert store.change("agent-1", planned)["phase"] == "planning"
     store.mark("agent-2", lambda _: MARK)
     assert store.change("agent-1", planned)["phase"] == "abandoned"
+
+
+def a_link(path: Path) -> None:
+    path.rename(path.with_name("elsewhere.json"))
+    path.symlink_to("elsewhere.json")
+
+
+def a_link_to_nothing(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("nothing")
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def behind_a_link(path: Path) -> None:
+    real = path.parent.with_name(".elsewhere")
+    path.parent.rename(real)
+    path.parent.symlink_to(real)
+
+
+def in_a_circle_of_links(path: Path) -> None:
+    path.parent.rename(path.parent.with_name(".elsewhere"))
+    path.parent.symlink_to(path.parent.name)
+
+
+IN_FILES = ["files, waiting by filelock", "files, read through a preview", "an overlay over new sessions in files"]
+UNREADABLE = [a_link, a_link_to_nothing, a_folder, a_pipe]
+
+
+@pytest.mark.parametrize("store", IN_FILES, indirect=True)
+@pytest.mark.parametrize(
+    ("marked_id", "damage"),
+    [(agent_id, damage) for agent_id in ("agent-1", "agent-2") for damage in UNREADABLE]
+    + [("agent-1", behind_a_link), ("agent-1", in_a_circle_of_links)],
+)
+def test_a_mark_that_cannot_be_read_cancels_for_readers_and_every_write_is_refused(
+    store: Store, new: New, tmp_path: Path, marked_id: str, damage: Callable[[Path], None]
+) -> None:
+    """agent-2 below agent-1; even a mark that was for agent-1 alone may be any other by now."""
+    store.create(new())
+    store.create(new("agent-2", **below("agent-1", "agent-1")))
+    mark_path = tmp_path / "root" / marked_id / "cancelled.json"
+    mark_path.write_text('{"at": "2026-01-08T19:00:00Z", "below": false}')
+    damage(mark_path)
+    before = store.read("agent-2")
+
+    with pytest.raises(StoreFailure, match=f"/{marked_id}/cancelled.json: cannot read"):
+        store.marks(["agent-2", "agent-1"])
+    for cancellation in (read_cancellation(store, before), find_cancellation(store, "agent-2")):
+        assert cancellation is not None
+        assert f"/{marked_id}/cancelled.json: cannot read: " in cancellation["reason"]
+        assert cancellation.keys() == {"reason"}
+
+    hello = [new_message("user", "hello", datetime.now(UTC))]
+    writes: list[Callable[[], object]] = [
+        lambda: store.change("agent-2", planned),
+        lambda: store.add_messages("agent-2", hello, planned),
+        lambda: store.empty_transcript("agent-2", planned),
+        lambda: store.create(new("agent-12", **below("agent-2", "agent-2", "agent-1"))),
+    ]
+    if marked_id == "agent-2":
+        writes.append(lambda: store.mark("agent-2", lambda mark: mark or MARK))
+    for write in writes:
+        with pytest.raises(StoreFailure, match=f"/{marked_id}/cancelled.json: cannot read"):
+            write()
+    assert store.read("agent-2") == before
+    assert list(store.messages("agent-2")) == []
+    assert not store.has("agent-12")
+
+
+@pytest.mark.parametrize("store", IN_FILES, indirect=True)
+def test_where_no_folder_stands_in_place_of_a_session_above_there_is_no_mark(
+    store: Store, new: New, tmp_path: Path
+) -> None:
+    for agent_id in ("agent-a-file", "agent-a-link", "agent-unknown"):
+        store.create(new(f"below-{agent_id}", **below(agent_id, agent_id)))
+    (tmp_path / "root" / "agent-a-file").write_text("{}")
+    (tmp_path / "root" / "agent-a-link").symlink_to(tmp_path)
+
+    for agent_id in ("agent-a-file", "agent-a-link", "agent-unknown"):
+        assert store.change(f"below-{agent_id}", planned)["phase"] == "planning"

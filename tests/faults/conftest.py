@@ -27,7 +27,7 @@ from gaia_sessions.session import requests, runs
 from gaia_sessions.session.record import decode, new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.usecases import sessions
+from gaia_sessions.usecases import cancellation, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -207,6 +207,15 @@ def _populate_and_pause(root: str) -> None:
     sessions.update(store, now, "paused", requests.Update("planning"))
 
 
+def _populate_and_cancel(root: str) -> None:
+    """What is below agent-2 is cancelled with it; a session is there already."""
+    _populate(root)
+    store, now = FileStore(root), datetime.now(UTC)
+    below = requests.NewSession("worker", "young", None, "below", parent_id="agent-2")
+    sessions.create(store, now, os.urandom, below)
+    cancellation.cancel(store, now, "agent-2", "before", below=True)
+
+
 def _record(condition: Callable[[Mapping[str, object]], bool]) -> Holds:
     def holds(agent_id: str, data: bytes | None) -> bool:
         try:
@@ -281,6 +290,12 @@ def _has_ended(record: Mapping[str, object]) -> bool:
     return record["phase"] == "approval" and isinstance(had, list) and [run.get("end") for run in had] == ["stopped"]
 
 
+def _is_abandoned(record: Mapping[str, object]) -> bool:
+    metadata = record["metadata"]
+    assert isinstance(metadata, dict)
+    return (record["phase"], record["revision"], metadata.get("worker")) == ("abandoned", 2, "was here")
+
+
 def _is_cancelled(_agent_id: str, data: bytes | None) -> bool:
     mark = json.loads(data or b"{}")
     return (mark.get("reason"), mark.get("below")) == ("by a worker", True)
@@ -341,6 +356,20 @@ OPERATIONS = {
         ),
         Operation("finalize", _populate, _by_worker("finalize", "agent-1"), {"agent-1/state.json": _completed}),
         Operation("cancel", _populate, _by_worker("cancel", "agent-1"), {"agent-1/cancelled.json": _is_cancelled}),
+        Operation(
+            "update below a cancelled session",
+            _populate_and_cancel,
+            _by_worker("update", "below"),
+            {"below/state.json": _record(_is_abandoned)},
+            again=frozenset([0, 4]),
+        ),
+        Operation(
+            "create below a cancelled session",
+            _populate_and_cancel,
+            _by_worker("create-below", "agent-new", "below"),
+            {"agent-new/state.json": _record(lambda record: record["ancestors"] == ["below", "agent-2"])},
+            again=frozenset([0, 4]),
+        ),
         Operation("cleanup", _populate, _by_worker("cleanup"), _GONE),
         Operation("append", _populate, _by_worker("append", "agent-1"), {f"agent-1/{JOURNAL}": _is_appended}),
         Operation("add a first message", _populate, _by_worker("add-message", "agent-1"), _has_messages(0, {3, 4})),

@@ -28,6 +28,10 @@ def create(root: str, agent_id: str) -> object:
     return gaia_sessions.create_session("worker", "made by a worker", agent_id=agent_id, root=root)
 
 
+def create_below(root: str, agent_id: str, parent_id: str) -> object:
+    return gaia_sessions.create_session("worker", agent_id=agent_id, parent_id=parent_id, root=root)
+
+
 def update(root: str, agent_id: str, size: str = "0") -> object:
     metadata = {"worker": "was here", "filling": "x" * int(size)}
     return gaia_sessions.update_state(agent_id, "approval", metadata, root=root)["revision"]
@@ -84,6 +88,7 @@ def sessions(root: str) -> object:
 
 OPERATIONS: dict[str, Operation] = {
     "create": create,
+    "create-below": create_below,
     "update": update,
     "finalize": finalize,
     "cancel": cancel,

@@ -1,0 +1,165 @@
+"""A mark that cannot be read for whatever reason: who looks is told cancelled, and no write is acknowledged."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.session import lineage, runs
+from gaia_sessions.session.record import new_record
+from gaia_sessions.store.file_store import FileStore
+from tests.faults.conftest import HOOKS, documents, run
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Ended
+
+pytestmark = pytest.mark.usefixtures("needs_strace")
+
+AT_ONCE = 2
+ABOVE, BELOW = "agent-above", "agent-below"
+REASONS = ("EIO", "ESTALE", "EMFILE", "EACCES", "ELOOP", "ENOMEM")
+FAULTS = [
+    *((call, f"error={reason}") for call, reason in product(("newfstatat", "openat"), REASONS)),
+    ("newfstatat", "error=EIO:when=2"),
+    ("read", "error=EIO"),
+    ("read", "error=ESTALE"),
+]
+"""Each refusal of each call by which a mark is looked for, opened and read; the second look is at the open file."""
+
+STOP = {"hook_event_name": "SubagentStop", "session_id": "s-1", "agent_id": "a1", "agent_type": "Explore"}
+TOLD = """
+import sys
+from gaia_sessions import CancellationToken
+token = CancellationToken(sys.argv[1])
+print(token.is_cancelled, token.wait(0), token.cancellation)
+"""
+
+
+def gaia(*words: str) -> list[str]:
+    return [sys.executable, "-m", "gaia_sessions", *words]
+
+
+def populate(root: str, marked_id: str) -> None:
+    """A session with a run that goes on, below another one; ``marked_id`` of the two is cancelled."""
+    gaia_sessions.create_session("worker", agent_id=ABOVE, root=root)
+    store, now = FileStore(root), datetime.now(UTC)
+    record = runs.with_claimed_run(
+        new_record(BELOW, "Explore", "look around", {}, now),
+        {"host": "claude-code", "host_session_id": "s-1", "tool_use_id": "toolu_1", "host_agent_id": "a1"},
+        now,
+    )
+    store.create(lineage.with_parent(record, store.read(ABOVE)))
+    gaia_sessions.cancel_session(marked_id, "enough", root=root)
+
+
+def refused(folder: Path, marked_id: str, fault: tuple[str, str], words: list[str], stdin: str) -> tuple[Ended, str]:
+    """How the command ended while ``fault`` was injected into what touches the mark, and its root."""
+    name, how = fault
+    root = f"{folder}/{name}-{how.translate({ord(sign): '-' for sign in '=:'})}"
+    populate(root, marked_id)
+    places = [f"{marked_id}/cancelled.json", "cancelled.json", f"{root}/{marked_id}/cancelled.json"]
+    chosen = [word for place in places for word in ("-P", place)]
+    trace = f"{root}.trace"
+    through = ["strace", "-f", "-o", trace, *chosen, "-e", f"inject={name}:{how}"]
+    ended = run([*through, *words], stdin=stdin, environment={"GAIA_SESSIONS_ROOT": root})
+    assert "(INJECTED)" in Path(trace).read_text()
+    assert "Traceback" not in ended.stderr
+    return ended, root
+
+
+def refused_each(folder: Path, marked_id: str, words: list[str], stdin: str = "") -> list[tuple[str, Ended, str]]:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        told = pool.map(lambda fault: refused(folder, marked_id, fault, words, stdin), FAULTS)
+        return [(" ".join(fault), ended, root) for fault, (ended, root) in zip(FAULTS, told, strict=True)]
+
+
+@pytest.mark.parametrize("marked_id", [ABOVE, BELOW])
+def test_who_asks_whether_a_session_is_cancelled_is_told_yes_and_why(tmp_path: Path, marked_id: str) -> None:
+    told = refused_each(tmp_path, marked_id, gaia("cancelled", BELOW))
+
+    assert {fault: ended.returncode for fault, ended, _ in told if ended.returncode != 10} == {}
+    said = f"{marked_id}/cancelled.json: cannot read: "
+    assert [ended.stdout for _, ended, _ in told if said not in ended.stdout] == []
+
+
+@pytest.mark.parametrize("marked_id", [ABOVE, BELOW])
+def test_a_token_says_cancelled_and_why(tmp_path: Path, marked_id: str) -> None:
+    told = refused_each(tmp_path, marked_id, [sys.executable, "-c", TOLD, BELOW])
+
+    said = f"{marked_id}/cancelled.json: cannot read: "
+    wrong = [(fault, ended) for fault, ended, _ in told if not ended.stdout.startswith("True True {'reason': ")]
+    assert wrong == []
+    assert [ended.stdout for _, ended, _ in told if said not in ended.stdout] == []
+
+
+@pytest.mark.parametrize("marked_id", [ABOVE, BELOW])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["finalize", BELOW, "completed"],
+        ["finalize", BELOW, "abandoned"],
+        ["update", BELOW, "--phase", "planning"],
+        ["create", "--id", "agent-new", "--parent", BELOW],
+    ],
+    ids=lambda words: " ".join([words[0], words[-1]]),
+)
+def test_a_command_that_writes_is_refused_and_nothing_has_changed(
+    tmp_path: Path, marked_id: str, words: list[str]
+) -> None:
+    populate(f"{tmp_path}/untouched", marked_id)
+    told = refused_each(tmp_path, marked_id, gaia(*words))
+
+    assert {fault: ended.returncode for fault, ended, _ in told if ended.returncode != 8} == {}
+    said = f"{marked_id}/cancelled.json: cannot read: "
+    assert [ended.stderr for _, ended, _ in told if said not in ended.stderr] == []
+    for _, _, root in told:
+        assert documents(root).keys() == documents(f"{tmp_path}/untouched").keys()
+        record = gaia_sessions.get_session(BELOW, root=root)
+        assert record is not None
+        assert (record["phase"], record["revision"]) == ("initializing", 1)
+
+
+@pytest.mark.parametrize("words", [["finalize", BELOW, "completed"], ["reconcile"], ["cleanup"]], ids=lambda w: w[0])
+@pytest.mark.parametrize("when", [1, 2])
+def test_a_failure_that_passes_abandons_no_session(tmp_path: Path, words: list[str], when: int) -> None:
+    """Who writes what follows from a mark must have read one: here, one is neither on the session nor above it."""
+    root = str(tmp_path / "root")
+    gaia_sessions.create_session("worker", agent_id=ABOVE, root=root)
+    gaia_sessions.create_session("worker", agent_id=BELOW, parent_id=ABOVE, root=root)
+    fault = f"inject=newfstatat:error=EIO:when={when}"
+    through = ["strace", "-f", "-o", f"{root}.trace", "-P", f"{ABOVE}/cancelled.json", "-e", fault]
+
+    ended = run([*through, *gaia(*words)], environment={"GAIA_SESSIONS_ROOT": root})
+
+    record = gaia_sessions.get_session(BELOW, root=root)
+    assert record is not None
+    is_looked_at_again = "(INJECTED)" in Path(f"{root}.trace").read_text()
+    assert (record["phase"], record["revision"]) == ("initializing", 1)
+    assert (ended.returncode == 8) == is_looked_at_again
+    assert is_looked_at_again or when == 2
+
+
+@pytest.mark.parametrize("marked_id", [ABOVE, BELOW])
+def test_the_stop_of_a_host_waits_in_the_inbox_until_the_mark_can_be_read(tmp_path: Path, marked_id: str) -> None:
+    stop = json.dumps({**STOP, "last_assistant_message": "Done."})
+    told = refused_each(tmp_path, marked_id, [sys.executable, str(HOOKS / "every_event.py")], stop)
+
+    assert {(ended.returncode, ended.stdout, ended.stderr) for _, ended, _ in told} == {(0, "", "")}
+    for fault, _, root in told:
+        record = gaia_sessions.get_session(BELOW, root=root)
+        assert record is not None
+        assert (fault, record["revision"], len(os.listdir(f"{root}/.inbox"))) == (fault, 1, 1)
+        gaia_sessions.create_session("worker", root=root)
+        record = gaia_sessions.get_session(BELOW, root=root)
+        assert record is not None
+        assert (fault, record["phase"], record["runs"][-1]["end"]) == (fault, "abandoned", "stopped")
+        assert [name for name in os.listdir(f"{root}/.inbox") if name.endswith(".json")] == []
