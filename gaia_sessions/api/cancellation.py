@@ -10,7 +10,7 @@ import threading
 import time
 
 from gaia_sessions.errors import Cancelled, StoreFailure  # by name: one in need of files must not need one more
-from gaia_sessions.session.cancellation import unread_cancellation
+from gaia_sessions.session.cancellation import check_reason, unread_cancellation
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import stated_ancestors
 from gaia_sessions.system import utc_now
@@ -34,7 +34,7 @@ def cancel_session(
 
     Returns ``{agent_id, at?, reason?, below, new}``: the first time and reason stay, and ``new`` says whether this call
     changed anything. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
-    ``SessionNotFound``, ``InvalidId``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
+    ``SessionNotFound``, ``InvalidId``, ``InvalidInput``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
     """
     return Sessions(root).cancel(agent_id, reason, below=not only)
 
@@ -91,8 +91,9 @@ class CancellationToken:
         """Cancels it, and with it its child tokens; that of a session, the session with everything below it.
 
         The first reason and time stay. Returns when the cancellation is durable; raises ``SessionNotFound``,
-        ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
+        ``InvalidInput``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
         """
+        check_reason(reason)
         if self._session:
             self._session.cancel(reason)
         elif self.cancellation is None:

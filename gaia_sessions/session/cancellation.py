@@ -7,6 +7,9 @@ Pure. Must never look for a mark: the store does, and hands it in.
 
 from __future__ import annotations
 
+from gaia_sessions.jsonio import strict
+
+from .checks import check_string
 from .clock import format_time, parse_time
 from .phases import ABANDONED
 from .record import is_open
@@ -40,6 +43,13 @@ if TYPE_CHECKING:
 
 
 _OUTCOME_KEYS = ("phase", "resume_ready", "history", "history_dropped", "finalized_at", "duration_seconds", "summary")
+
+
+def check_reason(reason: object) -> None:
+    """Raises ``InvalidInput`` unless ``reason`` is None, or a text that JSON can hold."""
+    if reason is not None:
+        check_string(reason, "reason")
+        strict.normalize_value(reason, "reason")
 
 
 def with_mark(mark: Mark | None, now: datetime, reason: str | None, *, below: bool) -> Mark:

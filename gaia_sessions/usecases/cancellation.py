@@ -7,7 +7,7 @@ mark is written before anything else, and decides. Must never say what a mark me
 from __future__ import annotations
 
 from gaia_sessions.errors import Cancelled, CorruptSession, SessionNotFound, SessionsError, StoreFailure
-from gaia_sessions.session.cancellation import abandoned, cancellation_of, unread_cancellation, with_mark
+from gaia_sessions.session.cancellation import abandoned, cancellation_of, check_reason, unread_cancellation, with_mark
 from gaia_sessions.session.phases import ABANDONED
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.runs import conversation_of, is_claimed, is_live
@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 
 
 def cancel(store: Store, now: datetime, agent_id: str, reason: str | None, *, below: bool) -> CancelledSession:
-    """Marks the session as cancelled, with ``below`` everything below it too. Raises ``SessionNotFound``."""
+    """Marks the session as cancelled, with ``below`` everything below it too.
+
+    Raises ``SessionNotFound``, and ``InvalidInput`` for a reason that is no text.
+    """
+    check_reason(reason)
     found: list[Mark | None] = []
 
     def rule(mark: Mark | None) -> Mark:
@@ -57,6 +61,7 @@ def cancel_conversation(
     One that cannot be marked stops no other; its error is raised at the end. Raises ``SessionNotFound`` if there is no
     such session.
     """
+    check_reason(reason)
     cancelled, failed = [], []
     for agent_id in sorted(_ids_of_conversation(store, host_session_id)):
         try:

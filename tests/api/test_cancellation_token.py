@@ -12,7 +12,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions import CancellationToken
-from gaia_sessions.errors import Cancelled, InvalidId, SessionNotFound
+from gaia_sessions.errors import Cancelled, InvalidId, InvalidInput, SessionNotFound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -195,3 +195,18 @@ def test_a_token_that_cannot_look_for_want_of_descriptors_is_cancelled(
     assert "it counts as cancelled until this can be read: " in told[0][1]
     assert "Too many open files" in told[0][1]
     assert [lines for lines in told.values() if lines[0] == "True" and not lines[1].startswith("Cancelled: ")] == []
+
+
+@pytest.mark.parametrize("reason", [5, b"x", "half of a pair \ud800", "NUL \0", "x" * (1 << 20)])
+def test_a_reason_that_is_no_text_is_refused_wherever_it_is_stated(root: str, reason: str) -> None:
+    agent_id = created(root)
+    token, in_memory = CancellationToken(agent_id, root=root), CancellationToken()
+    for cancel in (
+        lambda: gaia_sessions.cancel_session(agent_id, reason, only=True, root=root),
+        lambda: gaia_sessions.cancel_conversation("h1", reason, root=root),
+        lambda: token.cancel(reason),
+        lambda: in_memory.cancel(reason),
+    ):
+        with pytest.raises(InvalidInput):
+            cancel()
+    assert (token.is_cancelled, in_memory.is_cancelled) == (False, False)

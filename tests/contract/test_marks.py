@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.errors import SessionNotFound, StoreFailure
+from gaia_sessions.errors import InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store import read_cancellation
-from gaia_sessions.usecases.cancellation import find_cancellation
+from gaia_sessions.usecases.cancellation import cancel, find_cancellation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,3 +217,14 @@ def test_where_no_folder_stands_in_place_of_a_session_above_there_is_no_mark(
 
     for agent_id in ("agent-a-file", "agent-a-link", "agent-unknown"):
         assert store.change(f"below-{agent_id}", planned)["phase"] == "planning"
+
+
+@pytest.mark.parametrize("reason", [5, b"x", "half of a pair \ud800", "NUL \0", "x" * (1 << 20)])
+def test_a_reason_that_is_no_text_is_refused_before_anything_is_marked(store: Store, new: New, reason: Any) -> None:
+    store.create(new())
+    with pytest.raises(InvalidInput):
+        cancel(store, datetime.now(UTC), "agent-1", reason, below=False)
+    assert store.marks(["agent-1"]) == []
+    store.mark("agent-1", lambda _: MARK)
+    with pytest.raises(InvalidInput):
+        cancel(store, datetime.now(UTC), "agent-1", reason, below=True)
