@@ -178,6 +178,35 @@ def test_evidence_comes_in_any_order(host: Host, names: tuple[str, ...], expecte
     assert end(host.record()) == expected
 
 
+BEFORE_ITS_NOTE = ("a start", "a failed agent", "a failed delegation", "the main stop", "its note")
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        order
+        for names in (BEFORE_ITS_NOTE, tuple(name for name in BEFORE_ITS_NOTE if name != "a failed delegation"))
+        for order in itertools.permutations(names)
+        if all(order.index("a start") < order.index(name) for name in names if name not in ("a start", "the main stop"))
+    ],
+    ids=" > ".join,
+)
+def test_the_failure_of_an_agent_counts_whenever_its_host_notes_the_delegation(
+    host: Host, order: tuple[str, ...]
+) -> None:
+    host.hear(host.delegation())
+
+    for name in order:
+        if name == "its note":
+            host.knows("a1", "toolu_1")
+        else:
+            host.hear(host.starting() if name == "a start" else EVIDENCE[name](host))
+    host.hear(host.event_payload("SessionStart", source="resume"))
+
+    [run] = host.record()["runs"]
+    assert (end(host.record()), run["host_agent_id"], host.deferred()) == (("investigating", "failed", 1), "a1", [])
+
+
 def test_a_silent_stop_leaves_the_run_open_until_its_delegation_returns(host: Host) -> None:
     host.work()
 

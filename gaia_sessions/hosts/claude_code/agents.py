@@ -49,10 +49,10 @@ def failure(payload: HookPayload) -> list[Event]:
 
     text = payload.text("last_assistant_message") or payload.text("error")
     agent, path = str(payload.key("agent_id")), payload.raw.get("transcript_path")
-    keys: dict[str, object] = {"host_agent_id": agent, "agent_name": payload.key("agent_type")}
+    keys = _agent_keys(payload) or {"host_agent_id": agent}
     transcript = agent_files.transcript_of(path, agent)
     why = interruptions.keys_of_failure(payload.text("error"), text, transcript, payload.now)
-    return [payload.failure(text, **keys, tool_use_id=agent_files.delegation_of(path, agent), spoke=True, **why)]
+    return [payload.failure(text, **keys, spoke=True, **why)]
 
 
 def _agent_keys(payload: HookPayload) -> dict[str, object]:
