@@ -58,7 +58,7 @@ def delegate(store: Store, event: Event, context: HandlerContext) -> EventResult
     with store.lock_key(("delegation", *key), context.timeout):
         existing = session_of_delegation(store, event)
         if existing and not _is_reused_id(existing, event):
-            return _repeated_result(store, existing, key, context)
+            return _repeated_result(store, _with_late_parent(store, existing, event, context), key, context)
         requested_ids = event.get("resume", [])
         if len(requested_ids) == 1:  # a request is consent, so it must be unambiguous
             return _resume(store, event, context, requested_ids[0])
@@ -78,6 +78,26 @@ def _is_reused_id(record: Record, event: Event) -> bool:
     """Whether the host reuses ids, and the delegation that had this one before is over."""
     run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
     return "recurring" in event and run is not None and runs.has_ended(run)
+
+
+def _with_late_parent(store: Store, record: Record, event: Event, context: HandlerContext) -> Record:
+    """The session below whoever delegated, if its agent was heard of before the delegation: only that names them."""
+    if "parent_host_agent_id" not in event:
+        return record
+    from gaia_sessions.session.lineage import with_parent
+
+    from .parents import parent_of, with_purpose
+
+    agent, parent = event["parent_host_agent_id"], parent_of(store, event)
+
+    def rule(record: Record) -> Record:
+        run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
+        if run is None or "parent_host_agent_id" in run:
+            return record
+        below = with_parent(runs.with_run(record, {**run, "parent_host_agent_id": agent}), parent)
+        return with_purpose(below, event)
+
+    return record if rule(record) is record else store.change(record["agent_id"], rule, timeout=context.timeout)
 
 
 def _repeated_result(store: Store, record: Record, key: tuple[str, str], context: HandlerContext) -> EventResult:

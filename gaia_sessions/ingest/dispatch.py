@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 
     from . import Handler
@@ -79,14 +80,27 @@ def apply_event(store: Store, event: Event, now: datetime, config: Config, timeo
     handler: Handler = getattr(__import__(f"{__package__}.{module}", fromlist=[name]), name)
     event, context = with_key(event), HandlerContext(now, config, timeout, os.urandom)
     result = handler(store, event, context)
-    if result.word not in (NOT_JOINED, NO_KEY):
-        return result
-    from .missed import may_be_missed, record_agent
+    if result.word in (NOT_JOINED, NO_KEY):
+        from .missed import may_be_missed, record_agent
 
-    if not may_be_missed(event):
-        return result
-    record_agent(store, event, context)
-    return handler(store, event, context)
+        if may_be_missed(event):
+            record_agent(store, event, context)
+            result = handler(store, event, context)
+    if result.record and event["kind"] in (START, STOP):  # one of them comes of every agent that may have begun others
+        _adopt_orphans(store, result.record, event, timeout)
+    return result
+
+
+def _adopt_orphans(store: Store, parent: Record, event: Event, timeout: float) -> None:
+    """Makes ``parent``, the session of the agent of ``event``, that of the sessions which the agent began before."""
+    from gaia_sessions.session.runs import orphan_alias
+
+    alias = orphan_alias(event["host_session_id"], event["host_agent_id"], event.get("host"))
+    while agent_id := store.find(alias):
+        from gaia_sessions.session.lineage import with_parent
+
+        if "parent_id" not in store.change(agent_id, lambda record: with_parent(record, parent), timeout=timeout):
+            return  # it would be above itself
 
 
 def with_key(event: Event) -> Event:

@@ -1,15 +1,14 @@
 """The runs of a session: the stretches in which a host really ran its sub-agent.
 
-Owns how runs begin and start, and how they are found by a host's exact keys: keys either match or do not, and nothing
-is guessed. How runs end is in ``run_ends``. Pure. Must never decide whether a session may be resumed. Of hosts it knows
-the ids they give, and by name, which is all that records have of a host, those whose agents have unique ids.
+Owns how runs begin and start, and how they are found by a host's exact keys. How they end is in ``run_ends``. Pure.
+Must never decide whether a session may be resumed. Of hosts it knows by name only those whose agents have unique ids.
 """
 
 from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, format_time, parse_time, timedelta
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, OUTCOMES
-from .record import has_newer_schema
+from .record import has_newer_schema, is_orphan
 from .schema import ENDED_WITH_HOST
 from .updates import with_activity, with_phase, without_pause
 
@@ -78,12 +77,6 @@ def updated_run(record: Record, run: Run) -> Run:
     return next(other for other in reversed(record["runs"]) if other["run"] == run["run"])
 
 
-def next_run_number(record: Record) -> int:
-    """The number of the next run; numbers are not reused when runs are dropped."""
-    runs = record.get("runs", [])
-    return runs[-1]["run"] + 1 if runs else 1
-
-
 def is_latest(record: Record, run: Run) -> bool:
     """Whether no later run exists: an event of an earlier run says nothing about the present state of the work."""
     return run["run"] == record["runs"][-1]["run"]
@@ -109,7 +102,8 @@ def with_claimed_run(record: Record, keys: Run, now: datetime) -> Record:
 
 def run_of_delegation(record: Record, host_session_id: str, tool_use_id: str) -> Run | None:
     """The run that belongs to exactly this delegation, ended or not."""
-    return _latest_run_with(record, {"host_session_id": host_session_id, "tool_use_id": tool_use_id})
+    keys = {"host_session_id": host_session_id, "tool_use_id": tool_use_id}
+    return next((run for run in reversed(record.get("runs", [])) if keys.items() <= run.items()), None)
 
 
 def conversation_of(run: Run) -> str | None:
@@ -163,6 +157,11 @@ def workflow_alias(host: str, run_id: str, key: str | None = None) -> Alias:
     return ("workflow", (host, run_id)) if key is None else ("workflow_agent", (host, run_id, key))
 
 
+def orphan_alias(host_session_id: str, parent_host_agent_id: str, host: str | None = None) -> Alias:
+    """The key by which a store finds a session of which no parent is known, but the agent that began it is."""
+    return "orphan", agent_alias(host_session_id, parent_host_agent_id, host)[1]
+
+
 def aliases_of(record: Record) -> list[Alias]:
     """Every key by which a store must find ``record``."""
     aliases: list[Alias] = []
@@ -175,6 +174,8 @@ def aliases_of(record: Record) -> list[Alias]:
             aliases.append(agent_alias(run["host_session_id"], run["host_agent_id"], run.get("host")))
         if "workflow" in run and "host" in run:
             aliases.append(workflow_alias(run["host"], run["workflow"]["run_id"], run["workflow"].get("key")))
+        if is_orphan(record, run):
+            aliases.append(orphan_alias(run["host_session_id"], run["parent_host_agent_id"], run.get("host")))
     return aliases
 
 
@@ -194,10 +195,6 @@ def newest_session_with(alias: Alias, records: Iterable[Record]) -> str | None:
     matching = (record for record in records if alias in aliases_of(record))
     newest = max(matching, key=lambda record: (parse_time(record["created_at"]), record["agent_id"]), default=None)
     return newest["agent_id"] if newest else None
-
-
-def _latest_run_with(record: Record, keys: dict[str, str]) -> Run | None:
-    return next((run for run in reversed(record.get("runs", [])) if keys.items() <= run.items()), None)
 
 
 def with_reported_phase(record: Record, phase: str) -> Record:
@@ -246,5 +243,6 @@ def without_keys(run: Run, *keys: str) -> Run:
 
 
 def with_new_run(record: Record, fields: Run) -> Record:
-    """With a new run that has the next number and ``fields``."""
-    return {**record, "runs": [*record.get("runs", ()), {"run": next_run_number(record), **fields}]}
+    """With a new run that has the next number and ``fields``; numbers are not reused when runs are dropped."""
+    runs = record.get("runs", [])
+    return {**record, "runs": [*runs, {"run": runs[-1]["run"] + 1 if runs else 1, **fields}]}

@@ -7,7 +7,7 @@ different ids may have the same key, and then an event is tried once more than n
 from __future__ import annotations
 
 from gaia_sessions.session.events import MAIN_STOP, SESSION_END, SESSION_LEFT
-from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.record import has_newer_schema, is_orphan
 from gaia_sessions.session.runs import conversation_of
 
 TYPE_CHECKING = False
@@ -42,12 +42,13 @@ def keys_of_event(event: Mapping[str, object]) -> str:
 
 
 def keys_named_in(event: Mapping[str, object]) -> list[str]:
-    """The keys of the agents, the delegation and the sessions that ``event`` names."""
+    """The keys of the agents, the delegation and the sessions that ``event`` names: an agent waits for its parent's."""
     values = [(_SESSION, event.get("agent_id")), (_AGENT, event.get("host_agent_id"))]
     running = event.get("running")
     values += [(_AGENT, agent) for agent in running] if isinstance(running, list) else []
     values += [(_DELEGATION, event.get("tool_use_id"))]
     values += [(_SESSION, agent_id) for agent_id in sessions_named_in(event)]
+    values += [(_AGENT, event.get("parent_host_agent_id"))]
     return [_key(kind, value) for kind, value in values if isinstance(value, str)]
 
 
@@ -73,6 +74,7 @@ def keys_of_record(record: Record) -> set[str]:
     for run in record.get("runs", ()):
         values = [(_AGENT, run.get("host_agent_id")), (_DELEGATION, run.get("tool_use_id"))]
         values += [(_CONVERSATION, conversation_of(run))]
+        values += [(_AGENT, run.get("parent_host_agent_id") if is_orphan(record, run) else None)]
         if "host_agent_id" not in run:  # only such a run is joined by a key that the host notes later
             values += [(_PENDING_KEY, run.get("host_session_id"))]
         keys.update(_key(kind, value) for kind, value in values if value is not None)

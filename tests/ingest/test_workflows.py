@@ -197,13 +197,12 @@ def test_an_agent_that_another_one_started_is_below_it(project: Project) -> None
     }
 
 
-def test_a_parent_that_was_not_known_at_the_delegation_is_found_at_the_start(project: Project) -> None:
+def test_a_parent_that_was_not_known_at_the_delegation_is_known_from_its_own_start_on(project: Project) -> None:
     outer = {"kind": "delegate", "tool_use_id": "t1", "agent_name": "Explore", "purpose": "outer"}
     project.tell(outer, {**outer, "tool_use_id": "t2", "purpose": "inner", "parent_host_agent_id": "a1"})
-    project.tell({"kind": "start", "tool_use_id": "t1", "host_agent_id": "a1"})
     assert "parent_id" not in project.sessions()["inner"]
 
-    project.tell({"kind": "start", "tool_use_id": "t2", "host_agent_id": "a2"})
+    project.tell({"kind": "start", "tool_use_id": "t1", "host_agent_id": "a1"})
 
     assert above(project.sessions()["inner"])[0] == project.sessions()["outer"]["agent_id"]
 

@@ -48,6 +48,10 @@ CONCERNS: dict[str, tuple[dict[str, object], Any]] = {
         {"kind": "stop", "host_session_id": "h1", "host_agent_id": "a9", "unkeyed": True},
         UNJOINED,
     ),
+    "the start of the agent that began it, while no parent is known": (
+        {"kind": "start", "host_session_id": "h1", "host_agent_id": "a0"},
+        {"agent_id": "one", "runs": [{**RUN, "parent_host_agent_id": "a0"}]},
+    ),
     "an event without any key": ({"kind": "session_start"}, SESSION),
     "more sessions than a name can tell": (
         {"kind": "delegate", "resume": [f"s{number}" for number in range(MAX_KEYS + 1)]},
@@ -62,6 +66,10 @@ NOTHING_TO_IT: dict[str, tuple[dict[str, object], Any]] = {
     "a key noted later, where all are joined": (
         {"kind": "start", "host_session_id": "h1", "host_agent_id": "a9", "key_file": "/x", "key_name": "k"},
         JOINED,
+    ),
+    "the agent that began it, whose session is known": (
+        {"kind": "stop", "host_session_id": "h1", "host_agent_id": "a0"},
+        {"agent_id": "one", "parent_id": "two", "runs": [{**RUN, "parent_host_agent_id": "a0"}]},
     ),
     "an agent called like the session": ({"kind": "stop", "host_agent_id": "one", "host_session_id": "h9"}, SESSION),
 }
@@ -93,6 +101,12 @@ def test_keys_are_the_same_in_every_process_and_short_enough_for_a_file_name() -
     assert keys_of_event({"kind": "stop", "host_agent_id": "a1", "tool_use_id": "t1"}) == "0061613100747431"
     assert len(keys_of_event(event)) == 3 * 8
     assert set(keys_of_event(event)) <= set("0123456789abcdef")
+
+
+def test_a_delegation_waits_for_the_start_of_the_agent_that_delegates() -> None:
+    delegation = {"kind": "delegate", "host_session_id": "h", "tool_use_id": "t2", "parent_host_agent_id": "a1"}
+    start = keys_of_event({"kind": "start", "host_session_id": "h", "host_agent_id": "a1", "tool_use_id": "t1"})
+    assert matching_events([("start", start)], set(keys_named_in(delegation))) == [("start", start)]
 
 
 @pytest.mark.parametrize("event", [{"kind": "main_stop"}, {"kind": "session_end"}, {"kind": "stop", "marked_id": "x"}])

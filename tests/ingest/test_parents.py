@@ -1,0 +1,100 @@
+"""An agent that another one began is below it, in whichever order the two are reported and whatever else waits."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.config import Config
+from gaia_sessions.ingest.deferred import TRY_ALL_LIMIT, apply_deferred
+from gaia_sessions.ingest.dispatch import handle_event
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.store.file_store import FileStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gaia_sessions.session.events import Event
+
+BEGAN = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
+OTHERS = 30
+assert OTHERS > TRY_ALL_LIMIT
+
+PARENT = {"host_agent_id": "a", "tool_use_id": "ta", "agent_name": "Explore"}
+CHILD = {"host_agent_id": "b", "tool_use_id": "tb", "agent_name": "Explore"}
+SAID = {"spoke": True, "last_message": "Done."}
+DELEGATED = {"kind": "delegate", "tool_use_id": "tb", "agent_name": "Explore", "purpose": "child"}
+
+# In the order in which it happened.
+LIFE: dict[str, dict[str, Any]] = {
+    "delegation": {"kind": "delegate", "tool_use_id": "ta", "agent_name": "Explore", "purpose": "parent"},
+    "its start": {"kind": "start", **PARENT},
+    "its delegation": {**DELEGATED, "parent_host_agent_id": "a"},
+    "the start of the child": {"kind": "start", **CHILD},
+    "the stop of the child": {"kind": "stop", **CHILD, **SAID},
+    "its stop": {"kind": "stop", **PARENT, **SAID},
+}
+TIMES = {name: BEGAN + timedelta(seconds=second) for second, name in enumerate(LIFE)}
+
+
+class Project:
+    """The sessions of a project in which so many other events wait that a call tries only some of what waits."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = FileStore(str(folder), durable=False, lock_timeout=0)
+        for number in range(OTHERS):
+            keys = {"host_agent_id": f"other{number}", "tool_use_id": f"t{number}"}
+            self.store.defer(self.event(BEGAN, {"kind": "stop", **keys}), BEGAN - timedelta(minutes=1))
+
+    @staticmethod
+    def event(at: datetime, fields: dict[str, Any]) -> Event:
+        return {"at": format_time(at), "host": "claude-code", "host_session_id": "h", **fields}  # type: ignore[typeddict-item]
+
+    def hear(self, name: str, *, held: bool = False) -> None:
+        """As one call of a hook does; ``held`` by another process are the locks that the event needs."""
+        event, now = self.event(TIMES[name], LIFE[name]), TIMES[name]
+        with ExitStack() as locks:
+            for key in [("agent", "a"), ("delegation", "h", "tb")] if held else []:
+                locks.enter_context(FileStore(self.store.root).lock_key(key, 0))
+            apply_deferred(self.store, now, Config({}), new_events=[event])
+            handle_event(self.store, event, now, Config({}), 0)
+
+    def above(self) -> dict[str, Any]:
+        """What is above the session of each purpose."""
+        records = [self.store.read(agent_id) for agent_id in self.store.ids()]
+        purposes = {record["agent_id"]: record["purpose"] for record in records}
+        assert sorted(purposes.values()) == ["child", "parent"]
+        return {record["purpose"]: purposes.get(record.get("parent_id", "")) for record in records}
+
+    def others(self) -> int:
+        return len(self.store.waiting())
+
+
+ORDERS = [("delegation", *order) for order in itertools.permutations([name for name in LIFE if name != "delegation"])]
+
+
+@pytest.mark.parametrize("first", sorted({order[1] for order in ORDERS}))
+def test_a_child_is_below_its_parent_in_every_order_of_their_reports(tmp_path: Path, first: str) -> None:
+    for number, order in enumerate(order for order in ORDERS if order[1] == first):
+        project = Project(tmp_path / str(number))
+
+        for name in order:
+            project.hear(name)
+
+        assert (order, project.above(), project.others()) == (order, {"parent": None, "child": "parent"}, OTHERS)
+
+
+@pytest.mark.parametrize("held", ["its start", "its delegation"])
+def test_what_met_a_held_lock_counts_before_the_child_that_it_concerns(tmp_path: Path, held: str) -> None:
+    project = Project(tmp_path)
+    for name in ("delegation", "its start", "its delegation"):
+        project.hear(name, held=name == held)
+    assert project.others() == (OTHERS if held == "its start" else OTHERS + 1)
+
+    project.hear("the start of the child")
+
+    assert (project.above(), project.others()) == ({"parent": None, "child": "parent"}, OTHERS)
