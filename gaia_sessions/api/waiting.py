@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NOT_FOUND: Literal["not_found"] = "not_found"
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.7
 """Seconds between two looks: each pause is longer than the one before, since most work takes minutes."""
 
 _GRACE = 0.2
