@@ -6,10 +6,10 @@ anybody's text, so each is cut and kept on its line. Must never offer a session:
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.payload import one_line
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.liveness import STATES, WAITING, WORKING
 from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.visible import visible_line
 from gaia_sessions.usecases.liveness import liveness_of
 from gaia_sessions.usecases.resume import decide
 
@@ -47,7 +47,7 @@ def _liveness(sessions: Reader, record: Record, now: datetime, limits: Limits) -
 
 
 def _line(record: Record, alive: Liveness, now: datetime) -> str:
-    return f"- {one_line(record['agent_name'], 60)}: {one_line(record['purpose'], 80)} ({_state(alive, now)})"
+    return f"- {visible_line(record['agent_name'], 60)}: {visible_line(record['purpose'], 80)} ({_state(alive, now)})"
 
 
 def _state(alive: Liveness, now: datetime) -> str:
@@ -55,5 +55,5 @@ def _state(alive: Liveness, now: datetime) -> str:
         return WORKING
     since = parse_time(alive["since"])
     if alive["state"] == WAITING:
-        return f"waiting since {since:%Y-%m-%d %H:%M} UTC for permission to use {one_line(alive['for'], 60)}"
+        return f"waiting since {since:%Y-%m-%d %H:%M} UTC for permission to use {visible_line(alive['for'], 60)}"
     return f"quiet for {int((now - since).total_seconds() / 60)} min"

@@ -1,7 +1,7 @@
 """The texts that agents get: the briefing, how to resume a paused session, the command to report with.
 
 Owns their wording and their limits. What comes from an earlier run is untrusted data: it is fenced, named as data,
-stripped of control characters and cut, and no line of it can look like the fence. The report command is worded here for
+stripped of what nobody sees and cut, and no line of it can look like the fence. The report command is worded here for
 the permission rule too, since the rule allows exactly what begins like the command. Must never decide whether a message
 is due.
 """
@@ -12,12 +12,12 @@ import os
 import sys
 
 from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, NOTE, read_why
-from gaia_sessions.hosts.payload import clean, one_line
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import MARKER_OPENING, resume_line
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.schema import MARKED_DETAIL
+from gaia_sessions.session.visible import visible, visible_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def resume_message(record: Record, idle: timedelta) -> str:
     """How, and until when, a paused session can be resumed."""
     return (
         f"The sub-agent's work is paused ({record['phase']}). To go on with it, delegate to "
-        f"{one_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
+        f"{visible_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
         f"{resume_line(record['agent_id'])}\nThis is possible until {_until(record, idle)}."
     )
 
@@ -72,7 +72,7 @@ def waiting_message(record: Record) -> str:
     return (
         f"The sub-agent stopped at a limit that is reset at {parse_time(record['paused_until']):%Y-%m-%d %H:%M} UTC; "
         "its work is kept. Do not begin it again. To go on with it after that time, delegate to "
-        f"{one_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
+        f"{visible_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
         f"{resume_line(record['agent_id'])}"
     )
 
@@ -122,12 +122,12 @@ def _paused_line(record: Record, idle: timedelta) -> str:
 def _agent_of(record: Record) -> str:
     """The ID of the agent that worked last, at the end of a line; empty if it is not known."""
     agents = [run["host_agent_id"] for run in record.get("runs", ())[-1:] if "host_agent_id" in run]
-    return f", agent {one_line(agents[0], 60)}" if agents else ""
+    return f", agent {visible_line(agents[0], 60)}" if agents else ""
 
 
 def _session_summary(record: Record, idle: timedelta) -> str:
-    what = f"{one_line(record['agent_name'], 60)}: {one_line(record['purpose'], 80)}"
-    denied = f", denied: {one_line(record['denial']['message'], 80)}" if "denial" in record else ""
+    what = f"{visible_line(record['agent_name'], 60)}: {visible_line(record['purpose'], 80)}"
+    denied = f", denied: {visible_line(record['denial']['message'], 80)}" if "denial" in record else ""
     return f"{what} ({record['phase']}{denied}, until {_until(record, idle)})"
 
 
@@ -148,21 +148,21 @@ def _data_heading() -> str:
 
 def _facts(record: Record) -> list[str]:
     facts = [
-        f"purpose: {one_line(record['purpose'])}",
+        f"purpose: {visible_line(record['purpose'])}",
         f"phase: {record['phase']}",
         f"last activity: {record['last_updated']}",
     ]
     why = _why_it_stopped(record)
     if why:
-        facts.append(f"why it stopped: {one_line(why)}")
+        facts.append(f"why it stopped: {visible_line(why)}")
     if _was_begun(record):
         facts.append("it was interrupted while it carried out its plan: look first at what has been done already")
     if "denial" in record:
-        facts.append(f"denied: {one_line(record['denial']['message'])}")
+        facts.append(f"denied: {visible_line(record['denial']['message'])}")
     if record["last_error"]:
-        facts.append(f"errors: {record['error_count']}, the last: {one_line(record['last_error']['message'])}")
+        facts.append(f"errors: {record['error_count']}, the last: {visible_line(record['last_error']['message'])}")
     if record["metadata"]:
-        facts.append(f"metadata: {one_line(dump_line(record['metadata']).decode(), _LONGEST_METADATA)}")
+        facts.append(f"metadata: {visible_line(dump_line(record['metadata']).decode(), _LONGEST_METADATA)}")
     return [f"| {fact}" for fact in facts]
 
 
@@ -191,7 +191,7 @@ def _history(record: Record) -> list[str]:
 
 def _last_message_lines(record: Record, room: int) -> list[str]:
     """As much of the end of the last message as fits in ``room`` characters: a message has its point at its end."""
-    message = clean(_latest_run(record).get("last_message", "")).strip()
+    message = visible(_latest_run(record).get("last_message", "")).strip()
     if not message:
         return []
     heading = "| its last message:"

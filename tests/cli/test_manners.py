@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     Gaia = Callable[..., Any]
 
-NASTY = "\x1b[2J\x1b]0;mine\x07\x08\x7f\x9b31m\u202eevil\r\ttext\n"
+NASTY = "\x1b[2J\x1b]0;mine\x07\x08\x7f\x9b31m\u202eevil\U000e0041\u200b\r\ttext\n"
+UNSEEN = frozenset("\u202e\U000e0041\u200b")
 ID = "agent-20260108-180530-abc12345"
 
 INNER = [
@@ -389,6 +390,8 @@ def test_nothing_a_terminal_would_interpret_reaches_the_output(
     for stream in (ended.out, ended.err):
         assert [char for char in stream.decode() if char < " " and char != "\n"] == []
         assert [char for char in stream.decode() if "\x7f" <= char < "\xa0"] == []
+        if words not in (["get", "nasty"], ["list", "--json"]):  # which are JSON, and exact
+            assert UNSEEN.intersection(stream.decode()) == frozenset()
 
 
 @pytest.mark.parametrize("words", [["list"], ["show", "nasty"]])
@@ -398,7 +401,7 @@ def test_on_a_terminal_only_own_colours_have_effect(put: Gaia, words: list[str])
     rest = re.sub(rb"\x1b\[[0-9;]*m", b"", shown)
     assert b"evil" in rest
     assert [char for char in rest.decode() if (char < " " and char not in "\r\n") or "\x7f" <= char < "\xa0"] == []
-    assert "\u202e" not in rest.decode()
+    assert UNSEEN.intersection(rest.decode()) == frozenset()
 
 
 # Terminals, colours, widths

@@ -35,7 +35,7 @@ def test_messages_are_added_and_shown_with_their_whole_text(gaia: Gaia, put: Gai
     assert gaia("transcript", "a").out.decode().splitlines() == [
         f"1  {first}  user, turn 1",
         "  look:",
-        "      deep  [31m red",
+        "      deep  [31mred",
         f"2  {second}  tool, turn 1, Bash, toolu_1, 1 token",
     ]
     assert (called["seq"], called["turn"]) == (2, 1)

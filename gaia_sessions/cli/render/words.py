@@ -1,7 +1,7 @@
 """Times, lengths of time and texts, as a person reads them.
 
-Owns the wording that plain text and tables share, and makes texts safe: a record may contain anybody's text, so
-characters that would control a terminal are replaced here. Must never know a record's fields or a terminal.
+Owns the wording that plain text and tables share. A record may contain anybody's text, so only what is visible of it
+is shown. Must never know a record's fields or a terminal.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from gaia_sessions.errors import plural
 from gaia_sessions.session import schema
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ _SHORT_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 _UNITS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 
 _MANY_HOURS = 48
-
-_UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " ")
-
 
 WHY_STOPPED = {
     schema.INTERRUPTED: "interrupted",
@@ -55,14 +53,14 @@ class Copyable(str):
 
 
 def safe(text: object, longest: int = 200) -> str:
-    """``text`` on one line of at most ``longest`` characters, without terminal or direction controls."""
-    words = " ".join(str(text).translate(_UNSAFE).split())
+    """What is ``visible`` of ``text`` on one line of at most ``longest`` characters."""
+    words = " ".join(visible(str(text)).split())
     return words if len(words) <= longest else words[: longest - 1] + "…"
 
 
 def safe_lines(text: str) -> list[str]:
-    """The lines of ``text``, whole and with their indentation, without terminal or direction controls."""
-    return [line.expandtabs(4).translate(_UNSAFE).rstrip() for line in text.splitlines()]
+    """What is ``visible`` of the lines of ``text``, whole and with their indentation."""
+    return [visible(line.expandtabs(4)).rstrip() for line in text.splitlines()]
 
 
 def duration(seconds: float) -> str:

@@ -19,8 +19,9 @@ import shlex
 from itertools import islice
 
 from gaia_sessions.hosts import agent_files
-from gaia_sessions.hosts.payload import is_key, key_in, object_in_bytes, one_line
+from gaia_sessions.hosts.payload import is_key, key_in, object_in_bytes
 from gaia_sessions.session.ids import resume_line
+from gaia_sessions.session.visible import visible_line
 
 from . import transcripts
 
@@ -65,8 +66,8 @@ def _message(run: Run) -> HostRevival | None:
 def _delegation(work: Work) -> HostRevival:
     """A new agent with a briefing."""
     prompt = (
-        f"Delegate to the agent type {one_line(work.agent_name, _LONGEST_NAME)} to go on with paused work. Put this "
-        f"line in its prompt, once, on its own line, not quoted: {resume_line(work.agent_id)}"
+        f"Delegate to the agent type {visible_line(work.agent_name, _LONGEST_NAME)} to go on with paused work. Put "
+        f"this line in its prompt, once, on its own line, not quoted: {resume_line(work.agent_id)}"
     )
     return _revival("delegation", [_PROGRAM, prompt], work.project)
 
