@@ -113,15 +113,15 @@ def _print_error(status: int, code: str, message: str, hint: str, *, as_json: bo
 def _report_bug(*, as_json: bool) -> int:
     import traceback
 
-    from gaia_sessions.store import atomic
     from gaia_sessions.store.directory import Directory
+    from gaia_sessions.store.hook_log import append_log_line
 
     stack_trace = well_formed(traceback.format_exc())
     folder = state_folder(os.environ)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with Directory.at(folder) as logs:
-            atomic.append_log_line(logs, _BUG_LOG, f"{__version__}\n{stack_trace}\n".encode(), _BUG_LOG_LIMIT)
+            append_log_line(logs, _BUG_LOG, f"{__version__}\n{stack_trace}\n".encode(), _BUG_LOG_LIMIT)
         hint = f"details: {os.path.join(folder, _BUG_LOG)}"
     except OSError as error:
         hint = f"it could not be logged ({error.strerror}): {stack_trace.splitlines()[-1]}"

@@ -7,6 +7,7 @@ and call it a success (Rebello et al., USENIX ATC 2020). Must never know what is
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _TEMPORARY_SUFFIX = ".tmp"
 _RANDOM_DIGITS = 16
+_COPIED_BYTES = 1 << 20
 
 
 def replace(
@@ -31,18 +33,18 @@ def replace(
     *,
     durable: bool,
     mode: int = PRIVATE_FILE,
-    apply_mode: Callable[[int], None] | None = None,
+    prepare: Callable[[int], None] | None = None,
     check: Callable[[], None] | None = None,
 ) -> None:
     """Writes ``data`` as the whole file ``name``, or raises ``StoreFailure`` and leaves the file as it was.
 
     Raises ``DurabilityUnknown`` if the file was written but the directory could not be synced. The file is private
-    unless ``mode`` and ``apply_mode``, which gets its descriptor, say otherwise. ``check`` may raise to stop it.
+    unless ``mode`` and ``prepare``, which gets its descriptor first, say otherwise. ``check`` may raise to stop it.
     """
     temporary = f".{with_random_suffix(name)}{_TEMPORARY_SUFFIX}"
     with translate_errors("write", f"{folder.path}/{name}"):
         try:
-            write_new(folder, temporary, data, durable=durable, mode=mode, apply_mode=apply_mode)
+            write_new(folder, temporary, data, durable=durable, mode=mode, prepare=prepare)
             if check:
                 check()
             os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
@@ -60,13 +62,13 @@ def write_new(
     *,
     durable: bool,
     mode: int = PRIVATE_FILE,
-    apply_mode: Callable[[int], None] | None = None,
+    prepare: Callable[[int], None] | None = None,
 ) -> None:
-    """Creates a new file, private whatever the umask unless ``apply_mode`` is given; raises ``OSError``."""
+    """Creates a new file, private whatever the umask unless ``prepare`` is given; raises ``OSError``."""
     fd = open_or_create(folder.fd, name, os.O_WRONLY | os.O_EXCL, mode)
     try:
-        if apply_mode:
-            apply_mode(fd)
+        if prepare:
+            prepare(fd)
         else:
             os.fchmod(fd, PRIVATE_FILE)
         _write_all(fd, data)
@@ -106,12 +108,16 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: in
 
     Raises ``DurabilityUnknown`` if they were written but a sync failed. The caller holds the lock. What a killed writer
     left without a newline gets one first, so that it can spoil no line but its own. With ``end``, everything behind
-    that byte is cut off first instead.
+    that byte is cut off first instead. Of a file with a second name, as in a snapshot, that name keeps what there was.
     """
     with translate_errors("append to", f"{folder.path}/{name}"):
         fd = open_private(folder.fd, name, os.O_RDWR | os.O_APPEND)
         try:
-            _append_lines(fd, lines, end, durable=durable)
+            start, lines = _place_to_append(fd, lines, end)
+            if os.fstat(fd).st_nlink > 1:
+                _append_to_copy(folder, name, fd, start, lines, durable=durable)
+            else:
+                _append_lines(fd, start, lines, durable=durable)
         except BaseException:
             os.close(fd)
             raise
@@ -123,19 +129,39 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: in
         sync_folder(folder)
 
 
-def _append_lines(fd: int, lines: bytes, end: int | None, *, durable: bool) -> None:
+def _place_to_append(fd: int, lines: bytes, end: int | None) -> tuple[int, bytes]:
+    """How many bytes of the file stay, and what comes behind them."""
     size = os.fstat(fd).st_size
-    has_torn_line = end is None and size > 0 and os.pread(fd, 1, size - 1) != b"\n"
-    if end is not None and end < size:
-        os.ftruncate(fd, end)
-        size = end
+    if end is not None:
+        return min(end, size), lines
+    has_torn_line = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+    return size, b"\n" + lines if has_torn_line else lines
+
+
+def _append_lines(fd: int, start: int, lines: bytes, *, durable: bool) -> None:
+    if start < os.fstat(fd).st_size:
+        os.ftruncate(fd, start)
     try:
-        _write_all(fd, b"\n" + lines if has_torn_line else lines)
+        _write_all(fd, lines)
         if durable:
             os.fdatasync(fd)
     except OSError:
-        os.ftruncate(fd, size)
+        os.ftruncate(fd, start)
         raise
+
+
+def _append_to_copy(folder: Directory, name: str, fd: int, start: int, lines: bytes, *, durable: bool) -> None:
+    if os.fstat(fd).st_uid != os.fstat(folder.fd).st_uid:  # whoever may read the folder might not read this
+        raise OSError(errno.EMLINK, "the file has a second name, and another owner than its folder")
+
+    def copy_start(new: int) -> None:
+        os.fchmod(new, PRIVATE_FILE)
+        rest = start
+        while rest and (chunk := os.read(fd, min(rest, _COPIED_BYTES))):
+            _write_all(new, chunk)
+            rest -= len(chunk)
+
+    replace(folder, name, lines, durable=durable, prepare=copy_start)
 
 
 def link(folder: Directory, name: str, second_name: str, *, durable: bool) -> None:
@@ -143,36 +169,6 @@ def link(folder: Directory, name: str, second_name: str, *, durable: bool) -> No
     os.link(name, second_name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
     if durable:
         os.fsync(folder.fd)
-
-
-def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> None:
-    """Appends one line to a log, unsynced; a log over ``limit`` bytes first becomes the old one. Raises ``OSError``."""
-    while True:
-        fd = open_private(folder.fd, name, os.O_WRONLY | os.O_APPEND)
-        try:
-            if os.fstat(fd).st_size < limit or not _rotate_log(folder, name, fd):
-                os.write(fd, line)
-                return
-        finally:
-            os.close(fd)
-
-
-def _rotate_log(folder: Directory, name: str, fd: int) -> bool:
-    """Whether the full log open as ``fd`` has become the old file, renamed here or by somebody else.
-
-    Under a lock on the log itself: of two writers that rename, the second would replace the old file with the new log.
-    While somebody else holds that lock, a line still belongs into the full log.
-    """
-    from . import locks
-
-    if not locks.lock_open_file(fd):
-        return False
-    try:
-        if folder.is_at(name, fd):
-            os.rename(name, name + ".old", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-    finally:
-        locks.unlock_open_file(fd)
-    return True
 
 
 def with_random_suffix(name: str) -> str:

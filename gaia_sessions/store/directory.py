@@ -193,7 +193,7 @@ def open_or_create(folder: int, name: str, flags: int, mode: int = PRIVATE_FILE)
 
 
 def open_private(folder: int, name: str, flags: int) -> int:
-    """Opens or creates ``name``, private; raises ``OSError`` unless it is a regular file with no second name."""
+    """Opens or creates ``name``, private unless it has a second name; raises ``OSError`` for all but a regular file."""
     fd = open_or_create(folder, name, flags)
     try:
         _make_private(fd)
@@ -207,9 +207,7 @@ def _make_private(fd: int) -> None:
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
-    if found.st_nlink > 1:
-        raise OSError(errno.EMLINK, "the file has a second name")
-    if stat.S_IMODE(found.st_mode) != PRIVATE_FILE:
+    if stat.S_IMODE(found.st_mode) != PRIVATE_FILE and found.st_nlink == 1:
         os.fchmod(fd, PRIVATE_FILE)
 
 

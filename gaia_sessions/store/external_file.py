@@ -53,7 +53,7 @@ def write(path: str, old: bytes | None, new: bytes) -> None:
             new,
             durable=True,
             mode=PRIVATE_FILE if found else _DEFAULT_FILE,
-            apply_mode=(lambda fd: _copy_metadata(folder, name, found, fd)) if found else _keep_umask_mode,
+            prepare=(lambda fd: _copy_metadata(folder, name, found, fd)) if found else _keep_umask_mode,
             check=lambda: _check_unchanged(folder, name, path, old),
         )
         _remove_leftovers(folder, name)
@@ -107,7 +107,10 @@ def _stat_writable(folder: Directory, name: str, path: str) -> os.stat_result | 
         )
     if found.st_nlink > 1:
         raise errors.StoreFailure(
-            "write", path, "it has a second name, which would keep the old content", "remove the link"
+            "write",
+            path,
+            "it has a second name, which would keep the old content",
+            "remove that name, or let it keep the content: replace the file by a copy of it",
         )
     return found
 

@@ -8,14 +8,14 @@ call fail.
 
 from __future__ import annotations
 
+import errno
 import os
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.system.project_root import claude_folder
 
-from . import atomic
-from .directory import Directory
+from .directory import Directory, open_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ MAX_LOG_BYTES = 1 << 20
 
 MAX_LOGGED_ID_LENGTH = 128
 """Characters that a line keeps of an id."""
+
+_ATTEMPTS = 1000
+"""How often a log is opened; again where somebody else just made it the old one, or is about to."""
 
 _PAYLOAD_KEYS = ("session_id", "agent_id", "tool_use_id", "tool_name", "agent_type")
 
@@ -46,9 +49,46 @@ def append_line(root: str, name: str, line: dict[str, object]) -> None:
     """Appends ``line`` to the log ``name``, unless the system refuses."""
     try:
         with _open_folder(root) as folder:
-            atomic.append_log_line(folder, f"{name}.log", strict.dump_line(line), MAX_LOG_BYTES)
+            append_log_line(folder, f"{name}.log", strict.dump_line(line), MAX_LOG_BYTES)
     except (OSError, InvalidInput, StoreFailure):
         return
+
+
+def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> None:
+    """Appends one line to a log, unsynced; raises ``OSError``.
+
+    A log over ``limit`` bytes, or with a second name as in a snapshot, first becomes the one old file. No line is lost
+    to another writer that does the same.
+    """
+    for _ in range(_ATTEMPTS):
+        fd = open_private(folder.fd, name, os.O_WRONLY | os.O_APPEND)
+        try:
+            found = os.fstat(fd)
+            is_rotated = (found.st_size >= limit or found.st_nlink > 1) and _rotate(folder, name, fd)
+            if not is_rotated and found.st_nlink == 1:
+                os.write(fd, line)
+                return
+        finally:
+            os.close(fd)
+    raise OSError(errno.EBUSY, "somebody else is making it the old file")
+
+
+def _rotate(folder: Directory, name: str, fd: int) -> bool:
+    """Whether the log open as ``fd`` has become the old file, renamed here or by somebody else.
+
+    Under a lock on the log itself: of two writers that rename, the second would replace the old file with the new log.
+    While somebody else holds that lock, a line still belongs into a full log.
+    """
+    from . import locks
+
+    if not locks.lock_open_file(fd):
+        return False
+    try:
+        if folder.is_at(name, fd):
+            os.rename(name, name + ".old", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+    finally:
+        locks.unlock_open_file(fd)
+    return True
 
 
 def payload_fields(payload: Mapping[str, Json], event: str) -> dict[str, object]:
@@ -84,6 +124,7 @@ def _open_folder(root: str) -> Directory:
 
 def _make_ignored_folder(parent: Directory, name: str) -> None:
     """A folder ``name`` in ``parent``, kept out of version control from its first moment, unless there is one."""
+    from . import atomic
     from .root import write_ownership_mark
 
     temporary_name = f".{atomic.with_random_suffix(name)}.tmp"

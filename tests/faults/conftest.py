@@ -77,7 +77,7 @@ def tree(top: str | Path) -> Tree:
 
 
 def documents(root: str | Path) -> Documents:
-    """The files that are the truth, by path; a session without its record counts as an empty one."""
+    """The files that are the truth, by path, and those of a snapshot; a session without its record counts as empty."""
     found: Documents = {}
     for path in Path(root).glob("[!.]*"):
         found[f"{path.name}/state.json"] = b""
@@ -85,6 +85,8 @@ def documents(root: str | Path) -> Documents:
             found[f"{path.name}/{file.name}"] = file.read_bytes()
         for name in [name for name in found if name.startswith(f"{path.name}/transcript")]:
             found[name] = _committed(name, found[name], found[f"{path.name}/state.json"])
+    for path in Path(f"{root}-snapshot").glob("[!.]*/*"):
+        found[f"snapshot of {path.parent.name}/{path.name}"] = path.read_bytes()
     return {name: data for name, data in found.items() if data or "/transcript" not in name}
 
 
@@ -198,6 +200,12 @@ def _populate_and_archive(root: str) -> None:
     """agent-1 has an archived transcript and no message since."""
     _populate_and_talk(root)
     FileStore(root).empty_transcript("agent-1", lambda record: record)
+
+
+def _populate_and_take_snapshot(root: str) -> None:
+    """Every file has a second name in a snapshot of the root."""
+    _populate_and_talk(root)
+    subprocess.run(["cp", "-al", root, f"{root}-snapshot"], check=True)
 
 
 def _populate_and_pause(root: str) -> None:
@@ -382,6 +390,24 @@ OPERATIONS = {
         ),
         Operation("empty a transcript", _populate_and_talk, _by_worker("empty-transcript", "agent-1"), _EMPTIED),
         Operation(
+            "append beside a snapshot",
+            _populate_and_take_snapshot,
+            _by_worker("append", "agent-1"),
+            {f"agent-1/{JOURNAL}": _is_appended},
+        ),
+        Operation(
+            "add a message beside a snapshot",
+            _populate_and_take_snapshot,
+            _by_worker("add-message", "agent-1"),
+            _has_messages(3, {4, 5}),
+        ),
+        Operation(
+            "empty a transcript beside a snapshot",
+            _populate_and_take_snapshot,
+            _by_worker("empty-transcript", "agent-1"),
+            _EMPTIED,
+        ),
+        Operation(
             "pre_delegate of a host",
             _populate,
             _by_hook("pre_delegate"),
@@ -466,7 +492,9 @@ class Case:
 
     def copy(self) -> str:
         """A project folder of its own, just as prepared."""
-        return str(shutil.copytree(self.made, self.folder / f"copy-{next(self.numbers)}", symlinks=True))
+        folder = str(self.folder / f"copy-{next(self.numbers)}")
+        subprocess.run(["cp", "-a", self.made, folder], check=True)  # a file with two names keeps both
+        return folder
 
     @cached_property
     def calls(self) -> list[Call]:

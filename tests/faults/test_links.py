@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -140,6 +142,38 @@ def test_a_second_name_outside_of_a_planted_file_keeps_its_bytes_and_its_mode(
     assert tree(outside) == before
 
 
+def test_beside_a_snapshot_by_hard_links_all_works_as_without_one_and_the_snapshot_stays_as_it_is(
+    lived_in: str, tmp_path: Path, hook: Run, tree: TreeOf
+) -> None:
+    alone, snapshot = str(tmp_path / "alone"), str(tmp_path / "snapshot")
+    shutil.copytree(lived_in, alone)
+    subprocess.run(["cp", "-al", lived_in, snapshot], check=True)
+    before = tree(snapshot)
+
+    told, told_alone = _told(lived_in, hook), _told(alone, hook)
+
+    assert told == told_alone
+    assert {code for _, code in told} == {0}
+    assert _contents(lived_in) == _contents(alone)
+    assert tree(snapshot) == before
+
+
+def test_a_journal_whose_second_name_belongs_to_somebody_else_is_not_copied(
+    lived_in: str, tmp_path: Path, run: Run
+) -> None:
+    """Root would give the copy to the owner of the folder, who may not have been allowed to read the file."""
+    if os.geteuid():
+        pytest.skip("only root can give a file away")
+    journal = Path(lived_in, "agent-1", "events.jsonl")
+    os.chown(journal, 12345, -1)
+    os.link(journal, tmp_path / "of somebody else")
+
+    ended = run("append", lived_in, "agent-1")
+
+    assert (ended.returncode, "events.jsonl" in ended.stderr) == (8, True)
+    assert journal.samefile(tmp_path / "of somebody else")
+
+
 def test_a_root_that_is_a_link_works(tmp_path: Path, run: Run) -> None:
     real = tmp_path / "real"
     real.mkdir()
@@ -167,15 +201,27 @@ def test_one_bad_file_in_the_inbox_stops_nobody(lived_in: str, run: Run) -> None
 
 
 def _what_fails(root: str, hook: Run) -> list[str]:
-    """Every operation, one after the other, in this process: what ended otherwise than documented."""
+    """What of all operations ended otherwise than documented."""
+    return [f"{name}: exit {code}" for name, code in _told(root, hook) if code not in DOCUMENTED]
+
+
+def _told(root: str, hook: Run) -> list[tuple[str, object]]:
+    """Every operation, one after the other, in this process and then the hooks: how each ended."""
     told = [(" ".join(words), _ended(words[0], root, *words[1:])) for words in OPERATIONS]
-    wrong = [f"{name}: exit {code}" for name, code in told if code not in DOCUMENTED]
     payloads = {"pre_delegate": {**DELEGATION, "tool_use_id": "toolu_2"}, "subagent_stop": {"agent_id": "agent-new"}}
     for name, payload in payloads.items():
         ended = hook(name, root, payload)
-        if ended.returncode or ended.stderr:
-            wrong.append(f"{name}: {ended}")
-    return wrong
+        told.append((name, str(ended) if ended.returncode or ended.stderr else 0))
+    return told
+
+
+def _contents(root: str) -> Counter[str]:
+    """How many lines each file of a session has, and the log of a hook together with its old one."""
+    lines: Counter[str] = Counter()
+    for path in [*Path(root).glob("agent-*/*"), *Path(root).glob(".logs/*")]:
+        session = path.parent.name if len(path.parent.name) < len("agent-20260108") else "generated"
+        lines[f"{session}/{path.name}".removesuffix(".old")] += path.read_bytes().count(b"\n")
+    return lines
 
 
 def _ended(*words: str) -> object:

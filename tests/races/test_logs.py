@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
@@ -13,12 +15,16 @@ if TYPE_CHECKING:
 PROCESSES, ROUNDS, LIMIT = 4, 200, 4096
 
 
-def test_of_many_writers_that_find_a_log_full_one_makes_it_the_old_file_and_no_line_is_lost(
-    tmp_path: Path, race: Start
+@pytest.mark.parametrize("why", ["it is full", "it has a second name"])
+def test_one_of_many_writers_makes_a_log_the_old_file_and_no_line_is_lost(
+    tmp_path: Path, race: Start, why: str
 ) -> None:
-    before = b"x" * (LIMIT - 1) + b"\n"
+    before = b"x" * (LIMIT - 1) + b"\n" if why == "it is full" else b"one\n"
+    (tmp_path / "snapshot").mkdir()
     for number in range(ROUNDS):
         (tmp_path / f"{number}.log").write_bytes(before)
+        if why == "it has a second name":
+            (tmp_path / "snapshot" / f"{number}.log").hardlink_to(tmp_path / f"{number}.log")
 
     (tmp_path / "turn").touch()
     running = race([("logs", tmp_path, f"w{number}", ROUNDS, LIMIT) for number in range(PROCESSES)])
@@ -32,3 +38,4 @@ def test_of_many_writers_that_find_a_log_full_one_makes_it_the_old_file_and_no_l
         if (old.startswith(before), lines) != (True, sorted([before, *wanted])):
             lost[number] = (len(old), new)
     assert lost == {}
+    assert {path.read_bytes() for path in (tmp_path / "snapshot").iterdir()} <= {before}

@@ -26,7 +26,7 @@ from gaia_sessions.errors import (
 )
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.requests import NewSession
-from gaia_sessions.store import atomic
+from gaia_sessions.store import hook_log
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import sessions
@@ -177,7 +177,7 @@ def logs(folder: str, me: str, rounds: str, limit: str) -> int:
     with Directory.at(folder) as opened:
         for number, line in enumerate(lines):
             _wait_for_turn(f"{folder}/turn", number)
-            atomic.append_log_line(opened, f"{number}.log", line, int(limit))
+            hook_log.append_log_line(opened, f"{number}.log", line, int(limit))
     return len(lines)
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -164,37 +164,41 @@ def test_a_journal_that_is_a_link_is_refused(folder: Directory, tmp_path: Path) 
     assert victim.read_bytes() == b"kept"
 
 
+@pytest.mark.parametrize(("end", "whole"), [(None, b'{"a": 1}\ntorn\n'), (9, b'{"a": 1}\n')], ids=["torn", "cut"])
+def test_of_a_journal_with_a_second_name_that_name_keeps_what_there_was_and_the_journal_has_the_lines(
+    folder: Directory, end: int | None, whole: bytes
+) -> None:
+    before = b'{"a": 1}\ntorn'
+    second, journal = Path(folder.path, "second"), Path(folder.path, "events.jsonl")
+    second.write_bytes(before)
+    second.chmod(0o644)
+    journal.hardlink_to(second)
+
+    atomic.append(folder, "events.jsonl", LINES, durable=True, end=end)
+
+    assert (second.read_bytes(), second.stat().st_mode & 0o777) == (before, 0o644)
+    assert (journal.read_bytes(), journal.stat().st_mode & 0o777) == (whole + LINES, 0o600)
+    assert sorted(os.listdir(folder.path)) == ["events.jsonl", "second"]
+
+
+def test_a_journal_with_a_second_name_may_be_larger_than_what_is_copied_at_once(
+    folder: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atomic, "_COPIED_BYTES", 7)
+    journal = Path(folder.path, "events.jsonl")
+    journal.write_bytes(b"x" * 100 + b"\n")
+    os.link(journal, f"{folder.path}/second")
+
+    atomic.append(folder, "events.jsonl", LINES, durable=False)
+
+    assert journal.read_bytes() == b"x" * 100 + b"\n" + LINES
+
+
 def test_a_journal_nobody_reads_from_a_pipe_is_refused_without_waiting(folder: Directory) -> None:
     os.mkfifo(f"{folder.path}/events.jsonl")
 
     with pytest.raises(StoreFailure):
         atomic.append(folder, "events.jsonl", LINES, durable=False)
-
-
-def test_a_log_over_its_limit_becomes_the_one_old_file(folder: Directory) -> None:
-    for number in range(5):
-        atomic.append_log_line(folder, "hook.log", b"line %d\n" % number, limit=14)
-
-    assert Path(folder.path, "hook.log").read_bytes() == b"line 4\n"
-    assert Path(folder.path, "hook.log.old").read_bytes() == b"line 2\nline 3\n"
-    assert sorted(os.listdir(folder.path)) == ["hook.log", "hook.log.old"]
-
-
-def test_a_log_that_cannot_be_opened_again_after_its_rotation_fails_as_the_system_said(
-    folder: Directory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    atomic.append_log_line(folder, "a.log", b"one\n", limit=4)
-    rename = os.rename
-
-    def rename_and_stand_in_the_way(*names: Any, **folders: Any) -> None:
-        rename(*names, **folders)
-        folder.add("a.log")
-
-    monkeypatch.setattr(os, "rename", rename_and_stand_in_the_way)
-    with pytest.raises(IsADirectoryError):  # and not that a descriptor is closed which is closed already
-        atomic.append_log_line(folder, "a.log", b"two\n", limit=4)
-
-    assert (tmp_path / "a.log.old").read_bytes() == b"one\n"
 
 
 @pytest.mark.parametrize(

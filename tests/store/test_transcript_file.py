@@ -144,14 +144,32 @@ def test_an_archived_file_is_never_replaced_by_another(store: FileStore, path: P
     assert path.with_name("transcript-2.jsonl").read_bytes().count(b"\n") == 2
 
 
-def test_a_file_with_a_name_elsewhere_is_not_written_to(store: FileStore, path: Path, tmp_path: Path) -> None:
-    os.link(path, tmp_path / "elsewhere")
+def test_a_name_elsewhere_keeps_the_messages_that_it_had(store: FileStore, path: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    os.link(path, elsewhere)
     before = path.read_bytes()
 
-    with pytest.raises(StoreFailure, match="second name"):
-        say(store, "third")
+    say(store, "third")
+    read_then = read(store)
+    store.empty_transcript("one", untouched)
+    say(store, "new")
 
-    assert (path.read_bytes(), read(store)) == (before, ["1 first", "2 second"])
+    assert read_then == ["1 first", "2 second", "3 third"]
+    assert read(store) == ["1 new"]
+    assert elsewhere.read_bytes() == before
+
+
+def test_what_a_killed_writer_left_is_cut_from_the_transcript_and_not_from_its_name_elsewhere(
+    store: FileStore, path: Path, tmp_path: Path
+) -> None:
+    path.write_bytes(path.read_bytes() + b"uncommitted")
+    before = path.read_bytes()
+    os.link(path, tmp_path / "elsewhere")
+
+    store.empty_transcript("one", untouched)
+
+    assert path.with_name("transcript-1.jsonl").read_bytes() + b"uncommitted" == before
+    assert (tmp_path / "elsewhere").read_bytes() == before
 
 
 def test_a_line_that_cannot_be_read_hides_no_other_and_its_number_is_not_given_again(

@@ -1,0 +1,75 @@
+"""The log of the hooks: when the log becomes the old file, and what its second name keeps."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.store import hook_log
+from gaia_sessions.store.directory import Directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Directory]:
+    with Directory.at(str(tmp_path)) as opened:
+        yield opened
+
+
+def test_a_log_over_its_limit_becomes_the_one_old_file(folder: Directory) -> None:
+    for number in range(5):
+        hook_log.append_log_line(folder, "hook.log", b"line %d\n" % number, limit=14)
+
+    assert Path(folder.path, "hook.log").read_bytes() == b"line 4\n"
+    assert Path(folder.path, "hook.log.old").read_bytes() == b"line 2\nline 3\n"
+    assert sorted(os.listdir(folder.path)) == ["hook.log", "hook.log.old"]
+
+
+def test_a_log_that_cannot_be_opened_again_after_its_rotation_fails_as_the_system_said(
+    folder: Directory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook_log.append_log_line(folder, "a.log", b"one\n", limit=4)
+    rename = os.rename
+
+    def rename_and_stand_in_the_way(*names: Any, **folders: Any) -> None:
+        rename(*names, **folders)
+        folder.add("a.log")
+
+    monkeypatch.setattr(os, "rename", rename_and_stand_in_the_way)
+    with pytest.raises(IsADirectoryError):  # and not that a descriptor is closed which is closed already
+        hook_log.append_log_line(folder, "a.log", b"two\n", limit=4)
+
+    assert (tmp_path / "a.log.old").read_bytes() == b"one\n"
+
+
+def test_a_log_with_a_second_name_becomes_the_old_file_and_is_not_written_to(folder: Directory, tmp_path: Path) -> None:
+    hook_log.append_log_line(folder, "a.log", b"one\n", limit=100)
+    os.link(tmp_path / "a.log", tmp_path / "second")
+
+    for line in (b"two\n", b"three\n"):
+        hook_log.append_log_line(folder, "a.log", line, limit=100)
+
+    assert (tmp_path / "second").read_bytes() == (tmp_path / "a.log.old").read_bytes() == b"one\n"
+    assert (tmp_path / "a.log").read_bytes() == b"two\nthree\n"
+
+
+@pytest.mark.parametrize("has_second_name", [False, True])
+def test_a_log_that_somebody_else_is_making_the_old_file_is_written_to_unless_it_has_a_second_name(
+    folder: Directory, tmp_path: Path, *, has_second_name: bool
+) -> None:
+    (tmp_path / "a.log").write_bytes(b"full\n")
+    if has_second_name:
+        os.link(tmp_path / "a.log", tmp_path / "second")
+    with (tmp_path / "a.log").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(OSError, match="old file") if has_second_name else nullcontext():
+            hook_log.append_log_line(folder, "a.log", b"two\n", limit=1)
+
+    assert (tmp_path / "a.log").read_bytes() == (b"full\n" if has_second_name else b"full\ntwo\n")
