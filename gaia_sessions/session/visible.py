@@ -102,4 +102,9 @@ def _is_needed(text: str, place: int, unseen: frozenset[str]) -> bool:
 
 
 def _is_in(ranges: Ranges, char: str) -> bool:
-    return bool(char) and any(first <= ord(char) <= last for first, last in ranges)
+    """Whether ``char`` is in one of ``ranges``, which are in ascending order; no character is in none."""
+    code = ord(char) if char else 0
+    for first, last in ranges:
+        if code <= last:
+            return first <= code
+    return False
