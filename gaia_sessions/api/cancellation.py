@@ -19,7 +19,7 @@ from .sessions import Sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.usecases.cancellation import CancelledSession
@@ -62,9 +62,8 @@ class CancellationToken:
         self, agent_id: str | None = None, *, root: str | None = None, parent: CancellationToken | None = None
     ) -> None:
         self.agent_id = agent_id
-        self._session = None if agent_id is None else _Session(agent_id, Sessions(root))
-        self._parent = parent
-        self._found: Cancellation | None = None
+        session = None if agent_id is None else _Session(agent_id, Sessions(root))
+        self._link: _Link = _Link(session, parent._link if parent else None)  # noqa: SLF001  # of the same class
         self._cancelled_here = threading.Event()
 
     @property
@@ -74,13 +73,7 @@ class CancellationToken:
         While the system refuses to say so, for want of file descriptors for example, it is cancelled, and the reason
         says why.
         """
-        if self._found is None:
-            self._found = self._look()
-        return self._found
-
-    def _look(self) -> Cancellation | None:
-        found = self._session.look() if self._session else None
-        return self._parent.cancellation if found is None and self._parent else found
+        return self._link.cancellation()
 
     @property
     def is_cancelled(self) -> bool:
@@ -94,27 +87,24 @@ class CancellationToken:
         ``InvalidInput``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
         """
         check_reason(reason)
-        if self._session:
-            self._session.cancel(reason)
+        if self._link.session:
+            self._link.session.cancel(reason)
         elif self.cancellation is None:
-            self._found = {"at": format_time(utc_now()), **({"reason": reason} if reason else {})}
+            self._link.seen.append({"at": format_time(utc_now()), **({"reason": reason} if reason else {})})
         self._cancelled_here.set()
 
     def check(self) -> None:
         """Raises ``Cancelled`` if it is cancelled, and what ``is_cancelled`` raises."""
         cancellation = self.cancellation
         if cancellation is not None:
-            raise Cancelled(self._session_id(), **cancellation)
-
-    def _session_id(self) -> str | None:
-        return self.agent_id or (self._parent._session_id() if self._parent else None)  # noqa: SLF001  # of the same class
+            session = self._link.nearest_session()
+            raise Cancelled(session.agent_id if session else None, **cancellation)
 
     @property
     def root(self) -> str | None:
         """The directory of the session, or of that of a token which cancels this one too; None without a session."""
-        if self._session:
-            return self._session.root
-        return self._parent.root if self._parent else None
+        session = self._link.nearest_session()
+        return session.root if session else None
 
     def child_token(self) -> CancellationToken:
         """A token in memory that is cancelled with this one; cancelling it leaves this one alone."""
@@ -131,11 +121,49 @@ class CancellationToken:
         return True
 
 
+class _Link:
+    """A token in the chain of those that cancel it: its session, if it has one, and the token above it.
+
+    seen: the cancellations that were found. Threads that find one at the same time all add theirs; the first counts.
+    """
+
+    __slots__ = ("above", "seen", "session")
+
+    def __init__(self, session: _Session | None, above: _Link | None) -> None:
+        self.session = session
+        self.above = above
+        self.seen: list[Cancellation] = []
+
+    def _up(self) -> Iterator[_Link]:
+        link: _Link | None = self
+        while link:
+            yield link
+            link = link.above
+
+    def cancellation(self) -> Cancellation | None:
+        """Why the token is cancelled, by itself or with one above it; None if it is not."""
+        link = next((link for link in self._up() if link.is_cancelled()), None)
+        if link is not None and link is not self:
+            self.seen.append(link.seen[0])
+        return self.seen[0] if self.seen else None
+
+    def is_cancelled(self) -> bool:
+        """Whether the token is cancelled whatever is above it."""
+        found = self.session.look() if self.session and not self.seen else None
+        if found is not None:
+            self.seen.append(found)
+        return bool(self.seen)
+
+    def nearest_session(self) -> _Session | None:
+        """The session of the token, or else of the nearest one above it that has one."""
+        return next((link.session for link in self._up() if link.session), None)
+
+
 class _Session:
     """One session, and what is above it once that is known: a parent never changes."""
 
     def __init__(self, agent_id: str, sessions: Sessions) -> None:
-        self._agent_id = agent_id
+        self.agent_id = agent_id
         self._sessions = sessions
         self._ancestors: list[str] = []
 
@@ -147,12 +175,12 @@ class _Session:
     def look(self) -> Cancellation | None:
         """Why it is cancelled. A session without a parent may still get one, so it is read each time."""
         try:
-            found = self._sessions.cancellation(self._agent_id, self._ancestors)
+            found = self._sessions.cancellation(self.agent_id, self._ancestors)
             if found is None and not self._ancestors:
-                self._ancestors = stated_ancestors(self._sessions.read(self._agent_id)) or []
+                self._ancestors = stated_ancestors(self._sessions.read(self.agent_id)) or []
         except (StoreFailure, OSError) as error:  # without a free descriptor not even a module can be imported
             return unread_cancellation(error)
         return found
 
     def cancel(self, reason: str | None) -> None:
-        self._sessions.cancel(self._agent_id, reason)
+        self._sessions.cancel(self.agent_id, reason)

@@ -210,3 +210,62 @@ def test_a_reason_that_is_no_text_is_refused_wherever_it_is_stated(root: str, re
         with pytest.raises(InvalidInput):
             cancel()
     assert (token.is_cancelled, in_memory.is_cancelled) == (False, False)
+
+
+def test_of_threads_that_cancel_at_the_same_time_one_has_the_reason_and_no_other_is_ever_seen() -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(300):
+            _cancel_at_the_same_time()
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _cancel_at_the_same_time() -> None:
+    parent = CancellationToken()
+    token = parent.child_token()
+    start, seen = threading.Barrier(4), set()
+
+    def look() -> None:
+        for _ in range(20):
+            seen.add((token.cancellation or {}).get("reason"))
+
+    def cancel(which: CancellationToken, reason: str) -> None:
+        start.wait(PATIENCE)
+        which.cancel(reason)
+        look()
+
+    def look_meanwhile() -> None:
+        start.wait(PATIENCE)
+        look()
+
+    threads = [
+        threading.Thread(target=cancel, args=(token, "one")),
+        threading.Thread(target=cancel, args=(token, "other")),
+        threading.Thread(target=cancel, args=(parent, "above")),
+        threading.Thread(target=look_meanwhile),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert len(seen - {None}) == 1, seen
+
+
+def test_10_000_nested_tokens_are_cancelled_with_the_first(root: str) -> None:
+    first = CancellationToken(created(root), root=root)
+    tokens = [first]
+    for _ in range(10_000):
+        tokens.append(tokens[-1].child_token())
+    last = tokens[-1]
+    last.check()
+    assert (last.is_cancelled, last.wait(0.01), last.root) == (False, False, root)
+    tokens[5_000].cancel("only from here")
+    asked = (first, tokens[4_999], tokens[5_000], last)
+    assert [token.is_cancelled for token in asked] == [False, False, True, True]
+    first.cancel("all")
+    assert tokens[4_999].wait(0)
+    with pytest.raises(Cancelled, match="all") as raised:
+        tokens[4_999].check()
+    assert raised.value.agent_id == first.agent_id
