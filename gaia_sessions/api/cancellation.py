@@ -20,6 +20,7 @@ from .sessions import Sessions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Self
 
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.usecases.cancellation import CancelledSession
@@ -56,6 +57,10 @@ class CancellationToken:
     any process, cancels the token; each look costs a look at one file for the session and for each one above it.
     Without ``agent_id`` it is in memory only. ``parent`` is a token that cancels this one too. ``root`` is as in the
     functions of this package. Safe to use from several threads.
+
+    A copy of it is the token itself. Pickled, it keeps the sessions that cancel it, and its cancellation if there is
+    one by then; what becomes of tokens in memory afterwards stays in this process. A token that no session can cancel
+    is not pickled: that raises ``TypeError``.
     """
 
     def __init__(
@@ -120,6 +125,18 @@ class CancellationToken:
             self._cancelled_here.wait(min(left, _SECONDS_BETWEEN_LOOKS))
         return True
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_cancelled_here": None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, _cancelled_here=threading.Event())
+
 
 class _Link:
     """A token in the chain of those that cancel it: its session, if it has one, and the token above it.
@@ -157,6 +174,27 @@ class _Link:
     def nearest_session(self) -> _Session | None:
         """The session of the token, or else of the nearest one above it that has one."""
         return next((link.session for link in self._up() if link.session), None)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        seen = next((link.seen[:1] for link in self._up() if link.seen), [])
+        sessions = [link.session for link in self._up() if link is self or link.session]
+        if sessions == [None] and not seen:
+            raise TypeError(
+                "a token in memory cannot be pickled, since no other process would see it cancelled: "
+                "use the token of a session, or a child token of that"
+            )
+        return _linked, (sessions, seen)
+
+
+def _linked(sessions: list[_Session | None], seen: list[Cancellation]) -> _Link:
+    """The link of a token with the first of ``sessions``, above which are the others."""
+    first, *others = sessions
+    above: _Link | None = None
+    for session in reversed(others):
+        above = _Link(session, above)
+    link = _Link(first, above)
+    link.seen += seen
+    return link
 
 
 class _Session:

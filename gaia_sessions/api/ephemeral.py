@@ -33,6 +33,8 @@ class EphemeralSession:
     ``max_tokens`` is its budget: None takes that of the settings, 64,000 for a sub-agent and 200,000 without a
     ``parent``. ``parent`` is the session that it is created below, or its id: if that is cancelled, so is this one, and
     ``cancellation_token`` says so. ``memory`` has its messages and todos. Raises what ``create_session`` raises.
+
+    It can be pickled and copied, and so can its memory and its token: unpickling opens the session, as ``open`` does.
     """
 
     def __init__(
@@ -94,10 +96,17 @@ class EphemeralSession:
         self.agent_id = agent_id
         self.memory = Memory(sessions, agent_id)
         self.cancellation_token = CancellationToken(agent_id, root=sessions.root)
-        record = sessions.read(agent_id)
+        self._read_times()
+
+    def _read_times(self) -> None:
+        record = self._sessions.read(self.agent_id)
         self.started_at: datetime = parse_time(record["created_at"])
-        self._elapsed_before = float(sessions.usage(record)["elapsed_secs"])
+        self._elapsed_before = float(self._sessions.usage(record)["elapsed_secs"])
         self._attached_at = time.monotonic()
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._read_times()  # the monotonic clock is that of another process, perhaps of another day
 
     @property
     def root(self) -> str:

@@ -24,8 +24,6 @@ class Memory:
     has ended, and what ``update_state`` raises.
     """
 
-    __slots__ = ("_agent_id", "_sessions")
-
     def __init__(self, sessions: Sessions, agent_id: str) -> None:
         self._sessions = sessions
         self._agent_id = agent_id

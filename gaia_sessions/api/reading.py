@@ -50,6 +50,9 @@ class SessionReader:
         self.config = config.load(self.root, os.environ, flags)
         self._store = FileStore.from_config(self.root, self.config)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.root,)  # wherever it is unpickled, the settings are those of that place
+
     def has(self, agent_id: str) -> bool:
         """Whether there is a session with this id, readable or not."""
         return self._store.has(agent_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 import threading
@@ -261,11 +263,40 @@ def test_10_000_nested_tokens_are_cancelled_with_the_first(root: str) -> None:
     last = tokens[-1]
     last.check()
     assert (last.is_cancelled, last.wait(0.01), last.root) == (False, False, root)
+    again: CancellationToken = pickle.loads(pickle.dumps(last))  # noqa: S301
     tokens[5_000].cancel("only from here")
-    asked = (first, tokens[4_999], tokens[5_000], last)
-    assert [token.is_cancelled for token in asked] == [False, False, True, True]
+    asked = (first, tokens[4_999], tokens[5_000], last, again)
+    assert [token.is_cancelled for token in asked] == [False, False, True, True, False]
     first.cancel("all")
-    assert tokens[4_999].wait(0)
+    assert (tokens[4_999].wait(0), again.wait(0)) == (True, True)
     with pytest.raises(Cancelled, match="all") as raised:
-        tokens[4_999].check()
+        again.check()
     assert raised.value.agent_id == first.agent_id
+
+
+def test_a_token_in_memory_is_copied_as_itself_and_pickled_only_once_it_is_cancelled() -> None:
+    token = CancellationToken()
+    child = token.child_token()
+    assert copy.deepcopy({"token": token})["token"] is copy.copy(token) is token
+    for one in (token, child):
+        with pytest.raises(TypeError, match="use the token of a session"):
+            pickle.dumps(one)
+    token.cancel("enough")
+    again: CancellationToken = pickle.loads(pickle.dumps(child))  # noqa: S301
+    assert (again.cancellation, again.wait(0)) == (token.cancellation, True)
+
+
+def test_a_pickled_child_token_is_cancelled_with_the_sessions_above_it_and_keeps_what_it_was_cancelled_with(
+    root: str,
+) -> None:
+    one, other = (CancellationToken(created(root), root=root) for _ in range(2))
+    both = CancellationToken(str(other.agent_id), root=root, parent=one.child_token())
+    child = both.child_token()
+    early: CancellationToken = pickle.loads(pickle.dumps(child))  # noqa: S301
+    child.cancel("here")
+    late: CancellationToken = pickle.loads(pickle.dumps(child))  # noqa: S301
+
+    assert (early.is_cancelled, early.root, early.agent_id) == (False, root, None)
+    assert late.cancellation == child.cancellation
+    one.cancel("above")
+    assert (both.cancellation, early.cancellation) == (one.cancellation, one.cancellation)

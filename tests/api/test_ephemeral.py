@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import multiprocessing
+import pickle
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +19,7 @@ from gaia_sessions import (
     CancellationToken,
     EphemeralSession,
     add_message,
+    cleanup_sessions,
     get_session,
     session_messages,
     should_resume,
@@ -22,6 +28,8 @@ from gaia_sessions import (
 from gaia_sessions.errors import Cancelled, SessionFinal, SessionNotFound, TooDeep
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message
 
@@ -328,3 +336,84 @@ def test_its_representation_opens_it_again() -> None:
 
     assert (again.agent_id, texts(again.memory.get_messages())) == (session.agent_id, ["one"])
     assert again.started_at == session.started_at
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_worker_process_is_given_the_session_its_memory_and_its_token(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = EphemeralSession(None)
+    session = EphemeralSession(500, parent)
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(tmp_path / "another"))  # the root goes with them
+
+    with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:
+        assert pool.submit(session.charge, 7).result()["tokens"] == 7
+        assert pool.submit(session.memory.add_message, "user", "from there", tokens=3).result()["seq"] == 1
+        assert not pool.submit(session.cancellation_token.wait, 0).result()
+        assert not pool.submit(session.cancellation_token.child_token().wait, 0).result()
+        waiting = pool.submit(session.cancellation_token.wait, 20)
+        parent.cancellation_token.cancel("enough")
+        assert waiting.result()
+        cancelled = pool.submit(attrgetter("cancellation_token.cancellation", "elapsed_secs"), session).result()[0]
+
+    assert (texts(session.memory.get_messages()), session.memory.token_count) == (["from there"], 10)
+    assert (cancelled["reason"], cancelled["by"]) == ("enough", parent.agent_id)
+
+
+COPIES: dict[str, Callable[[EphemeralSession], EphemeralSession]] = {
+    "a copy": copy.copy,
+    "a deep copy": copy.deepcopy,
+    **{
+        f"pickled by protocol {number}": lambda one, number=number: pickle.loads(pickle.dumps(one, number))  # type: ignore[misc]  # noqa: S301
+        for number in range(pickle.HIGHEST_PROTOCOL + 1)
+    },
+}
+
+
+@pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
+def test_a_copy_is_the_same_session(made: Callable[[EphemeralSession], EphemeralSession]) -> None:
+    session = EphemeralSession(500)
+    session.label = "of the program"  # type: ignore[attr-defined]
+    session.memory.add_message("user", "one", tokens=3)
+    assert not session.cancellation_token.is_cancelled
+
+    again = made(session)
+
+    assert (again.agent_id, again.root, again.started_at) == (session.agent_id, session.root, session.started_at)
+    assert again.label == "of the program"  # type: ignore[attr-defined]
+    again.memory.add_message("user", "two", tokens=4)
+    assert (texts(session.memory.get_messages()), session.memory.token_count) == (["one", "two"], 7)
+    session.cancellation_token.cancel("enough")
+    assert again.cancellation_token.is_cancelled
+
+
+def test_the_time_that_a_pickle_lies_about_counts() -> None:
+    session = EphemeralSession(None)
+    data = pickle.dumps(session)
+    time.sleep(1.1)
+    again: EphemeralSession = pickle.loads(data)  # noqa: S301
+    assert again.elapsed_secs() == session.elapsed_secs() == 1
+
+
+def test_the_copy_of_a_session_is_cancelled_by_the_token_in_memory_that_cancels_it_and_what_is_pickled_is_not() -> None:
+    token = CancellationToken()
+    session = EphemeralSession.with_parent_token(None, token)
+    there: EphemeralSession = pickle.loads(pickle.dumps(session))  # noqa: S301
+    copies = [copy.copy(session), copy.deepcopy(session)]
+
+    token.cancel("enough")
+
+    assert [one.cancellation_token.is_cancelled for one in (*copies, there)] == [True, True, False]
+    late: EphemeralSession = pickle.loads(pickle.dumps(session))  # noqa: S301
+    assert late.cancellation_token.cancellation == token.cancellation
+    there.cancellation_token.cancel("there")
+    assert session.cancellation_token.cancellation == token.cancellation
+
+
+def test_a_session_that_was_removed_cannot_be_unpickled() -> None:
+    session = EphemeralSession(None)
+    data = pickle.dumps(session)
+    session.finalize("completed")
+    cleanup_sessions(0)
+    with pytest.raises(SessionNotFound):
+        pickle.loads(data)  # noqa: S301
