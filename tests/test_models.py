@@ -122,6 +122,7 @@ FULL: dict[str, Any] = {
     "todos": [{"description": "read", "status": "completed"}, {"description": "write", "status": "pending"}],
     "turns": 2,
     "transcript_bytes": 512,
+    "last_seq": 9,
     "compaction": {"summary": "s", "through": 1, "messages": 3},
     "transcripts_archived": 1,
     "finalized_at": MOMENT,

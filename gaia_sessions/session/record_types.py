@@ -197,6 +197,7 @@ class Record(TypedDict):
     todos: NotRequired[list[Todo]]
     turns: NotRequired[Annotated[Count, "How many turns of its transcript are complete."]]
     transcript_bytes: NotRequired[Annotated[Count, "How many bytes of transcript.jsonl are committed."]]
+    last_seq: NotRequired[Annotated[Count, "The number of the last message; no other is given it, whatever is lost."]]
     compaction: NotRequired[Compaction]
     transcripts_archived: NotRequired[Annotated[Count, "The number of the last archived one: transcript-N.jsonl."]]
     finalized_at: NotRequired[Time]

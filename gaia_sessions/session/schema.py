@@ -153,7 +153,7 @@ _check_record_keys = object_with(
         "charged_tokens": integer_from(0),
         "token_correction": check_integer,
         "skills": map_of(integer_from(0)),
-        **dict.fromkeys(("turns", "transcript_bytes", "transcripts_archived"), integer_from(0)),
+        **dict.fromkeys(("turns", "transcript_bytes", "last_seq", "transcripts_archived"), integer_from(0)),
         "compaction": object_with(
             {"summary": check_string, **dict.fromkeys(("through", "messages"), integer_from(1))}, {}
         ),

@@ -15,7 +15,7 @@ from .updates import check_open, with_activity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
@@ -111,23 +111,13 @@ def decode_message(line: bytes) -> Message:
     return message  # type: ignore[return-value]  # just checked
 
 
-def last_seq(newest_first: Iterable[Message | errors.SessionsError]) -> int:
-    """The number of the last of these messages; 0 if there is none. One that cannot be read had a number too."""
-    unreadable = 0
-    for message in newest_first:
-        if not isinstance(message, errors.SessionsError):
-            return message["seq"] + unreadable
-        unreadable += 1
-    return unreadable
-
-
 def after(seq: int) -> Callable[[Message | errors.SessionsError], bool]:
     """Whether a message has a higher number than ``seq``; one that cannot be read may have."""
     return lambda message: isinstance(message, errors.SessionsError) or message["seq"] > seq
 
 
 def committed_bytes(record: Record) -> int:
-    """How many bytes of the transcript count; what stands behind them in the file was never acknowledged."""
+    """How many bytes of the transcript count; what stands behind them in the file does not."""
     size: object = record.get("transcript_bytes")
     return size if is_integer(size) and size > 0 else 0
 
@@ -137,14 +127,19 @@ def current_turn(record: Record) -> int:
     return record.get("turns", 0) + 1
 
 
-def with_transcript(record: Record, size: int) -> Record:
-    """With ``size`` bytes of the transcript committed."""
-    return {**record, "transcript_bytes": size}
+def last_seq(record: Record) -> int:
+    """The number of the last message that was committed, whatever became of it since; 0 if there was none."""
+    return record.get("last_seq", 0)
 
 
-def with_archived_transcript(record: Record, number: int) -> Record:
+def with_transcript(record: Record, size: int, seq: int) -> Record:
+    """With ``size`` bytes of the transcript committed, and the number of the last message."""
+    return {**record, "transcript_bytes": size, "last_seq": seq}
+
+
+def with_archived_transcript(record: Record, number: int, seq: int) -> Record:
     """With an empty transcript; the one before is archived under ``number``."""
-    return {**record, "transcript_bytes": 0, "transcripts_archived": number}
+    return {**with_transcript(record, 0, seq), "transcripts_archived": number}
 
 
 def message_rule(now: datetime) -> PureRule:

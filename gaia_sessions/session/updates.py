@@ -140,7 +140,7 @@ def without_end(record: Record) -> Record:
 
 
 _END_KEYS = ("finalized_at", "duration_seconds", "summary")
-_TRANSCRIPT_KEYS = ("turns", "transcript_bytes", "transcripts_archived", "compaction")
+_TRANSCRIPT_KEYS = ("turns", "transcript_bytes", "last_seq", "transcripts_archived", "compaction")
 
 
 def normalize_imported(record: Record) -> Record:

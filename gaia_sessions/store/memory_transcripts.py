@@ -60,9 +60,8 @@ class MemoryTranscripts:
             nonlocal stored, lines
             if not messages:
                 return changed
-            first_seq = last_seq(self.messages_backwards(agent_id)) + 1
-            stored, lines = number_messages(messages, first_seq, current_turn(record))
-            return with_transcript(changed, committed_bytes(record) + len(lines))
+            stored, lines = number_messages(messages, last_seq(record) + 1, current_turn(record))
+            return with_transcript(changed, committed_bytes(record) + len(lines), stored[-1]["seq"])
 
         record = self._change(agent_id, rule, reserved, adapt)
         self._transcripts[agent_id] = self._transcripts.get(agent_id, b"") + lines
@@ -78,7 +77,7 @@ class MemoryTranscripts:
         def adapt(record: Record, changed: Record) -> Record:
             if not committed_bytes(record):
                 return changed
-            return with_archived_transcript(changed, record.get("transcripts_archived", 0) + 1)
+            return with_archived_transcript(changed, record.get("transcripts_archived", 0) + 1, last_seq(record))
 
         record = self._change(agent_id, rule, 0, adapt)
         self._transcripts[agent_id] = b""

@@ -51,10 +51,10 @@ class Appending:
         _finish_emptying(session, record)
         with translate_errors("read", f"{session.path}/{TRANSCRIPT}"), open_committed(session, lambda: record) as found:
             self._end, is_torn = found.end, found.has_torn_end()
-            first_seq = last_seq(found.newest_first()) + 1
+            first_seq = max(last_seq(record), found.last_seq()) + 1
         self.stored, lines = number_messages(self._messages, first_seq, current_turn(record))
         self._lines = b"\n" + lines if is_torn else lines
-        return with_transcript(changed, self._end + len(self._lines))
+        return with_transcript(changed, self._end + len(self._lines), self.stored[-1]["seq"])
 
     def write(self, session: Directory, *, durable: bool) -> None:
         """Writes the lines, before the record is replaced."""
@@ -80,11 +80,11 @@ class Emptying:
             return changed
         with translate_errors("open", f"{session.path}/{TRANSCRIPT}"):
             if not session.has(TRANSCRIPT):  # somebody removed it
-                return with_transcript(changed, 0)
+                return with_transcript(changed, 0, last_seq(record))
             first = record.get("transcripts_archived", 0) + 1
             number = next(number for number in count(first) if not session.has(archived_name(number)))
         self._archived = archived_name(number)
-        return with_archived_transcript(changed, number)
+        return with_archived_transcript(changed, number, last_seq(record))
 
     def write(self, session: Directory, *, durable: bool) -> None:
         """Gives the file its second name, before the record is replaced."""

@@ -117,6 +117,11 @@ class CommittedLines:
             problem = f"it ends after {self.end} bytes, but {self.committed} were committed: messages are missing"
             yield InvalidInput(problem, self.path)
 
+    def last_seq(self) -> int:
+        """The number of the last message that can be read; 0 if there is none."""
+        found = map(self.decode, self.lines_backwards())
+        return next((message["seq"] for message in found if isinstance(message, dict)), 0)
+
     def has_torn_end(self) -> bool:
         """Whether the last line is not whole: a power cut took the rest."""
         return self.end > 0 and os.pread(self.fd, 1, self.end - 1) != b"\n"

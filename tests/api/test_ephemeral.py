@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import multiprocessing
+import os
 import pickle
 import subprocess
 import sys
@@ -200,7 +201,7 @@ def test_e10_messages_count_a_total_replaces_what_was_counted_and_clearing_leave
 
     memory.clear()
     assert (memory.get_messages(), memory.token_count, memory.todos) == ([], 0, [])
-    assert memory.add_message("user", "again", tokens=2)["seq"] == 1
+    assert memory.add_message("user", "again", tokens=2)["seq"] == 4
     assert memory.token_count == 2
 
 
@@ -233,6 +234,25 @@ def test_e15_a_compaction_keeps_the_newest_and_all_messages_stay_in_the_transcri
 
     memory.clear()
     assert (memory.get_messages(), memory.token_count) == ([], 0)
+
+
+@pytest.mark.parametrize("left", [None, b"", b"x" * 100, b"\0\n" * 100])
+def test_a_memory_that_was_compacted_remembers_what_is_said_after_its_transcript_was_lost(left: bytes | None) -> None:
+    session = EphemeralSession(None)
+    for number in range(100):
+        session.memory.add_message("user", f"say {number}")
+    assert session.memory.compact()
+    transcript = Path(os.environ["GAIA_SESSIONS_ROOT"], session.agent_id, "transcript.jsonl")
+    transcript.unlink()
+    if left is not None:
+        transcript.write_bytes(left)
+
+    for number in range(30):
+        session.memory.add_message("user", f"new {number}")
+
+    summary, *remembered = texts(session.memory.get_messages())
+    assert "say 79" in summary
+    assert remembered == [f"new {number}" for number in range(30)]
 
 
 def test_what_was_charged_for_work_stays_when_messages_beside_it_are_compacted() -> None:

@@ -72,7 +72,7 @@ def test_a_commit_changes_the_record_by_the_rule_and_by_the_size_in_one_revision
 
     record, _ = store.add_messages("agent-1", messages, lambda record: {**record, "purpose": "talk"})
 
-    assert record == new(purpose="talk", transcript_bytes=size_of(messages), revision=2)
+    assert record == new(purpose="talk", transcript_bytes=size_of(messages), last_seq=2, revision=2)
     assert store.read("agent-1") == record
 
 
@@ -157,7 +157,7 @@ def test_a_session_nobody_talked_in_has_no_messages(store: Store, new: New) -> N
     store.create(new())
 
     assert contents(store) == []
-    assert not {"turns", "transcript_bytes", "transcripts_archived"} & store.read("agent-1").keys()
+    assert not {"turns", "transcript_bytes", "last_seq", "transcripts_archived"} & store.read("agent-1").keys()
 
 
 def test_sessions_and_journals_are_kept_apart(store: Store, new: New) -> None:
@@ -238,10 +238,23 @@ def test_an_emptied_transcript_begins_anew_in_one_revision(store: Store, new: Ne
 
     record = store.empty_transcript("agent-1", lambda record: {**record, "turns": 0})
 
-    assert record == new(turns=0, transcript_bytes=0, transcripts_archived=1, revision=3) == store.read("agent-1")
+    emptied = new(turns=0, transcript_bytes=0, last_seq=2, transcripts_archived=1, revision=3)
+    assert record == emptied == store.read("agent-1")
     assert contents(store) == []
     _, [first] = store.add_messages("agent-1", said("three"), untouched)
-    assert (first["seq"], first["turn"], contents(store)) == (1, 1, ["three"])
+    assert (first["seq"], first["turn"], contents(store)) == (3, 1, ["three"])
+
+
+def test_a_number_is_given_once_whatever_becomes_of_the_messages(store: Store, new: New) -> None:
+    store.create(new(transcript_bytes=0, last_seq=80))
+
+    _, stored = store.add_messages("agent-1", said("one", "two"), untouched)
+    store.empty_transcript("agent-1", untouched)
+    stored += store.add_messages("agent-1", said("three"), untouched)[1]
+
+    assert [message["seq"] for message in stored] == [81, 82, 83]
+    assert list(store.messages("agent-1", is_wanted=after(80))) == stored[-1:]
+    assert store.read("agent-1")["last_seq"] == 83
 
 
 def test_each_emptying_archives_one_more(store: Store, new: New) -> None:
@@ -326,4 +339,4 @@ def test_messages_over_an_overlay_stand_behind_those_below_and_leave_them(new: N
 
     overlay.empty_transcript("agent-1", untouched)
     stored: list[Message] = overlay.add_messages("agent-1", said("three"), untouched)[1]
-    assert (stored[0]["seq"], contents(overlay), contents(below)) == (1, ["three"], ["one"])
+    assert (stored[0]["seq"], contents(overlay), contents(below)) == (3, ["three"], ["one"])

@@ -164,8 +164,8 @@ def listens(root: str, agent_id: str, stop: str) -> dict[str, Any]:
         forwards = list(gaia_sessions.session_messages(agent_id, root=root))
         backwards = list(gaia_sessions.session_messages(agent_id, last=1_000_000, root=root))
         for found in (forwards, backwards):
-            numbers = [message["seq"] if isinstance(message, dict) else str(message) for message in found]
-            if numbers != list(range(1, len(found) + 1)):
+            numbers: list[Any] = [message["seq"] if isinstance(message, dict) else str(message) for message in found]
+            if numbers and numbers != list(range(numbers[0], numbers[0] + len(found))):
                 wrong.append(numbers)
         count += 1
     return {"wrong": wrong, "count": count}

@@ -135,16 +135,10 @@ def test_keys_of_a_later_version_are_kept() -> None:
     assert decode_message(line(reasoning="hm"))["reasoning"] == "hm"  # type: ignore[typeddict-item]  # of a later version
 
 
-def test_a_number_is_never_given_twice_because_of_a_line_that_cannot_be_read() -> None:
-    bad = InvalidInput("not JSON")
-    [five], _ = number_messages([new_message("user", "", NOW)], 5, 1)
-    assert (last_seq([]), last_seq([five]), last_seq([bad, bad, five]), last_seq([bad])) == (0, 5, 7, 1)
-
-
-def test_a_record_without_a_transcript_has_no_committed_byte_and_is_in_its_first_turn() -> None:
-    assert (committed_bytes(record_with()), current_turn(record_with())) == (0, 1)
-    called = record_with(transcript_bytes=12, turns=3)
-    assert (committed_bytes(called), current_turn(called)) == (12, 4)
+def test_a_record_without_a_transcript_has_no_committed_byte_and_no_number_and_is_in_its_first_turn() -> None:
+    assert (committed_bytes(record_with()), last_seq(record_with()), current_turn(record_with())) == (0, 0, 1)
+    called = record_with(transcript_bytes=12, last_seq=7, turns=3)
+    assert (committed_bytes(called), last_seq(called), current_turn(called)) == (12, 7, 4)
 
 
 def test_a_message_is_activity_of_the_work_and_nothing_else() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.transcript import committed_bytes, new_message
+from gaia_sessions.session.transcript import after, committed_bytes, new_message
 from gaia_sessions.store import transcript_reader
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
@@ -20,6 +20,8 @@ from gaia_sessions.store.reading import has_unknown_files
 from gaia_sessions.store.transcript_reader import archived_name, is_archived
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_sessions.session.schema import Record
 
 NEWLINE = b"\n"
@@ -86,6 +88,22 @@ def test_what_stands_behind_the_committed_bytes_is_not_read_and_is_cut_by_the_ne
     assert path.stat().st_size == committed_bytes(store.read("one"))
 
 
+def test_a_transcript_that_was_lost_hides_no_message_from_who_reads_on(store: FileStore, path: Path) -> None:
+    losses: list[Callable[[], object]] = [
+        path.unlink,
+        lambda: os.truncate(path, 10),
+        lambda: path.write_bytes(path.read_bytes()[:-10] + b"\0" * 9 + b"\n"),
+        lambda: path.write_bytes(b""),
+    ]
+    for loss in losses:
+        seen = numbers(store)[-1]
+        loss()
+        say(store, "new", "newer")
+        found = [message for message in store.messages("one", is_wanted=after(seen)) if isinstance(message, dict)]
+        assert [message["content"] for message in found] == ["new", "newer"]
+        assert [message["seq"] for message in found] == [seen + 1, seen + 2]
+
+
 def test_only_what_was_committed_is_archived(store: FileStore, path: Path) -> None:
     committed = path.read_bytes()
     path.write_bytes(committed + b"uncommitted")
@@ -118,7 +136,7 @@ def test_an_emptying_that_was_committed_is_finished_by_the_next_message_and_the_
     assert read(store) == []
     say(store, "new")
 
-    assert read(store) == ["1 new"]
+    assert read(store) == ["3 new"]
     assert path.with_name("transcript-1.jsonl").read_bytes() == archived
 
 
@@ -155,7 +173,7 @@ def test_a_name_elsewhere_keeps_the_messages_that_it_had(store: FileStore, path:
     say(store, "new")
 
     assert read_then == ["1 first", "2 second", "3 third"]
-    assert read(store) == ["1 new"]
+    assert read(store) == ["4 new"]
     assert elsewhere.read_bytes() == before
 
 
@@ -261,7 +279,7 @@ def test_a_reader_never_takes_a_new_file_for_the_old_one(store: FileStore, monke
     monkeypatch.setattr(transcript_reader, "_open", interfere)
 
     [only] = read(store)
-    assert str(only).startswith("1 of the new file")
+    assert str(only).startswith("3 of the new file")
 
 
 def test_a_session_that_is_deleted_while_it_is_read_is_not_found(store: FileStore) -> None:
