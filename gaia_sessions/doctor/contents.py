@@ -14,6 +14,7 @@ from gaia_sessions.session.record import is_open
 from gaia_sessions.store import atomic, index, index_repair
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
+from gaia_sessions.store.transcript_reader import ASIDE
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS, UNSURE
 
 from .findings import first_few, ok, problem, shell_command
@@ -131,6 +132,18 @@ def _is_stale(inspection: Inspection, agent_id: str, active_ids: set[str], index
         return agent_id in indexed_ids
     except SessionsError:
         return False
+
+
+def messages(inspection: Inspection) -> Finding:
+    """Messages that a write found behind what a record commits; only a person can say which of them are missing."""
+    found = [entry.path for entry in inspection.entries if os.path.basename(entry.path) == ASIDE]
+    if not found:
+        return ok("messages", "none kept aside")
+    message = (
+        f"written but never acknowledged, or of a record that was restored from an older copy: {first_few(found)};"
+        " add those that are missing again, then remove the file"
+    )
+    return problem("messages", message, None)
 
 
 def leftovers(inspection: Inspection) -> Finding:

@@ -81,6 +81,7 @@ CHECKS: dict[str, Check] = {
     "runs": contents.runs,
     "locks": activity.locks,
     "inbox": contents.inbox,
+    "messages": contents.messages,
     "hints": contents.hints,
     "leftovers": contents.leftovers,
     "hooks": hooks.hooks,

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from .files import EXPORT_ROOT_COMMAND as EXPORT_ROOT_COMMAND
     from .files import DurabilityUnknown as DurabilityUnknown
     from .files import LockUnsupported as LockUnsupported
+    from .files import MessagesKeptAside as MessagesKeptAside
     from .files import NothingReadable as NothingReadable
     from .files import OwnedByAnother as OwnedByAnother
     from .files import SettingsUnreadable as SettingsUnreadable

@@ -5,7 +5,7 @@ Loaded when one of these errors is first named. Must never open a file.
 
 from __future__ import annotations
 
-from .main_branches import CorruptSession, InvalidInput, SessionsError, StoreFailure
+from .main_branches import CorruptSession, InvalidInput, SessionsError, StoreFailure, plural
 
 EXPORT_ROOT_COMMAND = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
 """What a user may type who cannot use the sessions here; a host started after it passes the value on to its hooks."""
@@ -28,6 +28,27 @@ class DurabilityUnknown(SessionsError):
         self.reason = reason
         super().__init__(
             f"{path}: written, but the sync to disk failed: {reason}", "check the disk; the change is visible"
+        )
+
+
+class MessagesKeptAside(UserWarning):
+    """A write found lines of a transcript that its record did not commit, and moved them to ``path``; it was done.
+
+    No error: Python's ``warnings`` show it, or whoever catches them.
+    """
+
+    code = "kept_aside"
+
+    def __init__(self, path: str, number: int) -> None:
+        self.path = path
+        self.number = number
+        self.hint = "add those that are missing again, then remove the file"
+        super().__init__(path, number)
+
+    def __str__(self) -> str:
+        return (
+            f"{plural(self.number, 'message')} of the transcript had been written but never acknowledged, or the"
+            f" record was restored from an older copy: kept in {self.path}"
         )
 
 

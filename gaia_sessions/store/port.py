@@ -147,15 +147,16 @@ class Store(Reader, Protocol):
 
         Returns the record, and the messages as stored. They are numbered on from the last one that ever was, and of the
         turn that follows those the record had completed before ``rule``. The store sets ``transcript_bytes`` and
-        ``last_seq``. All else is as in ``change``; without messages it is ``change``. The cost does not follow how long
-        the transcript is. A message over 1 MiB is ``TooLarge``, and so are more than 64 MiB at once.
+        ``last_seq``. Messages that are found behind the committed ones are kept aside, with the warning
+        ``MessagesKeptAside``. All else is as in ``change``; without messages it is ``change``. The cost does not follow
+        the length of the transcript. A message over 1 MiB is ``TooLarge``, and so are more than 64 MiB at once.
         """
 
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
         """Begins a new transcript and applies ``rule``, in one commit: both hold, or neither.
 
         The old one is kept beside it, archived under the number ``transcripts_archived`` of the record; if it has no
-        message, nothing is archived. Numbers go on. All else is as in ``change``.
+        message, nothing is archived. Numbers go on. All else is as in ``add_messages``.
         """
 
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:

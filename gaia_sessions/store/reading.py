@@ -31,7 +31,9 @@ STATE = "state.json"
 CANCELLED = "cancelled.json"
 """The mark of a session that was cancelled."""
 
-_SESSION_FILES = frozenset([STATE, CANCELLED, "events.jsonl", "transcript.jsonl", "report.json"])
+_SESSION_FILES = frozenset(
+    [STATE, CANCELLED, "events.jsonl", "transcript.jsonl", "transcript-aside.jsonl", "report.json"]
+)
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
 _MAX_RECENT_BYTES = 1 << 16
 """Bytes of the records that a cache keeps beside the last one: an event of a host concerns few sessions."""

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 TRANSCRIPT = "transcript.jsonl"
 
+ASIDE = "transcript-aside.jsonl"
+"""Lines that a writer found behind those that the record commits."""
+
 _ARCHIVED = ("transcript-", ".jsonl")
 _CHUNK = 16 << 10
 """How many bytes are read at once, unless a line is longer: the last 20 messages are seldom more."""
@@ -61,19 +64,19 @@ def open_committed(session: Directory, load: Callable[[], Record]) -> CommittedL
     the record is of this file if the name still leads to it, or else says that nothing is committed.
     """
     while True:
-        fd = _open(session)
+        fd = open_transcript(session)
         try:
             committed = committed_bytes(load())
             is_current = session.is_at(TRANSCRIPT, fd) if fd >= 0 else not session.has(TRANSCRIPT)
             if is_current or not committed:
-                return CommittedLines(fd, session.path, committed)
+                return CommittedLines(fd, f"{session.path}/{TRANSCRIPT}", committed)
         except BaseException:
             _close(fd)
             raise
         _close(fd)
 
 
-def _open(session: Directory) -> int:
+def open_transcript(session: Directory) -> int:
     """The descriptor of the transcript; -1 if there is none."""
     try:
         fd = os.open(TRANSCRIPT, os.O_RDONLY | FILE_FLAGS, dir_fd=session.fd)
@@ -99,9 +102,9 @@ class CommittedLines:
 
     __slots__ = ("committed", "end", "fd", "path")
 
-    def __init__(self, fd: int, folder: str, committed: int) -> None:
+    def __init__(self, fd: int, path: str, committed: int) -> None:
         self.fd = fd
-        self.path = f"{folder}/{TRANSCRIPT}"
+        self.path = path
         self.committed = committed
         self.end = min(committed, os.fstat(fd).st_size) if fd >= 0 else 0
 
@@ -116,6 +119,14 @@ class CommittedLines:
         if self.end < self.committed:
             problem = f"it ends after {self.end} bytes, but {self.committed} were committed: messages are missing"
             yield InvalidInput(problem, self.path)
+
+    def with_uncommitted(self) -> CommittedLines:
+        """All lines of the same open file, whoever committed them."""
+        return CommittedLines(self.fd, self.path, os.fstat(self.fd).st_size if self.fd >= 0 else 0)
+
+    def whole_end(self) -> int:
+        """Where the last line ends that is whole."""
+        return next(self.lines_backwards())[0] if self.has_torn_end() else self.end
 
     def last_seq(self) -> int:
         """The number of the last message that can be read; 0 if there is none."""

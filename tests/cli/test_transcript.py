@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -180,6 +181,37 @@ def test_a_line_that_cannot_be_read_is_complained_of_and_hides_no_other(gaia: Ga
     assert [message["content"] in out for message in stored] == [True, False, True]
     assert err.count("skipped: ") == 2
     assert f"{path} byte " in err
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_messages_behind_what_the_record_commits_are_kept_aside_and_said(
+    gaia: Gaia,
+    root: str,
+    as_json: bool,  # noqa: FBT001
+) -> None:
+    gaia("create", "--id", "a")
+    gaia("transcript", "a", "--append", "user", "one")
+    older = Path(root, "a", "state.json").read_bytes()
+    lost = [gaia("transcript", "a", "--append", "user", text, "--json").json for text in ("two", "three")]
+    Path(root, "a", "state.json").write_bytes(older)
+    aside = Path(root, "a", "transcript-aside.jsonl")
+
+    code, out, err = gaia("transcript", "a", "--append", "user", "new", *["--json"] * as_json).all
+
+    assert (code, "message 4" in out or '"seq":4' in out.replace(" ", "")) == (0, True)
+    notice = json.loads(err)["notice"] if as_json else {"message": err, "hint": err}
+    assert "2 messages of the transcript had been written but never acknowledged" in notice["message"]
+    assert "restored from an older copy" in notice["message"]
+    assert str(aside) in notice["message"].replace("\n", "")
+    assert "add those that are missing again, then remove the file" in notice["hint"]
+    assert [json.loads(line) for line in aside.read_bytes().splitlines()] == lost
+    assert gaia("transcript", "a", "--append", "user", "newer").err == b""
+
+    [found] = [check for check in json.loads(gaia("doctor", "--json").out)["checks"] if not check["ok"]]
+    assert (found["name"], str(aside) in found["found"], found["fix"]) == ("messages", True, None)
+    gaia("finalize", "a", "completed")
+    assert json.loads(gaia("cleanup", "--hours", "0", "--json").out)["removed"] == ["a"]
+    assert not Path(root, "a").exists()
 
 
 def test_adding_and_asking_at_once_is_refused(gaia: Gaia, put: Gaia) -> None:

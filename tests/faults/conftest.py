@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 WORKER = str(Path(__file__).with_name("worker.py"))
 HOOKS = Path(__file__).parents[2] / "hooks"
+ASIDE = "transcript-aside.jsonl"
 JOURNAL = "events.jsonl"
 SPOKEN = "from a worker"
 PATIENCE = 120
@@ -77,12 +78,16 @@ def tree(top: str | Path) -> Tree:
 
 
 def documents(root: str | Path) -> Documents:
-    """The files that are the truth, by path, and those of a snapshot; a session without its record counts as empty."""
+    """The files that are the truth, by path, and those of a snapshot; a session without its record counts as empty.
+
+    Messages that were kept aside count for nobody but a person.
+    """
     found: Documents = {}
     for path in Path(root).glob("[!.]*"):
         found[f"{path.name}/state.json"] = b""
         for file in path.glob("[!.]*"):
-            found[f"{path.name}/{file.name}"] = file.read_bytes()
+            if file.name != ASIDE:
+                found[f"{path.name}/{file.name}"] = file.read_bytes()
         for name in [name for name in found if name.startswith(f"{path.name}/transcript")]:
             found[name] = _committed(name, found[name], found[f"{path.name}/state.json"])
     for path in Path(f"{root}-snapshot").glob("[!.]*/*"):
@@ -97,6 +102,12 @@ def _committed(name: str, data: bytes, state: bytes) -> bytes:
     if number.isdecimal():
         return data if int(number) <= record.get("transcripts_archived", 0) else b""
     return data[: record.get("transcript_bytes", 0)]
+
+
+def message_lines(root: str | Path) -> set[bytes]:
+    """Every whole line of the transcripts of agent-1, whatever its record says of them."""
+    files = [path.read_bytes() for path in Path(root, "agent-1").glob("transcript*.jsonl")]
+    return {line for data in files for line in data.splitlines(keepends=True) if line.endswith(b"}\n")}
 
 
 def leftovers(root: str | Path) -> list[str]:
@@ -194,6 +205,18 @@ def _populate_and_talk(root: str) -> None:
     FileStore(root).add_messages("agent-1", messages, lambda record: record)
     with open(f"{root}/agent-1/transcript.jsonl", "ab") as file:
         file.write(b'{"seq": 4, "turn": 1, "role": "user", "content": "nev')
+
+
+def _populate_and_restore(root: str) -> None:
+    """The record of agent-1 is of a time before the last two of its messages, which were acknowledged."""
+    _populate_and_talk(root)
+    path = Path(root, "agent-1", "state.json")
+    older = path.read_bytes()
+    for number in range(2):
+        FileStore(root).add_messages(
+            "agent-1", [new_message("user", f"lost {number}", datetime.now(UTC))], lambda record: record
+        )
+    path.write_bytes(older)
 
 
 def _populate_and_archive(root: str) -> None:
@@ -405,6 +428,18 @@ OPERATIONS = {
         Operation(
             "empty a transcript beside a snapshot",
             _populate_and_take_snapshot,
+            _by_worker("empty-transcript", "agent-1"),
+            _EMPTIED,
+        ),
+        Operation(
+            "add a message to a restored record",
+            _populate_and_restore,
+            _by_worker("add-message", "agent-1"),
+            _has_messages(3, {4, 5}),
+        ),
+        Operation(
+            "empty the transcript of a restored record",
+            _populate_and_restore,
             _by_worker("empty-transcript", "agent-1"),
             _EMPTIED,
         ),

@@ -22,6 +22,7 @@ import gaia_sessions
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.store.file_store import FileStore
+from tests.faults.conftest import message_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -127,6 +128,28 @@ def test_after_a_kill_anywhere_in_an_emptying_the_next_message_cuts_neither_the_
         names = {path.name for path in Path(case.root(project), "agent-1").glob("transcript*")}
         assert names == ({"transcript.jsonl"} | ({"transcript-1.jsonl"} if stood[-1] == "new" else set())), call
     assert set(stood) == {"old", "new"}
+
+
+RESTORED = ["add a message to a restored record", "empty the transcript of a restored record"]
+
+
+@pytest.mark.parametrize("name", RESTORED)
+def test_a_kill_anywhere_loses_no_message_that_stands_behind_a_restored_record(
+    case_of: CaseOf, operation_named: Callable[[str], Operation], name: str
+) -> None:
+    case = case_of(operation_named(name))
+    acknowledged = message_lines(case.root(str(case.made)))
+    assert len(acknowledged) == 5
+    lost = {}
+    for call in [call for call in case.calls if call.changes]:
+        project = case.copy()
+        case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+        at_once = acknowledged - message_lines(case.root(project))
+        case.operation.start(project)
+        lost[str(call)] = at_once | (acknowledged - message_lines(case.root(project)))
+
+    assert {call: lines for call, lines in lost.items() if lines} == {}
+    assert len(lost) > 5
 
 
 def _messages(case: Case, project: str) -> list[Message]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.conftest import EACH, OPERATIONS
+from tests.faults.conftest import EACH, OPERATIONS, message_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,6 +132,25 @@ def test_a_directory_that_is_not_synced_after_the_move_in_it_is_exit_9(
 
     assert {str(refusal) for refusal in refusals if refusal.call in syncs and refusal.code != 9} == set()
     assert syncs
+
+
+@pytest.mark.parametrize("name", ["add a message to a restored record", "empty the transcript of a restored record"])
+def test_no_refused_call_loses_a_message_that_stands_behind_a_restored_record(
+    case_of: CaseOf, operation_named: Callable[[str], Operation], name: str
+) -> None:
+    case = case_of(operation_named(name))
+    acknowledged = message_lines(case.root(str(case.made)))
+    lost = {}
+    for call, error in _faults(case):
+        if call.changes:
+            project = case.copy()
+            case.start_with(f"{call.name}:error={error}:when={call.ordinal}", project)
+            at_once = acknowledged - message_lines(case.root(project))
+            case.operation.start(project)
+            lost[f"{error} of {call}"] = at_once | (acknowledged - message_lines(case.root(project)))
+
+    assert {fault: lines for fault, lines in lost.items() if lines} == {}
+    assert len(lost) > 5
 
 
 def _faults(case: Case) -> Iterator[tuple[Call, str]]:

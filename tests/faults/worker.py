@@ -10,10 +10,11 @@ import json
 import os
 import resource
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from gaia_sessions.errors import SessionsError, exit_code
+from gaia_sessions.errors import MessagesKeptAside, SessionsError, exit_code
 from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def main(operation: str, *arguments: str) -> int:
+    warnings.simplefilter("ignore", MessagesKeptAside)  # what a command says on stderr is tested elsewhere
     limit_files(int(os.environ.get("FEWEST_FILES", "0")))
     try:
         told = OPERATIONS[operation](*arguments)

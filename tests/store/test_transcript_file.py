@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
+from gaia_sessions.errors import CorruptSession, InvalidInput, MessagesKeptAside, SessionNotFound, StoreFailure
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.transcript import after, committed_bytes, new_message
 from gaia_sessions.store import transcript_reader
@@ -73,8 +74,8 @@ def test_the_file_is_private_and_has_a_line_for_each_message_up_to_the_committed
     assert path.stat().st_size == committed_bytes(store.read("one"))
 
 
-@pytest.mark.parametrize("uncommitted", [b"{", b'{"seq": 3}\n', b"x" * 100_000])
-def test_what_stands_behind_the_committed_bytes_is_not_read_and_is_cut_by_the_next_writer(
+@pytest.mark.parametrize("uncommitted", [b"{", b'{"seq": 3}', b"x" * 100_000])
+def test_what_stands_behind_the_committed_bytes_is_not_read_and_is_cut_by_the_next_writer_if_no_line_is_whole(
     store: FileStore, path: Path, uncommitted: bytes
 ) -> None:
     committed = path.read_bytes()
@@ -86,6 +87,99 @@ def test_what_stands_behind_the_committed_bytes_is_not_read_and_is_cut_by_the_ne
     assert read(store) == ["1 first", "2 second", "3 third"]
     assert path.read_bytes().startswith(committed)
     assert path.stat().st_size == committed_bytes(store.read("one"))
+    assert names(path) == ["state.json", "transcript.jsonl"]
+
+
+def restore_older_record(store: FileStore, path: Path, *contents: str) -> bytes:
+    """Two messages are said, and those of ``contents``; then the record of before is put back. The lines behind it."""
+    older = path.with_name("state.json").read_bytes()
+    size = path.stat().st_size
+    say(store, "third", "fourth")
+    say(store, *contents)
+    path.with_name("state.json").write_bytes(older)
+    return path.read_bytes()[size:]
+
+
+def test_whole_lines_behind_the_committed_ones_are_kept_aside_and_said_and_no_number_is_given_again(
+    store: FileStore, path: Path
+) -> None:
+    committed, lines = path.read_bytes(), restore_older_record(store, path, "fifth", "x" * (3 << 20 >> 2))
+    path.write_bytes(committed + lines + b'{"seq": 7, "tu')
+    aside = path.with_name("transcript-aside.jsonl")
+
+    with pytest.warns(MessagesKeptAside, match=f"4 messages .* never acknowledged, .* older copy: kept in {aside}"):
+        say(store, "new")
+
+    assert (aside.read_bytes(), aside.stat().st_mode & 0o777) == (lines, 0o600)
+    assert read(store) == ["1 first", "2 second", "7 new"]
+    with Directory.at(store.root) as root:
+        assert not has_unknown_files(root, "one")
+    say(store, "nothing is behind any more")
+    assert aside.read_bytes() == lines
+
+
+def test_what_is_kept_aside_later_comes_behind_what_is_there(store: FileStore, path: Path) -> None:
+    kept = b""
+    for _ in range(2):
+        kept += restore_older_record(store, path)
+        with pytest.warns(MessagesKeptAside, match="2 messages"):
+            say(store, "new")
+
+    assert path.with_name("transcript-aside.jsonl").read_bytes() == kept
+    assert numbers(store) == [1, 2, 5, 8]
+
+
+def test_an_emptying_keeps_whole_lines_aside_too(store: FileStore, path: Path) -> None:
+    committed, lines = path.read_bytes(), restore_older_record(store, path, "fifth")
+
+    with pytest.warns(MessagesKeptAside, match="3 messages"):
+        store.empty_transcript("one", untouched)
+
+    assert path.with_name("transcript-1.jsonl").read_bytes() == committed
+    assert path.with_name("transcript-aside.jsonl").read_bytes() == lines
+    say(store, "new")
+    assert read(store) == ["6 new"]
+
+
+@pytest.mark.parametrize("older", ["nothing was said", "another transcript was there"])
+def test_a_record_of_before_an_emptying_costs_no_line(store: FileStore, path: Path, older: str) -> None:
+    state = path.with_name("state.json")
+    record = json.loads(state.read_bytes())
+    before = (
+        {key: record[key] for key in record.keys() - {"transcript_bytes", "last_seq"}}
+        if older == "nothing was said"
+        else record
+    )
+    store.empty_transcript("one", untouched)
+    say(store, *(f"message {number} of the new transcript" for number in range(10)))
+    said = path.read_bytes().splitlines()
+    state.write_bytes(json.dumps(before).encode())
+
+    store.empty_transcript("one", untouched) if older == "nothing was said" else None
+    with pytest.warns(MessagesKeptAside):
+        say(store, "new")
+
+    kept = path.with_name("transcript-aside.jsonl").read_bytes().splitlines()
+    assert kept == said[-len(kept) :]
+    assert [line for line in said if line not in kept] == path.read_bytes().splitlines()[: len(said) - len(kept)]
+    assert numbers(store)[-1] == 13
+
+
+def test_of_a_snapshot_that_shares_the_file_no_line_is_dropped_for_a_record_without_messages(
+    store: FileStore, path: Path, tmp_path: Path
+) -> None:
+    state = path.with_name("state.json")
+    record = json.loads(state.read_bytes())
+    state.write_bytes(json.dumps({**record, "transcript_bytes": 0}).encode())
+    snapshot = tmp_path / "snapshot.jsonl"
+    os.link(path, snapshot)
+    before = path.read_bytes()
+
+    with pytest.warns(MessagesKeptAside, match="2 messages"):
+        say(store, "new")
+
+    assert path.with_name("transcript-aside.jsonl").read_bytes() == before == snapshot.read_bytes()
+    assert read(store) == ["3 new"]
 
 
 def test_a_transcript_that_was_lost_hides_no_message_from_who_reads_on(store: FileStore, path: Path) -> None:
@@ -266,7 +360,7 @@ def test_a_pipe_in_the_place_of_the_transcript_makes_nobody_wait(store: FileStor
 
 def test_a_reader_never_takes_a_new_file_for_the_old_one(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The transcript is emptied, and spoken in again, right after the reader has opened the file."""
-    whole_open = transcript_reader._open  # the one place between the two looks
+    whole_open = transcript_reader.open_transcript  # the one place between the two looks
 
     def interfere(session: Directory) -> int:
         fd = whole_open(session)
@@ -276,7 +370,7 @@ def test_a_reader_never_takes_a_new_file_for_the_old_one(store: FileStore, monke
         say(writer, "of the new file, and longer than both messages of the old one " * 10)
         return fd
 
-    monkeypatch.setattr(transcript_reader, "_open", interfere)
+    monkeypatch.setattr(transcript_reader, "open_transcript", interfere)
 
     [only] = read(store)
     assert str(only).startswith("3 of the new file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.option_values import TIME
 from gaia_sessions.cli.render import messages
-from gaia_sessions.errors import InvalidInput, SessionsError, TooLarge, UsageError
+from gaia_sessions.errors import InvalidInput, MessagesKeptAside, SessionsError, TooLarge, UsageError
 from gaia_sessions.session.transcript import LINE_LIMIT
 
 if TYPE_CHECKING:
@@ -53,7 +54,12 @@ def command(
     role, text = new
     content = _read_stdin() if text == _STDIN else text
     session_id = call.session_id(agent_id, writes=True)
-    message = call.sessions().add_message(session_id, role, content)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", MessagesKeptAside)
+        message = call.sessions().add_message(session_id, role, content)
+    for kept in (each.message for each in caught):
+        if isinstance(kept, MessagesKeptAside):
+            output.print_notice(kept.code, str(kept), kept.hint, as_json=call.as_json)
     call.notice_if_abandoned(session_id)
     call.print_result(message, lambda: [messages.added_line(session_id, message)])
 
