@@ -12,7 +12,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -33,6 +33,12 @@ LOCK_TIMEOUT = 2.0
 TOTAL_TIMEOUT = 2.6
 """How many of its three seconds a call may work; the others are for starting and ending an interpreter."""
 
+_AT_ONCE = 8
+"""More events of one payload may take long, so they are in the inbox before the first of them is applied."""
+
+_SECONDS_TO_END = 0.4
+"""How many of these are kept for a write that has begun, for the reply and for the log."""
+
 
 def apply_waiting(
     store: FileStore, now: datetime, config: Config, events: list[Event], should_stop: Callable[[], bool] | None = None
@@ -46,6 +52,15 @@ def apply_waiting(
     from gaia_sessions.ingest.deferred import apply_deferred
 
     return apply_deferred(store, now, config, should_stop or (lambda: False), new_events=events)
+
+
+def one_by_one(store: FileStore, events: list[Event], now: datetime, is_over: Callable[[], bool]) -> Iterable[Event]:
+    """Each of ``events``; of many, those that are not reached before ``is_over`` returns true wait in the inbox."""
+    if len(events) <= _AT_ONCE:
+        return events
+    from gaia_sessions.ingest.several import held_one_by_one
+
+    return held_one_by_one(store, events, now, is_over)
 
 
 def keep_mark(event: Event, result: EventResult, variables: Mapping[str, str], now: datetime) -> None:
@@ -87,6 +102,10 @@ class TimeLimits:
     def is_late(self) -> bool:
         """Whether the time that is left is needed for the events of this call."""
         return time.monotonic() > self.started + READ_TIMEOUT
+
+    def is_over(self) -> bool:
+        """Whether no other run may be changed: what is left of this call's events is left to the next call."""
+        return self.seconds_left() < _SECONDS_TO_END
 
     def open_store(self, root: str, config: Config) -> FileStore:
         """The store at ``root``, whose locks are waited for no longer than the time that is left."""

@@ -57,7 +57,7 @@ class DirectContext:
 
     def apply_inbox(self, *before: Event) -> None:
         """Applies the events that wait in the inbox before anything is written, first those that concern ``before``."""
-        self.applied += apply_waiting(self.store, self.now, self.config, [*before])
+        self.applied += apply_waiting(self.store, self.now, self.config, [*before], self.time.is_late)
 
 
 def pre_delegate(request: Request, context: DirectContext) -> Answer:

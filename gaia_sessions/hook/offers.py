@@ -61,7 +61,7 @@ def session_start_message(
 def _offer(paused: list[Record], config: Config, wake_advice: str | None) -> str:
     from .messages import paused_message
 
-    paused.sort(key=lambda record: record["last_updated"], reverse=True)
+    paused.sort(key=lambda record: (record["last_updated"], record["agent_id"]), reverse=True)
     return paused_message(paused, config.limits.idle, wake_advice)
 
 

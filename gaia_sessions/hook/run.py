@@ -20,7 +20,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.system import streams, utc_now
 from gaia_sessions.system.project_root import check_owner, find_root, working_directory
 
-from . import LOCK_TIMEOUT, READ_TIMEOUT, TimeLimits, apply_waiting, is_countable, keep_mark, may_have_reply
+from . import LOCK_TIMEOUT, READ_TIMEOUT, TimeLimits, apply_waiting, is_countable, keep_mark, may_have_reply, one_by_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class HookCall:
         applied = apply_waiting(store, self.now, payload.config, events, self.time.is_late)
         self.line |= {"inbox": applied} if applied else {}
         replies, failed = [], []
-        for event in events:
+        for event in one_by_one(store, events, self.now, self.time.is_over):
             try:
                 replies.append(self._apply_event(event, payload, host, store))
             except Exception as error:  # noqa: BLE001  # it is logged, and the next event is not to blame
@@ -204,7 +204,7 @@ class HookCall:
     def _apply_event(self, event: Event, payload: HookPayload, host: HostModule, store: FileStore) -> Reply | None:
         from gaia_sessions.ingest import dispatch
 
-        result = dispatch.handle_event(store, event, self.now, payload.config, LOCK_TIMEOUT)
+        result = dispatch.handle_event(store, event, self.now, payload.config, LOCK_TIMEOUT, self.time.is_over)
         self.line |= {"decision": result.word, "session": result.agent_id}
         self.line |= {"refused": result.refused} if result.refused else {}
         keep_mark(event, result, payload.variables, self.now)
@@ -214,7 +214,7 @@ class HookCall:
             return None
         from .replies import ReplyContext, build_reply
 
-        return build_reply(ReplyContext(payload, event, host, result, store, self.time.is_late))
+        return build_reply(ReplyContext(payload, event, host, result, store, self.time.is_over))
 
     def _reply(self, replies: list[Reply]) -> None:
         if not replies:

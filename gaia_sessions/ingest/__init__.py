@@ -39,6 +39,9 @@ KEYS_DISAGREE = "keys_disagree"
 KNOWN = "known"
 """The record says already what the event reports."""
 
+APPLIED = "applied"
+"""Each of several events was applied."""
+
 DEFERRED = "deferred"
 """The event waits in the inbox."""
 
@@ -74,13 +77,25 @@ class HandlerContext:
     """What a handler is given beside the store and the event.
 
     now: the time that the event counts for. config: its limits load the policy, which few handlers need. timeout: how
-    many seconds a lock is waited for at most.
+    many seconds a lock is waited for at most. should_stop: whether the time of the call is over. hold: keeps the event
+    in the inbox until it is applied; for one that may take long, called before anything is written.
     """
 
-    __slots__ = ("config", "now", "random_bytes", "timeout")
+    __slots__ = ("config", "hold", "now", "random_bytes", "should_stop", "timeout")
 
-    def __init__(self, now: datetime, config: Config, timeout: float, random_bytes: RandomBytes) -> None:
+    def __init__(
+        self,
+        now: datetime,
+        config: Config,
+        timeout: float,
+        random_bytes: RandomBytes,
+        *,
+        should_stop: Callable[[], bool],
+        hold: Callable[[], None],
+    ) -> None:
         self.now = now
         self.config = config
         self.timeout = timeout
         self.random_bytes = random_bytes
+        self.should_stop = should_stop
+        self.hold = hold

@@ -67,7 +67,8 @@ def apply_deferred(
         for name, event in store.deferred(names):
             if should_stop():
                 break
-            outcomes.append(f"{name} {_apply_one(store, name, event, now, config)}")  # kept if the next one fails
+            word = _apply_one(store, name, event, now, config, should_stop)
+            outcomes.append(f"{name} {word}")  # kept if the next one fails
     except SessionsError as error:
         outcomes.append(f"unread: {error}")
     return outcomes
@@ -86,16 +87,23 @@ def _names_to_try(store: Store, new_events: list[Event]) -> list[str]:
     return inbox_keys.events_to_try(waiting, keys, OTHERS_PER_CALL, int.from_bytes(os.urandom(4)))
 
 
-def _apply_one(store: Store, name: str, event: dict[str, Json] | SessionsError, now: datetime, config: Config) -> str:
+def _apply_one(
+    store: Store,
+    name: str,
+    event: dict[str, Json] | SessionsError,
+    now: datetime,
+    config: Config,
+    should_stop: Callable[[], bool],
+) -> str:
     if isinstance(event, StoreFailure):
         return f"waits: {event.code}"
     try:
-        checked = _check_fields(event)
-        applied, word = _try_to_apply(store, checked, config)
+        checked = checked_event(event)
+        applied, word = try_to_apply(store, checked, config, should_stop)
     except SessionsError as error:
         store.dismiss(name)
         return f"dropped: {error}"
-    if not applied and not has_waited_too_long(checked, now, word):
+    if not applied and (should_stop() or not has_waited_too_long(checked, now, word)):
         return f"waits: {word}"
     store.dismiss(name)
     return word if applied else f"dropped after {_SPELLED_WAITS[_max_wait(word)]}: {word}"
@@ -113,10 +121,12 @@ def _max_wait(word: str | None) -> timedelta:
     return MAX_WAIT_FOR_KEY if word == NO_KEY else MAX_WAIT
 
 
-def _try_to_apply(store: Store, event: Event, config: Config) -> tuple[bool, str]:
+def try_to_apply(store: Store, event: Event, config: Config, should_stop: Callable[[], bool]) -> tuple[bool, str]:
     """Whether ``event`` was applied, and the word for what was done or for what prevented it."""
     try:
-        result = _join_failure(store, event) or apply_event(store, event, parse_time(event["at"]), config, 0)
+        result = _join_failure(store, event) or apply_event(
+            store, event, parse_time(event["at"]), config, 0, should_stop
+        )
     except (LockTimeout, StoreFailure, errors.DurabilityUnknown, errors.TooLarge) as error:
         return False, error.code
     except SessionsError:
@@ -136,7 +146,8 @@ def _join_failure(store: Store, event: Event) -> EventResult | None:
     return found if isinstance(found, EventResult) and may_join_later(event, found) else None
 
 
-def _check_fields(event: dict[str, Json] | SessionsError) -> Event:
+def checked_event(event: Mapping[str, object] | SessionsError) -> Event:
+    """``event``, if it was read and is one; raises ``InvalidInput``, or the error that its reading raised."""
     if isinstance(event, SessionsError):
         raise event
     check_event(event, "")
@@ -162,7 +173,7 @@ def _records_of_event(store: Store, event: Event) -> Iterator[Record]:
     from gaia_sessions.store import inbox_keys
 
     if event["kind"] in inbox_keys.CONVERSATION_KINDS:
-        from .turn import records_of_conversation
+        from .many_runs import records_of_conversation
 
         yield from records_of_conversation(store, event["host_session_id"])
     for agent_id in dict.fromkeys(inbox_keys.sessions_named_in(event)):

@@ -23,6 +23,7 @@ from gaia_sessions.session.events import (
     SESSION_END,
     SESSION_LEFT,
     SESSION_START,
+    SEVERAL,
     START,
     STOP,
     TOOL_BATCH,
@@ -34,6 +35,7 @@ from . import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResul
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -44,16 +46,25 @@ if TYPE_CHECKING:
     from . import Handler
 
 
-def handle_event(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> EventResult:
+def handle_event(
+    store: Store,
+    event: Event,
+    now: datetime,
+    config: Config,
+    timeout: float,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> EventResult:
     """Applies ``event`` and returns what was done; an event that cannot be applied yet is ``deferred``, durably.
 
     Waits at most ``timeout`` seconds for a lock. After that, the use of a tool is not recorded, since more uses follow;
-    any other event is deferred, as is an end that does not fit into its record.
+    any other event is deferred, as is an end that does not fit into its record. One that concerns many runs is in the
+    inbox before the first is changed, and stays there if ``should_stop`` returns true before the last.
     Raises what the handlers raise, but never ``LockTimeout``, and ``StoreFailure`` only if deferring is
     impossible too.
     """
+    held = _HeldEvent(store, event, now)
     try:
-        result = apply_event(store, event, now, config, timeout)
+        result = apply_event(store, event, now, config, timeout, should_stop, held.hold)
     except (errors.LockTimeout, errors.StoreFailure):
         result = EventResult(BUSY, event.get("agent_id"))
     except errors.TooLarge:  # the record may get smaller
@@ -61,9 +72,33 @@ def handle_event(store: Store, event: Event, now: datetime, config: Config, time
             raise
         result = EventResult(BUSY)
     if event["kind"] in _TOOL_KINDS or (result.word != BUSY and not may_join_later(event, result)):
+        held.release()
         return result
-    store.defer(event, now)
+    held.keep()
     return EventResult(DEFERRED, result.agent_id)
+
+
+class _HeldEvent:
+    """An event that is applied, and is in the inbox under ``name`` meanwhile if that may take long."""
+
+    def __init__(self, store: Store, event: Event, now: datetime) -> None:
+        self.store, self.event, self.now = store, event, now
+        self.name: str | None = None
+
+    def hold(self) -> None:
+        """Puts the event into the inbox; if that fails, as much of it is applied as there is time for."""
+        try:
+            self.keep()
+        except (errors.StoreFailure, errors.DurabilityUnknown):
+            return
+
+    def keep(self) -> None:
+        if self.name is None:
+            self.name = self.store.defer(self.event, self.now)
+
+    def release(self) -> None:
+        if self.name is not None:
+            self.store.dismiss(self.name)
 
 
 def may_join_later(event: Event, result: EventResult) -> bool:
@@ -73,12 +108,24 @@ def may_join_later(event: Event, result: EventResult) -> bool:
     return is_early and event["kind"] in EARLY_KINDS
 
 
-def apply_event(store: Store, event: Event, now: datetime, config: Config, timeout: float) -> EventResult:
-    """Applies ``event`` at once, or raises what prevents it. Imports the one module that its kind needs."""
+def apply_event(
+    store: Store,
+    event: Event,
+    now: datetime,
+    config: Config,
+    timeout: float,
+    should_stop: Callable[[], bool] = lambda: False,
+    hold: Callable[[], None] = lambda: None,
+) -> EventResult:
+    """Applies ``event`` at once, or raises what prevents it. Imports the one module that its kind needs.
+
+    ``should_stop`` and ``hold`` are those of ``HandlerContext``: without them, an event is applied to its last run.
+    """
     handlers = WORKFLOW_HANDLERS if "workflow" in event else HANDLERS
     module, name = handlers[event["kind"]]
     handler: Handler = getattr(__import__(f"{__package__}.{module}", fromlist=[name]), name)
-    event, context = with_key(event), HandlerContext(now, config, timeout, os.urandom)
+    context = HandlerContext(now, config, timeout, os.urandom, should_stop=should_stop, hold=hold)
+    event = with_key(event)
     result = handler(store, event, context)
     if result.word in (NOT_JOINED, NO_KEY):
         from .missed import may_be_missed, record_agent
@@ -161,6 +208,7 @@ HANDLERS = {
     PERMISSION_REQUEST: ("tools", "permission_request"),
     TOOL_USED: ("tools", "tool_used"),
     TOOL_BATCH: ("tools", "tool_batch"),
+    SEVERAL: ("several", "several"),
 }
 """The module and the name of the handler for each kind of event; a call imports no more than the one it needs."""
 

@@ -24,7 +24,7 @@ from gaia_sessions.session.run_ends import (
 )
 from gaia_sessions.session.schema import DENIED, KILLED, RUN_FAILED, RUN_RETURNED, STOPPED
 
-from . import KEYS_DISAGREE, KNOWN, EventResult
+from . import BUSY, KEYS_DISAGREE, KNOWN, EventResult
 from .join import (
     change_joined_run,
     change_run,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Store
 
     from . import HandlerContext
+    from .join import JoinedRun, RunRule
 
 _MESSAGE_FIELDS = ("last_message", "transcript_path")
 
@@ -54,8 +55,7 @@ def stop(store: Store, event: Event, context: HandlerContext) -> EventResult:
 
 def fail(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """``paused``, ``finalized``; a delegation that failed before its agent started was denied."""
-    result = change_joined_run(store, event, context.timeout, _EndRules(event, context.now).fail, _word_for)
-    return _with_agents_of_workflow(store, event, context, result)
+    return _change_with_agents(store, event, find_run(store, event), context, _EndRules(event, context.now).fail)
 
 
 def returned(store: Store, event: Event, context: HandlerContext) -> EventResult:
@@ -70,42 +70,42 @@ def delegation_closed(store: Store, event: Event, context: HandlerContext) -> Ev
 
 def notification(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """The host informs the main agent what became of an agent in the background, or of a workflow."""
-    return _with_agents_of_workflow(store, event, context, _notify(store, event, context))
+    keyed, found = _find_notified(store, event)
+    return _change_with_agents(store, keyed, found, context, _EndRules(event, context.now).notification)
 
 
-def _with_agents_of_workflow(store: Store, event: Event, context: HandlerContext, result: EventResult) -> EventResult:
-    """The result, once the agents of a workflow that was killed have ended with it."""
-    run: Run = result.record["runs"][-1] if result.record else {}
-    if run.get("end") != KILLED or "workflow" not in run:
-        return result
-    from .workflow import end_agents
-
-    return end_agents(store, event, context, result)
-
-
-def _notify(store: Store, event: Event, context: HandlerContext) -> EventResult:
-    """Finds the run of a notification, and changes it.
+def _find_notified(store: Store, event: Event) -> tuple[Event, JoinedRun | EventResult]:
+    """The run of a notification, and the event with the keys that hold for it.
 
     The agent may have been woken since, so the delegation decides which run is meant. If no run has the key of the
     delegation, it is that of what woke the agent, and the latest run is meant; or that of a dropped run, which needs no
     change.
     """
     by_delegation, by_agent = _without_key(event, "host_agent_id"), _without_key(event, "tool_use_id")
-    rule = _EndRules(event, context.now).notification
     found = find_run(store, by_delegation)
     if not isinstance(found, EventResult):
-        if not may_be_of_agent(found[1], event):
-            return EventResult(KEYS_DISAGREE)
-        return change_run(store, by_delegation, found, context.timeout, rule, _word_for)
+        return by_delegation, found if may_be_of_agent(found[1], event) else EventResult(KEYS_DISAGREE)
     exact_run = find_run_by_both_keys(store, event)
     if exact_run:
-        return change_run(store, event, exact_run, context.timeout, rule, _word_for)
+        return event, exact_run
     found = find_run(store, by_agent)
+    if not isinstance(found, EventResult) and is_of_dropped_run(store, found[0], event, "tool_use_id"):
+        return by_agent, EventResult(KNOWN)
+    return by_agent, found
+
+
+def _change_with_agents(
+    store: Store, event: Event, found: JoinedRun | EventResult, context: HandlerContext, rule: RunRule
+) -> EventResult:
+    """Applies ``rule`` to the run that was found; if that kills a workflow, its agents end first."""
     if isinstance(found, EventResult):
         return found
-    if is_of_dropped_run(store, found[0], event, "tool_use_id"):
-        return EventResult(KNOWN)
-    return change_run(store, by_agent, found, context.timeout, rule, _word_for)
+    if "workflow" in found[1] and "key" not in found[1]["workflow"]:
+        from .workflow import end_agents
+
+        if not end_agents(store, event, context, rule(*found)):
+            return EventResult(BUSY)
+    return change_run(store, event, found, context.timeout, rule, _word_for)
 
 
 class _EndRules:

@@ -16,10 +16,11 @@ from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.schema import KILLED, LOST
 
-from . import BUSY, KNOWN, NO_KEY, EventResult, turn
+from . import BUSY, KNOWN, NO_KEY, EventResult
 from . import delegate as delegations
 from . import start as starts
 from .join import changed_run_entry
+from .many_runs import began_after, change_each_run, records_of_conversation
 from .parents import session_of_workflow
 
 TYPE_CHECKING = False
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Entry, Store
 
     from . import HandlerContext
+    from .join import JoinedRun
 
 _RESUMED_DETAIL = "its host resumed the work"
 _STOPPED_DETAIL = "stopped with its workflow"
@@ -63,13 +65,14 @@ def start(store: Store, event: Event, context: HandlerContext) -> EventResult:
         return result
 
 
-def end_agents(store: Store, event: Event, context: HandlerContext, result: EventResult) -> EventResult:
-    """Ends the agents of the killed workflow of ``result``, of which its host says nothing; ``busy`` if one is locked.
+def end_agents(store: Store, event: Event, context: HandlerContext, workflow: Record) -> bool:
+    """Ends the agents of ``workflow``, if that was killed: its host says nothing of them. Whether none is left.
 
-    If the workflow was only interrupted, so were they: its host resumes it with them. ``result`` itself if it is of
-    another agent than a workflow, or if all of them have ended.
+    If the workflow was only interrupted, so were they: its host resumes it with them.
     """
-    workflow_run: Run = result.record["runs"][-1] if result.record else {}
+    workflow_run = workflow["runs"][-1]
+    if workflow_run.get("end") != KILLED:
+        return True
     fields: Run = {"detail": _STOPPED_DETAIL}
     if "interruption" in workflow_run:
         fields["interruption"] = workflow_run["interruption"]
@@ -77,16 +80,16 @@ def end_agents(store: Store, event: Event, context: HandlerContext, result: Even
     def rule(record: Record, run: Run) -> Record:
         return with_end(record, run, KILLED, fields, context.now)
 
-    refs = _agents_at_work(store, event, result.agent_id)
-    ended = turn.change_each_run(store, event, context.timeout, rule, refs)
-    return ended if ended.word == BUSY else result
+    joined_runs = _agents_at_work(store, event, workflow["agent_id"], context.now)
+    return change_each_run(store, event, context, rule, joined_runs).word != BUSY
 
 
-def _agents_at_work(store: Store, event: Event, workflow_id: str | None) -> Iterator[tuple[str, int]]:
-    for record in turn.records_of_conversation(store, event["host_session_id"]):
+def _agents_at_work(store: Store, event: Event, workflow_id: str, now: datetime) -> Iterator[JoinedRun]:
+    """The runs without an end of agents of this workflow, but none that began after the event."""
+    for record in records_of_conversation(store, event["host_session_id"]):
         for run in record["runs"] if record.get("parent_id") == workflow_id else ():
-            if "workflow" in run and not runs.has_ended(run):
-                yield record["agent_id"], run["run"]
+            if "workflow" in run and not runs.has_ended(run) and not began_after(run, now):
+                yield record, run
 
 
 def _lock_key(event: Event) -> tuple[str, str]:
@@ -159,7 +162,7 @@ def _adopt_agents(store: Store, workflow: Record, event: Event, timeout: float) 
                 record = runs.with_run(record, {**run, "parent_host_agent_id": task})
         return with_parent(record, workflow)
 
-    for record in turn.records_of_conversation(store, event["host_session_id"]):
+    for record in records_of_conversation(store, event["host_session_id"]):
         if any(_is_orphan(run, event) for run in record["runs"]):
             store.change(record["agent_id"], adopt, timeout=timeout)
 

@@ -21,6 +21,7 @@ from .events import (
     SESSION_END,
     SESSION_LEFT,
     SESSION_START,
+    SEVERAL,
     START,
     STOP,
     TOOL_BATCH,
@@ -62,6 +63,7 @@ check_event = object_with(
     | dict.fromkeys(("resume", "mentioned", "running"), array_of(check_string))
     | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_host_process}
     | {"workflow": check_workflow, "worktree": check_worktree, "usage": check_usage, "consumed": check_usage}
+    | {"events": array_of(object_with({"kind": check_string}, {}))}
     | {"interruption": one_of(INTERRUPTIONS), "interrupted_at": check_time, "paused_until": check_time},
 )
 """Returns for an event; raises ``InvalidInput``, which names the first bad key, for anything else."""
@@ -84,5 +86,6 @@ REQUIRED_FIELDS = {
     PERMISSION_REQUEST: ("host_session_id", "host_agent_id", "tool_name"),
     TOOL_USED: ("host_session_id", "host_agent_id", "tool_name", "call"),
     TOOL_BATCH: ("host_session_id", "host_agent_id"),
+    SEVERAL: ("events",),
 }
 """The fields without which an event of each kind cannot be applied, beside those that every event has."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         - usage: what the agent used, as its host told it. consumed: the sum over all its requests, if the host adds
           that up itself. model: the one that the agent ran on. worktree: the one that the host made for it.
         - outcome_assumed: no outcome was stated, and ``outcome`` is the default.
+        - events: those that were reported together.
         """
 
         kind: str
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
         source: str
         outcome: str
         outcome_assumed: bool
+        events: list[Event]
         summary: str
         error: str
         tool_name: str
@@ -113,6 +115,7 @@ TOOL_CALL = "call"
 PERMISSION_REQUEST = "permission"
 TOOL_USED = "tool"
 TOOL_BATCH = "batch"
+SEVERAL = "several"
 
 KINDS = (
     DELEGATE,  # a sub-agent is about to be started
@@ -132,4 +135,5 @@ KINDS = (
     PERMISSION_REQUEST,  # the host asks a person whether a sub-agent may use a tool
     TOOL_USED,  # a sub-agent has used a tool
     TOOL_BATCH,  # the tools that a sub-agent wanted to use at once were used or refused
+    SEVERAL,  # a host reported many events at once; only in the inbox
 )

@@ -106,7 +106,7 @@ class FileReader:
                 is_full_scan = names is None
                 if names is None:
                     names = roots.session_names(root)
-            for name in names:
+            for name in self._from_anywhere(names):
                 if is_full_scan and self._has_less_time_than(_SECONDS_TO_DEFER):
                     raise StoreFailure(
                         "look through", self.root, "too many sessions for one call of a hook", _REBUILD_ADVICE
@@ -114,6 +114,11 @@ class FileReader:
                 found = self._read_or_error(root, name)
                 if not isinstance(found, SessionNotFound):
                     yield name, found
+
+    def _from_anywhere(self, names: list[str]) -> list[str]:
+        """``names`` from any place on: of several calls of hooks that come to no end, each begins elsewhere."""
+        start = int.from_bytes(os.urandom(4)) % len(names) if names and self.seconds_left else 0
+        return names[start:] + names[:start]
 
     def _read_or_error(self, root: Directory, agent_id: str) -> RecordOrError:
         try:

@@ -230,11 +230,11 @@ class FileStore(FileReader):
         ):
             atomic.append(session, journal, lines, durable=self.durable)
 
-    def defer(self, event: Event, now: datetime) -> None:
+    def defer(self, event: Event, now: datetime) -> str:
         from . import inbox
 
         with translate_errors("defer", self.root), self._make_root() as root:
-            inbox.put(root, event, now, durable=self.durable)
+            return inbox.put(root, event, now, durable=self.durable)
 
     def dismiss(self, name: str) -> None:
         from . import inbox

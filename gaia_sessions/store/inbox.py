@@ -37,8 +37,11 @@ _RANDOM_LENGTH = _KEY_LENGTH = len("01234567")
 _KEYS_START = _TIME_LENGTH + _RANDOM_LENGTH + 1
 
 
-def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> None:
-    """Stores ``event``; two of the same moment get different names. Raises ``StoreFailure``, ``OSError``."""
+def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> str:
+    """Stores ``event`` and returns its name; two of the same moment get different ones.
+
+    Raises ``StoreFailure``, ``OSError``.
+    """
     name = _new_name(event, now)
     data = strict.dumps(event)
     added = not root.has(roots.INBOX)
@@ -48,6 +51,7 @@ def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> None:
         atomic.replace(inbox, name, data, durable=durable)
     if added and durable:
         atomic.sync_folder(root)
+    return name
 
 
 def _mark_owned(inbox: Directory) -> None:

@@ -185,9 +185,10 @@ class MemoryStore(MemoryTranscripts):
     def _own_entries(self, agent_id: str, journal: str) -> Iterator[Json]:
         return (json.loads(line) for line in self._journals.get((agent_id, journal), []))
 
-    def defer(self, event: Event, now: datetime) -> None:  # noqa: ARG002  # order of arrival is order of time
-        data = strict.dumps(event)
-        self._inbox[self._new_event_name()] = keys_of_event(event), data
+    def defer(self, event: Event, now: datetime) -> str:  # noqa: ARG002  # order of arrival is order of time
+        data, name = strict.dumps(event), self._new_event_name()
+        self._inbox[name] = keys_of_event(event), data
+        return name
 
     def _new_event_name(self) -> str:
         self._deferred_count += 1

@@ -216,8 +216,11 @@ class Store(Reader, Protocol):
         first entry is asked for.
         """
 
-    def defer(self, event: Event, now: datetime) -> None:
-        """Puts an event that cannot be applied yet into the inbox, durably. Raises ``DurabilityUnknown``."""
+    def defer(self, event: Event, now: datetime) -> str:
+        """Puts an event that cannot be applied yet into the inbox, durably, and returns its name there.
+
+        Raises ``DurabilityUnknown``.
+        """
 
     def waiting(self) -> list[WaitingEvent]:
         """The names of the events in the inbox, the oldest first, each with the keys of whom it concerns.

@@ -62,6 +62,7 @@ STOP: dict[str, Any] = {
     "consumed": {"total_tokens": 5},
     "model": "m-1",
     "worktree": {"path": "/w", "branch": "b"},
+    "events": [{"kind": "stop"}],
 }
 
 TEXTS = [
@@ -112,6 +113,7 @@ KINDS_IN_WORDS = (
     "permission",
     "tool",
     "batch",
+    "several",
 )
 
 FAULTS: list[tuple[str, Any, str, str]] = [
@@ -197,7 +199,7 @@ def test_every_key_of_an_event_is_checked() -> None:
     [said] = [node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.ClassDef)]
     keys = {ast.unparse(node.target) for node in said.body if isinstance(node, ast.AnnAssign)}
     checked = {*TEXTS, *FLAGS, *LISTS, "kind", "at", "marked", "outcome", "host_process", "workflow"}
-    checked |= {"usage", "consumed", "worktree", "interruption", "interrupted_at", "paused_until"}
+    checked |= {"usage", "consumed", "worktree", "interruption", "interrupted_at", "paused_until", "events"}
     assert keys == checked == set(STOP)
 
 

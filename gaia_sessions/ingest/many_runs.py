@@ -1,0 +1,119 @@
+"""The runs of a conversation, and an event that changes many of them.
+
+Each run is changed by itself: one that cannot be written does not keep the others from being changed. An event that
+changes many is in the inbox before the first of them is, and a call whose time is over leaves the rest to the next one.
+Must never decide what an event does to a run.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+
+from gaia_sessions import errors
+from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.session import runs
+from gaia_sessions.session.record import has_newer_schema
+
+from . import BUSY, KNOWN, EventResult
+from .join import changed_run_entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.port import Entry, Store
+
+    from . import HandlerContext
+    from .join import JoinedRun, RunRule
+
+    RunRef = tuple[str, int]
+    """A session, and the number of its run."""
+
+AT_ONCE = 8
+"""An event that changes more runs may take long, so it is in the inbox before the first of them is changed."""
+
+
+def change_each_run(
+    store: Store, event: Event, context: HandlerContext, rule: RunRule, joined_runs: Iterable[JoinedRun]
+) -> EventResult:
+    """``settled`` if any session changed, ``busy`` if one that should could not be written, else ``known``.
+
+    ``busy`` too if the time of the call was over before the last; then the next call finds those that are left.
+    """
+    words = {KNOWN}
+    failed: SessionsError | None = None
+    to_change = _runs_to_change(context, rule, joined_runs, words)
+    first = list(islice(to_change, AT_ONCE + 1))
+    if len(first) > AT_ONCE:
+        context.hold()
+    for agent_id, number in chain(first, to_change):
+        try:
+            _change_run(store, event, context.timeout, rule, agent_id, number)
+            words.add("settled")
+        except (LockTimeout, StoreFailure, errors.DurabilityUnknown):
+            words.add(BUSY)  # the event is deferred, and applying it twice changes nothing
+        except (SessionNotFound, CorruptSession, errors.NewerSchema):
+            continue  # no run can be changed
+        except SessionsError as error:
+            failed = failed or error
+    if failed:
+        raise failed
+    return EventResult(next(word for word in (BUSY, "settled", KNOWN) if word in words))
+
+
+def _runs_to_change(
+    context: HandlerContext, rule: RunRule, joined_runs: Iterable[JoinedRun], words: set[str]
+) -> Iterator[RunRef]:
+    """Each run that ``rule`` changes, once; ``busy`` is added to ``words`` if the time of the call ends before."""
+    found: set[RunRef] = set()
+    record: Record | None = None
+    for read, run in joined_runs:
+        if context.should_stop():
+            words.add(BUSY)
+            return
+        before = record if record and record["agent_id"] == read["agent_id"] else read  # another run of one session
+        record = rule(before, runs.updated_run(before, run))
+        run_ref = read["agent_id"], run["run"]
+        if record is not before and run_ref not in found:
+            found.add(run_ref)
+            yield run_ref
+
+
+def _change_run(store: Store, event: Event, timeout: float, rule: RunRule, agent_id: str, number: int) -> None:
+    def under_lock(record: Record) -> tuple[Record, Entry | None]:
+        run = runs.run_by_number(record, number)
+        changed = record if run is None else rule(record, run)
+        return changed, None if run is None or changed is record else changed_run_entry(event, changed, run)
+
+    store.change(agent_id, under_lock, timeout=timeout)
+
+
+def records_of_conversation(store: Store, host_session_id: str) -> Iterator[Record]:
+    """The open sessions with a run in this conversation, apart from those that only a later version understands."""
+    for _, record in store.scan(active_only=True, host_session_id=host_session_id):
+        if isinstance(record, SessionsError) or has_newer_schema(record):
+            continue
+        if any(runs.conversation_of(run) == host_session_id for run in record.get("runs", ())):
+            yield record
+
+
+def runs_of_conversation(store: Store, event: Event, now: datetime) -> Iterator[JoinedRun]:
+    """The open runs and the latest run of each session of this conversation, but none that began after the event.
+
+    An event may have waited, and says nothing about what began since.
+    """
+    for record in records_of_conversation(store, event["host_session_id"]):
+        for run in record["runs"]:
+            is_open_or_latest = not runs.has_ended(run) or runs.is_latest(record, run)
+            in_conversation = runs.conversation_of(run) == event["host_session_id"]
+            if is_open_or_latest and in_conversation and not began_after(run, now):
+                yield record, run
+
+
+def began_after(run: Run, now: datetime) -> bool:
+    """Whether an event of the time ``now`` says nothing of ``run``, since that began after it."""
+    began = runs.started_or_claimed_at(run)
+    return began is not None and began > now

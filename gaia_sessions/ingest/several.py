@@ -1,0 +1,75 @@
+"""Many events that a host reported at once, such as the ends of all agents of a workflow.
+
+They are in the inbox, a few hundred to a file, before the first of them is applied. Applying one twice changes nothing,
+so a file whose last event was not reached is applied again from its first. Must never know what the events mean.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+from gaia_sessions.errors import DurabilityUnknown, SessionsError, StoreFailure, TooLarge
+from gaia_sessions.session.clock import timedelta
+from gaia_sessions.session.events import SEVERAL
+
+from . import APPLIED, BUSY, EventResult
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.store.port import Store
+
+    from . import HandlerContext
+
+IN_ONE_FILE = 500
+"""A hook has time to see of so many events that they were applied before, and goes on behind them."""
+
+
+def held_one_by_one(store: Store, events: list[Event], now: datetime, is_over: Callable[[], bool]) -> Iterator[Event]:
+    """Each of ``events``, which are in the inbox until the caller has applied the last, or until ``is_over``."""
+    try:
+        names = list(_hold(store, events, IN_ONE_FILE, _moments_from(now)))
+    except (StoreFailure, DurabilityUnknown, TooLarge):  # then all are applied, whatever the time
+        names = []
+    for event in events:
+        if names and is_over():
+            return
+        yield event
+    for name in names:
+        store.dismiss(name)
+
+
+def several(store: Store, event: Event, context: HandlerContext) -> EventResult:
+    """``applied``, or ``busy`` if one of the events must wait; what can never be applied is passed over."""
+    from .deferred import checked_event, try_to_apply
+
+    waits = False
+    for one in event["events"]:
+        if context.should_stop():
+            return EventResult(BUSY)
+        try:
+            applied, _ = try_to_apply(store, checked_event(one), context.config, context.should_stop)
+        except SessionsError:
+            continue
+        waits = waits or not applied
+    return EventResult(BUSY if waits else APPLIED)
+
+
+def _hold(store: Store, events: list[Event], most: int, moments: Iterator[datetime]) -> Iterator[str]:
+    """Puts ``events`` into the inbox, in their order: at most so many to a file, and fewer where they do not fit."""
+    for start in range(0, len(events), most):
+        part = events[start : start + most]
+        try:
+            yield store.defer({"kind": SEVERAL, "at": part[0]["at"], "events": part}, next(moments))
+        except TooLarge:
+            if most == 1:
+                raise
+            yield from _hold(store, part, most // 2, moments)
+
+
+def _moments_from(now: datetime) -> Iterator[datetime]:
+    """The moments by which files are named: the order of the names is that of the moments."""
+    return (now + timedelta(microseconds=number) for number in count())

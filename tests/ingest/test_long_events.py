@@ -1,0 +1,309 @@
+"""Events that concern more runs than one call of a hook has time for: nothing of them is lost, and each call goes on.
+
+How a killed call leaves them is in ``tests/faults/test_long_events.py``, the real program in
+``tests/hook/test_long_events.py``.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.config import Config
+from gaia_sessions.errors import StoreFailure
+from gaia_sessions.ingest.deferred import apply_deferred
+from gaia_sessions.ingest.dispatch import handle_event
+from gaia_sessions.ingest.many_runs import AT_ONCE
+from gaia_sessions.ingest.several import IN_ONE_FILE, held_one_by_one
+from gaia_sessions.session.clock import format_time, parse_time
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import utc_now
+from gaia_sessions.usecases.preview import Preview
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
+
+NOW = utc_now()
+MINUTE = timedelta(minutes=1)
+WORKFLOW = {"run_id": "wf_1"}
+MANY = 3 * AT_ONCE
+LONG = ("session_end", "session_left", "main_stop", "killed workflow")
+
+
+class Watched(FileStore):
+    """The store of a hook that notes how many events waited at each change."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root, durable=False, seconds_left=lambda: 60.0)
+        self.waiting_at_changes: list[int] = []
+
+    def change(self, *arguments: Any, **named: Any) -> Record:
+        self.waiting_at_changes.append(len(self.waiting()))
+        return super().change(*arguments, **named)
+
+
+def event_at(minutes: float, **fields: Any) -> Event:
+    base = {"at": format_time(NOW + minutes * MINUTE), "host": "claude-code", "host_session_id": "h1"}
+    return {**base, **fields}  # type: ignore[typeddict-item]  # the kind is in fields
+
+
+def tell(store: FileStore, event: Event, should_stop: Callable[[], bool] = lambda: False) -> str:
+    return handle_event(store, event, parse_time(event["at"]), Config({}), 1.0, should_stop).word
+
+
+def start_of(number: int, agent: str = "a", **fields: Any) -> dict[str, Any]:
+    keys = {"agent_name": "sub", "purpose": f"agent {number}", "workflow": {**WORKFLOW, "key": f"k{number}"}}
+    return {"kind": "start", "host_agent_id": f"{agent}{number}", **keys, **fields}
+
+
+def populate(root: Path, kind: str, agents: int) -> Watched:
+    """Agents at work, and what follows is their end; those of a workflow have one more session, the workflow."""
+    store = FileStore(str(root), durable=False)
+    if kind == "killed workflow":
+        tell(store, event_at(0, kind="delegate", tool_use_id="t", agent_name="workflow", purpose="flow"))
+        launch = {"kind": "start", "launch": True, "background": True, "host_agent_id": "w1", "tool_use_id": "t"}
+        tell(store, event_at(0, **launch, agent_name="workflow", workflow=WORKFLOW))
+        for number in range(agents):
+            tell(store, event_at(0, **start_of(number)))
+        return Watched(str(root))
+    for number in range(agents):
+        keys = {"agent_name": "Explore", "tool_use_id": f"t{number}"}
+        tell(store, event_at(0, kind="delegate", purpose=f"agent {number}", **keys))
+        tell(store, event_at(0, kind="start", host_agent_id=f"a{number}", **keys))
+    return Watched(str(root))
+
+
+def end_of(kind: str, minutes: float = 1) -> Event:
+    if kind == "killed workflow":
+        keys = {"host_agent_id": "w1", "tool_use_id": "t", "outcome": "abandoned"}
+        return event_at(minutes, kind="notification", **keys)
+    return event_at(minutes, kind=kind, **({"running": []} if kind == "main_stop" else {}))
+
+
+def open_agents(store: FileStore) -> int:
+    return sum("ended_at" not in record["runs"][-1] for record in agents_in(store))
+
+
+def agents_in(store: FileStore) -> list[Record]:
+    records = [store.read(agent_id) for agent_id in store.ids()]
+    return [record for record in records if record["agent_name"] != "workflow"]
+
+
+def stop_after(looks: int) -> Callable[[], bool]:
+    """A clock that says once it was asked so often that the time is over."""
+    asked = count(1)
+    return lambda: next(asked) > looks
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_an_event_that_changes_many_runs_waits_in_the_inbox_from_before_the_first_until_after_the_last(
+    kind: str, tmp_path: Path
+) -> None:
+    store = populate(tmp_path / "root", kind, MANY)
+
+    tell(store, end_of(kind))
+
+    assert (open_agents(store), store.waiting()) == (0, [])
+    assert set(store.waiting_at_changes) == {1}
+    assert len(store.waiting_at_changes) == MANY + (kind == "killed workflow")
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_an_event_that_changes_few_runs_pays_for_no_file_in_the_inbox(kind: str, tmp_path: Path) -> None:
+    store = populate(tmp_path / "root", kind, AT_ONCE)
+
+    tell(store, end_of(kind))
+
+    assert (open_agents(store), set(store.waiting_at_changes)) == (0, {0})
+
+
+def test_an_event_that_changes_nothing_of_many_runs_pays_for_no_file_either(tmp_path: Path) -> None:
+    store = populate(tmp_path / "root", "session_end", MANY)
+    tell(store, end_of("session_end"))
+    store.waiting_at_changes.clear()
+
+    assert tell(store, end_of("session_end", 2)) == "known"
+    assert store.waiting_at_changes == []
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_each_call_goes_on_where_the_last_one_ran_out_of_time_and_changes_no_run_twice(
+    kind: str, tmp_path: Path
+) -> None:
+    store = populate(tmp_path / "root", kind, MANY)
+    workflow = kind == "killed workflow"
+
+    looks = AT_ONCE + 4 + kind.startswith("main") + MANY * (kind == "session_left")
+    assert tell(store, end_of(kind), stop_after(looks)) == "deferred"
+    left = [open_agents(store)]
+    while store.waiting():
+        assert len(left) < 20 * MANY
+        looks = MANY // 2 + 2 + MANY * (kind == "session_left")  # which looks first who is in the background
+        apply_deferred(store, NOW + 2 * MINUTE, Config({}), stop_after(looks))
+        left.append(open_agents(store))
+        if left[-1] == 0:  # nobody has time to see that
+            apply_deferred(store, NOW + 2 * MINUTE, Config({}))
+
+    assert left[0] == MANY - AT_ONCE - 4
+    assert left == sorted(left, reverse=True)
+    assert left[-1] == 0
+    assert len(store.waiting_at_changes) == MANY + workflow
+    journals = [list(store.entries(record["agent_id"], "events.jsonl")) for record in agents_in(store)]
+    ends = [[entry for entry in entries if isinstance(entry, dict) and "end" in entry] for entries in journals]
+    assert [len(entries) for entries in ends] == [1] * MANY
+
+
+def test_an_event_whose_time_ran_out_is_not_dropped_however_long_it_has_waited(tmp_path: Path) -> None:
+    store = populate(tmp_path / "root", "session_end", MANY)
+    assert tell(store, end_of("session_end"), stop_after(AT_ONCE + 1)) == "deferred"
+
+    [outcome] = apply_deferred(store, NOW + timedelta(days=3), Config({}), stop_after(MANY // 2))
+    assert outcome.endswith("waits: busy")
+    assert apply_deferred(store, NOW + timedelta(days=3), Config({}))[0].endswith(" settled")
+    assert (open_agents(store), store.waiting()) == (0, [])
+
+
+@pytest.mark.parametrize("kind", ["session_end", "killed workflow"])
+def test_whoever_reads_through_a_preview_sees_all_of_it_applied(kind: str, tmp_path: Path) -> None:
+    store = populate(tmp_path / "root", kind, MANY)
+    tell(store, end_of(kind), stop_after(AT_ONCE + 1))
+    assert open_agents(store) > 0
+
+    scanned = dict(Preview(store, NOW + MINUTE, Config({})).scan())
+    seen = [record for record in scanned.values() if not isinstance(record, Exception)]
+
+    assert len(seen) == MANY + (kind == "killed workflow")
+    assert all("ended_at" in record["runs"][-1] for record in seen)
+    some = agents_in(store)[0]["agent_id"]
+    read = Preview(store, NOW + MINUTE, Config({}), stop_after(10 * MANY)).read(some)
+    assert "ended_at" in read["runs"][-1]
+
+
+def test_the_rest_of_the_end_of_a_conversation_leaves_alone_what_began_since(tmp_path: Path) -> None:
+    store = populate(tmp_path / "root", "session_end", MANY)
+    tell(store, end_of("session_end"), stop_after(AT_ONCE + 1))
+    paused = next(record for record in agents_in(store) if "ended_at" in record["runs"][-1])["agent_id"]
+
+    keys = {"agent_name": "Explore", "tool_use_id": "again"}
+    tell(store, event_at(2, kind="delegate", purpose="agent", resume=[paused], **keys))
+    tell(store, event_at(2, kind="start", host_agent_id="again", **keys))
+    tell(store, event_at(2, kind="delegate", purpose="new", agent_name="Explore", tool_use_id="new"))
+    tell(store, event_at(2, kind="start", host_agent_id="new", agent_name="Explore", tool_use_id="new"))
+    apply_deferred(store, NOW + 3 * MINUTE, Config({}))
+
+    at_work = [record for record in agents_in(store) if "ended_at" not in record["runs"][-1]]
+    assert sorted(record["runs"][-1]["host_agent_id"] for record in at_work) == ["again", "new"]
+    assert [run.get("end") for run in store.read(paused)["runs"]] == ["ended_with_host", None]
+
+
+@pytest.mark.parametrize("is_killed_again", [False, True])
+def test_the_rest_of_the_end_of_a_workflow_leaves_alone_the_agents_that_started_since(
+    tmp_path: Path, *, is_killed_again: bool
+) -> None:
+    store = populate(tmp_path / "root", "killed workflow", MANY)
+    tell(store, end_of("killed workflow"), stop_after(AT_ONCE + 1))
+    again = {"agent_name": "workflow", "tool_use_id": "t2", "workflow": WORKFLOW}
+    tell(store, event_at(2, kind="delegate", purpose="flow", **again))
+    tell(store, event_at(2, kind="start", launch=True, background=True, host_agent_id="w2", **again))
+    for number in range(MANY):
+        tell(store, event_at(2, **start_of(number, "b")))
+    if is_killed_again:
+        held_back = end_of("killed workflow", 3)
+        tell(store, {**held_back, "host_agent_id": "w2", "tool_use_id": "t2"}, stop_after(0))
+    name = store.waiting()[0][0]
+
+    [(_, first)] = store.deferred([name])
+    assert isinstance(first, dict)
+    assert first["at"] == format_time(NOW + MINUTE)
+    tell(store, event_at(1, kind="notification", host_agent_id="w1", tool_use_id="t", outcome="abandoned"))
+    before = [record["runs"][-1] for record in agents_in(store)]
+    assert sum("ended_at" not in run for run in before) == MANY
+
+    apply_deferred(store, NOW + 4 * MINUTE, Config({}))
+
+    open_after = [record for record in agents_in(store) if "ended_at" not in record["runs"][-1]]
+    assert len(open_after) == (0 if is_killed_again else MANY)
+    assert store.waiting() == []
+
+
+def ends_of_agents(number: int) -> list[Event]:
+    ends = [
+        event_at(1, kind="notification", host_agent_id=f"a{agent}", outcome="completed", purpose="p" * 200)
+        for agent in range(number)
+    ]
+    return [*ends, event_at(1, kind="notification", host_agent_id="w1", tool_use_id="t", outcome="completed")]
+
+
+def test_many_events_of_one_payload_wait_together_until_the_last_was_applied(tmp_path: Path) -> None:
+    store = populate(tmp_path / "root", "killed workflow", MANY)
+    applied = 0
+    for event in held_one_by_one(store, ends_of_agents(MANY), NOW, stop_after(AT_ONCE)):
+        assert len(store.waiting()) == 1
+        assert tell(store, event) == "finalized"
+        applied += 1
+    assert (applied, open_agents(store), len(store.waiting())) == (AT_ONCE, MANY - AT_ONCE, 1)
+
+    apply_deferred(store, NOW + 2 * MINUTE, Config({}), stop_after(1 + AT_ONCE + 5))
+    assert (open_agents(store), len(store.waiting())) == (MANY - AT_ONCE - 5, 1)
+    assert apply_deferred(store, NOW + 2 * MINUTE, Config({}))[0].endswith(" applied")
+
+    assert (open_agents(store), store.waiting()) == (0, [])
+    assert {record["phase"] for record in map(store.read, store.ids())} == {"completed"}
+    assert len({record["revision"] for record in agents_in(store)}) == 1  # none was written twice
+
+
+def test_many_events_that_are_all_applied_in_time_leave_nothing(tmp_path: Path) -> None:
+    store = populate(tmp_path / "root", "killed workflow", MANY)
+
+    words = [tell(store, event) for event in held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: False)]
+
+    assert (words, store.waiting()) == (["finalized"] * (MANY + 1), [])
+
+
+@pytest.mark.parametrize(("length", "files"), [(10, 3), (4000, 9)])
+def test_so_many_events_as_fit_share_a_file_and_their_order_is_that_of_the_files(
+    length: int, files: int, tmp_path: Path
+) -> None:
+    store = FileStore(str(tmp_path / "root"), durable=False)
+    events = [event_at(1, kind="notification", error="x" * length, summary=str(n)) for n in range(2 * IN_ONE_FILE + 1)]
+
+    taken = next(iter(held_one_by_one(store, events, NOW, lambda: False)))
+
+    kept = [event for _, event in store.deferred()]
+    assert taken is events[0]
+    assert [one for together in kept for one in together["events"]] == events  # type: ignore[index, union-attr]
+    assert len(kept) <= files
+    assert apply_deferred(store, NOW + MINUTE, Config({}), lambda: True) == []
+
+
+def test_events_that_no_inbox_takes_are_applied_whatever_the_time(tmp_path: Path) -> None:
+    class Full(Watched):
+        def defer(self, event: Event, now: Any) -> str:  # noqa: ARG002
+            raise StoreFailure("defer to", self.root, "No space left on device")
+
+    populate(tmp_path / "root", "killed workflow", MANY)
+    store = Full(str(tmp_path / "root"))
+
+    for event in held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: True):
+        tell(store, event)
+
+    assert open_agents(store) == 0
+
+
+def test_a_call_that_has_no_time_to_look_through_all_runs_begins_elsewhere_each_time(tmp_path: Path) -> None:
+    populate(tmp_path / "root", "session_end", MANY)
+    firsts = set()
+    for _ in range(60):
+        store = FileStore(str(tmp_path / "root"), seconds_left=lambda: 1.0)
+        firsts.add(next(iter(store.scan(active_only=True, host_session_id="h1")))[0])
+    assert len(firsts) > MANY // 3
+
+    assert tell(store, end_of("session_end"), lambda: True) == "deferred"
+    assert (open_agents(store), len(store.waiting())) == (MANY, 1)
