@@ -1,0 +1,107 @@
+"""A hook that is killed at any system call while it applies an event that changes many runs: nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.config import Config
+from gaia_sessions.ingest.dispatch import handle_event
+from gaia_sessions.ingest.many_runs import AT_ONCE
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.store.file_store import FileStore
+from tests.faults.conftest import HOOKS, Case, Operation, root_of, run
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Call
+
+pytestmark = pytest.mark.usefixtures("needs_strace")
+
+RUNS = AT_ONCE + 1
+AT_A_TIME = 3
+_END = {"hook_event_name": "SessionEnd", "session_id": "s-1", "reason": "other"}
+
+
+def _prepare(root: str) -> None:
+    store, at = FileStore(root, durable=False), datetime.now(UTC) - timedelta(minutes=1)
+    base: Any = {"at": format_time(at), "host": "claude-code", "host_session_id": "s-1", "agent_name": "Explore"}
+    for number in range(RUNS):
+        keys = {"tool_use_id": f"t{number}", "purpose": "general"}
+        events: list[Any] = [{"kind": "delegate"}, {"kind": "start", "host_agent_id": f"a{number}"}]
+        for event in events:
+            handle_event(store, {**base, **keys, **event}, at, Config({}), 1.0)
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    import sys
+
+    operation = Operation(
+        "end of a conversation",
+        _prepare,
+        lambda _project: [sys.executable, str(HOOKS / "every_event.py")],
+        {},
+        stdin=json.dumps(_END),
+        is_hook=True,
+    )
+    return _Ending(operation, tmp_path_factory.mktemp("case"))
+
+
+class _Ending(Case):
+    """The case of an event of many sessions: it is done when all of them have ended."""
+
+    def outcome_of(self, project: str) -> str:
+        ends = [record["runs"][-1].get("end") for record in _records(project)]
+        return {RUNS: "new", 0: "old"}.get(ends.count("ended_with_host"), "partly")
+
+
+def _records(project: str) -> list[Any]:
+    return [json.loads(path.read_bytes()) for path in Path(root_of(project)).glob("[!.]*/state.json")]
+
+
+def _waiting(project: str) -> list[Path]:
+    return list(Path(root_of(project), ".inbox").glob("*.json"))
+
+
+def _kill(case: Case, call: Call) -> tuple[str, int, str]:
+    """What stood after a kill at ``call``, how many events waited, and what stands after the next command."""
+    project = case.copy()
+    ended, calls = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+    assert (ended.returncode, [(last.name, last.ordinal) for last in calls[-1:]]) == (-9, [(call.name, call.ordinal)])
+    stood, waited = case.outcome_of(project), len(_waiting(project))
+    gaia_sessions.reconcile_sessions(root=root_of(project))
+    assert _waiting(project) == []
+    journals = [path.read_text().count('"session_end"') for path in Path(root_of(project)).glob("*/events.jsonl")]
+    assert max(journals) <= 1
+    return stood, waited, case.outcome_of(project)
+
+
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.slow)])
+def test_after_a_kill_anywhere_the_next_command_does_the_rest(case: Case, every: int) -> None:
+    points = [call for call in case.calls if call.changes][::every]
+
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        kills = list(pool.map(lambda call: _kill(case, call), points))
+
+    stages = [("old", 0), ("old", 1), ("partly", 1), ("new", 1), ("new", 0)]
+    met = [stages.index((stood, waited)) for stood, waited, _ in kills]
+    assert met == sorted(met)
+    assert {2, 4} <= set(met)
+    for (stood, waited, after), call in zip(kills, points, strict=True):
+        assert after == ("old" if (stood, waited) == ("old", 0) else "new"), call
+
+
+def test_an_inbox_that_takes_nothing_keeps_no_run_from_being_ended(case: Case) -> None:
+    project = case.copy()
+    (Path(root_of(project)) / ".inbox").write_bytes(b"")
+
+    ended = run(case.operation.words(project), stdin=json.dumps(_END), environment={"CLAUDE_PROJECT_DIR": project})
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert case.outcome_of(project) == "new"
