@@ -115,9 +115,7 @@ class FileReader:
                 if not isinstance(found, SessionNotFound):
                     yield name, found
 
-    def _from_anywhere(
-        self, names: list[str]
-    ) -> list[str]:  # calls of hooks that reach no end begin elsewhere each time
+    def _from_anywhere(self, names: list[str]) -> list[str]:  # calls of hooks that reach no end begin elsewhere
         start = int.from_bytes(os.urandom(4)) % len(names) if names and self.seconds_left else 0
         return names[start:] + names[:start]
 

@@ -32,10 +32,10 @@ def _prepare(root: str) -> None:
     store, at = FileStore(root, durable=False), datetime.now(UTC) - timedelta(minutes=1)
     base: Any = {"at": format_time(at), "host": "claude-code", "host_session_id": "s-1", "agent_name": "Explore"}
     for number in range(RUNS):
-        keys = {"tool_use_id": f"t{number}", "purpose": "general"}
-        events: list[Any] = [{"kind": "delegate"}, {"kind": "start", "host_agent_id": f"a{number}"}]
-        for event in events:
-            handle_event(store, {**base, **keys, **event}, at, Config({}), 1.0)
+        delegation: Any = {**base, "kind": "delegate", "tool_use_id": f"t{number}", "purpose": "general"}
+        start: Any = {**delegation, "kind": "start", "host_agent_id": f"a{number}"}
+        for event in (delegation, start):
+            handle_event(store, event, at, Config({}), 1.0)
 
 
 @pytest.fixture(scope="module")
