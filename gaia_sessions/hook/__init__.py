@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
+    from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.hosts.protocol import HostModule
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.events import Event
@@ -71,6 +72,31 @@ def keep_mark(event: Event, result: EventResult, variables: Mapping[str, str], n
         from .batch import update_mark
 
         update_mark(event, result, variables, now)
+
+
+def handle_event(
+    store: FileStore, event: Event, payload: HookPayload, host: HostModule, is_over: Callable[[], bool]
+) -> EventResult:
+    """What was done with ``event``. If no session has the agent that it comes from, that is recorded, if it can be."""
+    from gaia_sessions.ingest import NO_KEY, dispatch
+
+    result = dispatch.handle_event(store, event, payload.now, payload.config, LOCK_TIMEOUT, is_over)
+    has_orphan = "parent_host_agent_id" in event and result.record is not None and "parent_id" not in result.record
+    if not (result.word == NO_KEY or has_orphan) or "agent_id" not in payload.raw:
+        return result
+    from gaia_sessions.errors import LockTimeout, StoreFailure
+
+    from .missed import starts_of_sender
+
+    starts = starts_of_sender(payload, host)
+    try:
+        for start in starts:
+            dispatch.apply_event(store, start, payload.now, payload.config, LOCK_TIMEOUT)
+    except (LockTimeout, StoreFailure):  # the agent's next news tries again
+        return result
+    if not starts or result.word != NO_KEY:
+        return result
+    return dispatch.handle_event(store, event, payload.now, payload.config, LOCK_TIMEOUT, is_over)
 
 
 def is_countable(event: Event, result: EventResult) -> bool:

@@ -20,7 +20,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.system import streams, utc_now
 from gaia_sessions.system.project_root import check_owner, find_root, working_directory
 
-from . import LOCK_TIMEOUT, READ_TIMEOUT, TimeLimits, apply_waiting, is_countable, keep_mark, may_have_reply, one_by_one
+from . import READ_TIMEOUT, TimeLimits, apply_waiting, handle_event, is_countable, keep_mark, may_have_reply, one_by_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -202,9 +202,7 @@ class HookCall:
         return [reply for reply in replies if reply]
 
     def _apply_event(self, event: Event, payload: HookPayload, host: HostModule, store: FileStore) -> Reply | None:
-        from gaia_sessions.ingest import dispatch
-
-        result = dispatch.handle_event(store, event, self.now, payload.config, LOCK_TIMEOUT, self.time.is_over)
+        result = handle_event(store, event, payload, host, self.time.is_over)
         self.line |= {"decision": result.word, "session": result.agent_id}
         self.line |= {"refused": result.refused} if result.refused else {}
         keep_mark(event, result, payload.variables, self.now)

@@ -134,20 +134,29 @@ def apply_event(
             record_agent(store, event, context)
             result = handler(store, event, context)
     if result.record and event["kind"] in (START, STOP):  # one of them comes of every agent that may have begun others
-        _adopt_orphans(store, result.record, event, timeout)
+        return _with_orphans_adopted(store, result.record, event, context, result)
     return result
 
 
-def _adopt_orphans(store: Store, parent: Record, event: Event, timeout: float) -> None:
-    """Makes ``parent``, the session of the agent of ``event``, that of the sessions which the agent began before."""
+def _with_orphans_adopted(
+    store: Store, parent: Record, event: Event, context: HandlerContext, result: EventResult
+) -> EventResult:
+    """The result, once ``parent``, the session of the agent of ``event``, is that of what the agent began before.
+
+    ``busy`` if that takes too long.
+    """
     from gaia_sessions.session.runs import orphan_alias
 
     alias = orphan_alias(event["host_session_id"], event["host_agent_id"], event.get("host"))
     while agent_id := store.find(alias):
         from gaia_sessions.session.lineage import with_parent
 
-        if "parent_id" not in store.change(agent_id, lambda record: with_parent(record, parent), timeout=timeout):
-            return  # it would be above itself
+        if context.should_stop():
+            return EventResult(BUSY, result.agent_id)
+        adopted = store.change(agent_id, lambda record: with_parent(record, parent), timeout=context.timeout)
+        if "parent_id" not in adopted:
+            break  # it would be above itself
+    return result
 
 
 def with_key(event: Event) -> Event:

@@ -55,7 +55,7 @@ def start(store: Store, event: Event, context: HandlerContext) -> EventResult:
 def _rule(store: Store, event: Event, now: datetime, run: Run) -> RunRule:
     """The rule for the start of the agent of ``run``, which also gives the session its parent if that was not known."""
     start_rule = _StartRule(event, now).rule
-    if "workflow" not in event and "parent_host_agent_id" not in run:
+    if "workflow" not in event and "parent_host_agent_id" not in {**event, **run}:
         return start_rule
     from gaia_sessions.session.lineage import with_parent
 
@@ -104,7 +104,7 @@ class _StartRule:
         fields = _agent_fields(self.event)
         if "host_session_id" in run:  # it is part of the delegation's key; the present conversation has its own field
             del fields["host_session_id"]
-        return fields if "started_at" in run else {**fields, "started_at": format_time(self.now)}
+        return {**_time_of_start(self.event, self.now), **fields} if "started_at" not in run else fields
 
     def _is_of_gone_host(self, record: Record, run: Run) -> bool:
         """Whether the host that ran ``run`` is gone, and the start comes in the same conversation of its successor."""
@@ -114,7 +114,7 @@ class _StartRule:
 
 def _is_wake(run: Run, event: Event, now: datetime) -> bool:
     """Whether the start wakes an agent whose run had ended before the event."""
-    if event.get("launch") or run.get("host_agent_id") != event["host_agent_id"]:
+    if event.get("launch") or "worked" in event or run.get("host_agent_id") != event["host_agent_id"]:
         return False
     if run.get("end") == ENDED_WITH_HOST and runs.conversation_of(run) != event["host_session_id"]:
         return False  # only its conversation ended, and it works on in another one
@@ -154,7 +154,12 @@ def create_started_session(store: Store, event: Event, context: HandlerContext, 
 
 def first_fields(event: Event, now: datetime) -> Run:
     """The fields of a run that begins with this start."""
-    return {**_agent_fields(event), "started_at": format_time(now)}
+    return {**_agent_fields(event), **_time_of_start(event, now)}
+
+
+def _time_of_start(event: Event, now: datetime) -> Run:
+    """When the agent started; empty if it was at work before it was heard of."""
+    return {} if "worked" in event else {"started_at": format_time(now)}
 
 
 def _agent_fields(event: Event) -> Run:

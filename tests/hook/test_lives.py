@@ -336,7 +336,17 @@ def test_news_that_come_side_by_side_may_come_in_any_order(capture: Path, lives:
         moved = life.lines(capture)
         moved[place : place + 2] = reversed(moved[place : place + 2])
         life.live(moved)
-        assert (place, life.errors, life.timeless()) == (place, [], once.timeless())
+        expected_records, records = (
+            [_compared(record, capture) for record in told.timeless()] for told in (once, life)
+        )
+        assert (place, life.errors, records) == (place, [], expected_records)
+
+
+def _compared(record: Any, capture: Path) -> Any:
+    """The record; of an agent that was at work before the hooks, its stop does not say which process runs it."""
+    if capture.stem != "late-hooks":
+        return record
+    return {**record, "runs": [{key: run[key] for key in run if key != "host_process"} for run in record["runs"]]}
 
 
 def _notes(lines: list[Line]) -> dict[Any, object]:

@@ -100,16 +100,14 @@ def _pre_tool_use(payload: HookPayload) -> list[Event]:
 
         return [workflows.delegation(payload, _host_process(payload))]
     background = payload.tool_input.get("run_in_background")
-    event = payload.delegation(
-        payload.tool_input.get("prompt"),
-        payload.tool_input.get("description"),
-        tool_use_id=tool_use_id,
-        agent_name=_agent_name(payload),
-        parent_host_agent_id=payload.key("agent_id"),
-        background=background if isinstance(background, bool) else None,
-        host_process=_host_process(payload),
-    )
-    return [event]
+    keys = {
+        "tool_use_id": tool_use_id,
+        "agent_name": _agent_name(payload),
+        "parent_host_agent_id": payload.key("agent_id"),
+        "background": background if isinstance(background, bool) else None,
+    }
+    prompt, description = payload.tool_input.get("prompt"), payload.tool_input.get("description")
+    return [payload.delegation(prompt, description, **keys, host_process=_host_process(payload))]
 
 
 def _subagent_start(payload: HookPayload) -> list[Event]:
@@ -142,6 +140,7 @@ def _post_tool_use(payload: HookPayload) -> list[Event]:
     if not _is_of_agent_tool(payload) or not tool_use_id:
         return []
     keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": _agent_name(payload)}
+    keys["parent_host_agent_id"] = payload.key("agent_id")
     if response.get("status") == "async_launched":
         if payload.raw["tool_name"] == _WORKFLOW:
             from . import workflows

@@ -1,0 +1,30 @@
+"""An agent that was at work before the hooks were installed: its first news is taken for news of its start too.
+
+Owns when that is enough: its host has noted its delegation, or its workflow. Must never say when the agent started.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.hosts import HOOK
+from gaia_sessions.hosts.payload import HookPayload
+from gaia_sessions.session.events import START
+from gaia_sessions.session.runs import HOSTS_WITH_UNIQUE_AGENTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.hosts.protocol import HostModule
+    from gaia_sessions.session.events import Event
+
+
+def starts_of_sender(payload: HookPayload, host: HostModule) -> list[Event]:
+    """The start of the agent that ``payload`` comes from, as its host would report it now; none without a key."""
+    if payload.host not in HOSTS_WITH_UNIQUE_AGENTS:
+        return []
+    raw = {**payload.raw, "hook_event_name": host.START_EVENT}
+    start = HookPayload(payload.host, raw, payload.config, payload.now, payload.variables)
+    events = [event for event in host.events_of(HOOK, start) if event["kind"] == START and _has_key(event)]
+    return [{**event, "worked": True} for event in events if payload.is_tracked(event, host.GENERAL)]
+
+
+def _has_key(event: Event) -> bool:
+    return "tool_use_id" in event or "workflow" in event
