@@ -78,7 +78,7 @@ class Reader(Protocol):
         """The committed messages of the transcript in order: all, or the newest ones for which ``is_wanted`` says yes.
 
         It is asked about each, the newest first, and the first no ends the search; so the cost follows the number of
-        messages that are wanted, and only one is in memory at a time. There is an ``InvalidInput`` in the place of each
+        messages that are wanted, and few are in memory at a time. There is an ``InvalidInput`` in the place of each
         unreadable one. What was committed when the first was asked for comes whole, whatever happens to the transcript
         meanwhile. Takes no lock. Raises like ``read`` when it is called, not when the first message is asked for.
         """

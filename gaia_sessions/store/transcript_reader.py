@@ -36,6 +36,8 @@ ASIDE = "transcript-aside.jsonl"
 _ARCHIVED = ("transcript-", ".jsonl")
 _CHUNK = 16 << 10
 """How many bytes are read at once, unless a line is longer: the last 20 messages are seldom more."""
+_FEW = 64 << 10
+"""So many bytes of messages may be in memory at once; where more are wanted, they are read again in order."""
 
 
 def archived_name(number: int) -> str:
@@ -143,20 +145,24 @@ class CommittedLines:
 
     def in_order(self, is_wanted: IsWanted | None) -> Messages:
         """The messages, the first first; only the newest ones for which ``is_wanted`` says yes."""
-        start = self._start_of_wanted(is_wanted) if is_wanted else 0
+        start, newest_first = self._find_wanted(is_wanted) if is_wanted else (0, None)
+        if newest_first is not None:
+            yield from reversed(newest_first)
+            return
         yield from map(self.decode, self.lines_from(start))
-        if start <= self.end:
-            yield from self.lost()
+        yield from self.lost()
 
-    def _start_of_wanted(self, is_wanted: IsWanted) -> int:
-        """Where the messages begin that are wanted: the search for them begins at the end."""
-        start = self.end + 1
+    def _find_wanted(self, is_wanted: IsWanted) -> tuple[int, list[Message | SessionsError] | None]:
+        """Where the messages begin that are wanted, and these if they are few: the search begins at the end."""
+        start, found = self.end, []
         lost = ((self.end, error) for error in self.lost())
         for place, message in chain(lost, ((line[0], self.decode(line)) for line in self.lines_backwards())):
             if not is_wanted(message):
-                return start
+                break
             start = place
-        return start
+            if self.end - start <= _FEW:
+                found.append(message)
+        return start, found if self.end - start <= _FEW else None
 
     def decode(self, line: tuple[int, bytes]) -> Message | SessionsError:
         """The message of a line, or the error that says why there is none."""

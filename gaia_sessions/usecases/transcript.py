@@ -109,7 +109,7 @@ def messages(
 ) -> Iterator[Message | SessionsError]:
     """The messages in order: all, at most the ``last`` ones, only those made at ``since`` or later.
 
-    The cost follows what is taken, of which one at a time is in memory. Raises ``BadArgument`` for a ``last`` that is
+    The cost follows what is taken, of which few at a time are in memory. Raises ``BadArgument`` for a ``last`` that is
     no number of messages.
     """
     if last is None and since is None:
