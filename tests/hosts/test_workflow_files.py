@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.hosts.claude_code.workflows import agent_keys
+from gaia_sessions.hosts.claude_code.workflows import agent_keys, notification_events
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.system import utc_now
 
@@ -75,3 +77,64 @@ def test_what_is_no_journal_is_passed_over(tmp_path: Path) -> None:
         make(tmp_path / name / "journal.jsonl")
 
     assert keys_of(tmp_path, "a1") == {"run_id": "wf_1", "key": "v2:1"}
+
+
+# A hook has three seconds for all it does. The memory is that of the program, and of one journal read twice over.
+LIMITED = """
+import resource, sys
+from gaia_sessions.config import Config
+from gaia_sessions.hosts.claude_code.workflows import agent_keys
+from gaia_sessions.hosts.payload import HookPayload
+from gaia_sessions.system import utc_now
+resource.setrlimit(resource.RLIMIT_CPU, (2, 2))
+resource.setrlimit(resource.RLIMIT_AS, (256 << 20, 256 << 20))
+payload = HookPayload("claude-code", {"session_id": "h"}, Config({}), utc_now(), {})
+print(agent_keys(payload, sys.argv[1], "a1").get("workflow"))
+"""
+
+FOUND = str({"run_id": "wf_1", "key": "v2:1"})
+LINE = json.dumps(started("a1")).encode() + b"\n"
+HOSTILE: dict[str, tuple[bytes, str]] = {
+    "64 MiB of line ends before it": (b"\n" * (64 * MIB - len(LINE)) + LINE, FOUND),
+    "64 MiB of short lines before it": (b"{}\n" * (21 * MIB) + LINE, FOUND),
+    "a line of 60 MiB before it that names the agent": (b'["a1", "' + b"x" * (60 * MIB) + b'"]\n' + LINE, FOUND),
+    "millions of lines that name the agent": (b'"a1"\n' * (12 * MIB) + LINE, "None"),
+    "long lines that name the agent": ((b'["a1"' + b",[]" * (MIB // 2) + b"]\n") * 40 + LINE, "None"),
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE)
+def test_a_journal_takes_no_more_time_and_memory_than_a_start_has(content: str, tmp_path: Path) -> None:
+    data, expected = HOSTILE[content]
+    (tmp_path / "wf_1").mkdir()
+    (tmp_path / "wf_1" / "journal.jsonl").write_bytes(data)
+
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.returncode, done.stdout.strip()) == (0, expected), done.stderr[-500:]
+
+
+def test_a_line_may_be_as_long_as_one_of_a_transcript(tmp_path: Path) -> None:
+    for name, size in (("wf_1", 2 * MIB), ("wf_2", 2 * MIB + 1)):
+        entry = started("a1", note="")
+        entry["note"] = "x" * (size - len(json.dumps(entry)))
+        stretch(tmp_path, name, entry, minute=1 if name == "wf_1" else 2)
+    stretch(tmp_path, "wf_3", {"type": "result", "agentId": "a2", "result": "a1"}, minute=3)
+
+    assert keys_of(tmp_path, "a1") == {"run_id": "wf_1", "key": "v2:1"}
+
+
+@pytest.mark.parametrize(("size", "ends"), [(8 * MIB, ["a1", "w1"]), (8 * MIB + 1, ["w1"])])
+def test_the_file_of_a_workflow_may_be_as_large_as_a_payload(size: int, ends: list[str], tmp_path: Path) -> None:
+    payload = HookPayload("claude-code", {"session_id": "h"}, Config({}), utc_now(), {})
+    progress = [{"type": "workflow_agent", "agentId": "a1", "state": "done"}]
+    document = {"taskId": "w1", "workflowProgress": progress, "script": ""}
+    document["script"] = "x" * (size - len(json.dumps(document)))
+    (tmp_path / "wf_1.json").write_text(json.dumps(document), encoding="utf-8")
+    notification = payload.event("notification", host_agent_id="w1", outcome="completed")
+
+    events = notification_events(payload, notification, str(tmp_path), "")
+
+    assert [event["host_agent_id"] for event in events] == ends

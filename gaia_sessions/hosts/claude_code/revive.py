@@ -122,7 +122,7 @@ def _working_directory(conversation: str) -> str | None:
     """The folder in which the conversation was begun: the one that the name of its own folder was made of."""
     folder = os.path.basename(os.path.dirname(conversation))
     for line in islice(transcripts.lines(conversation + _TRANSCRIPT), _MOST_LINES):
-        directory = key_in(object_in_bytes(line, transcripts.LONGEST_LINE), "cwd") if b'"cwd"' in line else None
+        directory = key_in(object_in_bytes(line, agent_files.LONGEST_LINE), "cwd") if b'"cwd"' in line else None
         if directory and _may_be_shown(directory) and re.sub(r"[^A-Za-z0-9]", "-", directory) == folder:
             return directory
     return None

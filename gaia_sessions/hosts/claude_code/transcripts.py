@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import stat
 
+from gaia_sessions.hosts.agent_files import LONGEST_LINE
 from gaia_sessions.hosts.payload import figures_in, key_in, object_in, object_in_bytes
 from gaia_sessions.session.usage import sum_of, with_total_tokens
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
     from gaia_sessions.hosts.payload import Payload
     from gaia_sessions.session.schema import Run, Usage
-
-LONGEST_LINE = 2 << 20
-"""Bytes. What an agent writes at once is far shorter, and a hook has no time for a line that is longer."""
 
 _MILLISECONDS = len("2026-01-08T18:05:30.123")
 _NO_MODEL = "<synthetic>"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.hosts.agent_files import newest_names
+from gaia_sessions.hosts.agent_files import LONGEST_LINE, newest_names
 from gaia_sessions.hosts.payload import clean, is_key, key_in, object_in, object_in_bytes, one_line, text_in
 from gaia_sessions.session import events, schema
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
@@ -24,7 +24,7 @@ from .figures import figures_of_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gaia_sessions.hosts.payload import HookPayload, Payload
     from gaia_sessions.session.events import Event
@@ -35,6 +35,10 @@ AGENT_NAME = "workflow"
 
 _JOURNAL = "journal.jsonl"
 _LARGEST_FILE = 64 << 20
+_MOST_DECODED = 8 << 20
+"""Bytes of JSON, as many as a payload may have; a short line counts as one of 1 KiB, since it takes about as long."""
+
+_SHORT_LINE = 1 << 10
 _MOST_STRETCHES = 100
 _LONGEST_SCRIPT_HEAD = 4000
 _DESCRIPTION = r"""\bdescription\s*:\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`([^`\\]*)`)"""
@@ -90,17 +94,13 @@ def agent_keys(payload: HookPayload, folder: str, host_agent_id: str) -> dict[st
 
     folder: that in which each stretch of a workflow has a folder.
     """
-    for run_id, data in _newest_files(folder, _JOURNAL):
-        run_folder = os.path.join(folder, run_id)
-        entries = _entries_about(host_agent_id, data)
-        entry = next((entry for entry in entries if entry.get("type") == "started"), {})
-        key = key_in(entry, "key")
-        if key:
-            label = entry.get("label")
+    for run_id, entry in _entries_about(host_agent_id, _newest_files(folder, _JOURNAL)):
+        key, label = key_in(entry, "key"), entry.get("label")
+        if key and entry.get("type") == "started":
             return {
                 "workflow": {"run_id": run_id, "key": key},
                 "purpose": payload.purpose(label) if label else None,
-                "transcript_path": os.path.join(run_folder, f"agent-{host_agent_id}.jsonl"),
+                "transcript_path": os.path.join(folder, run_id, f"agent-{host_agent_id}.jsonl"),
             }
     return {}
 
@@ -135,7 +135,7 @@ def end_in_files(run: Run) -> ReportedEnd | None:
     if not os.path.isabs(folder) or agent is None:
         return None
     if "key" in run["workflow"]:
-        ends = (_journal_end(entry) for entry in _entries_about(agent, _read(folder, _JOURNAL)))
+        ends = (_journal_end(entry) for _, entry in _entries_about(agent, [("", _read(folder, _JOURNAL))]))
         return next(filter(None, ends), None)
     conversation = folder.partition("/subagents/workflows/")[0]
     document = _workflow_file(os.path.join(conversation, "workflows"), agent) if name == _JOURNAL else {}
@@ -190,21 +190,41 @@ def _newest_files(folder: str, name: str = "") -> Iterator[tuple[str, bytes]]:
             yield entry, data
 
 
-def _entries_about(host_agent_id: str, data: bytes) -> Iterator[Payload]:
-    """The entries of a journal that name this agent; results may be long, so no other line is decoded."""
-    for line in data.split(b"\n") if host_agent_id.encode() in data else ():
-        if host_agent_id.encode() in line:
-            entry = object_in_bytes(line, _LARGEST_FILE)
+def _entries_about(host_agent_id: str, journals: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Payload]]:
+    """The entries of journals that name this agent, each with the name of its journal; no other line is decoded.
+
+    A line that is longer than one of a transcript may be is passed over, and no more is decoded than there is time for.
+    """
+    left = _MOST_DECODED
+    for name, data in journals:
+        for line in _lines_with(host_agent_id.encode(), data):
+            left -= max(len(line), _SHORT_LINE)
+            if left < 0:
+                return
+            entry = object_in_bytes(line, LONGEST_LINE)
             if entry.get("agentId") == host_agent_id:
-                yield entry
+                yield name, entry
+
+
+def _lines_with(text: bytes, data: bytes) -> Iterator[bytes]:
+    """The lines of ``data`` that hold ``text``, and are not too long; the others are not even taken apart."""
+    end = 0
+    while (found := data.find(text, end)) >= 0:
+        start, end = data.rfind(b"\n", 0, found) + 1, data.find(b"\n", found)
+        end = len(data) if end < 0 else end
+        if end - start <= LONGEST_LINE:
+            yield data[start:end]
 
 
 def _workflow_file(folder: str, task_id: str) -> Payload:
     """The file of the workflow with this task; empty if there is none, as for the task of an agent."""
+    left = _MOST_DECODED
     for name, data in _newest_files(folder) if task_id else ():
-        document = object_in_bytes(data, _LARGEST_FILE) if name.endswith(".json") and task_id.encode() in data else {}
-        if document.get("taskId") == task_id:
-            return document
+        if name.endswith(".json") and len(data) <= left and task_id.encode() in data:
+            left -= len(data)
+            document = object_in_bytes(data, _MOST_DECODED)
+            if document.get("taskId") == task_id:
+                return document
     return {}
 
 
