@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -164,3 +165,26 @@ def tool_results(request: str) -> list[str]:
     messages = told.get("body", told)["messages"]
     parts = [part for message in messages if isinstance(message["content"], list) for part in message["content"]]
     return [json.dumps(part["content"]) for part in parts if part["type"] == "tool_result"]
+
+
+def test_an_agent_that_was_at_work_when_the_hooks_were_installed_is_above_what_it_delegates(client: Client) -> None:
+    words = [sys.executable, "-m", "gaia_sessions", "hooks", "install", "--project", "--root", str(client.host.root)]
+    scenario = {
+        "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
+        "subs": {
+            "alpha": [
+                bash(f"{shlex.join(words)}; sleep 1"),
+                {"tools": [delegation("beta")]},
+                {"text": "Report of alpha."},
+            ],
+            "beta": [{"text": "Report of beta."}],
+        },
+    }
+
+    client.live("own", script(client.host.folder, scenario), wired=False)
+
+    records = {record["purpose"]: record for record in client.host.records().values()}
+    assert sorted(records) == ["Job alpha", "Job beta"]
+    assert [(record["phase"], len(record["runs"])) for record in records.values()] == [("completed", 1)] * 2
+    assert records["Job beta"]["parent_id"] == records["Job alpha"]["agent_id"]
+    assert "host_process" in records["Job alpha"]["runs"][0]
