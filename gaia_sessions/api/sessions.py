@@ -137,13 +137,14 @@ class Sessions(SessionReader):
 
     def reconcile(self, *, dry_run: bool = False) -> Reconciled:
         """Closes the runs that are proven to have ended, and counts what those that have ended used."""
-        from gaia_sessions.hosts import consumption
+        from gaia_sessions.hosts import consumption, label_in_files
         from gaia_sessions.ingest.consumption import count_ended_runs
         from gaia_sessions.usecases.reconcile import reconcile
 
         reader = self._reader_for(dry_run=dry_run)
         report = reconcile(self._store, utc_now(), self._evidence_reader(), dry_run=dry_run, sessions=reader)
-        return {**report, "counted": count_ended_runs(self._store, reader, consumption, dry_run=dry_run)}
+        readers = (consumption, label_in_files) if self.config.store_description else (consumption,)
+        return {**report, "counted": count_ended_runs(self._store, reader, *readers, dry_run=dry_run)}
 
     def import_sessions(self, directory: str | os.PathLike[str], *, dry_run: bool = False) -> Imported:
         """Copies the sessions of ``directory`` into this root."""

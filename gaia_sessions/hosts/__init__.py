@@ -87,6 +87,14 @@ def end_in_files(run: Run) -> ReportedEnd | None:
     return read(run) if read else None
 
 
+def label_in_files(run: Run) -> str | None:
+    """What the work of the agent of ``run`` is called, if its host noted that when the agent's workflow was over."""
+    if run.get("host") != CLAUDE_CODE or "key" not in run.get("workflow", {}):
+        return None
+    label: str | None = __import__(f"{_module_name(CLAUDE_CODE)}.labels", fromlist=["label_of"]).label_of(run)
+    return label
+
+
 def consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
     """What ``run`` used in all, from what its host keeps about the agent on disk; None if that does not say."""
     read = module_of(run["host"]).consumption if run.get("host") in HOSTS else None

@@ -1,14 +1,14 @@
 """What a run used in all, taken from the files of its host once the run has ended.
 
-Owns when a run is counted, and that its record gets the sum. It is a write of its own: the end of a run never waits for
-it, and whoever has no time leaves it to the next ``reconcile``. Counting twice changes nothing. How a host's files are
-read is handed in. Must never change anything else of a record.
+Owns when a run is counted, and that its record gets the sum, or a label that came as late. It is a write of its own:
+the end of a run never waits for it, and whoever has no time leaves it to the next ``reconcile``. Counting twice changes
+nothing. How a host's files are read is handed in. Must never change anything else of a record.
 """
 
 from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.runs import has_ended
 from gaia_sessions.session.usage import span_of, uncounted_runs, with_consumed
@@ -53,20 +53,45 @@ def count_run_of_event(
         _store_counted(store, record["agent_id"], run["run"], counted, timeout)
 
 
-def count_ended_runs(store: Store, sessions: Reader, read: ReadConsumption, *, dry_run: bool) -> list[CountedRun]:
+def count_ended_runs(
+    store: Store,
+    sessions: Reader,
+    read: ReadConsumption,
+    read_label: Callable[[Run], str | None] = lambda _: None,
+    *,
+    dry_run: bool,
+) -> list[CountedRun]:
     """Counts every run that has ended and was not counted; returns those of which it is known now what they used.
 
+    A session whose purpose nobody stated gets the label that the host noted of its latest run afterwards.
     ``sessions`` are read, and ``store`` is written. Sessions that cannot be written are left out: a later call counts.
     """
     counted_runs: list[CountedRun] = []
     for agent_id, found in sessions.scan():
         if isinstance(found, SessionsError) or has_newer_schema(found):
             continue
+        if not dry_run and found["purpose"] == NO_PURPOSE:
+            _store_label(store, found, read_label)
         for run in uncounted_runs(found):
             counted = read(run, *span_of(found, run), lambda: False) if "transcript_path" in run else None
             if counted and (dry_run or _store_counted(store, agent_id, run["run"], counted, 0)):
                 counted_runs.append({"agent_id": agent_id, "run": run["run"]})
     return counted_runs
+
+
+def _store_label(store: Store, record: Record, read_label: Callable[[Run], str | None]) -> None:
+    labels = (read_label(run) for run in record.get("runs", [])[-1:])
+    label = next(labels, None)
+    if not label:
+        return
+
+    def rule(record: Record) -> Record:
+        return {**record, "purpose": label} if record["purpose"] == NO_PURPOSE else record
+
+    try:
+        store.change(record["agent_id"], rule, timeout=0, reserved=RESERVED_BYTES)
+    except SessionsError:  # the next call tries again
+        return
 
 
 def _store_counted(store: Store, agent_id: str, number: int, counted: Run, timeout: float) -> bool:
