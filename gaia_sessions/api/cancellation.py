@@ -6,13 +6,14 @@ seen cancelled it stays so. Must never take a lock to look.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
 from gaia_sessions.errors import Cancelled, StoreFailure  # by name: one in need of files must not need one more
 from gaia_sessions.session.cancellation import check_reason, unread_cancellation
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.record import stated_ancestors
+from gaia_sessions.store.reading import STATE
 from gaia_sessions.system import utc_now
 
 from .sessions import Sessions
@@ -54,7 +55,8 @@ class CancellationToken:
     """Whether a session, or a piece of work in memory, is cancelled.
 
     With ``agent_id`` it is the session's: whoever cancels that session, or with everything below it one above it, in
-    any process, cancels the token; each look costs a look at one file for the session and for each one above it.
+    any process, cancels the token; each look costs a look at one file for the session and for each one above it, and
+    one more for the topmost.
     Without ``agent_id`` it is in memory only. ``parent`` is a token that cancels this one too. ``root`` is as in the
     functions of this package. Safe to use from several threads.
 
@@ -203,7 +205,8 @@ class _Session:
     def __init__(self, agent_id: str, sessions: Sessions) -> None:
         self.agent_id = agent_id
         self._sessions = sessions
-        self._ancestors: list[str] = []
+        self._above: Sequence[str] = ()
+        self._topmost: tuple[int, int, int] | None = None
 
     @property
     def root(self) -> str:
@@ -211,14 +214,24 @@ class _Session:
         return self._sessions.root
 
     def look(self) -> Cancellation | None:
-        """Why it is cancelled. A session without a parent may still get one, so it is read each time."""
+        """Why it is cancelled. The topmost above it may still get a parent, so it is read again once it has changed."""
+        above = self._above
+        topmost = self._state_of(above[-1] if above else self.agent_id)
+        are_all = topmost is not None and topmost == self._topmost
         try:
-            found = self._sessions.cancellation(self.agent_id, self._ancestors)
-            if found is None and not self._ancestors:
-                self._ancestors = stated_ancestors(self._sessions.read(self.agent_id)) or []
+            found, self._above = self._sessions.cancellation_and_above(self.agent_id, above, are_all=are_all)
         except (StoreFailure, OSError) as error:  # without a free descriptor not even a module can be imported
             return unread_cancellation(error)
+        self._topmost = topmost if found is None and len(self._above) == len(above) else None
         return found
+
+    def _state_of(self, agent_id: str) -> tuple[int, int, int] | None:
+        """What changes with the record of a session, which is replaced by another file with each write."""
+        try:
+            found = os.stat(os.path.join(self.root, agent_id, STATE))
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
     def cancel(self, reason: str | None) -> None:
         self._sessions.cancel(self.agent_id, reason)

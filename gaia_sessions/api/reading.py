@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import config
+from gaia_sessions.store import read_cancellation
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.journal import EVENTS
 from gaia_sessions.system import utc_now
@@ -128,7 +129,13 @@ class SessionReader:
         """The policy's decision about ``record``, which was just read or written."""
         from gaia_sessions.usecases import resume
 
-        return resume.decide(self._store, record["agent_id"], record, utc_now(), self.config.limits)
+        return resume.decide(
+            lambda record: read_cancellation(self._store, record),
+            record["agent_id"],
+            record,
+            utc_now(),
+            self.config.limits,
+        )
 
     def liveness(self, record: Record, decision: Decision) -> Liveness | None:
         """What is known of the agent at work on ``record``, about which ``decision`` was just made."""
@@ -155,11 +162,17 @@ class SessionReader:
         rule = revivals.Rule(utc_now(), self.config.limits, revival, project)
         return revivals.revivals(self._preview(), rule, host_session_id)
 
-    def cancellation(self, agent_id: str, known_ancestors: Collection[str] = ()) -> Cancellation | None:
-        """Why the session is cancelled; None if it is not. With its ``known_ancestors`` its record is not read."""
-        from gaia_sessions.usecases.cancellation import find_cancellation
+    def cancellation(self, agent_id: str) -> Cancellation | None:
+        """Why the session is cancelled; None if it is not."""
+        return self.cancellation_and_above(agent_id)[0]
 
-        return find_cancellation(self._store, agent_id, known_ancestors)
+    def cancellation_and_above(
+        self, agent_id: str, known_above: Sequence[str] = (), *, are_all: bool = False
+    ) -> tuple[Cancellation | None, Sequence[str]]:
+        """Why the session is cancelled, and the sessions above it, which make the next look cheaper."""
+        from gaia_sessions.usecases.cancellation import cancellation_and_above
+
+        return cancellation_and_above(self._store, agent_id, known_above, are_all=are_all)
 
     def report(self, agent_id: str) -> tuple[Report, bool]:
         """The report on the session, and whether its work is over."""
@@ -168,10 +181,14 @@ class SessionReader:
     def reporter(self) -> Callable[[str], tuple[Report, bool]]:
         """What ``report`` does, for many sessions at one moment: the inbox is read once for all."""
         from gaia_sessions.hosts import recent_messages
+        from gaia_sessions.store.above import Above
         from gaia_sessions.usecases import reporting
 
         sessions, now = self._preview(), utc_now()
-        return lambda agent_id: reporting.report_on(sessions, agent_id, now, self.config.budgets, recent_messages)
+        above = Above(sessions)
+        return lambda agent_id: reporting.report_on(
+            sessions, above, agent_id, now, self.config.budgets, recent_messages
+        )
 
     def usage(self, record: Record) -> TokenUsage:
         """How much of its budget the session of ``record``, which was just read, has used. Raises ``NewerSchema``."""

@@ -14,7 +14,7 @@ from gaia_sessions import config
 from gaia_sessions.errors import CorruptSession, SessionsError
 from gaia_sessions.hosts import end_in_files
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
-from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of, stated_ancestors
+from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
 from gaia_sessions.store import root as roots
 from gaia_sessions.store import root_ownership
 from gaia_sessions.store.file_store import FileStore
@@ -47,7 +47,7 @@ class Records:
     refused: those that the system refuses to read, each with the reason.
     in_future: those whose last activity is in the future, each with whether it is final.
     newer: those that a later version wrote.
-    above: those that have a parent, each with the sessions above it that its record states, the parent first.
+    parents: those that have a parent, each with its parent.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Records:
         self.refused: dict[str, str] = {}
         self.in_future: dict[str, bool] = {}
         self.newer: list[str] = []
-        self.above: dict[str, list[str]] = {}
+        self.parents: dict[str, str] = {}
 
 
 class Inspection:
@@ -143,7 +143,7 @@ class Inspection:
             records.active.add(agent_id)
         parent_id = parent_id_of(record)
         if parent_id is not None:
-            records.above[agent_id] = stated_ancestors(record) or [parent_id]
+            records.parents[agent_id] = parent_id
         if has_newer_schema(record):
             records.newer.append(agent_id)
         elif parse_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:

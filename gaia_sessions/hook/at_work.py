@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.port import Reader
+    from gaia_sessions.usecases.resume import FindCancellation
 
 MOST_AGENTS = 4
 
@@ -28,9 +28,11 @@ _HEADING = "Sub-agents that are at work. Do not begin their work again; who wait
 _ORDER = (WAITING, *(state for state in STATES if state != WAITING))
 
 
-def at_work_message(sessions: Reader, records: list[Record], now: datetime, limits: Limits) -> str | None:
+def at_work_message(
+    find_cancellation: FindCancellation, records: list[Record], now: datetime, limits: Limits
+) -> str | None:
     """The agents at work on ``records``, those that wait for a person first; None if there are none."""
-    found = [(alive, record) for record in records if (alive := _liveness(sessions, record, now, limits))]
+    found = [(alive, record) for record in records if (alive := _liveness(find_cancellation, record, now, limits))]
     if not found:
         return None
     found.sort(key=lambda pair: _ORDER.index(pair[0]["state"]))
@@ -40,10 +42,10 @@ def at_work_message(sessions: Reader, records: list[Record], now: datetime, limi
     return "\n".join(lines)
 
 
-def _liveness(sessions: Reader, record: Record, now: datetime, limits: Limits) -> Liveness | None:
+def _liveness(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Liveness | None:
     if has_newer_schema(record):
         return None
-    return liveness_of(record, decide(sessions, record["agent_id"], record, now, limits), now, limits)
+    return liveness_of(record, decide(find_cancellation, record["agent_id"], record, now, limits), now, limits)
 
 
 def _line(record: Record, alive: Liveness, now: datetime) -> str:

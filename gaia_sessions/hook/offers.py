@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.store.file_store import FileStore
-    from gaia_sessions.store.port import Reader
+    from gaia_sessions.usecases.resume import FindCancellation
 
 _CONTINUING_SOURCES = ("resume", "compact")
 _FORK = "fork"
@@ -33,9 +33,11 @@ def paused_sessions_message(
 
     wake_advice: how its host wakes agents of a conversation that continues, where it does.
     """
-    found = _sessions_of(store, event, config, now, is_late)
+    from gaia_sessions.store.above import Above
+
+    find, found = Above(store).cancellation, _sessions_of(store, event, config, now, is_late)
     paused = [
-        record for record in found if may_be_resumed(store, record, now, config.limits) and _is_relevant(record, event)
+        record for record in found if may_be_resumed(find, record, now, config.limits) and _is_relevant(record, event)
     ]
     return _offer(paused, config, wake_advice) if paused else None
 
@@ -44,9 +46,11 @@ def session_start_message(
     store: FileStore, event: Event, config: Config, now: datetime, is_late: Callable[[], bool], wake_advice: str | None
 ) -> str | None:
     """What a conversation that starts is to know of paused sessions, and of agents at work; None for nothing."""
-    paused, at_work = [], []
+    from gaia_sessions.store.above import Above
+
+    find, paused, at_work = Above(store).cancellation, [], []
     for record in _sessions_of(store, event, config, now, is_late):
-        if may_be_resumed(store, record, now, config.limits) and _is_relevant(record, event):
+        if may_be_resumed(find, record, now, config.limits) and _is_relevant(record, event):
             paused.append(record)
         elif any(not has_ended(run) and "host_process" in run for run in record.get("runs", ())):
             at_work.append(record)
@@ -54,7 +58,7 @@ def session_start_message(
     if at_work:
         from .at_work import at_work_message
 
-        messages += filter(None, [at_work_message(store, at_work, now, config.limits)])
+        messages += filter(None, [at_work_message(find, at_work, now, config.limits)])
     return "\n\n".join(messages) or None
 
 
@@ -90,7 +94,7 @@ def _is_relevant(record: Record, event: Event) -> bool:
     return source != _FORK or not any(run.get("end") == ENDED_WITH_HOST for run in runs[-1:])
 
 
-def may_be_resumed(sessions: Reader, record: Record, now: datetime, limits: Limits) -> bool:
+def may_be_resumed(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> bool:
     """Whether a reply may say how to go on with ``record``."""
     from gaia_sessions.session.phases import is_resumable
     from gaia_sessions.session.record import has_newer_schema
@@ -104,7 +108,7 @@ def may_be_resumed(sessions: Reader, record: Record, now: datetime, limits: Limi
     undenied = [run for run in record.get("runs", ()) if run.get("end") != DENIED]
     if any(host_outlives_conversation(run, _is_alive) for run in undenied[-1:]):
         return False
-    return decide(sessions, record["agent_id"], record, now, limits)["should_resume"]
+    return decide(find_cancellation, record["agent_id"], record, now, limits)["should_resume"]
 
 
 def _is_alive(process: HostProcess) -> bool:

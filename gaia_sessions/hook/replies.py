@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from gaia_sessions.hosts import EVENT_NAME_KEY
 from gaia_sessions.session import events
+from gaia_sessions.store import read_cancellation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _return_reply(context: ReplyContext) -> Reply | None:
         from .messages import waiting_message
 
         messages.append(waiting_message(record))
-    if offers.may_be_resumed(context.store, record, context.now, context.config.limits):
+    if _may_be_resumed(record, context):
         from .messages import resume_message
 
         messages.append(resume_message(record, context.config.limits.idle))
@@ -138,15 +139,20 @@ def _return_reply(context: ReplyContext) -> Reply | None:
     return {"additionalContext": "\n\n".join(messages)} if messages else None
 
 
+def _may_be_resumed(record: Record, context: ReplyContext) -> bool:
+    from . import offers
+
+    return offers.may_be_resumed(
+        lambda record: read_cancellation(context.store, record), record, context.now, context.config.limits
+    )
+
+
 def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:
     """How to resume the sessions that the delegation named; with one that does not exist, those that do."""
-    from . import offers
     from .messages import mentioned_message, missing_message
 
     records, missing_ids = _mentioned_sessions(context.store, record, context.event)
-    paused = [
-        found for found in records if offers.may_be_resumed(context.store, found, context.now, context.config.limits)
-    ]
+    paused = [found for found in records if _may_be_resumed(found, context)]
     if paused:
         yield mentioned_message(paused, context.config.limits.idle)
     if missing_ids:

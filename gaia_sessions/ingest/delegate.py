@@ -23,6 +23,7 @@ from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_non
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
@@ -84,20 +85,24 @@ def _with_late_parent(store: Store, record: Record, event: Event, context: Handl
     """The session below whoever delegated, if its agent was heard of before the delegation: only that names them."""
     if "parent_host_agent_id" not in event:
         return record
-    from gaia_sessions.session.lineage import with_parent
+    from .parents import parent_of, put_below, with_parent_known, with_purpose
 
-    from .parents import parent_of, with_purpose
+    agent = event["parent_host_agent_id"]
 
-    agent, parent = event["parent_host_agent_id"], parent_of(store, event)
+    def put(parent: Record | None) -> Record:
+        def rule(record: Record) -> Record:
+            run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
+            if run is None or "parent_host_agent_id" in run:
+                return record
+            known = runs.with_run(record, {**run, "parent_host_agent_id": agent})
+            return with_purpose(with_parent_known(store, known, parent), event)
 
-    def rule(record: Record) -> Record:
-        run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
-        if run is None or "parent_host_agent_id" in run:
-            return record
-        below = with_parent(runs.with_run(record, {**run, "parent_host_agent_id": agent}), parent)
-        return with_purpose(below, event)
+        return store.change(record["agent_id"], rule, timeout=context.timeout)
 
-    return record if rule(record) is record else store.change(record["agent_id"], rule, timeout=context.timeout)
+    run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
+    if run is None or "parent_host_agent_id" in run:
+        return record
+    return put_below(store, parent_of(store, event), context.timeout, put)
 
 
 def _repeated_result(store: Store, record: Record, key: tuple[str, str], context: HandlerContext) -> EventResult:
@@ -191,21 +196,28 @@ def create_session(
     if earlier:
         new["continues"] = earlier["agent_id"]
     mentioned_fields: Run = {} if earlier else _mentioned_fields(store, event)
-    record = runs.with_claimed_run(_with_parent(store, new, event), {**run_fields_of(event), **mentioned_fields}, now)
-    entry = entry_of_event(event, record, record["runs"][0], record["revision"])
-    kept = create_under_new_id(store, record, now, random_bytes, entry)
+
+    def begin(new: Record) -> Record:
+        record = runs.with_claimed_run(new, {**run_fields_of(event), **mentioned_fields}, now)
+        entry = entry_of_event(event, record, record["runs"][0], record["revision"])
+        return create_under_new_id(store, record, now, random_bytes, entry)
+
+    kept = _begin_below_parent(store, event, context, new, begin)
     word = "continued" if earlier else "created"
     return EventResult(word, record=kept, resumed=earlier, reason=refused if earlier else None, refused=refused)
 
 
-def _with_parent(store: Store, record: Record, event: Event) -> Record:
+def _begin_below_parent(
+    store: Store, event: Event, context: HandlerContext, new: Record, begin: Callable[[Record], Record]
+) -> Record:
     if "parent_host_agent_id" not in event and "parent_id" not in event:  # nearly always: a main agent has no session
-        return record
+        return begin(new)
     from gaia_sessions.session.lineage import with_parent
 
-    from .parents import parent_of
+    from .parents import parent_of, put_below
 
-    return with_parent(record, parent_of(store, event))
+    parent = parent_of(store, event)
+    return put_below(store, parent, context.timeout, lambda parent: begin(with_parent(new, parent)))
 
 
 def run_fields_of(event: Event) -> Run:

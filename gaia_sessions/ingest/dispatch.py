@@ -148,15 +148,22 @@ def _with_orphans_adopted(
     from gaia_sessions.session.runs import orphan_alias
 
     alias = orphan_alias(event["host_session_id"], event["host_agent_id"], event.get("host"))
-    while agent_id := store.find(alias):
-        from gaia_sessions.session.lineage import with_parent
+    if store.find(alias) is None:
+        return result
+    from .parents import put_below, with_parent_known
 
-        if context.should_stop():
-            return EventResult(BUSY, result.agent_id)
-        adopted = store.change(agent_id, lambda record: with_parent(record, parent), timeout=context.timeout)
-        if "parent_id" not in adopted:
-            break  # it would be above itself
-    return result
+    def adopt(parent: Record | None) -> EventResult:
+        while agent_id := store.find(alias):
+            if context.should_stop():
+                return EventResult(BUSY, result.agent_id)
+            adopted = store.change(
+                agent_id, lambda record: with_parent_known(store, record, parent), timeout=context.timeout
+            )
+            if "parent_id" not in adopted:
+                break  # it would be above itself, or the parent is gone by now
+        return result
+
+    return put_below(store, parent, context.timeout, adopt)
 
 
 def with_key(event: Event) -> Event:

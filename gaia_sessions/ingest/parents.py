@@ -1,20 +1,27 @@
 """What an event says about where its agent belongs: the agent or the workflow that started it.
 
-Owns how the parent's session is found, by exact keys only. Must never change a record.
+The parent's session is found by exact keys only, never guessed, and nobody removes it while a session is put below it.
 """
 
 from __future__ import annotations
 
 from gaia_sessions.session import runs
+from gaia_sessions.session.lineage import with_parent
 from gaia_sessions.session.record import NO_PURPOSE
+from gaia_sessions.store import children_lock_key, read_ancestors
 
 from .join import read_or_none, session_id_of_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
+
+    Result = TypeVar("Result")
 
 
 def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | None:
@@ -29,6 +36,23 @@ def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | No
         return read_or_none(store, event["parent_id"]) if "parent_id" in event else None
     agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], agent)
     return read_or_none(store, agent_id) if agent_id else None
+
+
+def put_below(store: Store, parent: Record | None, timeout: float, put: Callable[[Record | None], Result]) -> Result:
+    """What ``put`` returns, called with ``parent`` as it is while nobody removes it; with None if it is gone by then.
+
+    Whoever removes it hands on what cancels it, and must not miss a session that is put below it at that moment. Raises
+    ``LockTimeout``.
+    """
+    if parent is None:
+        return put(None)
+    with store.lock_key(children_lock_key(parent["agent_id"]), timeout):
+        return put(read_or_none(store, parent["agent_id"]))
+
+
+def with_parent_known(store: Store, record: Record, parent: Record | None) -> Record:
+    """``record`` below ``parent``, unless it is above that."""
+    return record if parent is None else with_parent(record, parent, read_ancestors(store, parent))
 
 
 def session_of_workflow(store: Store, host: str, run_id: str, key: str | None = None) -> Record | None:

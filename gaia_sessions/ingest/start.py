@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Store
 
     from . import HandlerContext
-    from .join import RunRule
+    from .join import JoinedRun, RunRule
 
 _AGENT_FIELDS = (
     *("host", "host_session_id", "host_agent_id", "parent_host_agent_id", "host_process"),
@@ -45,24 +45,32 @@ def start(store: Store, event: Event, context: HandlerContext) -> EventResult:
         record, run = found
         if is_final(record["phase"]) and _is_wake(run, event, now):
             return _continue_in_new_session(store, event, record, context)
-        result = change_run(store, event, found, context.timeout, _rule(store, event, now, run), lambda _: "started")
+        result = _change(store, event, found, context)
         changed_run = runs.run_by_number(result.record, run["run"]) if result.record else None
         if result.record and changed_run and is_final(result.record["phase"]) and _is_wake(changed_run, event, now):
             return _continue_in_new_session(store, event, result.record, context)  # its host was gone
         return result
 
 
-def _rule(store: Store, event: Event, now: datetime, run: Run) -> RunRule:
-    """The rule for the start of the agent of ``run``, which also gives the session its parent if that was not known."""
-    start_rule = _StartRule(event, now).rule
+def _change(store: Store, event: Event, joined: JoinedRun, context: HandlerContext) -> EventResult:
+    """Applies the start to the run that was found, and gives the session its parent if that was not known."""
+    record, run = joined
+    start_rule = _StartRule(event, context.now).rule
+
+    def change(rule: RunRule) -> EventResult:
+        return change_run(store, event, joined, context.timeout, rule, lambda _: "started")
+
     if "workflow" not in event and "parent_host_agent_id" not in {**event, **run}:
-        return start_rule
-    from gaia_sessions.session.lineage import with_parent
+        return change(start_rule)
+    from .parents import parent_of, put_below, with_parent_known, with_purpose
 
-    from .parents import parent_of, with_purpose
+    def change_below(parent: Record | None) -> EventResult:
+        return change(
+            lambda record, run: with_parent_known(store, with_purpose(start_rule(record, run), event), parent)
+        )
 
-    parent = parent_of(store, event, run)
-    return lambda record, run: with_parent(with_purpose(start_rule(record, run), event), parent)
+    parent = None if "parent_id" in record else parent_of(store, event, run)
+    return put_below(store, parent, context.timeout, change_below)
 
 
 class _StartRule:
@@ -134,15 +142,22 @@ def _has_live_run(record: Record) -> bool:
 
 
 def _continue_in_new_session(store: Store, event: Event, earlier: Record, context: HandlerContext) -> EventResult:
+    from gaia_sessions.session.lineage import with_parent
+
+    from .parents import put_below
+
     new_id = new_agent_id(context.now, context.random_bytes)
     new = new_record(new_id, earlier["agent_name"], earlier["purpose"], {}, context.now)
     new["continues"] = earlier["agent_id"]
-    if "parent_id" in earlier:  # whoever started the agent is above its later work too, and can cancel it
-        from gaia_sessions.session.lineage import with_parent
 
-        new = with_parent(new, read_or_none(store, earlier["parent_id"]))
-    kept = create_started_session(store, event, context, new, first_fields(event, context.now))
-    return EventResult("continued", record=kept)
+    def begin(parent: Record | None) -> EventResult:
+        fields = first_fields(event, context.now)
+        kept = create_started_session(store, event, context, with_parent(new, parent), fields)
+        return EventResult("continued", record=kept)
+
+    # whoever started the agent is above its later work too, and can cancel it
+    parent = read_or_none(store, earlier["parent_id"]) if "parent_id" in earlier else None
+    return put_below(store, parent, context.timeout, begin)
 
 
 def create_started_session(store: Store, event: Event, context: HandlerContext, new: Record, fields: Run) -> Record:

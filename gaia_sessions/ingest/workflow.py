@@ -21,7 +21,7 @@ from . import delegate as delegations
 from . import start as starts
 from .join import changed_run_entry
 from .many_runs import began_after, change_each_run, records_of_conversation
-from .parents import session_of_workflow
+from .parents import put_below, session_of_workflow, with_parent_known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,13 +116,17 @@ def _start_agent(store: Store, event: Event, context: HandlerContext) -> EventRe
     if earlier is None or is_final(earlier["phase"]):
         return _begin_session(store, event, context, workflow, earlier)
 
-    def resume(record: Record) -> tuple[Record, Entry | None]:
-        record = _with_earlier_runs_ended(runs.with_new_run(record, {}), context.now)
-        run = record["runs"][-1]
-        started = runs.with_start(record, run, starts.first_fields(event, context.now), context.now)
-        return with_parent(started, workflow), changed_run_entry(event, started, run)
+    def resume(parent: Record | None) -> Record:
+        def rule(record: Record) -> tuple[Record, Entry | None]:
+            record = _with_earlier_runs_ended(runs.with_new_run(record, {}), context.now)
+            run = record["runs"][-1]
+            started = runs.with_start(record, run, starts.first_fields(event, context.now), context.now)
+            return with_parent_known(store, started, parent), changed_run_entry(event, started, run)
 
-    return EventResult("started", record=store.change(earlier["agent_id"], resume, timeout=context.timeout))
+        return store.change(earlier["agent_id"], rule, timeout=context.timeout)
+
+    parent = None if "parent_id" in earlier else workflow
+    return EventResult("started", record=put_below(store, parent, context.timeout, resume))
 
 
 def _begin_session(
@@ -134,7 +138,11 @@ def _begin_session(
     if earlier:
         new["continues"] = earlier["agent_id"]
     fields = starts.first_fields(event, context.now)
-    kept = starts.create_started_session(store, event, context, with_parent(new, workflow), fields)
+
+    def begin(parent: Record | None) -> Record:
+        return starts.create_started_session(store, event, context, with_parent(new, parent), fields)
+
+    kept = put_below(store, workflow, context.timeout, begin)
     return EventResult("continued" if earlier else "created", record=kept)
 
 
@@ -155,16 +163,21 @@ def _with_earlier_runs_ended(record: Record, now: datetime) -> Record:
 def _adopt_agents(store: Store, workflow: Record, event: Event, timeout: float) -> None:
     """The agents that started before the launch was reported get their parent."""
     task = event["host_agent_id"]
+    records = records_of_conversation(store, event["host_session_id"])
+    orphans = [record["agent_id"] for record in records if any(_is_orphan(run, event) for run in record["runs"])]
 
-    def adopt(record: Record) -> Record:
-        for run in record["runs"]:
-            if _is_orphan(run, event):
-                record = runs.with_run(record, {**run, "parent_host_agent_id": task})
-        return with_parent(record, workflow)
+    def adopt(parent: Record | None) -> None:
+        def rule(record: Record) -> Record:
+            for run in record["runs"]:
+                if _is_orphan(run, event):
+                    record = runs.with_run(record, {**run, "parent_host_agent_id": task})
+            return with_parent_known(store, record, parent)
 
-    for record in records_of_conversation(store, event["host_session_id"]):
-        if any(_is_orphan(run, event) for run in record["runs"]):
-            store.change(record["agent_id"], adopt, timeout=timeout)
+        for agent_id in orphans:
+            store.change(agent_id, rule, timeout=timeout)
+
+    if orphans:
+        put_below(store, workflow, timeout, adopt)
 
 
 def _is_orphan(run: Run, event: Event) -> bool:

@@ -28,11 +28,13 @@ if TYPE_CHECKING:
         """What stands beside the record of a session that was cancelled.
 
         at: when; absent if what stands there cannot be read. below: whether all that is below it is cancelled too.
+        by: the session above it that this was the mark of, and that was removed since.
         """
 
         at: NotRequired[str]
         reason: NotRequired[str]
         below: bool
+        by: NotRequired[str]
 
     class Cancellation(TypedDict):
         """Why a session is cancelled. by: the session whose mark this is, if that is one above it."""
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
         at: NotRequired[str]
         reason: NotRequired[str]
         by: NotRequired[str]
+
+    MarkOf = tuple[str, Mark]
+    """The id of a session, and its mark."""
 
 
 _OUTCOME_KEYS = ("phase", "resume_ready", "history", "history_dropped", "finalized_at", "duration_seconds", "summary")
@@ -57,16 +62,29 @@ def with_mark(mark: Mark | None, now: datetime, reason: str | None, *, below: bo
     if mark is None:
         new: Mark = {"at": format_time(now), "below": below}
         return {**new, "reason": reason} if reason else new
-    return {**mark, "below": True} if below and not mark["below"] else mark
+    return _for_all_below(mark) if below else mark
+
+
+def handed_mark(mark: Mark | None, handed: MarkOf) -> Mark:
+    """What ``mark``, that of a session, becomes before the session above it is removed that ``handed`` it on.
+
+    The first of the two stays, for all that is below, so that nobody's cancellation changes by the removal.
+    """
+    marked_id, first = min([("", mark), handed] if mark else [handed], key=_time_of)
+    return {**first, "by": first.get("by", marked_id)} if marked_id else _for_all_below(first)
+
+
+def _for_all_below(mark: Mark) -> Mark:
+    return mark if mark["below"] else {**mark, "below": True}
 
 
 def read_mark(value: Mapping[str, object]) -> Mark:
     """The mark in ``value``, an object that anybody may have written; what cannot be read counts as the widest mark."""
-    at, reason, below = value.get("at"), value.get("reason"), value.get("below")
-    if not isinstance(below, bool) or not _is_time(at) or not isinstance(reason, str | None):
+    at, below = value.get("at"), value.get("below")
+    texts = {key: value[key] for key in ("reason", "by") if value.get(key) is not None}
+    if not isinstance(below, bool) or not _is_time(at) or not all(isinstance(text, str) for text in texts.values()):
         return {"below": True}
-    mark: Mark = {"at": str(at), "below": below}
-    return mark if reason is None else {**mark, "reason": reason}
+    return {"at": str(at), "below": below, **texts}  # type: ignore[typeddict-item]  # just checked
 
 
 def _is_time(value: object) -> bool:
@@ -76,14 +94,29 @@ def _is_time(value: object) -> bool:
         return False
 
 
-def cancellation_of(agent_id: str, marks: Iterable[tuple[str, Mark]]) -> Cancellation | None:
+def cancellation_of(agent_id: str, marks: Iterable[MarkOf]) -> Cancellation | None:
     """Why the session is cancelled, by the ``marks`` on it and on those above it; the first of several counts."""
-    found = [(marked_id, mark) for marked_id, mark in marks if marked_id == agent_id or mark["below"]]
-    if not found:
+    found = _first(marked for marked in marks if marked[0] == agent_id or marked[1]["below"])
+    if found is None:
         return None
-    marked_id, mark = min(found, key=lambda one: parse_time(one[1]["at"]).timestamp() if "at" in one[1] else 0.0)
+    marked_id, mark = found
     cancellation: Cancellation = {key: mark[key] for key in ("at", "reason") if key in mark}  # type: ignore[assignment]
-    return cancellation if marked_id == agent_id else {**cancellation, "by": marked_id}
+    by = mark.get("by", marked_id)
+    return cancellation if by == agent_id else {**cancellation, "by": by}
+
+
+def first_mark(marks: Iterable[MarkOf]) -> MarkOf | None:
+    """The first of those that cancel all that is below their session; None if none does."""
+    return _first(marked for marked in marks if marked[1]["below"])
+
+
+def _first(marks: Iterable[MarkOf]) -> MarkOf | None:
+    return min(marks, key=_time_of, default=None)
+
+
+def _time_of(marked: MarkOf) -> float:
+    _, mark = marked
+    return parse_time(mark["at"]).timestamp() if "at" in mark else 0.0
 
 
 def unread_cancellation(problem: Exception) -> Cancellation:

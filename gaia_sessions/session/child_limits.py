@@ -17,6 +17,7 @@ from .runs import is_claimed, is_live
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from .schema import Record
@@ -30,11 +31,17 @@ TOUCHED_WITHIN = timedelta(minutes=10)
 """How long after its last activity an open session that never ran counts as one at work."""
 
 
-def check_depth(parent: Record) -> None:
-    """Raises ``TooDeep`` if a session below ``parent`` would be deeper than it may be."""
-    depth, most = parent.get("depth", 0) + 1, parent.get("max_depth", MAX_DEPTH)
+def check_depth(parent: Record, above: Mapping[str, Record | None]) -> int:
+    """The greatest depth of a session below ``parent``, which has ``above`` above it: the narrowest limit of all.
+
+    Raises ``TooDeep`` if one more would be deeper. All are asked, since a session that got its parent late did not hand
+    that one's limit to those below it.
+    """
+    limits = [record["max_depth"] for record in (parent, *above.values()) if record and "max_depth" in record]
+    depth, most = len(above) + 1, min(limits, default=MAX_DEPTH)
     if depth > most:
         raise TooDeep(parent["agent_id"], depth, most)
+    return most
 
 
 def check_free_place(parent_id: str, at_work: list[str]) -> None:

@@ -114,18 +114,6 @@ def is_orphan(record: Record, run: Run) -> bool:
     return "parent_id" not in record and "parent_host_agent_id" in run and "host_session_id" in run
 
 
-def stated_ancestors(record: Record) -> list[str] | None:
-    """The ids of all sessions above that of ``record``, the parent first; None if it has a parent and states no more.
-
-    Earlier versions wrote the parent alone; and where a parent was changed by hand, what is stated does not hold.
-    """
-    parent_id = parent_id_of(record)
-    if parent_id is None:
-        return []
-    ancestors = record.get("ancestors")
-    return ancestors if isinstance(ancestors, list) and ancestors[:1] == [parent_id] else None
-
-
 def is_child(record: Record, parent_ids: Collection[str], *, open_only: bool) -> bool:
     """Whether the parent of ``record`` is one of ``parent_ids``, and with ``open_only`` it is not final."""
     return parent_id_of(record) in parent_ids and (not open_only or is_open(record))

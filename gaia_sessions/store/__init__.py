@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
 
-    from .port import Entry, Reader, Store
+    from .port import Entry, Reader, ReaderAbove, Store
 
     Result = TypeVar("Result")
 
@@ -46,12 +46,14 @@ def create_under_new_id(
             return record
 
 
+def children_lock_key(parent_id: str) -> tuple[str, str]:
+    """The key of the lock under which a session is put below another one, and that one is removed."""
+    return "children", parent_id
+
+
 def ids_up_to_root(sessions: Reader, record: Record) -> list[str]:
     """The id of ``record`` and those of all sessions above it, whose marks decide whether it is cancelled."""
-    from gaia_sessions.session.record import stated_ancestors  # a hook that writes a log loads this package too
-
-    above = stated_ancestors(record)
-    return [record["agent_id"], *(read_ancestors(sessions, record) if above is None else above)]
+    return [record["agent_id"], *(read_ancestors(sessions, record) if "parent_id" in record else ())]
 
 
 def read_cancellation(sessions: Reader, record: Record) -> Cancellation | None:
@@ -77,20 +79,19 @@ def proved_cancellation(sessions: Reader, record: Record) -> Cancellation | None
     return cancellation_of(record["agent_id"], marks)
 
 
-def read_ancestors(sessions: Reader, record: Record) -> list[str]:
-    """The ids of all sessions above ``record``, the parent first; read one by one where the record does not state them.
+def read_ancestors(sessions: Reader, record: Record) -> dict[str, Record | None]:
+    """All sessions above ``record``, as ``ancestors_of`` has them. Raises ``StoreFailure``."""
+    from gaia_sessions.session.lineage import ancestors_of  # a hook that writes a log loads this package too
 
-    A parent that is gone, or cannot be read, is the last. Raises ``StoreFailure``.
-    """
-    from gaia_sessions.session.lineage import ancestors_of
+    return ancestors_of(record, lambda agent_id: read_if_readable(sessions, agent_id))
 
-    def read(agent_id: str) -> Record | None:
-        try:
-            return sessions.read(agent_id)
-        except (errors.SessionNotFound, errors.CorruptSession, errors.InvalidId):
-            return None
 
-    return ancestors_of(record, read)
+def read_if_readable(sessions: ReaderAbove, agent_id: str) -> Record | None:
+    """The record of a session; None if there is none, or nobody can read it. Raises ``StoreFailure``."""
+    try:
+        return sessions.read(agent_id)
+    except (errors.SessionNotFound, errors.CorruptSession, errors.InvalidId):
+        return None
 
 
 def change_with_result(

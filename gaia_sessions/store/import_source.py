@@ -10,18 +10,16 @@ import os
 import stat
 
 from gaia_sessions.errors import CorruptSession, InvalidId, NoSuchFolder, SessionsError
-from gaia_sessions.session.cancellation import cancellation_of
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.lineage import ancestors_of
 
 from . import marks, reading
 from .directory import Directory, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record
 
     from .port import RecordOrError
@@ -59,15 +57,24 @@ def records(folder: Directory) -> Iterator[tuple[str, RecordOrError]]:
             yield name, _read_or_error(folder, name)
 
 
-def cancellation_in(folder: Directory, record: Record) -> Cancellation | None:
-    """Why the session of ``record`` is cancelled in ``folder``, by itself or with one above it; None if it is not."""
+class SourceReader:
+    """What ``Above`` reads, from ``folder``."""
 
-    def read(agent_id: str) -> Record | None:
-        found = _read_or_error(folder, agent_id)
-        return None if isinstance(found, SessionsError) else found
+    __slots__ = ("_folder",)
 
-    marked_ids = reading.marked_ids(folder, [record["agent_id"], *ancestors_of(record, read)])
-    return cancellation_of(record["agent_id"], marks.read_each(folder, marked_ids))
+    def __init__(self, folder: Directory) -> None:
+        self._folder = folder
+
+    def read(self, agent_id: str) -> Record:
+        """The record of a session. Raises what kept it from being read."""
+        found = _read_or_error(self._folder, agent_id)
+        if isinstance(found, SessionsError):
+            raise found
+        return found
+
+    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        """The marks of those that have one."""
+        return marks.read_each(self._folder, reading.marked_ids(self._folder, agent_ids))
 
 
 def likely_folder(folder: Directory) -> str | None:

@@ -41,8 +41,8 @@ class HeldLock(Protocol):
     def __exit__(self, kind: object, error: object, trace: object, /) -> None: ...
 
 
-class Reader(Protocol):
-    """Records by id, for reading.
+class ReaderAbove(Protocol):
+    """What must be read to know what is above a session.
 
     Every method may raise ``StoreFailure`` when the system refuses.
     Every method that takes an ``agent_id`` raises ``InvalidId`` for an impossible one.
@@ -53,6 +53,19 @@ class Reader(Protocol):
 
         Raises ``SessionNotFound``, and ``CorruptSession`` if what stands there is no record.
         """
+
+    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        """The cancellation marks of those of ``agent_ids`` that have one, in their order.
+
+        An id without a session, or that no session can have, has none. What stands there and is no mark is the widest
+        there is. Where there is none, the cost is one look for each id. Takes no lock. Raises ``StoreFailure`` unless
+        it is certain of each whether it has a mark: whoever only looks takes that for the widest mark
+        (``read_cancellation``), and whoever writes passes it on.
+        """
+
+
+class Reader(ReaderAbove, Protocol):
+    """Records by id, for reading; what may be raised is as above."""
 
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
@@ -85,15 +98,6 @@ class Reader(Protocol):
 
     def messages_backwards(self, agent_id: str) -> Messages:
         """What ``messages`` has, the newest first. The cost follows what is taken."""
-
-    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
-        """The cancellation marks of those of ``agent_ids`` that have one, in their order.
-
-        An id without a session, or that no session can have, has none. What stands there and is no mark is the widest
-        there is. Where there is none, the cost is one look for each id. Takes no lock. Raises ``StoreFailure`` unless
-        it is certain of each whether it has a mark: whoever only looks takes that for the widest mark
-        (``read_cancellation``), and whoever writes passes it on.
-        """
 
 
 class Store(Reader, Protocol):

@@ -6,16 +6,27 @@ mark is written before anything else, and decides. Must never say what a mark me
 
 from __future__ import annotations
 
-from gaia_sessions.errors import Cancelled, CorruptSession, SessionNotFound, SessionsError, StoreFailure
-from gaia_sessions.session.cancellation import abandoned, cancellation_of, check_reason, unread_cancellation, with_mark
+from contextlib import suppress
+from functools import partial
+
+from gaia_sessions.errors import Cancelled, CorruptSession, InvalidId, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.session.cancellation import (
+    abandoned,
+    cancellation_of,
+    check_reason,
+    handed_mark,
+    unread_cancellation,
+    with_mark,
+)
 from gaia_sessions.session.phases import ABANDONED
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.runs import conversation_of, is_claimed, is_live
-from gaia_sessions.store import proved_cancellation
+from gaia_sessions.store import proved_cancellation, read_ancestors
+from gaia_sessions.store.above import Above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
@@ -27,13 +38,15 @@ if TYPE_CHECKING:
         """One session that is marked as cancelled.
 
         at, reason: of its first cancellation; at is absent if its mark cannot be read. below: whether what is below it
-        is cancelled too. new: whether this call changed that.
+        is cancelled too. by: the session above it that was cancelled first, if that was removed since. new: whether
+        this call changed that.
         """
 
         agent_id: str
         at: NotRequired[str]
         reason: NotRequired[str]
         below: bool
+        by: NotRequired[str]
         new: bool
 
 
@@ -51,6 +64,19 @@ def cancel(store: Store, now: datetime, agent_id: str, reason: str | None, *, be
 
     mark = store.mark(agent_id, rule)
     return {"agent_id": agent_id, **mark, "new": mark is not found[-1]}
+
+
+def hand_on(store: Store, agent_id: str, children: Sequence[Record]) -> None:
+    """Gives ``children``, those of a session that is about to be removed, the mark that cancels them with it, durably.
+
+    So what is below it stays cancelled, since when and why it was. Raises ``LockTimeout`` at once if one is locked.
+    """
+    handed = Above(store).handed_down(agent_id) if children else None
+    if handed is None:
+        return
+    for child in children:
+        with suppress(SessionNotFound):  # removed meanwhile
+            store.mark(child["agent_id"], partial(handed_mark, handed=handed), timeout=0)
 
 
 def cancel_conversation(
@@ -85,24 +111,36 @@ def _ids_of_conversation(store: Store, host_session_id: str) -> Iterator[str]:
             yield agent_id
 
 
-def find_cancellation(store: Store, agent_id: str, known_ancestors: Collection[str] = ()) -> Cancellation | None:
-    """Why the session is cancelled; None if it is not. While the system refuses to say so, it counts as cancelled.
+def cancellation_and_above(
+    store: Store, agent_id: str, known_above: Sequence[str] = (), *, are_all: bool = False
+) -> tuple[Cancellation | None, Sequence[str]]:
+    """Why the session is cancelled, and what is above it, the parent first. None if it is not cancelled.
 
-    Whoever knows what is above it spares the reading of its record. Its own mark is enough, so a corrupt one may be
-    cancelled too. Raises ``SessionNotFound``, and ``CorruptSession`` where the sessions above must be known.
+    A parent never changes, so whoever hands in what was above it before has only the topmost of them read again: that
+    may have got a parent, unless they ``are_all``. While the system refuses to say whether it is cancelled, it counts
+    as cancelled; its own mark is enough, so a corrupt one may be cancelled too. Raises ``SessionNotFound``, and
+    ``CorruptSession`` where the sessions above must be known.
     """
+    path = [agent_id, *known_above]
     try:
-        if known_ancestors and store.has(agent_id):
-            return cancellation_of(agent_id, store.marks([agent_id, *known_ancestors]))
-        try:
-            return proved_cancellation(store, store.read(agent_id))
-        except CorruptSession:
-            own = store.marks([agent_id])
-            if not own:
-                raise
-            return cancellation_of(agent_id, own)
+        if not store.has(agent_id):
+            raise SessionNotFound(agent_id)
+        found = cancellation_of(agent_id, store.marks(path)) if known_above or are_all else None
+        if found is None and not are_all:
+            path += [one for one in _ids_above_topmost(store, path) if one not in path]
+            found = cancellation_of(agent_id, store.marks(path))
     except StoreFailure as error:
-        return unread_cancellation(error)
+        found = unread_cancellation(error)
+    return found, path[1:]
+
+
+def _ids_above_topmost(store: Store, path: Sequence[str]) -> Iterable[str]:
+    try:
+        return read_ancestors(store, store.read(path[-1]))
+    except (SessionNotFound, CorruptSession, InvalidId):
+        if len(path) == 1 and not store.marks(path):
+            raise
+        return ()
 
 
 def check_not_cancelled(store: Store, agent_id: str, outcome: str) -> None:

@@ -1,13 +1,12 @@
-"""Removes sessions that were not updated for a long time.
+"""Removes sessions that were not updated for a long time, whatever their phase, once runs are closed that have an end.
 
-Owns the rule of what may be removed: by the time since when it rests and nothing else, whatever the phase, but never a
-session that may be resumed, waits for a limit or has a live run, nor one that is above an open one, nor one whose age
-is uncertain. Each session is judged twice, the second time under its lock. Before that, runs are closed whose end is
-proved. Must never remove files itself: the store does.
+Must never remove one that may be resumed, waits for a limit, has a live run, is above an open one, or has an uncertain
+age. Each is judged twice, the second time under its lock.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 
 from gaia_sessions.errors import (
@@ -22,20 +21,21 @@ from gaia_sessions.errors import (
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.phases import is_resumable
 from gaia_sessions.session.policy import resting_since
-from gaia_sessions.session.record import has_newer_schema, is_open
+from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
 from gaia_sessions.session.runs import has_ended, runs_of_gone_hosts, started_or_claimed_at
-from gaia_sessions.store import read_ancestors
+from gaia_sessions.store.above import Above
 from gaia_sessions.system.processes import is_gone
 
 from .reconcile import reconcile
 from .reconcile_rules import CLOSING_VERDICTS
 from .resume import decide
-from .sessions import children_lock_key
+from .sessions import remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
-    from typing import TypedDict
+    from typing import TypedDict, TypeGuard
 
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
@@ -92,22 +92,26 @@ class CleanupPolicy:
 
 
 class _Judge:
-    """Judges ``sessions`` by a policy.
-
-    above_open: those that an open one has among its ancestors; whether that is cancelled depends on them.
-    """
+    """Judges ``sessions`` by a policy. above_open: those that an open one has among its ancestors."""
 
     def __init__(self, policy: CleanupPolicy, sessions: Reader) -> None:
         self.policy = policy
         self.now = policy.now
-        self.sessions = sessions
-        self.above_open = _ids_above_open(sessions)
+        self.above = Above(sessions)
+        self.above_open = _ids_above_open(sessions, self.above)
 
-    def allows(self, found: RecordOrError) -> bool:
-        """Whether the session may be removed."""
+    def allows(self, found: RecordOrError, children: Sequence[Record] = ()) -> bool:
+        """Whether the session may be removed; ``children``: those that it has got by then, of which one may be open."""
+        if any(map(is_open, children)):
+            return False
         if isinstance(found, SessionsError):
             return self.policy.corrupt and isinstance(found, CorruptSession)
         return self.is_old(found) and self.reason_to_keep(found) is None
+
+    def depth(self, found: RecordOrError) -> int:
+        """How many sessions are above this one."""
+        place = None if isinstance(found, SessionsError) else self.above.place(found)
+        return place[1] if place else 0
 
     def is_old(self, record: Record) -> bool:
         """Whether the session was not updated for long enough; never so for the record of a later version."""
@@ -129,7 +133,7 @@ class _Judge:
             return "running"
         if not is_resumable(record["phase"]):  # the policy would find the same, at a higher cost
             return None
-        decision = decide(self.sessions, record["agent_id"], record, self.now, self.policy.limits)
+        decision = decide(self.above.cancellation, record["agent_id"], record, self.now, self.policy.limits)
         return "resumable" if decision["should_resume"] else None
 
     def _may_run(self, run: Run) -> bool:
@@ -154,11 +158,15 @@ def cleanup(
     """
     reconciled = reconcile(store, cleanup_policy.now, evidence_reader, dry_run=dry_run, sessions=sessions)
     report = _new_report(cleanup_policy, reconciled, dry_run=dry_run)
-    judge = _Judge(cleanup_policy, sessions or store)
-    active = set()
+    judge, doomed, active = _Judge(cleanup_policy, sessions or store), [], set()
     for agent_id, found in (sessions or store).scan():
-        if _remove_or_report(store, judge, report, agent_id, found) and _is_active(found):
+        if judge.allows(found):
+            doomed.append((judge.depth(found), agent_id))
+        else:
+            _report_kept(judge, report, agent_id, found)
+        if _is_active(found):
             active.add(agent_id)
+    active -= _remove_all(store, judge, report, doomed)
     _add_unclosed(report, reconciled)
     if not dry_run:
         store.purge_trash()
@@ -166,12 +174,13 @@ def cleanup(
     return report
 
 
-def _ensure_index(store: Store) -> None:
-    """The children of a session that is to be removed are looked for, which is cheap only with a complete index."""
-    try:
-        store.ensure_index()
-    except StoreFailure:  # they are found without it too
-        return
+def _remove_all(store: Store, judge: _Judge, report: Report, doomed: list[tuple[int, str]]) -> set[str]:
+    """Removes the sessions of ``doomed``, each with its depth, or reports why not; the ids of those that are gone."""
+    if doomed and not report["dry_run"]:
+        with suppress(StoreFailure):  # the children of each are looked for, which is cheap only with a complete index
+            store.ensure_index()
+    deepest_first = [agent_id for _, agent_id in sorted(doomed, reverse=True)]  # what goes too needs no mark from above
+    return {agent_id for agent_id in deepest_first if not _remove_or_report(store, judge, report, agent_id)}
 
 
 def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_run: bool) -> Report:
@@ -190,13 +199,16 @@ def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_ru
     }
 
 
-def _ids_above_open(sessions: Reader) -> frozenset[str]:
+def _ids_above_open(sessions: Reader, above: Above) -> frozenset[str]:
     """The sessions that an open one has among its ancestors."""
-    above: set[str] = set()
+    above_open: set[str] = set()
     for _, found in sessions.scan(active_only=True):
-        if not isinstance(found, SessionsError) and is_open(found):
-            above.update(read_ancestors(sessions, found))
-    return frozenset(above)
+        parent_id = parent_id_of(found) if _is_active(found) else None
+        with suppress(StoreFailure):  # what is above one that the system refuses to read is not known
+            while parent_id is not None and parent_id not in above_open:
+                above_open.add(parent_id)
+                parent_id = above.parent_of(parent_id)
+    return frozenset(above_open)
 
 
 def _add_unclosed(report: Report, reconciled: Reconciled) -> None:
@@ -206,13 +218,10 @@ def _add_unclosed(report: Report, reconciled: Reconciled) -> None:
     report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in reported_ids]
 
 
-def _remove_or_report(store: Store, judge: _Judge, report: Report, agent_id: str, found: RecordOrError) -> bool:
+def _remove_or_report(store: Store, judge: _Judge, report: Report, agent_id: str) -> bool:
     """Removes the session or reports why not; returns whether it still exists afterwards."""
-    if not judge.allows(found):
-        _report_kept(judge, report, agent_id, found)
-        return True
     try:
-        if report["dry_run"] or _delete(store, judge, agent_id):
+        if report["dry_run"] or remove(store, agent_id, judge.allows):
             report["removed"].append(agent_id)
             return report["dry_run"]
     except SessionNotFound:
@@ -222,13 +231,6 @@ def _remove_or_report(store: Store, judge: _Judge, report: Report, agent_id: str
     except StoreFailure as error:
         report["failed"].append({"agent_id": agent_id, "reason": str(error)})
     return True
-
-
-def _delete(store: Store, judge: _Judge, agent_id: str) -> bool:
-    """Deletes the session, unless it has got an open child since the sessions were looked through."""
-    _ensure_index(store)
-    with store.lock_key(children_lock_key(agent_id), 0):
-        return not store.children([agent_id], open_only=True) and store.delete(agent_id, judge.allows)
 
 
 def _report_kept(judge: _Judge, report: Report, agent_id: str, found: RecordOrError) -> None:
@@ -241,5 +243,5 @@ def _report_kept(judge: _Judge, report: Report, agent_id: str, found: RecordOrEr
         report["kept"].append({"agent_id": agent_id, "reason": reason})
 
 
-def _is_active(found: RecordOrError) -> bool:
+def _is_active(found: RecordOrError) -> TypeGuard[Record]:
     return not isinstance(found, SessionsError) and is_open(found)

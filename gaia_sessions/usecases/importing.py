@@ -24,6 +24,7 @@ from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
 from gaia_sessions.session.updates import check_writable, normalize_imported
 from gaia_sessions.store import import_source
+from gaia_sessions.store.above import Above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,12 +100,13 @@ def _empty_report(directory: str, root: str, *, dry_run: bool, in_place: bool) -
 
 def _ended_if_cancelled(folder: Directory) -> Iterator[tuple[str, RecordOrError]]:
     """The sessions of ``folder``. One that is cancelled there has ended, as nobody here is at work on it."""
+    above = Above(import_source.SourceReader(folder))
     for name, found in import_source.records(folder):
         if isinstance(found, SessionsError) or has_newer_schema(found) or not is_open(found):
             yield name, found
             continue
         try:
-            cancellation = import_source.cancellation_in(folder, found)
+            cancellation = above.cancellation(found)
             yield name, found if cancellation is None else abandoned(found, cancellation)
         except SessionsError as error:
             yield name, error

@@ -14,6 +14,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import check_phase, is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 from gaia_sessions.session.record import check_readable, has_newer_schema
+from gaia_sessions.store.above import Above
 
 from .liveness import liveness_of
 from .resume import decide
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
         liveness: what is known of that agent; absent if none is at work.
         cancelled: there, and true, if it was cancelled, by itself or with a session above it.
         denied: there, and true, if what it waited for was denied.
-        parent_id, root_id, depth: as in the record, where a parent is known.
+        parent_id: as in the record, where a parent is known; with it root_id, the first session above, and depth, how
+        many are above, unless they form a circle.
         parent_status: only in a tree, of one that is not below its parent: ``excluded`` by the options, ``gone``, or
         ``circle`` if it is among the sessions above that parent.
         selected: only in a tree, and false, if it is there for its children alone.
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
         denied: NotRequired[bool]
         parent_id: NotRequired[str]
         root_id: NotRequired[str]
-        depth: NotRequired[float]
+        depth: NotRequired[int]
         parent_status: NotRequired[str]
         selected: NotRequired[bool]
         usage: NotRequired[Usage]
@@ -145,7 +147,7 @@ def list_sessions(
     A session that cannot be read passes every filter and comes last, because its last activity is not known.
     """
     found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
-    lines = _summaries(sessions, found, wanted, now, limits)
+    lines = _summaries(Above(sessions), found, wanted, now, limits)
     if limit is None:
         yield from sorted(lines, key=newest_first)
     else:
@@ -171,9 +173,8 @@ def summarize(record: Record, decision: Decision) -> Summary:
         line["cancelled"] = True
     if "denial" in record:
         line["denied"] = True
-    for key in ("parent_id", "root_id", "depth"):
-        if key in record:
-            line[key] = record[key]
+    if "parent_id" in record:
+        line["parent_id"] = record["parent_id"]
     if "usage" in record:
         line["usage"] = record["usage"]
     for run in record.get("runs", [])[-1:]:
@@ -184,28 +185,32 @@ def summarize(record: Record, decision: Decision) -> Summary:
     return line
 
 
-def describe(sessions: Reader, agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -> Line:
+def describe(above: Above, agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -> Line:
     """The line of a session for which ``found`` was read: its summary, or why there is none."""
     if isinstance(found, SessionNotFound):
         return {"agent_id": agent_id, "status": "gone", "problem": "there is no such session"}
     if isinstance(found, SessionsError):
         status = "corrupt" if isinstance(found, CorruptSession) else "unreadable"
         return {"agent_id": agent_id, "status": status, "problem": str(found)}
-    if not has_newer_schema(found):
-        decision = decide(sessions, agent_id, found, now, limits)
-        line, alive = summarize(found, decision), liveness_of(found, decision, now, limits)
-        return {**line, "liveness": alive} if alive else line
     if not _is_readable(found):
         return {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
-    return {**summarize(found, decide(sessions, agent_id, found, now, limits)), "status": "newer"}
+    decision = decide(above.cancellation, agent_id, found, now, limits)
+    line = summarize(found, decision)
+    place = above.place(found)
+    if place:
+        line["root_id"], line["depth"] = place
+    if has_newer_schema(found):
+        return {**line, "status": "newer"}
+    alive = liveness_of(found, decision, now, limits)
+    return {**line, "liveness": alive} if alive else line
 
 
 def _summaries(
-    sessions: Reader, found: Iterable[tuple[str, RecordOrError]], wanted: Filter, now: datetime, limits: Limits
+    above: Above, found: Iterable[tuple[str, RecordOrError]], wanted: Filter, now: datetime, limits: Limits
 ) -> Iterator[Line]:
     for agent_id, record in found:
         if isinstance(record, SessionsError) or not _is_readable(record) or wanted.matches(record):
-            yield describe(sessions, agent_id, record, now, limits)
+            yield describe(above, agent_id, record, now, limits)
 
 
 def _is_readable(record: Record) -> bool:

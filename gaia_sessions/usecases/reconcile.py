@@ -16,7 +16,8 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.runs import has_ended, run_by_number, runs_of_gone_hosts, updated_run
-from gaia_sessions.store import change_with_result, proved_cancellation
+from gaia_sessions.store import change_with_result
+from gaia_sessions.store.above import Above
 from gaia_sessions.store.journal import event_entry
 from gaia_sessions.system.processes import is_gone
 
@@ -95,13 +96,14 @@ def reconcile(
     """
     evidence_reader = evidence_reader or EvidenceReader()
     report = _new_report(dry_run=dry_run)
+    above = Above(store)
     for agent_id, found in (sessions or store).scan(active_only=True):
         record = _record_to_judge(report, agent_id, found)
         for run in record.get("runs", ()) if record else ():
             if record and not has_ended(run):
-                _judge_and_close(store, record, run["run"], evidence_reader, now, report)
+                _judge_and_close(store, above, record, run["run"], evidence_reader, now, report)
         if record:
-            _abandon_cancelled(store, record, now, report)
+            _abandon_cancelled(store, above, record, now, report)
     return report
 
 
@@ -130,7 +132,7 @@ def _record_to_judge(report: Reconciled, agent_id: str, found: RecordOrError) ->
     return None if is_final(found["phase"]) else found
 
 
-def _abandon_cancelled(store: Store, record: Record, now: datetime, report: Reconciled) -> None:
+def _abandon_cancelled(store: Store, above: Above, record: Record, now: datetime, report: Reconciled) -> None:
     """Ends the session if it is cancelled and nobody is at work on it; closing its last run did that already."""
     agent_id = record["agent_id"]
 
@@ -138,7 +140,7 @@ def _abandon_cancelled(store: Store, record: Record, now: datetime, report: Reco
         return settled(record, cancellation, now, runs_of_gone_hosts(record, is_gone))
 
     with _refusals_in(report, agent_id):
-        cancellation = proved_cancellation(store, record)
+        cancellation = above.proved_cancellation(record)
         if cancellation is None:
             return
         if report["dry_run"]:
@@ -163,7 +165,13 @@ def _refusals_in(report: Reconciled, agent_id: str) -> Iterator[None]:
 
 
 def _judge_and_close(
-    store: Store, record: Record, number: int, evidence_reader: EvidenceReader, now: datetime, report: Reconciled
+    store: Store,
+    above: Above,
+    record: Record,
+    number: int,
+    evidence_reader: EvidenceReader,
+    now: datetime,
+    report: Reconciled,
 ) -> None:
     """Judges the run with this ``number``, closes it if its end is proved, and adds the verdict to ``report``."""
     agent_id = record["agent_id"]
@@ -174,7 +182,7 @@ def _judge_and_close(
     closed, _, judged = rule(record)
     with _refusals_in(report, agent_id):
         if closed is record or report["dry_run"]:
-            closed = _as_stored(store, record, closed)
+            closed = _as_stored(above, record, closed)
             _add_verdict(report, closed, number, judged, closed=False)
             return
         after, judged = change_with_result(store, agent_id, rule, timeout=0)
@@ -182,9 +190,9 @@ def _judge_and_close(
         _add_verdict(report, after, number, judged, closed=run is None or has_ended(run))
 
 
-def _as_stored(store: Store, record: Record, closed: Record) -> Record:
+def _as_stored(above: Above, record: Record, closed: Record) -> Record:
     """``closed`` as a store would keep it in place of ``record``, which may be cancelled."""
-    cancellation = None if closed is record else proved_cancellation(store, record)
+    cancellation = None if closed is record else above.proved_cancellation(record)
     return closed if cancellation is None else with_cancellation(record, closed, cancellation)
 
 

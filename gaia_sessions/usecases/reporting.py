@@ -12,7 +12,6 @@ from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.report import RECENT_MESSAGES, Findings, is_over, report
 from gaia_sessions.session.runs import runs_of_gone_hosts
 from gaia_sessions.session.transcript import committed_bytes
-from gaia_sessions.store import read_cancellation
 from gaia_sessions.system.processes import is_gone
 
 from .transcript import readable
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import RecentMessage, Report
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.transcript import Message
+    from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import Reader
 
     ReadMessages = Callable[[Run, int], list[RecentMessage]]
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def report_on(
-    sessions: Reader, agent_id: str, now: datetime, defaults: DefaultBudgets, read_messages: ReadMessages
+    sessions: Reader, above: Above, agent_id: str, now: datetime, defaults: DefaultBudgets, read_messages: ReadMessages
 ) -> tuple[Report, bool]:
     """The report on a session, and whether its work is over.
 
@@ -42,7 +42,7 @@ def report_on(
     record = sessions.read(agent_id)
     check_readable(record)
     messages = _latest_messages(sessions, record, read_messages)
-    findings = Findings(messages, read_cancellation(sessions, record), runs_of_gone_hosts(record, is_gone))
+    findings = Findings(messages, above.cancellation(record), runs_of_gone_hosts(record, is_gone))
     return report(record, findings, now, defaults), is_over(record, findings)
 
 

@@ -15,11 +15,15 @@ from gaia_sessions.store import read_cancellation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
+    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.store.port import Reader, RecordOrError
+
+    FindCancellation = Callable[[Record], Cancellation | None]
 
 
 def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limits) -> tuple[Decision, Record | None]:
@@ -33,14 +37,17 @@ def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limi
         found = sessions.read(agent_id)
     except (errors.SessionNotFound, errors.CorruptSession) as error:
         found = error
-    return decide(sessions, agent_id, found, now, limits), None if isinstance(found, errors.SessionsError) else found
+    decision = decide(lambda record: read_cancellation(sessions, record), agent_id, found, now, limits)
+    return decision, None if isinstance(found, errors.SessionsError) else found
 
 
-def decide(sessions: Reader, agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -> Decision:
+def decide(
+    find_cancellation: FindCancellation, agent_id: str, found: RecordOrError, now: datetime, limits: Limits
+) -> Decision:
     """The policy's decision on ``found``, the session's record or the error that reading it raised.
 
-    ``sessions`` is asked whether the session is cancelled. A record of a newer schema counts as unreadable, because
-    this version could not continue its work.
+    ``find_cancellation`` says whether the session is cancelled; where there are many it is that of ``Above``. A record
+    of a newer schema counts as unreadable, because this version could not continue its work.
     """
     if not isinstance(found, errors.SessionsError) and has_newer_schema(found):
         found = errors.NewerSchema(agent_id, found["schema"], SCHEMA)
@@ -51,7 +58,7 @@ def decide(sessions: Reader, agent_id: str, found: RecordOrError, now: datetime,
             now,
             limits,
             dead_runs=runs_of_gone_hosts(found, _is_gone),
-            cancellation=read_cancellation(sessions, found),
+            cancellation=find_cancellation(found),
         )
     problem = None if isinstance(found, errors.SessionNotFound) else str(found)
     return policy.decide(agent_id, None, now, limits, dead_runs=frozenset(), cancellation=None, problem=problem)
@@ -74,7 +81,7 @@ def with_decision(sessions: Reader, record: Record, now: datetime, limits: Limit
         check_readable(record)
     except errors.NewerSchema:
         return {**record}
-    decision = decide(sessions, record["agent_id"], record, now, limits)
+    decision = decide(lambda record: read_cancellation(sessions, record), record["agent_id"], record, now, limits)
     alive = liveness_of(record, decision, now, limits)
     cancelled = {"cancellation": decision["cancellation"]} if "cancellation" in decision else {}
     return {**record, "resume": policy.resume_summary(decision), **cancelled} | ({"liveness": alive} if alive else {})

@@ -14,6 +14,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema, parent_id_of
 from gaia_sessions.session.runs import conversation_of, has_ended, has_started, host_outlives_conversation
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, LOST, STOPPED_BY_USER
+from gaia_sessions.store.above import Above
 from gaia_sessions.system.processes import is_alive
 
 from .resume import decide
@@ -112,13 +113,14 @@ def revivals(sessions: Reader, rule: Rule, host_session_id: str | None = None) -
 
 
 def _candidates(sessions: Reader, rule: Rule, host_session_id: str | None) -> Iterator[tuple[Revival, Run]]:
+    above = Above(sessions)
     for agent_id, record in sessions.scan(active_only=True, host_session_id=host_session_id):
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
         run = _stopped_run(record)
         if run is None or host_session_id not in (None, conversation_of(run), run.get("host_session_id")):
             continue
-        decision = decide(sessions, agent_id, record, rule.now, rule.limits)
+        decision = decide(above.cancellation, agent_id, record, rule.now, rule.limits)
         may_go_on = decision["should_resume"] or decision["reason"] == _WAITING
         if may_go_on and not _goes_on_with_its_workflow(sessions, record, run):
             yield _revival(record, run, decision, rule), run

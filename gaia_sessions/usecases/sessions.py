@@ -1,4 +1,4 @@
-"""What people and agents ask of one session: create, update, finalize.
+"""What people and agents ask of one session: create, update, finalize, remove.
 
 Owns which record or rule goes to the store, how many bytes must stay free after it, and what the journal gets. The
 rules are in ``session.requests``. Must never know a store but by its port; ``now`` is an argument.
@@ -13,17 +13,18 @@ from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.requests import with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import check_writable
-from gaia_sessions.store import create_under_new_id, read_cancellation
+from gaia_sessions.store import children_lock_key, create_under_new_id, read_ancestors, read_cancellation
 from gaia_sessions.store.journal import event_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.requests import Ending, NewSession, Update
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Entry, Store
+    from gaia_sessions.store.port import Entry, RecordOrError, Store
 
 
 def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession) -> Record:
@@ -40,11 +41,6 @@ def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSessi
         return _store_new(store, now, random_bytes, new, record)
 
 
-def children_lock_key(parent_id: str) -> tuple[str, str]:
-    """The key of the lock under which the children of a session are counted, and one more is begun."""
-    return "children", parent_id
-
-
 def _store_new(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession, record: Record) -> Record:
     if new.agent_id is None:
         return create_under_new_id(store, record, now, random_bytes, reserved=RESERVED_BYTES)
@@ -58,11 +54,10 @@ def _below_parent(store: Store, record: Record, parent_id: str, now: datetime) -
 
     parent = store.read(parent_id)
     check_writable(parent)  # of a later version's record nobody here knows its limits
-    child_limits.check_depth(parent)
+    most = child_limits.check_depth(parent, read_ancestors(store, parent))
     children = sorted(store.children([parent_id], open_only=True), key=lambda child: child["agent_id"])
     at_work = [child["agent_id"] for child in children if _is_at_work(store, child, now)]
     child_limits.check_free_place(parent_id, at_work)
-    most = parent.get("max_depth", child_limits.MAX_DEPTH)
     if record.get("max_depth", most) > most:
         record = {**record, "max_depth": most}
     return lineage.with_parent(record, parent)
@@ -111,6 +106,25 @@ def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Reco
     _check_not_cancelled(store, agent_id, ending.outcome)
     record = store.change(agent_id, ending.rule(now), reserved=ending.reserved_bytes())
     return _with_asked_outcome(store, record, ending.outcome)
+
+
+def remove(store: Store, agent_id: str, should_delete: Callable[[RecordOrError, list[Record]], bool]) -> bool:
+    """Deletes the session if ``should_delete``, called with it and its children, says so; whether it did.
+
+    If it is cancelled with all that is below it, its children have that mark before. Nobody is put below it meanwhile.
+    Raises what ``Store.delete`` raises, and ``LockTimeout`` also if one of its children is locked.
+    """
+    from .cancellation import hand_on
+
+    def should_delete_first_handing_on(found: RecordOrError) -> bool:
+        children = store.children([agent_id])
+        if not should_delete(found, children):
+            return False
+        hand_on(store, agent_id, children)
+        return True
+
+    with store.lock_key(children_lock_key(agent_id), 0):
+        return store.delete(agent_id, should_delete_first_handing_on)
 
 
 def _check_not_cancelled(store: Store, agent_id: str, outcome: str | None) -> None:

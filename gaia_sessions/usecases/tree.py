@@ -6,6 +6,8 @@ an end: records can be written by hand, and then parents may form a circle. Must
 
 from __future__ import annotations
 
+from gaia_sessions.store.above import Above
+
 from .listing import describe, list_sessions, newest_first
 from .relatives import line_of
 
@@ -33,8 +35,8 @@ def session_tree(
     A parent that is not among them has ``selected`` False. A session that does not stand below one that is among them,
     although its record names a parent, has a ``parent_status``: why.
     """
-    lines = list(list_sessions(sessions, wanted, now, limits, limit))
-    return arranged(lines, lambda agent_id: line_of(sessions, agent_id, now, limits))
+    lines, above = list(list_sessions(sessions, wanted, now, limits, limit)), Above(sessions)
+    return arranged(lines, lambda agent_id: line_of(sessions, above, agent_id, now, limits))
 
 
 def subtree(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> list[TreeLine]:
@@ -46,11 +48,10 @@ def subtree(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> l
     records = list(_all_below(sessions, agent_id))
     if not records:
         sessions.read(agent_id)
-    below = sorted(
-        (describe(sessions, record["agent_id"], record, now, limits) for record in records), key=newest_first
-    )
-    first = line_of(sessions, agent_id, now, limits)
-    tree = arranged([first, *below], lambda parent_id: line_of(sessions, parent_id, now, limits))
+    above = Above(sessions)
+    below = sorted((describe(above, record["agent_id"], record, now, limits) for record in records), key=newest_first)
+    first = line_of(sessions, above, agent_id, now, limits)
+    tree = arranged([first, *below], lambda parent_id: line_of(sessions, above, parent_id, now, limits))
     return list(_from(agent_id, tree))
 
 
@@ -103,11 +104,8 @@ class _Tree:
         self._circular: set[str] = set()
 
     def put_below_parents(self, line: Line, line_of_parent: Callable[[str], Line]) -> None:
-        """Puts ``line`` below its parent, and that below its own, up to one that is there already.
-
-        What is known of a parent that is gone is the root of its child: it is put right below that.
-        """
-        agent_id, parent_id, root_id = line["agent_id"], line.get("parent_id"), line.get("root_id")
+        """Puts ``line`` below its parent, and that below its own, up to one that is there already or is gone."""
+        agent_id, parent_id = line["agent_id"], line.get("parent_id")
         while isinstance(parent_id, str):
             self._parents[agent_id] = parent_id
             if parent_id in self._lines:
@@ -116,11 +114,7 @@ class _Tree:
             parent["selected"] = False
             self._lines[parent_id] = parent
             self._ranks[parent_id] = float("inf")
-            agent_id = parent_id
-            if parent["status"] == "gone":
-                parent_id = root_id if root_id != parent_id else None
-            else:
-                parent_id, root_id = parent.get("parent_id"), parent.get("root_id")
+            agent_id, parent_id = parent_id, parent.get("parent_id")
 
     def break_circles(self) -> None:
         """Takes of each circle of parents the session that was listed first as the one above all others."""

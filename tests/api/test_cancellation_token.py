@@ -15,6 +15,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions import CancellationToken
 from gaia_sessions.errors import Cancelled, InvalidId, InvalidInput, SessionNotFound
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,7 +101,6 @@ def test_a_child_token_of_a_session_is_in_memory_and_leaves_the_session_alone(ro
 
 def test_a_session_that_gets_its_parent_later_is_cancelled_with_it(root: str) -> None:
     from gaia_sessions.session.lineage import with_parent
-    from gaia_sessions.store.file_store import FileStore
 
     parent, child = created(root), created(root)
     token = CancellationToken(child, root=root)
@@ -109,6 +109,18 @@ def test_a_session_that_gets_its_parent_later_is_cancelled_with_it(root: str) ->
     store.change(child, lambda record: with_parent(record, store.read(parent)))
     gaia_sessions.cancel_session(parent, root=root)
     assert token.is_cancelled
+
+
+def test_a_session_above_that_gets_its_parent_later_takes_along_what_is_below_it(root: str) -> None:
+    top, parent = created(root), created(root)
+    child = created(root, parent)
+    tokens = [CancellationToken(child, root=root), CancellationToken(parent, root=root)]
+    for _ in range(4):
+        assert not any(token.is_cancelled for token in tokens)
+    FileStore(root).change(parent, lambda record: {**record, "parent_id": top})
+    assert not any(token.is_cancelled for token in tokens)
+    gaia_sessions.cancel_session(top, "enough", root=root)
+    assert [token.cancellation and token.cancellation.get("by") for token in tokens] == [top, top]
 
 
 def test_who_waits_is_woken_by_a_cancellation_here_or_elsewhere(root: str) -> None:

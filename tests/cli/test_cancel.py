@@ -166,7 +166,7 @@ def test_a_final_session_keeps_its_outcome_and_what_is_below_it_is_cancelled(gai
 
 @pytest.mark.usefixtures("family")
 def test_e7_it_is_not_resumable_for_a_reason_of_its_own(gaia: Gaia, put: Gaia) -> None:
-    put("resting", parent_id="root", root_id="root", depth=1)
+    put("resting", parent_id="root")
     assert gaia("should-resume", "resting").code == 0
     gaia("cancel", "root", "--reason", "enough")
 
@@ -193,7 +193,7 @@ def test_a_conversation_is_cancelled_with_all_its_sessions(gaia: Gaia, put: Gaia
     put("ended", phase="completed", resume_ready=False, runs=[ENDED])
     put("moved", runs=[{**LIVE, "host_session_id": "h0", "current_host_session_id": "h1"}])
     put("elsewhere", runs=[{**LIVE, "host_session_id": "h2"}])
-    put("child", parent_id="ended", root_id="ended", depth=1)
+    put("child", parent_id="ended")
 
     answer = gaia("cancel", "--conversation", "h1", "--reason", "enough", "--json").json["cancelled"]
 
@@ -282,11 +282,56 @@ def test_what_nobody_works_on_is_abandoned_by_reconcile_and_cleanup(
 def test_e17_cleanup_of_a_cancelled_parent_does_not_un_cancel_its_living_children(gaia: Gaia, put: Gaia) -> None:
     """E17: the parent stays as long as one of them is open."""
     put("root", idle=DAY, phase="completed", resume_ready=False)
-    put("leaf", parent_id="root", root_id="root", depth=1, runs=[LIVE])
+    put("leaf", parent_id="root", runs=[LIVE])
     gaia("cancel", "root")
     report = gaia("cleanup", "--json").json
     assert (report["removed"], report["kept"]) == ([], [{"agent_id": "root", "reason": "above_open"}])
     assert cancelled(gaia, "leaf") == ["leaf"]
+
+
+def test_what_was_below_a_cancelled_session_stays_cancelled_when_that_is_removed(
+    gaia: Gaia, put: Gaia, root: str
+) -> None:
+    put("root", idle=DAY, phase="completed", resume_ready=False)
+    put("leaf", parent_id="root", runs=[ENDED])
+    put("done", parent_id="root", phase="completed", resume_ready=False)
+    put("old", idle=DAY, parent_id="root", phase="completed", resume_ready=False)
+    gaia("cancel", "root", "--reason", "enough")
+    before = [json.loads(gaia("cancelled", agent_id, "--json").out) for agent_id in ("leaf", "done")]
+
+    assert sorted(gaia("cleanup", "--json").json["removed"]) == ["old", "root"]
+
+    assert [json.loads(gaia("cancelled", agent_id, "--json").out) for agent_id in ("leaf", "done")] == before
+    assert (before[0]["by"], before[0]["reason"], mark(root, "leaf")["by"]) == ("root", "enough", "root")
+    report = gaia("report", "leaf", "--json").json
+    assert (report["status"], report["error"], report["phase"]) == ("cancelled", "enough", "abandoned")
+    assert gaia("create", "--id", "late", "--parent", "done").code == 0
+    assert cancelled(gaia, "late") == ["late"]
+    assert json.loads(gaia("cancel", "leaf", "--reason", "again", "--json").out)["cancelled"][0]["reason"] == "enough"
+    assert sorted(gaia("cleanup", "--hours", "0", "--json").json["removed"]) == ["done", "late", "leaf"]
+
+
+def test_the_mark_is_handed_on_from_above_a_session_that_has_none(gaia: Gaia, put: Gaia) -> None:
+    put("root", phase="completed", resume_ready=False)
+    put("middle", idle=DAY, parent_id="root", phase="completed", resume_ready=False)
+    put("leaf", parent_id="middle", phase="completed", resume_ready=False)
+    gaia("cancel", "root")
+    assert gaia("cleanup", "--json").json["removed"] == ["middle"]
+    assert json.loads(gaia("cancelled", "leaf", "--json").out)["by"] == "root"
+
+
+def test_a_cancelled_session_stays_while_the_mark_of_one_below_it_cannot_be_written(
+    gaia: Gaia, put: Gaia, root: str
+) -> None:
+    from gaia_sessions.store.directory import Directory
+    from gaia_sessions.store.locks import acquire, sleep_and_retry
+
+    put("root", idle=DAY, phase="completed", resume_ready=False)
+    put("leaf", parent_id="root", phase="completed", resume_ready=False)
+    gaia("cancel", "root")
+    with Directory.at(f"{root}/.locks") as folder, acquire(folder, "leaf.lock", 0, sleep_and_retry):
+        report = gaia("cleanup", "--json").json
+    assert (report["removed"], report["busy"], cancelled(gaia, "leaf")) == ([], ["root"], ["leaf"])
 
 
 def test_a_cancelled_child_takes_no_place_unless_its_agent_works(gaia: Gaia, put: Gaia) -> None:
@@ -296,7 +341,7 @@ def test_a_cancelled_child_takes_no_place_unless_its_agent_works(gaia: Gaia, put
     assert gaia("create", "--parent", "root").code == 4
     gaia("cancel", "c0")
     assert gaia("create", "--parent", "root").code == 0
-    put("c1", parent_id="root", root_id="root", depth=1, ancestors=["root"], runs=[LIVE])
+    put("c1", parent_id="root", runs=[LIVE])
     gaia("cancel", "c1")
     assert gaia("create", "--parent", "root").code == 4
 

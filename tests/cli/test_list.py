@@ -365,10 +365,10 @@ def family(put: Gaia, spoil: Gaia) -> None:
     minute = timedelta(minutes=1)
     ended = {"phase": "completed", "resume_ready": False}
     put("flow", idle=4 * minute, agent_name="workflow", purpose="Review", **ended)
-    put("flow-2", idle=3 * minute, parent_id="flow", root_id="flow", depth=1)
-    put("flow-1", idle=2 * minute, parent_id="flow", root_id="flow", depth=1, **ended)
-    put("nested", idle=1 * minute, parent_id="flow-2", root_id="flow", depth=2)
-    put("orphan", idle=5 * minute, parent_id="gone-1", root_id="gone-1", depth=1)
+    put("flow-2", idle=3 * minute, parent_id="flow")
+    put("flow-1", idle=2 * minute, parent_id="flow", **ended)
+    put("nested", idle=1 * minute, parent_id="flow-2")
+    put("orphan", idle=5 * minute, parent_id="gone-1")
     put("single", idle=6 * minute)
     spoil("torn")
 
@@ -421,8 +421,8 @@ def test_in_json_a_tree_has_the_sessions_of_the_list_in_the_order_of_the_tree(ga
 
 
 def test_parents_that_form_a_circle_are_reported_and_waited_for_by_nobody(gaia: Gaia, put: Gaia) -> None:
-    put("a", parent_id="b", root_id="b", depth=1, idle=timedelta(minutes=1))
-    put("b", parent_id="a", root_id="a", depth=1, idle=timedelta(minutes=2))
+    put("a", parent_id="b", idle=timedelta(minutes=1))
+    put("b", parent_id="a", idle=timedelta(minutes=2))
     assert gaia("list", "--tree").out.decode().splitlines() == [
         "a  tester: test  approval  1 minute ago  resumable for 29 min, its parents form a circle",
         "  b  tester: test  approval  2 minutes ago  resumable for 28 min",

@@ -175,7 +175,7 @@ def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(
     path = str(folder / "subagents" / "workflows" / "wf_1" / "journal.jsonl")
     own: dict[str, Any] = {"transcript_path": path, "end": "lost", "files": False, "ended_at": minutes(-1)}
     stopped("flow", workflow={"run_id": "wf_1"}, **own)
-    parent = {"parent_id": "flow", "root_id": "flow", "depth": 1}
+    parent = {"parent_id": "flow"}
     for key in ("a", "b"):
         stopped(f"agent-{key}", workflow={"run_id": "wf_1", "key": key}, record=parent, **own)
 

@@ -131,10 +131,10 @@ def family(put: Gaia) -> None:
     """A workflow that is gone above a middle one, which has children, the latest put first."""
     start = utc_now() - timedelta(hours=1)
     above = {"root_id": "gone", "depth": 2, "parent_id": "middle"}
-    put("middle", agent_name="workflow", purpose="Review", root_id="gone", depth=1, parent_id="gone", phase="executing")
+    put("middle", agent_name="workflow", purpose="Review", parent_id="gone", phase="executing")
     for number in (2, 1):
         put(f"child-{number}", created_at=format_time(start + timedelta(seconds=number)), **above)
-    put("grandchild", parent_id="child-1", root_id="gone", depth=3)
+    put("grandchild", parent_id="child-1")
 
 
 def test_parent_and_children_are_named_with_their_agents_and_phases(gaia: Gaia, put: Gaia) -> None:
@@ -165,12 +165,12 @@ def test_a_parent_that_cannot_be_read_or_exist_is_named_by_its_id_alone(gaia: Ga
     spoil("torn")
     put("newer", schema=2, phase="dreaming")
     for parent_id, shown in [("torn", "torn, corrupt"), ("newer", "newer, newer"), ("\x1b[2J/..", "[2J/.., gone")]:
-        put("a", parent_id=parent_id, root_id=parent_id, depth=1)
+        put("a", parent_id=parent_id)
         assert gaia("show", "a").out.decode().splitlines()[-2:] == ["parent", f"  {shown}"]
 
 
 def test_a_session_below_itself_is_shown_as_both(gaia: Gaia, put: Gaia) -> None:
-    put("a", parent_id="a", root_id="a", depth=1)
+    put("a", parent_id="a")
     line = "  a, tester: test, approval"
     assert gaia("show", "a").out.decode().splitlines()[-4:] == ["parent", line, "children", line]
 

@@ -51,7 +51,7 @@ def test_as_json_it_says_whether_it_was_added(gaia: Gaia, session: str) -> None:
 
 def test_e9_a_skill_of_one_session_is_not_that_of_its_child(gaia: Gaia, put: Gaia, state: Gaia) -> None:
     put("parent")
-    put("child", parent_id="parent", root_id="parent", depth=1)
+    put("child", parent_id="parent")
     gaia("skill", "add", "parent", "aws", "--tokens", "5")
     assert gaia("skill", "add", "child", "git", "--tokens", "7", "--json").json["added"] is True
     assert (state("parent")["skills"], state("child")["skills"]) == ({"aws": 5}, {"git": 7})

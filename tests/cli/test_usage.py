@@ -41,7 +41,7 @@ def test_a_line_says_it_to_a_person(gaia: Gaia, put: Gaia) -> None:
 
 
 def test_l8_e11_charging_ends_with_0_below_at_and_above_the_limit(gaia: Gaia, put: Gaia) -> None:
-    put("a", parent_id="p", root_id="p", depth=1)
+    put("a", parent_id="p")
 
     answers = [gaia("usage", "a", "--charge", str(tokens), "--json").json for tokens in (63_999, 1, 1)]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def below(new: New, agent_id: str, parent_id: str, **changes: object) -> Record:
-    return new(agent_id, parent_id=parent_id, root_id=parent_id, depth=1, **changes)
+    return new(agent_id, parent_id=parent_id, **changes)
 
 
 def children(store: Store, *parent_ids: str) -> list[str]:
@@ -75,7 +75,7 @@ def test_a_deleted_child_is_not_found(store: Store, new: New, put_to_the_test: B
 
 def test_a_session_is_found_by_the_parent_that_it_got_later(store: Store, new: New, put_to_the_test: Bring) -> None:
     store.create(new("agent-2"))
-    store.change("agent-2", lambda record: {**record, "parent_id": "agent-1", "root_id": "agent-1", "depth": 1})
+    store.change("agent-2", lambda record: {**record, "parent_id": "agent-1"})
     put_to_the_test(store)
     assert children(store, "agent-1") == ["agent-2"]
 

@@ -209,7 +209,7 @@ class Twins(RuleBasedStateMachine):
     @rule(chosen=IDS, number=st.integers(0, 20))
     def ask_whether_it_is_cancelled(self, chosen: str, number: int) -> None:
         agent_id = self.any_id(chosen, number)
-        self.each(lambda store: cancellation.find_cancellation(store, agent_id))
+        self.each(lambda store: cancellation.cancellation_and_above(store, agent_id))
 
     @rule(hours=st.sampled_from([0, 0.01, 0.5, 1, 24, -1]), dry_run=ONCE_IN_A_WHILE)
     def clean_up(self, hours: float, dry_run: bool) -> None:  # noqa: FBT001  # drawn by name

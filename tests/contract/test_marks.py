@@ -11,7 +11,7 @@ import pytest
 from gaia_sessions.errors import InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store import read_cancellation
-from gaia_sessions.usecases.cancellation import cancel, find_cancellation
+from gaia_sessions.usecases.cancellation import cancel, cancellation_and_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,9 +33,8 @@ def planned(record: Record) -> Record:
     return {**record, "phase": "planning", "metadata": {"kept": True}}
 
 
-def below(parent_id: str, *ancestors: str) -> dict[str, Any]:
-    stated = {"ancestors": [parent_id, *ancestors]} if ancestors else {}
-    return {"parent_id": parent_id, "root_id": "agent-1", "depth": 1, **stated}
+def below(parent_id: str) -> dict[str, Any]:
+    return {"parent_id": parent_id}
 
 
 def test_nothing_is_marked_at_first_and_no_id_is_refused(store: Store, new: New) -> None:
@@ -100,17 +99,23 @@ def test_a_rule_that_changes_nothing_writes_nothing_to_a_marked_session(store: S
     assert store.change("agent-1", lambda record: record) == new()
 
 
-@pytest.mark.parametrize("stated", [["agent-2", "agent-1"], []], ids=["stated", "not stated"])
 @pytest.mark.parametrize(("mark", "phase"), [(MARK, "abandoned"), (ALONE, "planning")], ids=["below", "alone"])
-def test_a_mark_counts_for_what_is_below_if_it_says_so(
-    store: Store, new: New, stated: list[str], mark: Mark, phase: str
-) -> None:
+def test_a_mark_counts_for_what_is_below_if_it_says_so(store: Store, new: New, mark: Mark, phase: str) -> None:
     store.create(new())
     store.create(new("agent-2", **below("agent-1")))
-    store.create(new("agent-12", **below("agent-2", *stated[1:])))
+    store.create(new("agent-12", **below("agent-2")))
     store.mark("agent-1", lambda _: mark)
 
     assert store.change("agent-12", planned)["phase"] == phase
+
+
+def test_a_mark_counts_for_what_was_below_one_that_got_its_parent_later(store: Store, new: New) -> None:
+    for agent_id, above in [("agent-1", {}), ("agent-2", {}), ("agent-12", below("agent-2"))]:
+        store.create(new(agent_id, **above))
+    store.change("agent-2", lambda record: {**record, "parent_id": "agent-1"})
+    store.mark("agent-1", lambda _: MARK)
+
+    assert store.change("agent-12", planned)["phase"] == "abandoned"
 
 
 def test_a_session_with_a_run_stays_open_until_that_ends(store: Store, new: New) -> None:
@@ -176,7 +181,7 @@ def test_a_mark_that_cannot_be_read_cancels_for_readers_and_every_write_is_refus
 ) -> None:
     """agent-2 below agent-1; even a mark that was for agent-1 alone may be any other by now."""
     store.create(new())
-    store.create(new("agent-2", **below("agent-1", "agent-1")))
+    store.create(new("agent-2", **below("agent-1")))
     mark_path = tmp_path / "root" / marked_id / "cancelled.json"
     mark_path.write_text('{"at": "2026-01-08T19:00:00Z", "below": false}')
     damage(mark_path)
@@ -184,7 +189,7 @@ def test_a_mark_that_cannot_be_read_cancels_for_readers_and_every_write_is_refus
 
     with pytest.raises(StoreFailure, match=f"/{marked_id}/cancelled.json: cannot read"):
         store.marks(["agent-2", "agent-1"])
-    for cancellation in (read_cancellation(store, before), find_cancellation(store, "agent-2")):
+    for cancellation in (read_cancellation(store, before), cancellation_and_above(store, "agent-2")[0]):
         assert cancellation is not None
         assert f"/{marked_id}/cancelled.json: cannot read: " in cancellation["reason"]
         assert cancellation.keys() == {"reason"}
@@ -194,7 +199,7 @@ def test_a_mark_that_cannot_be_read_cancels_for_readers_and_every_write_is_refus
         lambda: store.change("agent-2", planned),
         lambda: store.add_messages("agent-2", hello, planned),
         lambda: store.empty_transcript("agent-2", planned),
-        lambda: store.create(new("agent-12", **below("agent-2", "agent-2", "agent-1"))),
+        lambda: store.create(new("agent-12", **below("agent-2"))),
     ]
     if marked_id == "agent-2":
         writes.append(lambda: store.mark("agent-2", lambda mark: mark or MARK))
@@ -211,7 +216,7 @@ def test_where_no_folder_stands_in_place_of_a_session_above_there_is_no_mark(
     store: Store, new: New, tmp_path: Path
 ) -> None:
     for agent_id in ("agent-a-file", "agent-a-link", "agent-unknown"):
-        store.create(new(f"below-{agent_id}", **below(agent_id, agent_id)))
+        store.create(new(f"below-{agent_id}", **below(agent_id)))
     (tmp_path / "root" / "agent-a-file").write_text("{}")
     (tmp_path / "root" / "agent-a-link").symlink_to(tmp_path)
 

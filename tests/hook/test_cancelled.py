@@ -65,7 +65,7 @@ def test_what_is_below_a_cancelled_session_is_abandoned_too(host: Host) -> None:
     host.hear(host.ending("a2"))
 
     assert host.records()[child_id]["phase"] == "abandoned"
-    assert host.records()[child_id]["ancestors"] == [parent_id]
+    assert host.records()[child_id]["parent_id"] == parent_id
     assert host.records()[parent_id]["phase"] == "investigating"
     host.hear(host.ending("a1"))
     assert host.records()[parent_id]["phase"] == "abandoned"

@@ -368,8 +368,7 @@ def _notes(lines: list[Line]) -> dict[Any, object]:
 
 
 def _timeless(record: Any, purposes: dict[str, str]) -> Any:
-    above: dict[str, Any] = {key: purposes[record[key]] for key in ("parent_id", "root_id") if key in record}
-    above |= {"ancestors": [purposes[one] for one in record["ancestors"]]} if "ancestors" in record else {}
+    above = {"parent_id": purposes[record["parent_id"]]} if "parent_id" in record else {}
     same = {"revision": 0, "agent_id": "ID", "continues": "continues" in record, **above}
     text = json.dumps({**record, **same}, sort_keys=True)
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "TIME", text)

@@ -36,8 +36,7 @@ def workflow_and_agents(client: Client) -> tuple[Any, list[Any]]:
     records = list(client.host.records().values())
     [workflow] = [record for record in records if record["agent_name"] == "workflow"]
     agents = [record for record in records if record is not workflow]
-    above = [(record["parent_id"], record["root_id"], record["depth"]) for record in agents]
-    assert above == [(workflow["agent_id"], workflow["agent_id"], 1)] * 2
+    assert [record["parent_id"] for record in agents] == [workflow["agent_id"]] * 2
     assert ("parent_id" in workflow, workflow["purpose"]) == (False, "two agents")
     assert client.host.waiting() == []
     return workflow, sorted(agents, key=lambda record: "Report of alpha" not in str(record["runs"]))

@@ -78,8 +78,8 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "sessions")
 
 
-def above(record: Any) -> tuple[Any, Any, Any]:
-    return record.get("parent_id"), record.get("root_id"), record.get("depth")
+def above(record: Any) -> Any:
+    return record.get("parent_id")
 
 
 @pytest.mark.parametrize("launch_first", [True, False])
@@ -90,8 +90,8 @@ def test_an_agent_is_below_its_workflow_in_whichever_order_they_are_reported(
 
     workflow, agent = project.sessions()["two agents"], project.sessions()["alpha"]
 
-    assert above(workflow) == (None, None, None)
-    assert above(agent) == (workflow["agent_id"], workflow["agent_id"], 1)
+    assert above(workflow) is None
+    assert above(agent) == workflow["agent_id"]
     assert (workflow["agent_name"], workflow["phase"], agent["phase"]) == ("workflow", "investigating", "investigating")
     assert agent["runs"][0]["workflow"] == {"run_id": "wf_1", "key": "k-alpha"}
     assert agent["runs"][0]["parent_host_agent_id"] == workflow["runs"][0]["host_agent_id"] == "w1"
@@ -126,7 +126,7 @@ def test_what_had_ended_when_its_workflow_is_resumed_is_continued_in_a_new_sessi
     assert {name: after[name]["continues"] for name in after} == {
         name: before[name]["agent_id"] for name in ("two agents", "alpha")
     }
-    assert above(after["alpha"]) == (after["two agents"]["agent_id"], after["two agents"]["agent_id"], 1)
+    assert above(after["alpha"]) == after["two agents"]["agent_id"]
 
 
 def test_a_resumed_workflow_that_is_reported_twice_is_resumed_once(project: Project) -> None:
@@ -193,9 +193,9 @@ def test_an_agent_that_another_one_started_is_below_it(project: Project) -> None
     sessions = project.sessions()
     ids = {name: record["agent_id"] for name, record in sessions.items()}
     assert {name: above(record) for name, record in sessions.items()} == {
-        "outer": (None, None, None),
-        "inner": (ids["outer"], ids["outer"], 1),
-        "innermost": (ids["inner"], ids["outer"], 2),
+        "outer": None,
+        "inner": ids["outer"],
+        "innermost": ids["inner"],
     }
 
 
@@ -206,7 +206,7 @@ def test_a_parent_that_was_not_known_at_the_delegation_is_known_from_its_own_sta
 
     project.tell({"kind": "start", "tool_use_id": "t1", "host_agent_id": "a1"})
 
-    assert above(project.sessions()["inner"])[0] == project.sessions()["outer"]["agent_id"]
+    assert above(project.sessions()["inner"]) == project.sessions()["outer"]["agent_id"]
 
 
 def test_an_agent_that_the_journal_did_not_have_at_its_start_is_recorded_at_its_stop(project: Project) -> None:
@@ -220,7 +220,7 @@ def test_an_agent_that_the_journal_did_not_have_at_its_start_is_recorded_at_its_
     apply_deferred(project.store, NOW, Config({}))
 
     workflow, agent = project.sessions()["two agents"], project.sessions()["alpha"]
-    assert (above(agent), agent["phase"], len(agent["runs"])) == ((workflow["agent_id"],) * 2 + (1,), "completed", 1)
+    assert (above(agent), agent["phase"], len(agent["runs"])) == (workflow["agent_id"], "completed", 1)
     assert project.store.waiting() == []
 
 

@@ -45,7 +45,7 @@ def final(**keys: Any) -> Record:
 
 
 def test_e1_a_sub_agent_may_use_64000_tokens_and_any_other_200000_unless_record_or_settings_say_otherwise() -> None:
-    alone, child = record_with(), record_with(parent_id="agent-0", root_id="agent-0", depth=1)
+    alone, child = record_with(), record_with(parent_id="agent-0")
     delegated = record_with({"run": 1, "host": "claude-code"})
 
     def most(record: Record, defaults: DefaultBudgets = DEFAULTS) -> int:
@@ -61,7 +61,7 @@ def test_e1_a_sub_agent_may_use_64000_tokens_and_any_other_200000_unless_record_
 
 @pytest.mark.parametrize(("tokens", "reached"), [(63_999, False), (64_000, True), (64_001, True)])
 def test_e11_l8_the_limit_is_reached_exactly_at_it_and_not_one_below(tokens: int, reached: bool) -> None:  # noqa: FBT001
-    child = record_with(parent_id="agent-0", root_id="agent-0", depth=1)
+    child = record_with(parent_id="agent-0")
 
     usage = usage_of(with_charge(child, tokens, START), START, DEFAULTS)
 

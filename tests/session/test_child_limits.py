@@ -28,14 +28,22 @@ ENDED: dict[str, Any] = {**LIVE, "ended_at": LATELY, "end": "stopped"}
     [(0, None, True), (7, None, True), (8, None, False), (2, 3, True), (3, 3, False), (0, 0, False), (8, 9, True)],
 )
 def test_a_child_may_be_as_deep_as_the_limit_and_no_deeper(depth: int, most: int | None, *, allowed: bool) -> None:
-    parent: Any = {**record_with(), **({"depth": depth} if depth else {})}
-    parent |= {} if most is None else {"max_depth": most}
+    parent: Any = record_with() | ({} if most is None else {"max_depth": most})
+    above = {f"above-{number}": record_with() for number in range(depth)}
     if allowed:
-        check_depth(parent)
+        assert check_depth(parent, above) == (8 if most is None else most)
         return
     with pytest.raises(TooDeep) as refused:
-        check_depth(parent)
+        check_depth(parent, above)
     assert (refused.value.depth, refused.value.max_depth) == (depth + 1, 8 if most is None else most)
+
+
+def test_of_all_limits_above_the_narrowest_holds_also_one_that_nobody_inherited() -> None:
+    parent: Any = {**record_with(), "max_depth": 7}
+    adopter: Any = {**record_with(), "max_depth": 3}
+    assert check_depth(parent, {"a": record_with(), "b": adopter}) == 3
+    with pytest.raises(TooDeep):
+        check_depth(parent, {"a": record_with(), "b": adopter, "gone": None})
 
 
 def test_l19_of_five_places_the_sixth_is_refused() -> None:

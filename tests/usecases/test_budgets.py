@@ -49,7 +49,7 @@ def change_by_hand(root: str, **keys: object) -> None:
 
 
 def test_e1_defaults_come_from_the_settings(agent_id: str, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    child = {"parent_id": "agent-0", "root_id": "agent-0", "depth": 1}
+    child = {"parent_id": "agent-0"}
     assert gaia_sessions.session_usage(agent_id) == {
         "agent_id": "agent-1",
         "tokens": 0,
@@ -68,7 +68,7 @@ def test_e1_defaults_come_from_the_settings(agent_id: str, root: str, monkeypatc
 
 
 def test_l8_64000_tokens_reach_the_limit_of_a_sub_agent_and_63999_do_not(agent_id: str, root: str) -> None:
-    change_by_hand(root, parent_id="agent-0", root_id="agent-0", depth=1)
+    change_by_hand(root, parent_id="agent-0")
 
     answers = [gaia_sessions.charge_tokens(agent_id, tokens) for tokens in (63_999, 1, 1)]
 

@@ -57,10 +57,21 @@ def test_a_summary_is_the_line_of_a_list_with_the_policys_answer(
 
 
 def test_a_summary_of_a_session_below_another_has_what_the_record_says_of_it(store: FileStore) -> None:
-    above: dict[str, Any] = {"parent_id": "agent-3", "root_id": "agent-2", "depth": 2}
-    store.create(record_with(**above))
-    [line] = listed(store, LATER)
-    assert list(line.items())[-4:] == [("running", False), *above.items()]
+    store.create({**record_with(parent_id="agent-2"), "agent_id": "agent-3", "phase": "failed"})
+    store.create(record_with(parent_id="agent-3"))
+    line, _ = listed(store, LATER)
+    above = [("parent_id", "agent-3"), ("root_id", "agent-2"), ("depth", 2)]
+    assert list(line.items())[-4:] == [("running", False), *above]
+
+
+def test_a_summary_of_a_session_whose_parents_form_a_circle_names_no_first_one(store: FileStore) -> None:
+    for agent_id, parent_id in [("a", "b"), ("b", "a"), ("leaf", "a")]:
+        store.create({**record_with(parent_id=parent_id), "agent_id": agent_id})
+    assert [(line["parent_id"], line.get("root_id"), line.get("depth")) for line in listed(store, LATER)] == [
+        ("b", None, None),
+        ("a", None, None),
+        ("a", None, None),
+    ]
 
 
 def test_a_summary_counts_down_to_the_moment_from_which_the_policy_says_no(store: FileStore) -> None:

@@ -28,8 +28,8 @@ def put(store: MemoryStore, agent_id: str, age: int = 0, **changed: Any) -> None
     store.create(record)
 
 
-def below(parent_id: str, root_id: str | None = None, depth: int = 1) -> dict[str, Any]:
-    return {"parent_id": parent_id, "root_id": root_id or parent_id, "depth": depth}
+def below(parent_id: str) -> dict[str, Any]:
+    return {"parent_id": parent_id}
 
 
 def shown(store: MemoryStore, limit: int | None = None, **wanted: Any) -> list[str]:
@@ -52,7 +52,7 @@ def test_children_stand_below_their_parents_and_trees_where_their_first_session_
     put(store, "flow", age=5)
     put(store, "old", age=4, **below("flow"))
     put(store, "new", age=3, **below("flow"))
-    put(store, "newest", age=1, **below("old", "flow", 2))
+    put(store, "newest", age=1, **below("old"))
 
     assert shown(store) == ["flow", "  old", "    newest", "  new", "alone"]
 
@@ -60,9 +60,9 @@ def test_children_stand_below_their_parents_and_trees_where_their_first_session_
 def test_a_parent_that_the_options_exclude_is_above_its_children_and_said_to_be_so(store: MemoryStore) -> None:
     put(store, "top", phase="completed")
     put(store, "flow", phase="failed", **below("top"))
-    put(store, "agent-1", age=1, **below("flow", "top", 2))
-    put(store, "agent-2", age=2, **below("flow", "top", 2))
-    put(store, "agent-3", age=3, phase="completed", **below("flow", "top", 2))
+    put(store, "agent-1", age=1, **below("flow"))
+    put(store, "agent-2", age=2, **below("flow"))
+    put(store, "agent-3", age=3, phase="completed", **below("flow"))
 
     assert shown(store, active_only=True) == [
         "top (not selected)",
@@ -74,17 +74,15 @@ def test_a_parent_that_the_options_exclude_is_above_its_children_and_said_to_be_
     assert shown(store, limit=0) == []
 
 
-def test_sessions_whose_parent_is_gone_stay_together_below_the_root_that_is_known(store: MemoryStore) -> None:
-    put(store, "top", age=9)
-    put(store, "agent-1", age=1, **below("flow", "top", 2))
-    put(store, "agent-2", age=2, **below("flow", "top", 2))
+def test_sessions_whose_parent_is_gone_stay_together(store: MemoryStore) -> None:
+    put(store, "agent-1", age=1, **below("flow"))
+    put(store, "agent-2", age=2, **below("flow"))
     put(store, "agent-3", age=3, **below("other"))
 
     assert shown(store) == [
-        "top",
-        "  flow (gone, not selected)",
-        "    agent-1 (gone)",
-        "    agent-2 (gone)",
+        "flow (gone, not selected)",
+        "  agent-1 (gone)",
+        "  agent-2 (gone)",
         "other (gone, not selected)",
         "  agent-3 (gone)",
     ]
@@ -122,7 +120,7 @@ def test_a_line_of_parents_may_be_as_long_as_it_likes(store: MemoryStore) -> Non
     ids = [f"s-{number}" for number in range(1200)]  # more than Python's recursion may be deep
     put(store, ids[0])
     for number in range(1, len(ids)):
-        put(store, ids[number], **below(ids[number - 1], ids[0], number), ancestors=ids[:number][::-1])
+        put(store, ids[number], **below(ids[number - 1]))
 
     levels = [level for level, _ in session_tree(store, Filter(), START, Limits())]
     assert levels == list(range(len(ids)))

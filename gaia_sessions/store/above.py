@@ -1,0 +1,122 @@
+"""What is above the sessions that one call looks through: who that is, and which mark of theirs cancels first.
+
+Each parent is read once, and each mark looked for once, however many sessions are below it and however they are linked:
+records may be written by hand, and then parents form a circle. Must never outlive its call: marks and parents come.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import StoreFailure
+from gaia_sessions.session.record import parent_id_of
+
+from . import read_if_readable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gaia_sessions.session.cancellation import Cancellation, MarkOf
+    from gaia_sessions.session.schema import Record
+
+    from .port import ReaderAbove
+
+    Known = tuple["MarkOf | None", str | None, int]
+    """Of one session: the first mark that cancels whatever is below it, its root, and how many are above it.
+
+    The root is None if its parents form a circle."""
+
+_NOBODY: Known = None, None, -1
+
+
+class Above:
+    """Answers for the sessions of one call, as they and their parents were when it first asked for them."""
+
+    __slots__ = ("_known", "_marks", "_parents", "_sessions")
+
+    def __init__(self, sessions: ReaderAbove) -> None:
+        self._sessions = sessions
+        self._parents: dict[str, str | None] = {}
+        self._marks: dict[str, MarkOf] = {}
+        self._known: dict[str | None, Known] = {None: _NOBODY}
+
+    def cancellation(self, record: Record) -> Cancellation | None:
+        """What ``read_cancellation`` says of the session of ``record``."""
+        try:
+            return self.proved_cancellation(record)
+        except StoreFailure as error:
+            from gaia_sessions.session.cancellation import unread_cancellation
+
+            return unread_cancellation(error)
+
+    def proved_cancellation(self, record: Record) -> Cancellation | None:
+        """What ``proved_cancellation`` says of the session of ``record``."""
+        agent_id = record["agent_id"]
+        self._parents.setdefault(agent_id, parent_id_of(record))
+        self._follow(agent_id)
+        own, above = self._marks.get(agent_id), self._known[self._parents[agent_id]][0]
+        marks = [found for found in (own, above) if found]
+        if not marks:
+            return None
+        from gaia_sessions.session.cancellation import cancellation_of
+
+        return cancellation_of(agent_id, marks)
+
+    def handed_down(self, agent_id: str) -> MarkOf | None:
+        """The mark, and whose it is, by which all that is below this session is cancelled. Raises ``StoreFailure``."""
+        self._follow(agent_id)
+        return self._known[agent_id][0]
+
+    def place(self, record: Record) -> tuple[str, int] | None:
+        """The first session above that of ``record``, and how many are; None if there is none, or nobody can say."""
+        agent_id, parent_id = record["agent_id"], parent_id_of(record)
+        if parent_id is None:
+            return None
+        self._parents.setdefault(agent_id, parent_id)
+        try:
+            self._follow(agent_id)
+        except StoreFailure:
+            return None
+        _, root_id, depth = self._known[agent_id]
+        return None if root_id is None else (root_id, depth)
+
+    def _follow(self, agent_id: str) -> None:
+        """Follows the parents of ``agent_id`` up to one that is known, or once round a circle."""
+        path: dict[str, None] = {}
+        current: str | None = agent_id
+        while current is not None and current not in self._known and current not in path:
+            path[current] = None
+            current = self.parent_of(current)
+        self._marks.update((marked[0], marked) for marked in self._sessions.marks(path))
+        upwards = [*path]
+        if current in path:
+            start = upwards.index(current)
+            self._know_circle(upwards[start:])
+            del upwards[start:]
+        for one in reversed(upwards):
+            mark, root_id, depth = self._known[self._parents[one]]
+            if self._parents[one] is None:
+                root_id = one
+            self._known[one] = self._first([self._marks.get(one), mark]), root_id, depth + 1
+
+    def _know_circle(self, circle: Sequence[str]) -> None:
+        """Whoever is in a circle of parents is above all others in it."""
+        mark = self._first([self._marks.get(one) for one in circle])
+        self._known.update(dict.fromkeys(circle, (mark, None, 0)))
+
+    @staticmethod
+    def _first(marks: Sequence[MarkOf | None]) -> MarkOf | None:
+        if not any(marks):
+            return None
+        from gaia_sessions.session.cancellation import first_mark  # few sessions are cancelled
+
+        return first_mark(filter(None, marks))
+
+    def parent_of(self, agent_id: str) -> str | None:
+        """The session right above this one; None if there is none, or this one is gone or corrupt.
+
+        Raises ``StoreFailure``.
+        """
+        if agent_id not in self._parents:
+            record = read_if_readable(self._sessions, agent_id)
+            self._parents[agent_id] = None if record is None else parent_id_of(record)
+        return self._parents[agent_id]
