@@ -198,6 +198,15 @@ def _populate_and_delegate(root: str) -> None:
     FileStore(root).create(runs.with_claimed_run(record, keys, now))
 
 
+def _populate_below_cancelled(root: str) -> None:
+    """What is below the session parent is cancelled with it."""
+    _populate(root)
+    store, now = FileStore(root), datetime.now(UTC)
+    sessions.create(store, now, os.urandom, requests.NewSession("worker", "above", None, "parent"))
+    store.change("agent-1", lambda record: {**record, "parent_id": "parent"})
+    cancellation.cancel(store, now, "parent", "by a worker", below=True)
+
+
 def _populate_and_talk(root: str) -> None:
     """agent-1 has a committed transcript, and behind it what a killed writer left."""
     _populate(root)
@@ -399,8 +408,16 @@ OPERATIONS = {
             "create below a cancelled session",
             _populate_and_cancel,
             _by_worker("create-below", "agent-new", "below"),
-            {"agent-new/state.json": _record(lambda record: record["ancestors"] == ["below", "agent-2"])},
+            {"agent-new/state.json": _record(lambda record: record["parent_id"] == "below")},
             again=frozenset([0, 4]),
+        ),
+        Operation(
+            "remove a cancelled session",
+            _populate_below_cancelled,
+            _by_worker("remove", "parent"),
+            {"parent/state.json": _is_gone, "parent/cancelled.json": _is_gone},
+            {"agent-1/cancelled.json": _is_cancelled},
+            again=frozenset([0, 3]),
         ),
         Operation("cleanup", _populate, _by_worker("cleanup"), _GONE),
         Operation("append", _populate, _by_worker("append", "agent-1"), {f"agent-1/{JOURNAL}": _is_appended}),

@@ -21,6 +21,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.runs import aliases_of, open_conversations
+from gaia_sessions.store import read_cancellation
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import message_lines
 
@@ -150,6 +151,24 @@ def test_a_kill_anywhere_loses_no_message_that_stands_behind_a_restored_record(
 
     assert {call: lines for call, lines in lost.items() if lines} == {}
     assert len(lost) > 5
+
+
+def test_after_a_kill_anywhere_in_its_removal_all_below_a_cancelled_session_are_cancelled(
+    case_of: CaseOf, operation_named: Callable[[str], Operation]
+) -> None:
+    case = case_of(operation_named("remove a cancelled session"))
+    stood = set()
+    for call in [call for call in case.calls if call.changes]:
+        project = case.copy()
+        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+        stood.add(case.outcome_of(project))
+        store = FileStore(case.root(project))
+
+        assert ended.returncode == -9
+        found = read_cancellation(store, store.read("agent-1"))
+        assert found is not None, call
+        assert (found["by"], found["reason"]) == ("parent", "by a worker"), call
+    assert stood == {"old", "new"}
 
 
 def _messages(case: Case, project: str) -> list[Message]:

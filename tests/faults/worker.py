@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import gaia_sessions
 from gaia_sessions.errors import MessagesKeptAside, SessionsError, exit_code
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases import sessions as use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +45,13 @@ def finalize(root: str, agent_id: str) -> object:
 
 def cancel(root: str, agent_id: str) -> object:
     return gaia_sessions.cancel_session(agent_id, "by a worker", root=root)["below"]
+
+
+def remove(root: str, agent_id: str) -> object:
+    store = FileStore(root)
+    is_removed = use.remove(store, agent_id, lambda *_: True)
+    store.purge_trash()
+    return is_removed
 
 
 def cleanup(root: str, corrupt: str = "") -> object:
@@ -93,6 +101,7 @@ OPERATIONS: dict[str, Operation] = {
     "update": update,
     "finalize": finalize,
     "cancel": cancel,
+    "remove": remove,
     "cleanup": cleanup,
     "append": append,
     "add-message": add_message,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
+from gaia_sessions.store import read_cancellation
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,3 +53,25 @@ def test_l19_of_eight_processes_that_begin_a_child_at_once_five_do(race: Start, 
     created = sorted(one for one in told if one != "too many")
     assert (len(created), told.count("too many")) == (5, 3)
     assert sorted(line["agent_id"] for line in gaia_sessions.session_children(parent_id, root=root)) == created
+
+
+def test_nobody_who_begins_below_a_cancelled_session_at_its_removal_escapes(race: Start, tmp_path: Path) -> None:
+    """Whoever was put below it has its mark by then, and whoever comes later is not below it."""
+    for turn in range(5):
+        root = str(tmp_path / f"root-{turn}")
+        parent_id = gaia_sessions.create_session(root=root)
+        gaia_sessions.cancel_session(parent_id, "enough", root=root)
+
+        told = race(
+            [
+                ["removes", root, parent_id, "4"],
+                *(["begins_below", root, parent_id, how] for how in ("asked", "host", "host")),
+            ]
+        ).results()
+
+        store = FileStore(root)
+        below = store.children([parent_id])
+        assert (told[0], store.has(parent_id)) == (True, False)
+        assert 4 <= len(below) <= sum(told[1:])
+        found = [read_cancellation(store, record) for record in below]
+        assert [(one["reason"], one["by"]) for one in found if one] == [("enough", parent_id)] * len(below)

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
+from gaia_sessions.config import Config
 from gaia_sessions.errors import (
     Cancelled,
     LockTimeout,
@@ -24,6 +25,7 @@ from gaia_sessions.errors import (
     SessionNotFound,
     TooManyChildren,
 )
+from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.requests import NewSession
 from gaia_sessions.store import hook_log
@@ -81,6 +83,41 @@ def creates_below(root: str, parent_id: str) -> str:
         return gaia_sessions.create_session("racer", parent_id=parent_id, root=root)
     except TooManyChildren:
         return "too many"
+
+
+def begins_below(root: str, parent_id: str, manner: str) -> int:
+    """Begins sessions below one until that is gone, as somebody who asks for them or as a host; how many were begun."""
+    store, begun = FileStore(root), 0
+    while store.has(parent_id):
+        try:
+            if manner == "asked":
+                gaia_sessions.create_session("racer", parent_id=parent_id, root=root)
+            else:
+                keys = {"host": "claude-code", "host_session_id": "h1", "tool_use_id": f"{os.getpid()}.{begun}"}
+                event = {
+                    "kind": "delegate",
+                    "at": "2026-01-08T18:05:30Z",
+                    "agent_name": "racer",
+                    "purpose": "-",
+                    **keys,
+                }
+                now = datetime.now(UTC)
+                apply_event(store, {**event, "parent_id": parent_id}, now, Config({}), 10)  # type: ignore[typeddict-item]
+        except (SessionNotFound, TooManyChildren):
+            continue
+        begun += 1
+    return begun
+
+
+def removes(root: str, parent_id: str, count: str) -> bool:
+    """Removes the session as soon as it has so many children."""
+    store = FileStore(root)
+    while True:
+        try:
+            if sessions.remove(store, parent_id, lambda _, children: len(children) >= int(count)):
+                return True
+        except LockTimeout:
+            time.sleep(0.001)
 
 
 def finalizes(root: str, agent_id: str, me: str, outcome: str) -> str:
@@ -303,6 +340,8 @@ ROLES: dict[str, Role] = {
         creates_below,
         cancels,
         cancels_for,
+        begins_below,
+        removes,
         finalizes,
         charges,
         compares_and_sets,

@@ -1,0 +1,188 @@
+"""Trees that change: who is below a cancelled session is cancelled, in whatever order that became known."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gaia_sessions.errors import LockTimeout
+from gaia_sessions.ingest.parents import with_parent_known
+from gaia_sessions.session.policy import Limits
+from gaia_sessions.store import read_cancellation
+from gaia_sessions.store.above import Above
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.usecases import cancellation, cleanup, listing, sessions, tree
+from gaia_sessions.usecases.reconcile import reconcile
+from tests.records import START, record_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from gaia_sessions.session.cancellation import Mark
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import Store
+
+IDS = list("abcdef")
+ONE = st.sampled_from(IDS)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("begin"), ONE, st.none() | ONE),
+        st.tuples(st.just("adopt"), ONE, ONE),
+        st.tuples(st.just("cancel"), ONE, st.none()),
+        st.tuples(st.just("remove"), ONE, st.none()),
+        st.tuples(st.just("end"), ONE, st.none()),
+    ),
+    max_size=25,
+)
+
+
+class Model:
+    """Every session there ever was with its parent, and when each was cancelled: nothing is forgotten by a removal."""
+
+    def __init__(self) -> None:
+        self.parents: dict[str, str | None] = {}
+        self.cancelled: dict[str, int] = {}
+        self.removed: set[str] = set()
+
+    def above(self, one: str) -> list[str]:
+        found: list[str] = []
+        parent = self.parents[one]
+        while parent is not None:
+            found.append(parent)
+            parent = self.parents[parent]
+        return found
+
+    def first_cancelled(self, one: str) -> str | None:
+        """The one of it and those above it that was cancelled first."""
+        found = [other for other in (one, *self.above(one)) if other in self.cancelled]
+        return min(found, key=self.cancelled.__getitem__, default=None)
+
+
+def play(store: Store, model: Model, number: int, step: tuple[str, str, str | None]) -> None:
+    what, one, other = step
+    if what == "begin":
+        begin(store, model, one, other)
+    elif one not in model.parents or one in model.removed:
+        return
+    elif what == "adopt":
+        adopt(store, model, one, str(other))
+    elif what == "cancel":
+        if model.first_cancelled(one) is None:
+            model.cancelled[one] = number
+        cancellation.cancel(store, START + timedelta(seconds=number), one, f"step {number}", below=True)
+    elif what == "end":
+        store.change(one, lambda record: {**record, "phase": "completed"})
+    elif model.first_cancelled(one) or one not in model.parents.values():
+        assert sessions.remove(store, one, lambda *_: True)
+        model.removed.add(one)
+
+
+def begin(store: Store, model: Model, one: str, parent: str | None) -> None:
+    if one not in model.parents and (parent is None or parent in model.parents.keys() - model.removed):
+        above: Any = {"parent_id": parent} if parent else {}
+        store.create({**record_with(**above), "agent_id": one})
+        model.parents[one] = parent
+
+
+def adopt(store: Store, model: Model, one: str, parent_id: str) -> None:
+    if parent_id not in model.parents.keys() - model.removed:
+        return
+    parent = store.read(parent_id)
+    store.change(one, lambda record: with_parent_known(store, record, parent))
+    if model.parents[one] is None and one not in (parent_id, *model.above(parent_id)):
+        model.parents[one] = parent_id
+
+
+@settings(deadline=None, max_examples=150)
+@given(STEPS)
+def test_whoever_is_below_a_cancelled_session_is_cancelled_in_whatever_order_they_came(
+    steps: list[tuple[str, str, str | None]],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for store in (MemoryStore(), FileStore(f"{folder}/root", durable=False)):
+            model = Model()
+            for number, step in enumerate(steps):
+                play(store, model, number, step)
+                assert_as_in(model, store)
+
+
+def assert_as_in(model: Model, store: Store) -> None:
+    above = Above(store)
+    for one in model.parents.keys() - model.removed:
+        first = model.first_cancelled(one)
+        record = store.read(one)
+        found = read_cancellation(store, record)
+        assert found == above.cancellation(record) == cancellation.cancellation_and_above(store, one)[0]
+        if first is None:
+            assert found is None
+            continue
+        assert found is not None
+        assert (found["reason"], found.get("by", one)) == (f"step {model.cancelled[first]}", first)
+
+
+class Counted(MemoryStore):
+    """Counts the records that are read, and the ids whose marks are looked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+
+    def read(self, agent_id: str) -> Record:
+        self.looks += 1
+        return super().read(agent_id)
+
+    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        asked = list(agent_ids)
+        self.looks += len(asked)
+        return super().marks(asked)
+
+
+def a_circle(count: int) -> Counted:
+    store = Counted()
+    for number in range(count):
+        put(store, number, parent_id=f"s-{(number + 1) % count}")
+    return store
+
+
+def a_chain(count: int) -> Counted:
+    store = Counted()
+    put(store, 0)
+    for number in range(1, count):
+        put(store, number, parent_id=f"s-{number - 1}")
+    return store
+
+
+def put(store: Store, number: int, **changed: Any) -> None:
+    store.create({**record_with(), "agent_id": f"s-{number}", **changed})  # type: ignore[typeddict-item]  # keys of one
+
+
+LATER = START + timedelta(days=30)
+PASSES: dict[str, Callable[[Store], object]] = {
+    "list": lambda store: list(listing.list_sessions(store, listing.Filter(), LATER, Limits())),
+    "tree": lambda store: tree.session_tree(store, listing.Filter(), LATER, Limits()),
+    "reconcile": lambda store: reconcile(store, LATER, dry_run=True),
+    "cleanup": lambda store: cleanup.cleanup(store, cleanup.CleanupPolicy(LATER, 1, Limits()), dry_run=True),
+}
+
+
+@pytest.mark.parametrize("made", [a_circle, a_chain])
+@pytest.mark.parametrize("name", PASSES)
+def test_each_command_looks_at_each_session_a_few_times_however_they_are_linked(name: str, made: Any) -> None:
+    store = made(300)
+    store.looks = 0
+    PASSES[name](store)
+    assert store.looks <= 300 * 6
+
+
+def test_a_session_whose_child_is_locked_is_not_removed(tmp_path: Any) -> None:
+    store = FileStore(str(tmp_path / "root"), durable=False)
+    put(store, 0)
+    with store.lock_key(("children", "s-0")), pytest.raises(LockTimeout):
+        sessions.remove(store, "s-0", lambda *_: True)
+    assert store.has("s-0")
