@@ -133,7 +133,7 @@ def apply_event(
         if may_be_missed(event):
             record_agent(store, event, context)
             result = handler(store, event, context)
-    if result.record and event["kind"] in (START, STOP):  # one of them comes of every agent that may have begun others
+    if result.record and event["kind"] in (START, STOP) and "host_agent_id" in event:
         return _with_orphans_adopted(store, result.record, event, context, result)
     return result
 
