@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from itertools import count
+from itertools import count, takewhile
 
 from gaia_sessions.errors import DurabilityUnknown, StoreFailure
 from gaia_sessions.session.transcript import (
@@ -131,7 +131,7 @@ class _Found:
         with translate_errors("read", f"{session.path}/{TRANSCRIPT}"), open_committed(session, lambda: record) as lines:
             every_line = lines.with_uncommitted()
             self.end, self.is_torn = lines.end, lines.has_torn_end()
-            self.last_seq = max(last_seq(record), every_line.last_seq())
+            self.last_seq = max(last_seq(record), every_line.last_seq(), *_last_numbers_elsewhere(session, record))
             if every_line.whole_end() > lines.end:
                 self._behind_start, self._behind_end = lines.whole_end(), every_line.whole_end()
 
@@ -168,6 +168,15 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
             piece = b""
     if piece:
         yield piece
+
+
+def _last_numbers_elsewhere(session: Directory, record: Record) -> Iterator[int]:
+    """The last number in each other file that an older ``record`` knows nothing of: kept aside, or archived since."""
+    later = map(archived_name, count(record.get("transcripts_archived", 0) + 1))
+    for name in (ASIDE, *takewhile(session.has, later)):
+        path = f"{session.path}/{name}"
+        with translate_errors("read", path), CommittedLines(open_transcript(session, name), path, 0) as found:
+            yield found.with_uncommitted().last_seq()
 
 
 def _finish_emptying(session: Directory, record: Record) -> None:

@@ -78,16 +78,16 @@ def open_committed(session: Directory, load: Callable[[], Record]) -> CommittedL
         _close(fd)
 
 
-def open_transcript(session: Directory) -> int:
-    """The descriptor of the transcript; -1 if there is none."""
+def open_transcript(session: Directory, name: str = TRANSCRIPT) -> int:
+    """The descriptor of the transcript, or of a file of lines with another ``name``; -1 if there is none."""
     try:
-        fd = os.open(TRANSCRIPT, os.O_RDONLY | FILE_FLAGS, dir_fd=session.fd)
+        fd = os.open(name, os.O_RDONLY | FILE_FLAGS, dir_fd=session.fd)
     except FileNotFoundError:
         return -1
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return fd
     os.close(fd)
-    raise NotAFile(f"{TRANSCRIPT} is not a regular file")
+    raise NotAFile(f"{name} is not a regular file")
 
 
 def _close(fd: int) -> None:

@@ -165,6 +165,33 @@ def test_a_record_of_before_an_emptying_costs_no_line(store: FileStore, path: Pa
     assert numbers(store)[-1] == 13
 
 
+def test_no_number_is_given_again_after_lines_were_kept_aside_and_the_new_ones_not_written(
+    store: FileStore, path: Path
+) -> None:
+    committed, lines = path.read_bytes(), restore_older_record(store, path)
+    path.write_bytes(committed)
+    path.with_name("transcript-aside.jsonl").write_bytes(lines)  # a writer was killed, or its disk was full
+
+    say(store, "new")
+
+    assert read(store) == ["1 first", "2 second", "5 new"]
+
+
+@pytest.mark.parametrize("emptied", [1, 2])
+def test_with_the_record_of_before_an_emptying_no_number_of_an_archived_transcript_is_given_again(
+    store: FileStore, path: Path, emptied: int
+) -> None:
+    older = path.with_name("state.json").read_bytes()
+    for _ in range(emptied):
+        say(store, "third", "fourth")
+        store.empty_transcript("one", untouched)
+    path.with_name("state.json").write_bytes(older)
+
+    say(store, "new", "newer")
+
+    assert numbers(store) == [2 + 2 * emptied + 1, 2 + 2 * emptied + 2]
+
+
 def test_of_a_snapshot_that_shares_the_file_no_line_is_dropped_for_a_record_without_messages(
     store: FileStore, path: Path, tmp_path: Path
 ) -> None:
