@@ -6,6 +6,8 @@ a mark is written or stands already. What a mark means is a rule of the domain. 
 
 from __future__ import annotations
 
+import errno
+
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.cancellation import cancellation_of, read_mark, with_cancellation
@@ -46,13 +48,18 @@ def read_each(root: Directory, agent_ids: Iterable[str]) -> list[tuple[str, Mark
 
 
 def _read(session: Directory) -> Mark | None:
-    with translate_errors("read", f"{session.path}/{reading.CANCELLED}"):
+    path = f"{session.path}/{reading.CANCELLED}"
+    with translate_errors("read", path):
         try:
             return decode(session.read(reading.CANCELLED, _MAX_BYTES))
         except FileNotFoundError:
             return None
         except TooBig:
             return decode(b"")
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise StoreFailure("read", path, "a link, not a file") from None
+            raise
 
 
 def decode(data: bytes) -> Mark:
