@@ -2,21 +2,21 @@
 
 Owns ``flock`` on files in ``.locks``, which stand outside the sessions they guard, and the two ways of waiting for one:
 hooks sleep and try again with the standard library alone; commands and the API leave the waiting to the ``filelock``
-package. Both lock the same file with the same system call, so they exclude each other. The kernel frees the lock of a
-process that dies. Must never know what it guards.
+package. Both lock the same file with the same system call, so they exclude each other.
 
-A lock file is removed only by its holder, as the last act under it. Whoever locks a file therefore checks that the name
-still leads to it, and otherwise begins again.
+Only its holder removes a lock file, last of all. So whoever locks one checks that the name still leads to it.
 
 A fork copies the descriptor, and the lock belongs to both copies. So a holder unlocks before it closes, and a child
-closes its copies and has none of its parent's locks; the ``filelock`` package does the same with its own.
+closes its copies; the ``filelock`` package does the same.
 """
 
 from __future__ import annotations
 
+import _thread
 import errno
 import fcntl
 import os
+import sys
 import time
 
 from gaia_sessions import errors
@@ -132,7 +132,12 @@ def sleep_and_retry(folder: Directory, name: str, seconds: float) -> Release | N
 
 
 def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release | None:
-    """How commands and the API wait: by the ``filelock`` package, with its native lock and no other kind."""
+    """How commands and the API wait: by the ``filelock`` package, with its native lock and no other kind.
+
+    Beside other threads only if it is loaded: a child that is forked in the middle of an import waits for ever.
+    """
+    if "filelock" not in sys.modules and _thread._count():  # noqa: SLF001  # without threading, which others need not load
+        return sleep_and_retry(folder, name, seconds)
     from filelock import FileLock, Timeout  # imported only by whoever must wait: it costs as much as click
 
     path = f"{folder.path}/{name}"
