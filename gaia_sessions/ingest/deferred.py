@@ -36,6 +36,9 @@ MAX_WAIT = timedelta(hours=24)
 MAX_WAIT_FOR_KEY = timedelta(minutes=10)
 """How long an event waits for its host to write its key to a file, which was measured to take a fifth of a second."""
 
+_REFUSALS = (LockTimeout.code, StoreFailure.code)
+"""An event that found its session, and was refused by whoever holds it or by the system, is never dropped."""
+
 _SPELLED_WAITS = {MAX_WAIT: "a day", MAX_WAIT_FOR_KEY: "ten minutes"}
 
 TRY_ALL_LIMIT = 8
@@ -103,7 +106,7 @@ def _apply_one(
     except SessionsError as error:
         store.dismiss(name)
         return f"dropped: {error}"
-    if not applied and (should_stop() or not has_waited_too_long(checked, now, word)):
+    if not applied and (should_stop() or word in _REFUSALS or not has_waited_too_long(checked, now, word)):
         return f"waits: {word}"
     store.dismiss(name)
     return word if applied else f"dropped after {_SPELLED_WAITS[_max_wait(word)]}: {word}"

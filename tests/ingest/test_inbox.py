@@ -162,6 +162,20 @@ def test_what_waits_stays_while_its_lock_is_held(host: Host) -> None:
         assert host.log("pre_delegate")[-1]["inbox"] == [f"{host.waiting()[0].name} waits: lock_timeout"]
 
 
+def test_what_is_refused_for_more_than_a_day_is_not_dropped(host: Host) -> None:
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop()
+        for file in host.waiting():
+            aged = {**json.loads(file.read_bytes()), "at": host.ago(hours=25)}
+            file.write_text(json.dumps(aged), encoding="utf-8")
+        before = host.deferred()
+
+        host.run("pre_delegate", host.delegation("toolu_2"))
+
+        assert host.deferred() == before != []
+
+
 @pytest.mark.parametrize(("hours", "waits"), [(23.9, True), (24.1, False)])
 def test_what_finds_no_session_for_a_day_is_dropped_with_a_line_in_the_log(
     host: Host, hours: float, *, waits: bool
