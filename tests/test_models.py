@@ -356,6 +356,7 @@ KEYS_OF_HOST = {
     "tool_name": st.sampled_from(["Bash", "Read"]),
     "call": st.sampled_from(["c1", "c2", "c3"]),
     "writes": st.booleans(),
+    "events": st.just([]),
 }
 
 

@@ -249,7 +249,11 @@ class Twins(RuleBasedStateMachine):
         at = self.now = max(self.now, getattr(self, "deferred_at", self.now) + timedelta(microseconds=1))
         self.deferred_at = at
         event: Event = {"kind": "finalize", "at": format_time(at), "agent_id": agent_id, "summary": summary}
-        self.each(lambda store: store.defer(event, at))
+
+        def defer(store: Store) -> None:
+            store.defer(event, at)  # each store names it in its own way
+
+        self.each(defer)
 
     @rule()
     def dismiss_the_oldest(self) -> None:

@@ -72,6 +72,7 @@ class Replay:
         self.stopped: dict[tuple[str, str], object] = {}
         self.silent: set[tuple[str, str]] = set()
         self.early: set[tuple[str, str]] = set()
+        self.at_work: set[str] = set()
         self.faults: list[object] = []
         self.calls = 0
         (folder / "project" / ".claude").mkdir(parents=True)
@@ -118,12 +119,19 @@ class Replay:
             if key in self.sessions:
                 return set()
             self.sessions[key] = new[0] if len(new) == 1 else f"{len(new)} new sessions"
-            return {self.sessions[key]}
+            return {self.sessions[key], *self._first_news_of(payload, meta)}
         if event == "SubagentStop" and isinstance(meta, dict):
             return self._ended(payload, (payload["session_id"], meta["toolUseId"]), new)
         if event == "SubagentStop" and payload["agent_type"]:  # nothing tells in this conversation what it worked on
             self.early.add((payload["session_id"], payload["agent_id"]))
         return set()
+
+    def _first_news_of(self, payload: Any, meta: object) -> set[str]:
+        """The session of the agent that delegates: nothing else has said that it is at work."""
+        if "agent_id" not in payload or not isinstance(meta, dict) or payload["agent_id"] in self.at_work:
+            return set()
+        self.at_work.add(payload["agent_id"])
+        return {self.sessions[payload["session_id"], meta["toolUseId"]]}
 
     def _ended(self, payload: Any, key: tuple[str, str], new: list[str]) -> set[str]:
         """The session of a stop, the first time, and whenever its agent was kept going and said something else.
