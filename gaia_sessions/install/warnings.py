@@ -77,7 +77,7 @@ BAD_SETTING = "bad_setting"
 _REFUSAL_NOTE = "Python then exits with 2, which hosts treat as a refusal"
 _DOES_NOTHING_NOTE = "the hooks then do nothing; install them again, or uninstall them"
 _NOT_TOUCHED_NOTE = "install and uninstall do not change it"
-_DUPLICATE_NOTE = "nothing is counted twice, but each event takes twice as long"
+_DUPLICATE_NOTE = "nothing is counted twice, but an event may start two hooks"
 
 _EVENT_DUE_AFTER = timedelta(days=1)
 

@@ -74,7 +74,7 @@ def test_hooks_installed_twice_are_taken_out_once(project: Path) -> None:
     shell(f"gaia-sessions --root {project}/.claude/session hooks install --user")
     finding = look(project)
     assert not finding["ok"]
-    assert "nothing is counted twice, but each event takes twice as long" in finding["found"]
+    assert "nothing is counted twice, but an event may start two hooks" in finding["found"]
     shell(finding["fix"] or "")
     assert look(project)["ok"]
 
