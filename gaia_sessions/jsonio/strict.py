@@ -33,7 +33,7 @@ _TYPE_NAMES = {
 
 _INTEGER_LIMIT = 1 << 63
 _MAX_DIGITS = 400
-_SHORT_TEXT = 2048
+_SHORT_TEXT = 4096
 
 # JSON allows these characters inside strings as they are, and a terminal obeys them when a record is shown.
 _CONTROL_CHARACTERS = frozenset(map(chr, (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))))

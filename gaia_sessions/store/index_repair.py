@@ -60,11 +60,13 @@ def _add_each_session(root: Directory, read: ReadSession, should_stop: Callable[
     index.mark_complete(root)
 
 
-def repair(root: Directory, active: set[str], read: ReadSession) -> None:
-    """Completes the index and corrects its entries; ``active`` are the sessions that are not final."""
+def repair(root: Directory, active: set[str], existing: set[str], read: ReadSession) -> None:
+    """Completes the index and corrects its entries; ``active`` are the sessions that are not final.
+
+    What came or went since ``existing`` was looked up is read before an entry of it is corrected.
+    """
     if not index.is_complete(root):
         rebuild(root, read)
-    existing = set(roots.session_names(root))
     mismatched = set(index.ids_under(root, index.ACTIVE_KEY)) ^ active
     present: dict[str, list[FolderPath]] = {agent_id: [] for agent_id in mismatched}
     for folders, agent_id in every_entry(root):

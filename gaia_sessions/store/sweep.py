@@ -41,9 +41,10 @@ def sweep(root: Directory, now: datetime, active: set[str], read: ReadSession) -
             if root.has(name) and roots.owns_folder(root, name):
                 with root.below(name) as directory:
                     removed += _sweep_temporaries(directory, cutoff)
-        removed += _sweep_locks(root, folder, cutoff)
+        existing = set(roots.session_names(root))
+        removed += _sweep_locks(root, folder, cutoff, existing)
     if roots.owns_folder(root, roots.INDEX):
-        index_repair.repair(root, active, read)
+        index_repair.repair(root, active, existing, read)
     return removed
 
 
@@ -78,11 +79,11 @@ def _sweep_temporaries(folder: Directory, cutoff: float) -> Iterator[str]:
         yield f"{folder.path}/{name}"
 
 
-def _sweep_locks(root: Directory, folder: Directory, cutoff: float) -> Iterator[str]:
+def _sweep_locks(root: Directory, folder: Directory, cutoff: float, existing: set[str]) -> Iterator[str]:
     """Removes lock files of sessions that were removed by hand, and of host keys whose holder was killed."""
     if not roots.owns_folder(root, roots.LOCKS):
         return
-    needed = {locks.name_for(agent_id) for agent_id in roots.session_names(root)} | {index.LOCK}
+    needed = {locks.name_for(agent_id) for agent_id in existing} | {index.LOCK}
     idle = [name for name in folder.names() if name.endswith(locks.SUFFIX) and name not in needed]
     for name in _older_than(folder, idle, cutoff):
         if locks.run_if_free(folder, name, partial(atomic.discard, folder, name)):
