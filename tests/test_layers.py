@@ -490,7 +490,7 @@ def test_everybody_who_asks_the_policy_says_which_hosts_are_gone_and_what_is_can
                 asked.setdefault(file, set()).add((said["dead_runs"], said["cancellation"]))
     no_record = ("frozenset()", "None")
     assert asked == {
-        "ingest/delegate.py": {("runs.runs_of_gone_hosts(record, is_gone)", "read_cancellation(store, record)")},
+        "ingest/delegate.py": {("runs.runs_of_gone_hosts(record, is_gone)", "proved_cancellation(store, record)")},
         "usecases/resume.py": {
             ("runs_of_gone_hosts(found, _is_gone)", "find_cancellation(found)"),
             no_record,

@@ -8,7 +8,7 @@ policy forbids a resume, it gets a new session. Must never guess which session i
 from __future__ import annotations
 
 from gaia_sessions import errors
-from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound
+from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, StoreFailure
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.ids import is_agent_id, new_agent_id
@@ -16,7 +16,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED
-from gaia_sessions.store import change_with_result, create_under_new_id, read_cancellation
+from gaia_sessions.store import change_with_result, create_under_new_id, proved_cancellation
 
 from . import KNOWN, EventResult
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
@@ -130,7 +130,7 @@ def _decide(store: Store, record: Record, now: datetime, limits: Limits) -> Deci
         now,
         limits,
         dead_runs=runs.runs_of_gone_hosts(record, is_gone),
-        cancellation=read_cancellation(store, record),
+        cancellation=proved_cancellation(store, record),
     )
 
 
@@ -140,7 +140,7 @@ def _resume(store: Store, event: Event, context: HandlerContext, requested_id: s
 
     try:
         record, reason = change_with_result(store, requested_id, claim, timeout=context.timeout)
-    except (SessionNotFound, CorruptSession, LockTimeout, errors.NewerSchema, errors.TooLarge) as error:
+    except (SessionNotFound, CorruptSession, LockTimeout, errors.NewerSchema, errors.TooLarge, StoreFailure) as error:
         # a delegation cannot wait
         return create_session(store, event, context, refused=error.code)
     if reason is None:

@@ -9,15 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import timedelta
 
-from gaia_sessions.errors import (
-    BadArgument,
-    CorruptSession,
-    LockTimeout,
-    SessionNotFound,
-    SessionsError,
-    StoreFailure,
-    well_formed,
-)
+from gaia_sessions import errors
+from gaia_sessions.errors import BadArgument, CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.phases import is_resumable
 from gaia_sessions.session.policy import resting_since
@@ -98,7 +91,7 @@ class _Judge:
         self.policy = policy
         self.now = policy.now
         self.above = Above(sessions)
-        self.above_open = _ids_above_open(sessions, self.above)
+        self.above_open, self.has_unread = _ids_above_open(sessions, self.above)
 
     def allows(self, found: RecordOrError, children: Sequence[Record] = ()) -> bool:
         """Whether the session may be removed; ``children``: those that it has got by then, of which one may be open."""
@@ -123,17 +116,21 @@ class _Judge:
             return "newer_schema"
         if parse_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:
             return "clock_skew"
-        return self._reason_to_keep_old(record) if self.is_old(record) else None
+        try:
+            return self._reason_to_keep_old(record) if self.is_old(record) else None
+        except StoreFailure:  # whether it is cancelled
+            return "mark_unread"
 
     def _reason_to_keep_old(self, record: Record) -> str | None:
-        if record["agent_id"] in self.above_open:
+        is_above_unread = self.has_unread and self.above.handed_down(record["agent_id"])
+        if is_above_unread or record["agent_id"] in self.above_open:
             return "above_open"
         gone = runs_of_gone_hosts(record, is_gone)
         if any(run["run"] not in gone and self._may_run(run) for run in record.get("runs", ())):
             return "running"
         if not is_resumable(record["phase"]):  # the policy would find the same, at a higher cost
             return None
-        decision = decide(self.above.cancellation, record["agent_id"], record, self.now, self.policy.limits)
+        decision = decide(self.above.proved_cancellation, record["agent_id"], record, self.now, self.policy.limits)
         return "resumable" if decision["should_resume"] else None
 
     def _may_run(self, run: Run) -> bool:
@@ -170,7 +167,7 @@ def cleanup(
     _add_unclosed(report, reconciled)
     if not dry_run:
         store.purge_trash()
-        report["swept"] = [well_formed(path) for path in store.sweep(cleanup_policy.now, active)]
+        report["swept"] = [errors.well_formed(path) for path in store.sweep(cleanup_policy.now, active)]
     return report
 
 
@@ -199,16 +196,18 @@ def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_ru
     }
 
 
-def _ids_above_open(sessions: Reader, above: Above) -> frozenset[str]:
-    """The sessions that an open one has among its ancestors."""
+def _ids_above_open(sessions: Reader, above: Above) -> tuple[frozenset[str], bool]:
+    """The sessions that an open one has among its ancestors, and whether there is any of which that cannot be read."""
     above_open: set[str] = set()
+    has_unread = False
     for _, found in sessions.scan(active_only=True):
+        has_unread = has_unread or isinstance(found, StoreFailure)
         parent_id = parent_id_of(found) if _is_active(found) else None
         with suppress(StoreFailure):  # what is above one that the system refuses to read is not known
             while parent_id is not None and parent_id not in above_open:
                 above_open.add(parent_id)
                 parent_id = above.parent_of(parent_id)
-    return frozenset(above_open)
+    return frozenset(above_open), has_unread
 
 
 def _add_unclosed(report: Report, reconciled: Reconciled) -> None:

@@ -106,7 +106,7 @@ def _ended_if_cancelled(folder: Directory) -> Iterator[tuple[str, RecordOrError]
             yield name, found
             continue
         try:
-            cancellation = above.cancellation(found)
+            cancellation = above.proved_cancellation(found)
             yield name, found if cancellation is None else abandoned(found, cancellation)
         except SessionsError as error:
             yield name, error

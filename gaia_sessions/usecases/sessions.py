@@ -13,7 +13,13 @@ from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.requests import with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import check_writable
-from gaia_sessions.store import children_lock_key, create_under_new_id, read_ancestors, read_cancellation
+from gaia_sessions.store import (
+    children_lock_key,
+    create_under_new_id,
+    proved_cancellation,
+    read_ancestors,
+    read_cancellation,
+)
 from gaia_sessions.store.journal import event_entry
 
 TYPE_CHECKING = False
@@ -70,7 +76,7 @@ def _is_at_work(store: Store, record: Record, now: datetime) -> bool:
 
     if has_newer_schema(record) or not is_at_work(record, now, dead_runs=runs_of_gone_hosts(record, is_gone)):
         return False
-    return bool(record.get("runs")) or read_cancellation(store, record) is None
+    return bool(record.get("runs")) or proved_cancellation(store, record) is None
 
 
 def update(store: Store, now: datetime, agent_id: str, request: Update) -> Record:

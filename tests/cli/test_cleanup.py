@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.errors import StoreFailure
+from gaia_sessions.session.policy import Limits
 from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.locks import acquire, sleep_and_retry
+from gaia_sessions.system import utc_now
+from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,6 +133,38 @@ def test_what_may_be_resumed_stays_even_at_0_hours(gaia: Gaia, put: Gaia) -> Non
         "removed 0 sessions not updated for 0 hours\nkept: a: resumable\n",
         "",
     )
+
+
+def test_a_session_of_which_nobody_can_say_whether_it_is_cancelled_stays(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("a")
+    os.mkdir(f"{root}/a/cancelled.json")
+
+    code, said, _ = gaia("cleanup", "--hours", "0").all
+
+    failed = f"failed: a: {root}/a/cancelled.json: cannot read: cancelled.json is not a regular file\n"
+    assert (code, said) == (8, f"removed 0 sessions not updated for 0 hours\nkept: a: mark_unread\n{failed}")
+    assert sessions(root) == ["a"]
+
+
+def test_a_cancelled_session_stays_while_one_is_unread_that_may_be_below_it(
+    put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("above", idle=99 * HOUR, phase="completed", resume_ready=False)
+    put("other", idle=99 * HOUR, phase="completed", resume_ready=False)
+    put("below", parent_id="above")
+    Path(root, "above", "cancelled.json").write_text('{"at": "2026-01-08T18:05:30Z", "below": true}', encoding="utf-8")
+    read = FileStore._read_or_error
+
+    def refused(store: FileStore, folder: Directory, agent_id: str) -> Any:
+        return StoreFailure("read", "state.json", "I/O error") if agent_id == "below" else read(store, folder, agent_id)
+
+    monkeypatch.setattr(FileStore, "_read_or_error", refused)
+    store, policy = FileStore(root, durable=False), CleanupPolicy(utc_now(), 24, Limits())
+
+    report = cleanup(store, policy, dry_run=False)
+
+    assert report["kept"] == [{"agent_id": "above", "reason": "above_open"}]
+    assert report["removed"] == ["other"]
 
 
 @pytest.mark.parametrize("hours", ["-1", "-0.001", "nan", "inf", "1e9"])

@@ -168,6 +168,19 @@ def test_what_is_cancelled_there_comes_in_as_abandoned(gaia: Gaia, tmp_path: Pat
         assert phases == {"above": "abandoned", "below": "abandoned", "other": "approval", "solo": "abandoned"}
 
 
+def test_what_nobody_can_say_of_whether_it_is_cancelled_there_is_skipped_and_not_abandoned(
+    gaia: Gaia, tmp_path: Path
+) -> None:
+    there = tmp_path / "there"
+    for agent_id in ("a", "b"):
+        gaia("create", "--id", agent_id, "--root", str(there))
+    (there / "a" / "cancelled.json").mkdir()
+
+    report = gaia("import", str(there), "--json").json
+
+    assert (report["imported"], [one["agent_id"] for one in report["skipped"]]) == (["b"], ["a"])
+
+
 def test_for_people_it_says_what_came_from_where_into_which_place(
     gaia: Gaia, leave: Gaia, source: Path, root: str
 ) -> None:
