@@ -55,13 +55,15 @@ def apply_waiting(
     return apply_deferred(store, now, config, should_stop or (lambda: False), new_events=events)
 
 
-def one_by_one(store: FileStore, events: list[Event], now: datetime, is_over: Callable[[], bool]) -> Iterable[Event]:
-    """Each of ``events``; of many, those that are not reached before ``is_over`` returns true wait in the inbox."""
+def one_by_one(
+    store: FileStore, events: list[Event], now: datetime, is_over: Callable[[], bool], failed: list[Exception]
+) -> Iterable[Event]:
+    """Each of ``events``; many are in the inbox until the last is applied, or longer if time is over or any failed."""
     if len(events) <= _AT_ONCE:
         return events
     from gaia_sessions.ingest.several import held_one_by_one
 
-    return held_one_by_one(store, events, now, is_over)
+    return held_one_by_one(store, events, now, is_over, failed)
 
 
 def keep_mark(event: Event, result: EventResult, variables: Mapping[str, str], now: datetime) -> None:
@@ -84,15 +86,15 @@ def handle_event(
     has_orphan = "parent_host_agent_id" in event and result.record is not None and "parent_id" not in result.record
     if not (result.word == NO_KEY or has_orphan) or "agent_id" not in payload.raw:
         return result
-    from gaia_sessions.errors import LockTimeout, StoreFailure
+    from gaia_sessions.errors import SessionsError
 
     from .missed import starts_of_sender
 
     starts = starts_of_sender(payload, host)
     try:
         for start in starts:
-            dispatch.apply_event(store, start, payload.now, payload.config, LOCK_TIMEOUT)
-    except (LockTimeout, StoreFailure):  # the agent's next news tries again
+            dispatch.apply_event(store, start, payload.now, payload.config, LOCK_TIMEOUT, is_over)
+    except SessionsError:  # the agent's next news tries again
         return result
     if not starts or result.word != NO_KEY:
         return result

@@ -191,8 +191,9 @@ class HookCall:
         store = self.time.open_store(self.root or "", payload.config)
         applied = apply_waiting(store, self.now, payload.config, events, self.time.is_late)
         self.line |= {"inbox": applied} if applied else {}
-        replies, failed = [], []
-        for event in one_by_one(store, events, self.now, self.time.is_over):
+        replies: list[Reply | None] = []
+        failed: list[Exception] = []
+        for event in one_by_one(store, events, self.now, self.time.is_over, failed):
             try:
                 replies.append(self._apply_event(event, payload, host, store))
             except Exception as error:  # noqa: BLE001  # it is logged, and the next event is not to blame

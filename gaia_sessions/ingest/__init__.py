@@ -39,6 +39,9 @@ KEYS_DISAGREE = "keys_disagree"
 KNOWN = "known"
 """The record says already what the event reports."""
 
+EARLY = "early"
+"""One of several events waits for its session, or for a key."""
+
 APPLIED = "applied"
 """Each of several events was applied."""
 

@@ -16,7 +16,7 @@ from gaia_sessions.session.event_checks import REQUIRED_FIELDS, check_event
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 
-from . import BUSY, NO_KEY, EventResult
+from . import BUSY, EARLY, NO_KEY, EventResult
 from .dispatch import EARLY_KINDS, apply_event, may_join_later, with_key
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ MAX_WAIT = timedelta(hours=24)
 MAX_WAIT_FOR_KEY = timedelta(minutes=10)
 """How long an event waits for its host to write its key to a file, which was measured to take a fifth of a second."""
 
-_REFUSALS = (LockTimeout.code, StoreFailure.code)
+REFUSALS = frozenset([BUSY, LockTimeout.code, StoreFailure.code, "lock_unsupported", "durability_unknown"])
 """An event that found its session, and was refused by whoever holds it or by the system, is never dropped."""
 
 _SPELLED_WAITS = {MAX_WAIT: "a day", MAX_WAIT_FOR_KEY: "ten minutes"}
@@ -106,7 +106,7 @@ def _apply_one(
     except SessionsError as error:
         store.dismiss(name)
         return f"dropped: {error}"
-    if not applied and (should_stop() or word in _REFUSALS or not has_waited_too_long(checked, now, word)):
+    if not applied and (should_stop() or word in REFUSALS or not has_waited_too_long(checked, now, word)):
         return f"waits: {word}"
     store.dismiss(name)
     return word if applied else f"dropped after {_SPELLED_WAITS[_max_wait(word)]}: {word}"
@@ -136,7 +136,7 @@ def try_to_apply(store: Store, event: Event, config: Config, should_stop: Callab
         raise
     except Exception as error:  # noqa: BLE001  # one event that fails unexpectedly must not hold up all others
         return False, f"{type(error).__name__}: {error}"
-    return result.word != BUSY and not may_join_later(event, result), result.word
+    return result.word not in (BUSY, EARLY) and not may_join_later(event, result), result.word
 
 
 def _join_failure(store: Store, event: Event) -> EventResult | None:

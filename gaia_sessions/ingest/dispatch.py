@@ -89,7 +89,7 @@ class _HeldEvent:
         """Puts the event into the inbox; if that fails, as much of it is applied as there is time for."""
         try:
             self.keep()
-        except (errors.StoreFailure, errors.DurabilityUnknown):
+        except (errors.StoreFailure, errors.DurabilityUnknown, errors.TooLarge):
             return
 
     def keep(self) -> None:
@@ -133,7 +133,7 @@ def apply_event(
         if may_be_missed(event):
             record_agent(store, event, context)
             result = handler(store, event, context)
-    if result.record and event["kind"] in (START, STOP) and "host_agent_id" in event:
+    if result.record and event["kind"] in EARLY_KINDS and "host_agent_id" in event:
         return _with_orphans_adopted(store, result.record, event, context, result)
     return result
 

@@ -12,7 +12,7 @@ from gaia_sessions.errors import DurabilityUnknown, SessionsError, StoreFailure,
 from gaia_sessions.session.clock import timedelta
 from gaia_sessions.session.events import SEVERAL
 
-from . import APPLIED, BUSY, EventResult
+from . import APPLIED, BUSY, EARLY, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,13 @@ IN_ONE_FILE = 500
 """A hook has time to see of so many events that they were applied before, and goes on behind them."""
 
 
-def held_one_by_one(store: Store, events: list[Event], now: datetime, is_over: Callable[[], bool]) -> Iterator[Event]:
-    """Each of ``events``, which are in the inbox until the caller has applied the last, or until ``is_over``."""
+def held_one_by_one(
+    store: Store, events: list[Event], now: datetime, is_over: Callable[[], bool], failed: list[Exception]
+) -> Iterator[Event]:
+    """Each of ``events``, which are in the inbox until the caller has applied the last.
+
+    They stay there if ``is_over`` returns true before that, and if the caller has put anything into ``failed``.
+    """
     try:
         names = list(_hold(store, events, IN_ONE_FILE, _moments_from(now)))
     except (StoreFailure, DurabilityUnknown, TooLarge):  # then all are applied, whatever the time
@@ -38,24 +43,27 @@ def held_one_by_one(store: Store, events: list[Event], now: datetime, is_over: C
         if names and is_over():
             return
         yield event
-    for name in names:
+    for name in () if failed else names:
         store.dismiss(name)
 
 
 def several(store: Store, event: Event, context: HandlerContext) -> EventResult:
-    """``applied``, or ``busy`` if one of the events must wait; what can never be applied is passed over."""
-    from .deferred import checked_event, try_to_apply
+    """``applied``, ``busy`` if one was refused, ``early`` if one still waits for what it is about.
 
-    waits = False
+    What can never be applied is passed over.
+    """
+    from .deferred import REFUSALS, checked_event, try_to_apply
+
+    words = {APPLIED}
     for one in event["events"]:
         if context.should_stop():
             return EventResult(BUSY)
         try:
-            applied, _ = try_to_apply(store, checked_event(one), context.config, context.should_stop)
+            applied, word = try_to_apply(store, checked_event(one), context.config, context.should_stop)
         except SessionsError:
             continue
-        waits = waits or not applied
-    return EventResult(BUSY if waits else APPLIED)
+        words.add(APPLIED if applied else BUSY if word in REFUSALS else EARLY)
+    return EventResult(next(word for word in (BUSY, EARLY, APPLIED) if word in words))
 
 
 def _hold(store: Store, events: list[Event], most: int, moments: Iterator[datetime]) -> Iterator[str]:

@@ -244,7 +244,7 @@ def ends_of_agents(number: int) -> list[Event]:
 def test_many_events_of_one_payload_wait_together_until_the_last_was_applied(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "killed workflow", MANY)
     applied = 0
-    for event in held_one_by_one(store, ends_of_agents(MANY), NOW, stop_after(AT_ONCE)):
+    for event in held_one_by_one(store, ends_of_agents(MANY), NOW, stop_after(AT_ONCE), []):
         assert len(store.waiting()) == 1
         assert tell(store, event) == "finalized"
         applied += 1
@@ -262,9 +262,36 @@ def test_many_events_of_one_payload_wait_together_until_the_last_was_applied(tmp
 def test_many_events_that_are_all_applied_in_time_leave_nothing(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "killed workflow", MANY)
 
-    words = [tell(store, event) for event in held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: False)]
+    words = [tell(store, event) for event in held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: False, [])]
 
     assert (words, store.waiting()) == (["finalized"] * (MANY + 1), [])
+
+
+def test_many_events_of_which_one_failed_wait_until_they_are_applied(tmp_path: Path) -> None:
+    store = populate(tmp_path / "root", "killed workflow", MANY)
+    failed: list[Exception] = []
+
+    for number, event in enumerate(held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: False, failed)):
+        if number == 3:
+            failed.append(StoreFailure("write", "state.json", "No space left on device"))
+        else:
+            tell(store, event)
+
+    assert (open_agents(store), len(store.waiting())) == (1, 1)
+    assert apply_deferred(store, NOW + MINUTE, Config({}))[0].endswith(" applied")
+    assert (open_agents(store), store.waiting()) == (0, [])
+
+
+def test_many_events_of_which_one_is_refused_for_more_than_a_day_are_not_dropped(tmp_path: Path) -> None:
+    store = populate(tmp_path / "root", "killed workflow", MANY)
+    events = held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: False, [])
+    next(iter(events))
+    (tmp_path / "root" / agents_in(store)[0]["agent_id"] / "cancelled.json").mkdir()
+
+    [outcome] = apply_deferred(store, NOW + timedelta(days=2), Config({}))
+
+    assert outcome.endswith("waits: busy")
+    assert (open_agents(store), len(store.waiting())) == (1, 1)
 
 
 @pytest.mark.parametrize(("length", "files"), [(10, 3), (4000, 9)])
@@ -274,7 +301,7 @@ def test_so_many_events_as_fit_share_a_file_and_their_order_is_that_of_the_files
     store = FileStore(str(tmp_path / "root"), durable=False)
     events = [event_at(1, kind="notification", error="x" * length, summary=str(n)) for n in range(2 * IN_ONE_FILE + 1)]
 
-    taken = next(iter(held_one_by_one(store, events, NOW, lambda: False)))
+    taken = next(iter(held_one_by_one(store, events, NOW, lambda: False, [])))
 
     kept = [event for _, event in store.deferred()]
     assert taken is events[0]
@@ -291,7 +318,7 @@ def test_events_that_no_inbox_takes_are_applied_whatever_the_time(tmp_path: Path
     populate(tmp_path / "root", "killed workflow", MANY)
     store = Full(str(tmp_path / "root"))
 
-    for event in held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: True):
+    for event in held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: True, []):
         tell(store, event)
 
     assert open_agents(store) == 0
