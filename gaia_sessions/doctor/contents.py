@@ -141,7 +141,7 @@ def messages(inspection: Inspection) -> Finding:
         return ok("messages", "none kept aside")
     message = (
         f"written but never acknowledged, or of a record that was restored from an older copy: {first_few(found)};"
-        " add those that are missing again, then remove the file"
+        " add each that you miss with 'gaia-sessions transcript ID --append ROLE TEXT', then remove the file"
     )
     return problem("messages", message, None)
 

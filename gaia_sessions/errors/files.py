@@ -42,7 +42,7 @@ class MessagesKeptAside(UserWarning):
     def __init__(self, path: str, number: int) -> None:
         self.path = path
         self.number = number
-        self.hint = "add those that are missing again, then remove the file"
+        self.hint = "add each that you miss with 'gaia-sessions transcript ID --append ROLE TEXT', then remove the file"
         super().__init__(path, number)
 
     def __str__(self) -> str:

@@ -203,7 +203,10 @@ def test_messages_behind_what_the_record_commits_are_kept_aside_and_said(
     assert "2 messages of the transcript had been written but never acknowledged" in notice["message"]
     assert "restored from an older copy" in notice["message"]
     assert str(aside) in notice["message"].replace("\n", "")
-    assert "add those that are missing again, then remove the file" in notice["hint"]
+    assert (
+        "add each that you miss with 'gaia-sessions transcript ID --append ROLE TEXT', then remove the file"
+        in notice["hint"]
+    )
     assert [json.loads(line) for line in aside.read_bytes().splitlines()] == lost
     assert gaia("transcript", "a", "--append", "user", "newer").err == b""
 
