@@ -11,7 +11,7 @@ import sys
 from functools import cached_property
 
 from gaia_sessions import config
-from gaia_sessions.errors import CorruptSession, SessionsError
+from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
 from gaia_sessions.hosts import end_in_files
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
@@ -136,6 +136,12 @@ class Inspection:
                 (records.corrupt if isinstance(found, CorruptSession) else records.refused)[agent_id] = str(found)
             else:
                 self._add_record(records, agent_id, found)
+            try:
+                self.store.marks([agent_id])
+            except StoreFailure as error:
+                records.refused[agent_id] = (
+                    f"{error}; until it can be, this session and all below it count as cancelled"
+                )
         return records
 
     def _add_record(self, records: Records, agent_id: str, record: Record) -> None:

@@ -75,6 +75,20 @@ def edited(root: str, agent_id: str, **changes: Any) -> None:
 
 
 @pytest.mark.usefixtures("healthy")
+def test_a_mark_that_cannot_be_read_is_found_since_it_refuses_every_write(
+    gaia: Gaia, found: Callable[..., dict[str, Any]], root: str
+) -> None:
+    os.symlink("/nowhere", f"{root}/a/cancelled.json")
+
+    findings = found()
+
+    assert gaia("update", "a", "--phase", "planning").code == 8
+    assert [*findings] == ["readable"]
+    assert findings["readable"]["found"].startswith(f"{root}/a/cancelled.json: cannot read: ")
+    assert "count as cancelled" in findings["readable"]["found"]
+
+
+@pytest.mark.usefixtures("healthy")
 def test_the_whole_answer_where_all_is_well(gaia: Gaia, root: str) -> None:
     report = gaia("doctor", "--json").json
     assert list(report) == ["healthy", "version", "root", "checks", "fixed"]
