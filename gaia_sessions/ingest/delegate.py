@@ -8,7 +8,7 @@ policy forbids a resume, it gets a new session. Must never guess which session i
 from __future__ import annotations
 
 from gaia_sessions import errors
-from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, StoreFailure
+from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.ids import is_agent_id, new_agent_id
@@ -140,7 +140,7 @@ def _resume(store: Store, event: Event, context: HandlerContext, requested_id: s
 
     try:
         record, reason = change_with_result(store, requested_id, claim, timeout=context.timeout)
-    except (SessionNotFound, CorruptSession, LockTimeout, errors.NewerSchema, errors.TooLarge, StoreFailure) as error:
+    except (SessionNotFound, CorruptSession, LockTimeout, errors.NewerSchema, errors.TooLarge) as error:
         # a delegation cannot wait
         return create_session(store, event, context, refused=error.code)
     if reason is None:

@@ -135,7 +135,7 @@ class FileReader:
             found: Iterable[RecordOrError] = [self._read_or_error(root, agent_id) for agent_id in ids or ()]
         if ids is None:
             found = (record for _, record in self.scan(active_only=open_only))
-        readable = (record for record in found if not isinstance(record, SessionsError))
+        readable = (record for record in map(reading.unless_refused, found) if not isinstance(record, SessionsError))
         return [record for record in readable if is_child(record, wanted, open_only=open_only)]
 
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:

@@ -81,10 +81,10 @@ class Reader(ReaderAbove, Protocol):
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         """The record of every session whose parent is one of ``parent_ids``, in no order; ``open_only``: not final.
 
-        Whether there is a session with one of these ids does not matter. One that cannot be read is left out: nobody
-        knows its parent. The cost follows the number of sessions that are asked for, so a whole subtree costs a call
-        for each level of it; where the index is not complete, each call looks through all sessions. Takes no lock,
-        creates nothing.
+        Whether there is a session with one of these ids does not matter. A corrupt one is left out: nobody knows its
+        parent. Raises ``StoreFailure`` if the system refuses to read one that may be among them. The cost follows the
+        number of sessions that are asked for, so a whole subtree costs a call for each level of it; where the index is
+        not complete, each call looks through all sessions. Takes no lock, creates nothing.
         """
 
     def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:

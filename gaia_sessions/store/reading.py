@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
+    from .port import RecordOrError
 
 STATE = "state.json"
 CANCELLED = "cancelled.json"
@@ -116,6 +117,13 @@ def read(root: Directory, agent_id: str) -> Record:
     """The record of ``agent_id``. Raises like ``open_session``."""
     with open_session(root, agent_id) as folder:
         return load(root, folder, agent_id)
+
+
+def unless_refused(found: RecordOrError) -> RecordOrError:
+    """``found``, the record or the error that reading it raised; raises that if the system refused to read it."""
+    if isinstance(found, StoreFailure):
+        raise found
+    return found
 
 
 class RecordCache:

@@ -52,6 +52,10 @@ CLOSING = "EIO"
 THAT_CAN_TELL = [param for name, param in EACH.items() if not OPERATIONS[name].is_hook and name != "append"]
 """Hooks have no such exit code, and an append moves no file."""
 
+REMOVALS = {"cleanup": (8,), "remove a cancelled session": (8, 9)}
+"""These have several steps, after each of which they may end with one of these codes: a mark that was handed on without
+being synced for certain lets its session stay."""
+
 _PATH = re.compile(r"<([^>]+)>")
 
 
@@ -178,7 +182,7 @@ def _refuse(case: Case, call: Call, error: str) -> Refusal:
 
 def _refuses_removal(case: Case, call: Call) -> bool:
     """Whether what is left is what the refused call was to remove; the same operation again must then remove it."""
-    return call.name == "unlinkat" or case.operation.name == "cleanup"
+    return call.name == "unlinkat" or case.operation.name in REMOVALS
 
 
 def _untrue(case: Case, project: str, ended: Ended) -> Iterator[str]:
@@ -186,8 +190,8 @@ def _untrue(case: Case, project: str, ended: Ended) -> Iterator[str]:
     true = TRUE_OF.get(ended.returncode, ())
     if case.operation.is_hook:
         true = ("old", "new") if ended.returncode == 0 else ()
-    elif case.operation.name == "cleanup" and ended.returncode in TRUE_OF:
-        true = ("old", "partly", "new") if ended.returncode == 8 else true
+    elif case.operation.name in REMOVALS and ended.returncode in TRUE_OF:
+        true = ("old", "partly", "new") if ended.returncode in REMOVALS[case.operation.name] else true
     if stands not in true:
         yield f"{stands}: {ended.stderr}"
 

@@ -689,17 +689,15 @@ def test_a_resume_that_meets_a_held_session_is_a_session_of_its_own(host: Host) 
     assert host.log("hook")[-1]["refused"] == "lock_timeout"
 
 
-def test_a_resume_of_which_nobody_can_say_whether_it_is_cancelled_is_a_session_of_its_own(host: Host) -> None:
+def test_a_resume_of_which_nobody_can_say_whether_it_is_cancelled_waits(host: Host) -> None:
     agent_id = paused(host)
     before = host.record()
     (host.root / agent_id / "cancelled.json").mkdir()
 
     assert resume(host, agent_id) is None
 
-    records = host.records()
-    assert records.pop(agent_id) == before
-    assert [record["phase"] for record in records.values()] == ["initializing"]
-    assert host.log("hook")[-1]["refused"] == "io_error"
+    assert host.records() == {agent_id: before}
+    assert [event["kind"] for event in host.deferred()] == ["delegate"]
 
 
 def test_the_prompt_of_a_resume_is_stored_nowhere(host: Host) -> None:
