@@ -10,6 +10,8 @@ import os
 from gaia_sessions.hosts.payload import LONGEST_PURPOSE, object_in_bytes, one_line, text_in
 from gaia_sessions.store.directory import Directory
 
+from .workflows import agents_in
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Run
@@ -28,7 +30,6 @@ def label_of(run: Run) -> str | None:
             document = object_in_bytes(folder.read(f"{run_id}.json", _LARGEST_FILE), _LARGEST_FILE)
     except (OSError, ValueError):
         return None
-    progress = document.get("workflowProgress")
-    entries = [entry for entry in progress if isinstance(entry, dict)] if isinstance(progress, list) else []
-    labels = (text_in(entry, "label") for entry in entries if entry.get("agentId") == run.get("host_agent_id"))
+    agents = agents_in(document)
+    labels = (text_in(entry, "label") for entry in agents if entry.get("agentId") == run.get("host_agent_id"))
     return one_line(next(labels, ""), LONGEST_PURPOSE) or None

@@ -114,15 +114,19 @@ def notification_events(payload: HookPayload, notification: Event, folder: str, 
     document = _workflow_file(folder, notification.get("host_agent_id", ""))
     if not document:
         return [notification]
-    progress = document.get("workflowProgress")
-    entries = [entry for entry in progress if isinstance(entry, dict)] if isinstance(progress, list) else []
-    ends = [event for entry in entries if (event := _agent_end(payload, entry))]
+    ends = [event for entry in agents_in(document) if (event := _agent_end(payload, entry))]
     result, failures = _element(text, "result"), _element(text, "failures")
     if result and payload.config.keep_last_message:
         notification = {**notification, "last_message": clean(result)[-MAX_MESSAGE_LENGTH:]}
     if failures and "error" not in notification:
         notification = {**notification, "error": one_line(failures, MAX_MESSAGE_LENGTH)}
     return [*ends, notification]
+
+
+def agents_in(document: Payload) -> list[Payload]:
+    """What the file of a workflow says of each of its agents."""
+    progress = document.get("workflowProgress")
+    return [entry for entry in progress if isinstance(entry, dict)] if isinstance(progress, list) else []
 
 
 def end_in_files(run: Run) -> ReportedEnd | None:
