@@ -61,8 +61,13 @@ def read_cancellation(sessions: Reader, record: Record) -> Cancellation | None:
 
     For those who only look. Whoever would write what follows from it asks for the ``proved_cancellation``.
     """
+    return cancellation_or_unread(lambda record: proved_cancellation(sessions, record), record)
+
+
+def cancellation_or_unread(prove: Callable[[Record], Cancellation | None], record: Record) -> Cancellation | None:
+    """What ``prove`` returns for ``record``; a cancellation too while it raises ``StoreFailure``."""
     try:
-        return proved_cancellation(sessions, record)
+        return prove(record)
     except errors.StoreFailure as error:
         from gaia_sessions.session.cancellation import unread_cancellation
 

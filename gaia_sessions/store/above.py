@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.session.record import parent_id_of
 
-from . import read_if_readable
+from . import cancellation_or_unread, read_if_readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,12 +41,7 @@ class Above:
 
     def cancellation(self, record: Record) -> Cancellation | None:
         """What ``read_cancellation`` says of the session of ``record``."""
-        try:
-            return self.proved_cancellation(record)
-        except StoreFailure as error:
-            from gaia_sessions.session.cancellation import unread_cancellation
-
-            return unread_cancellation(error)
+        return cancellation_or_unread(self.proved_cancellation, record)
 
     def proved_cancellation(self, record: Record) -> Cancellation | None:
         """What ``proved_cancellation`` says of the session of ``record``."""
