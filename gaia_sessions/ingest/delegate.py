@@ -89,18 +89,21 @@ def _with_late_parent(store: Store, record: Record, event: Event, context: Handl
 
     agent = event["parent_host_agent_id"]
 
+    def run_without_parent(record: Record) -> Run | None:
+        run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
+        return None if run is None or "parent_host_agent_id" in run else run
+
     def put(parent: Record | None) -> Record:
         def rule(record: Record) -> Record:
-            run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
-            if run is None or "parent_host_agent_id" in run:
+            run = run_without_parent(record)
+            if run is None:
                 return record
             known = runs.with_run(record, {**run, "parent_host_agent_id": agent})
             return with_purpose(with_parent_known(store, known, parent), event)
 
         return store.change(record["agent_id"], rule, timeout=context.timeout)
 
-    run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
-    if run is None or "parent_host_agent_id" in run:
+    if run_without_parent(record) is None:
         return record
     return put_below(store, parent_of(store, event), context.timeout, put)
 
