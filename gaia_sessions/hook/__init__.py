@@ -34,9 +34,6 @@ LOCK_TIMEOUT = 2.0
 TOTAL_TIMEOUT = 2.6
 """How many of its three seconds a call may work; the others are for starting and ending an interpreter."""
 
-_AT_ONCE = 8
-"""More events of one payload may take long, so they are in the inbox before the first of them is applied."""
-
 _SECONDS_TO_END = 0.4
 """How many of these are kept for a write that has begun, for the reply and for the log."""
 
@@ -59,7 +56,9 @@ def one_by_one(
     store: FileStore, events: list[Event], now: datetime, is_over: Callable[[], bool], failed: list[Exception]
 ) -> Iterable[Event]:
     """Each of ``events``; many are in the inbox until the last is applied, or longer if time is over or any failed."""
-    if len(events) <= _AT_ONCE:
+    from gaia_sessions.ingest import AT_ONCE
+
+    if len(events) <= AT_ONCE:
         return events
     from gaia_sessions.ingest.several import held_one_by_one
 

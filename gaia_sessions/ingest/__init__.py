@@ -39,6 +39,9 @@ KEYS_DISAGREE = "keys_disagree"
 KNOWN = "known"
 """The record says already what the event reports."""
 
+AT_ONCE = 8
+"""What changes more runs, or has more events, may take long: it is in the inbox before the first of them."""
+
 EARLY = "early"
 """One of several events waits for its session, or for a key."""
 

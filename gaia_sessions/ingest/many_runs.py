@@ -14,7 +14,7 @@ from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, S
 from gaia_sessions.session import runs
 from gaia_sessions.session.record import has_newer_schema
 
-from . import BUSY, KNOWN, EventResult
+from . import AT_ONCE, BUSY, KNOWN, EventResult
 from .join import changed_run_entry
 
 TYPE_CHECKING = False
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
     RunRef = tuple[str, int]
     """A session, and the number of its run."""
-
-AT_ONCE = 8
-"""An event that changes more runs may take long, so it is in the inbox before the first of them is changed."""
 
 
 def change_each_run(

@@ -12,8 +12,8 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.config import Config
+from gaia_sessions.ingest import AT_ONCE
 from gaia_sessions.ingest.dispatch import handle_event
-from gaia_sessions.ingest.many_runs import AT_ONCE
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import HOOKS, Case, Operation, root_of, run

@@ -14,9 +14,9 @@ import pytest
 
 from gaia_sessions.config import Config
 from gaia_sessions.errors import StoreFailure
+from gaia_sessions.ingest import AT_ONCE
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.ingest.dispatch import handle_event
-from gaia_sessions.ingest.many_runs import AT_ONCE
 from gaia_sessions.ingest.several import IN_ONE_FILE, held_one_by_one
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.store.file_store import FileStore
