@@ -4,7 +4,7 @@ The names and leading arguments of the first five functions are fixed by the use
 ``root``, the directory of the sessions; None means the one that the command line would find from here. All of them
 raise the errors of ``gaia_sessions.errors``, among them ``OwnedByAnother`` for the sessions of another user.
 ``Sessions``, next door, does the same for one root that is found and configured only once; other modules have the
-functions and classes of one subject. A function here must never do more than call ``Sessions``.
+functions and classes of one subject.
 """
 
 from __future__ import annotations

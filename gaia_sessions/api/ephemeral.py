@@ -1,7 +1,7 @@
 """``EphemeralSession``: the session of one agent that a program runs itself, with a memory of its own.
 
 Owns the names of the users' document on it. All of it is in the record and in the files beside it, so that any process
-can open it, charge it or cancel it; an object here only knows the id, and when it was made. Must never know a rule.
+can open it, charge it or cancel it; an object here only knows the id, and when it was made.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The memory of an agent that a program runs itself: messages, todos, and the tokens that count against its budget.
 
-Owns the names of the users' document on it. All of it is in the record and in the transcript. Must never know a rule.
+Owns the names of the users' document on it. All of it is in the record and in the transcript.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What can be learned about the sessions of one root: where they are, and which settings hold for them.
 
 Owns that sessions are seen as the next writer will leave them, with the events applied that wait in the inbox, and that
-``now`` is read from the clock here: the use cases below take it as an argument. Must never write anything.
+``now`` is read from the clock here: the use cases below take it as an argument.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The sessions of one root, and what can be done with them.
 
 Owns that every write first applies the events that wait in the inbox. Whoever asks (a program, a command) gets at the
-store only through this object. Must never know how a result is shown.
+store only through this object.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The functions about the messages of a session.
 
-Owns their arguments, as ``gaia_sessions`` exports them. A function here must never know a rule.
+Owns their arguments, as ``gaia_sessions`` exports them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """The command line: each command parses its arguments, makes one call, and shows one view.
 
-Owns everything about click, and how errors become exit codes. Must never contain a rule about sessions.
+Owns everything about click, and how errors become exit codes.
 """

@@ -1,7 +1,7 @@
 """What all commands have in common: ``--root``, ``--lock-timeout``, ``--json``, ID, and how a command is declared.
 
-Owns the one value that a command receives besides its own options: which sessions it works on, which session was
-meant by the text typed as ID, and whether the result is for a person or a program. Must never know a single command.
+Owns the one value that a command receives besides its own options: which sessions it works on, which session was meant
+by the text typed as ID, and whether the result is for a person or a program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The commands by name, and how click reads a line of them so that an error can be explained.
 
 Owns the table of names and summaries, from which ``--help`` is made without importing a command, and which words of a
-line are options, values of options, or arguments. Must never explain an error: ``usage`` does, and is loaded only then.
+line are options, values of options, or arguments. ``usage`` explains errors, and is loaded only then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Runs the command line and maps every exception to a message and its documented exit code.
 
 Owns that mapping, and the log of internal errors: a person sees one line and the path of that log, never a traceback.
-Must never know a single command.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The values of options that need reading: metadata, times, and lengths of time. The one module to import dateutil.
 
-Owns which forms of them are accepted and the hint for every other form. Must never know which command asks. What only
-a hint needs is imported where the hint is made: most calls of ``update`` need none.
+Owns which forms of them are accepted and the hint for every other form. What only a hint needs is imported where the
+hint is made: most calls of ``update`` need none.
 """
 
 from __future__ import annotations

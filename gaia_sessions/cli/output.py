@@ -1,7 +1,7 @@
 """Where a command's output goes: results to stdout, everything else to stderr.
 
 Owns the two ways of writing: JSON, always in UTF-8 and in one form; and text, in the encoding of the stream, and on a
-terminal in lines that fit it. A closed pipe is not an error: the work is done. Must never know a single command.
+terminal in lines that fit it. A closed pipe is not an error: the work is done.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The options by which ``hooks install`` and ``hooks uninstall`` select a settings file, and what they mean here.
 
-Owns which of them exclude each other, and which folder and scope they stand for in this call. Must never read or change
-the settings: ``install`` does.
+Owns which of them exclude each other, and which folder and scope they stand for in this call.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Owns the defaults, where settings are looked for and in which order. ``options`` says how each is written, ``sources``
 reads them; both are loaded only where something is set, because every hook loads this module. One frozen ``Config`` is
-built at the edge and passed on, so no other package reads the environment or a file for a setting. Must never know what
-a setting does.
+built at the edge and passed on, so no other package reads the environment or a file for a setting.
 """
 
 from __future__ import annotations

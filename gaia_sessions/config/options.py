@@ -1,7 +1,4 @@
-"""The table of options: for each one its key in a file, and how a value is parsed.
-
-Must never know of files or the environment, which ``config`` reads.
-"""
+"""The table of options: for each one its key in a file, and how a value is parsed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Settings as they are found: in files, in the environment, in flags.
 
 Owns how each is read, what an unknown key might have meant, and what is said of an invalid value. Loaded only where
-something is set. Must never know a default, nor what a setting does.
+something is set.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
 """What is wrong with the sessions of one root, and the exact command that fixes each problem.
 
-Owns the checks, one module for each subject, and the fixes that are safe to apply. Must never know how findings are
-shown.
+Owns the checks, one module for each subject, and the fixes that are safe to apply.
 """

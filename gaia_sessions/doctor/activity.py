@@ -1,6 +1,6 @@
 """Checks of current activity: the settings in force, locks and their holders, the log of the hooks.
 
-Owns what is a problem there. Must never read a record.
+Owns what is a problem there.
 """
 
 from __future__ import annotations

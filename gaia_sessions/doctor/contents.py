@@ -1,6 +1,6 @@
 """Checks of the content of the root: records, their times and runs, the index, the inbox, and leftovers.
 
-Owns what is a problem there. Must never write anything.
+Owns what is a problem there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a check of ``doctor`` returns: a finding, with the command that fixes what is wrong.
 
-Owns the form of a finding, and how its command is written so that a shell takes it unchanged. Must never know what is
-checked.
+Owns the form of a finding, and how its command is written so that a shell takes it unchanged.
 """
 
 from __future__ import annotations

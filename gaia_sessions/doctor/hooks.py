@@ -1,8 +1,8 @@
 """The check of the hooks: whether hosts call each of them once, and what else prevents it.
 
-Owns which of the warnings of ``install`` a command can fix. The others are shown and are no problem: the hooks
-of other programs are not judged here, and those in a user's own settings may send their events in other projects.
-Faults in the settings of gaia-sessions have a check of their own. Must never change settings.
+Owns which of the warnings of ``install`` a command can fix. The others are shown and are no problem: the hooks of other
+programs are not judged here, and those in a user's own settings may send their events in other projects. Faults in the
+settings of gaia-sessions have a check of their own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a check of ``doctor`` is given: one root under inspection.
 
-Owns that everything is read once, when a check first asks for it, and that reading writes nothing. Must never judge
-what is read.
+Owns that everything is read once, when a check first asks for it, and that reading writes nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Checks of the machine: interpreter, version, packages, clock, and whether the system lists processes.
 
-Owns what is a problem there. Must never judge a record.
+Owns what is a problem there.
 """
 
 from __future__ import annotations

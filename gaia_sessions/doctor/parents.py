@@ -1,7 +1,7 @@
 """The check of what records say of the sessions above them.
 
 A problem there is parents that form a circle, and an open session without all the sessions above it, since nobody can
-tell any more whether one of those was cancelled. Must never write anything.
+tell any more whether one of those was cancelled.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The report: every check once; with ``--fix``, the safe fixes and then every check again.
 
 Owns the table of checks and the table of safe fixes. A check that raises an error is a finding like any other, so that
-it hides no other check. In a folder that also has files of others, nothing is fixed as a whole, neither by
-``--fix`` nor by the command that a finding names. Must never change a session but by a safe fix.
+it hides no other check. In a folder that also has files of others, nothing is fixed as a whole, neither by ``--fix``
+nor by the command that a finding names.
 """
 
 from __future__ import annotations

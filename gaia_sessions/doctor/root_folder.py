@@ -1,6 +1,6 @@
 """Checks of the root folder: access, disk, owner, modes, and that version control ignores it.
 
-Owns what is a problem there. Must never look at the content of a record.
+Owns what is a problem there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The files and folders of a root, with their modes and owners.
 
-Owns the walk, which follows no link, and the only change of modes: entries of the owner become private. Must never open
-a file.
+Owns the walk, which follows no link, and the only change of modes: entries of the owner become private.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Every error that this package raises. The number is the exit code of a command that ends with it.
 
-An error has its data as attributes, makes its own message, and says in ``hint`` what to do next. The root and the
-main branches are in ``main_branches``; the others are loaded when they are first named. Must never import what raises
-them, nor touch a file. Hints may name commands.
+An error has its data as attributes, makes its own message, and says in ``hint`` what to do next. The root and the main
+branches are in ``main_branches``; the others are loaded when they are first named. Hints may name commands.
 
     SessionsError
     ├── UsageError              2   the request itself is wrong

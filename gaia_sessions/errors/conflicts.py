@@ -1,6 +1,6 @@
 """Requests that a valid record, or an existing installation, does not allow.
 
-Loaded when one of them is first named. Must never read what they are about.
+Loaded when one of them is first named.
 """
 
 from __future__ import annotations

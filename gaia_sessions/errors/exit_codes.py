@@ -1,6 +1,6 @@
 """The exit code that each error ends a command with, and the codes of commands that end without an error.
 
-Owns the one table of exit codes. Must never know which command it was.
+Owns the one table of exit codes.
 """
 
 from __future__ import annotations

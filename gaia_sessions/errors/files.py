@@ -1,6 +1,6 @@
 """Files and folders that cannot be used: unreadable ones, those of another user, and a disk that fails.
 
-Loaded when one of these errors is first named. Must never open a file.
+Loaded when one of these errors is first named.
 """
 
 from __future__ import annotations

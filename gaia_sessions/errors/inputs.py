@@ -1,6 +1,6 @@
 """Texts and values that are not acceptable by a rule of their own: ids and sizes.
 
-Loaded when one of these errors is first named. Must never know the rule: whoever raises an error says which was broken.
+Loaded when one of these errors is first named.
 """
 
 from __future__ import annotations

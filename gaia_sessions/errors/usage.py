@@ -1,6 +1,6 @@
 """Requests that are wrong in themselves: an unknown word, an invalid value, a folder that does not exist.
 
-Loaded when one of these errors is first named. Must never know which words are valid: whoever raises an error says so.
+Loaded when one of these errors is first named.
 """
 
 from __future__ import annotations

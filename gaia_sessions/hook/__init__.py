@@ -1,8 +1,7 @@
 """One call of a hook: ``run`` reads, finds the host, applies, replies and logs; ``direct`` answers users' own scripts.
 
 A hook fails open and silent. Owns how long a call may take: a host waits for its hooks, so a call ends within three
-seconds, and a store that is opened here gives up waiting when the time is over. Must never know how a host reports an
-event, nor import a third party.
+seconds, and a store that is opened here gives up waiting when the time is over.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a conversation that starts is told of sub-agents at work: whether they wait for a person, or are silent.
 
 Owns that wording and its limits. Only agents whose host is not known to be gone are told of. Names and purposes are
-anybody's text, so each is cut and kept on its line. Must never offer a session: ``offers`` does.
+anybody's text, so each is cut and kept on its line.
 """
 
 from __future__ import annotations

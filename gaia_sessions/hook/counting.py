@@ -1,7 +1,7 @@
 """Counting what runs used, at the end of a call of a hook, when the reply is written.
 
 Owns how much time that may take: transcripts may have many MB, and a host waits for its hooks. Loaded only where a run
-may have ended. Must never change what the call replied or logged.
+may have ended.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Owns the keys of request and answer and the reasons in it; what may be resumed and what becomes of a record is decided
 elsewhere. A fault in a request is raised as ``InvalidInput`` or ``UsageError``, and ``run`` turns it into an answer.
-Must never decide what may be resumed.
 """
 
 from __future__ import annotations

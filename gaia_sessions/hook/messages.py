@@ -2,8 +2,7 @@
 
 Owns their wording and their limits. What comes from an earlier run is untrusted data: it is fenced, named as data,
 stripped of what nobody sees and cut, and no line of it can look like the fence. The report command is worded here for
-the permission rule too, since the rule allows exactly what begins like the command. Must never decide whether a message
-is due.
+the permission rule too, since the rule allows exactly what begins like the command.
 """
 
 from __future__ import annotations

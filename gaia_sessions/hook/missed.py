@@ -1,6 +1,6 @@
 """An agent that was at work before the hooks were installed: its first news is taken for news of its start too.
 
-Owns when that is enough: its host has noted its delegation, or its workflow. Must never say when the agent started.
+Owns when that is enough: its host has noted its delegation, or its workflow.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns what is offered to a conversation that starts, and what is not although it may be resumed: work that the user has
 stopped, an agent of a workflow, which its host resumes as a whole, and an agent that may still be at work; of those at
-work it is told, see ``at_work``. Must never word an offer: ``messages`` does.
+work it is told, see ``at_work``.
 """
 
 from __future__ import annotations

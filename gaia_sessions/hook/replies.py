@@ -3,7 +3,7 @@
 Owns when a reply is due and its shape, as real clients obeyed it; the host's module says which replies it obeys and how
 a prompt is rewritten. A stop never gets a reply: any output would keep the agent running. A delegation gets one only
 when it continues earlier work: of two hooks that rewrite a prompt, the last to finish wins as a whole. The texts are in
-``messages``, which is imported only when there is something to say. Must never change a session.
+``messages``, which is imported only when there is something to say.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Owns the promise that a hook fails open and silent: exit code 0 in every case, at most three seconds, and no output to a
 host when something went wrong. Input that cannot be read gets no answer when a host sent it (the key that names its
 event is in it) or when it is empty, else one object of the direct form. The one handler that catches every exception is
-here, and it logs what it caught. Must never judge an event. Only a person at a terminal is waited for.
+here, and it logs what it caught. Only a person at a terminal is waited for.
 
 A call is a fresh interpreter that pays for every import, so each step imports what it needs when it is reached.
 """

@@ -2,8 +2,7 @@
 
 A module or folder per host, listed here; ``protocol`` says what each must have. Only the module of the host that sent a
 payload is imported. Some hosts read the settings of another one and run our hook as if they were that one. Therefore a
-key that only one host sends beats the host that the hook was installed for, and that one beats the environment. Must
-never read or write a record, nor read the environment: it is handed in.
+key that only one host sends beats the host that the hook was installed for, and that one beats the environment.
 """
 
 from __future__ import annotations

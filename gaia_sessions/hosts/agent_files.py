@@ -1,8 +1,7 @@
 """The files that a host writes beside an agent's transcript: its delegation, and the message it was started with.
 
 Owns where they are. Seen in runs of Claude Code 2.1.197 and 2.1.330: the file with the delegation is written right
-after the hooks of the agent's start have ended, never while they run, so a start has to wait for it in the inbox. Must
-never wait for a file.
+after the hooks of the agent's start have ended, never while they run, so a start has to wait for it in the inbox.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``[gaia-sessions: approval] why``, as the last line of an agent's last message, says why the agent stops;
 ``[gaia-sessions: resume ID]``, as a line of a delegation, requests to resume a session. Owns reading both, and the ids
-that a text mentions. Nothing else in a text is ever read for meaning. Must never decide whether a request is granted.
+that a text mentions. Nothing else in a text is ever read for meaning.
 """
 
 from __future__ import annotations

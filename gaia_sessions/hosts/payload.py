@@ -1,8 +1,7 @@
 """One payload of a host, read with suspicion.
 
 Owns how a payload finds the function that reads its event, and how a value is taken from JSON that anybody may have
-written: an id is a short text, and a value of another type counts as absent. Must never know a host or an event by
-name.
+written: an id is a short text, and a value of another type counts as absent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What the module of a host must have. Only a type checker imports this module, so it costs a hook nothing.
 
-``module_of`` promises this type, and ``tests/hosts/test_registry.py`` checks each module against it. Must never contain
-code that runs.
+``module_of`` promises this type, and ``tests/hosts/test_registry.py`` checks each module against it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns the reading of fences, block quotes and indented code. In doubt a line counts as quoted: a request that was missed
 can be made again, and one that nobody made cannot be undone. Lines that cannot matter are only searched and not parsed:
-a hook has little time, and a text may have millions of lines. Must never know what a marker means.
+a hook has little time, and a text may have millions of lines.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What ``install`` must know of a host's settings: which file, which events with which matchers, in which form.
 
-Owns the shape of that table; each supported host has its row in its own ``settings`` module. Must never open a file,
-and no hook imports this module.
+Owns the shape of that table; each supported host has its row in its own ``settings`` module. No hook imports this
+module.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Qwen Code, Gemini CLI, Factory and Copilot have this in common: no event of the agent itself can be joined to its
 delegation. So the agent counts as started when it is delegated, unless the delegation is refused, and what the tool
-returned stands for the agent's stop. Must never know what one of these hosts calls things.
+returned stands for the agent's stop.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``dispatch`` sends each kind of event to its module; ``join`` finds the session and the run it belongs to; ``deferred``
 tries again what had to wait. Owns what each of them returns: what was done with an event, for the log and for the reply
-to the host. Must never know a host's own words, nor what people ask for (``usecases``).
+to the host.
 """
 
 from __future__ import annotations

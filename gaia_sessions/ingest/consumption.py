@@ -2,7 +2,7 @@
 
 Owns when a run is counted, and that its record gets the sum, or a label that came as late. It is a write of its own:
 the end of a run never waits for it, and whoever has no time leaves it to the next ``reconcile``. Counting twice changes
-nothing. How a host's files are read is handed in. Must never change anything else of a record.
+nothing. How a host's files are read is handed in.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns how long an event waits, how many a hook tries, and which sessions an event concerns where it does not name them.
 An event is dismissed only after it is safely in its record, because applying it twice changes nothing. How an event is
-applied is in ``dispatch``. Must never know how a kind of event changes a record.
+applied is in ``dispatch``.
 """
 
 from __future__ import annotations

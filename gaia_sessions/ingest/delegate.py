@@ -2,7 +2,7 @@
 
 Owns the join of a delegation by its exact key, and the claim. Look-up and creation run under a lock on that key, so a
 delegation that is reported twice, even at the same time, has one session. A delegation is never refused: where the
-policy forbids a resume, it gets a new session. Must never guess which session is meant.
+policy forbids a resume, it gets a new session.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The entry to this package: each event goes to the handler for its kind, or to the inbox if that must be later.
 
 Owns which handler applies each kind of event, and which events wait: those that meet a held lock, and those that come
-before their session. How waiting events are applied is in ``deferred``. Must never judge what an event means.
+before their session. How waiting events are applied is in ``deferred``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A run ends: which end each kind of event is evidence of.
 
 Owns the rules that turn an event into an end. What an end does to a session is in ``session.run_ends``; which run the
-event belongs to is in ``join``. Must never find a run.
+event belongs to is in ``join``.
 """
 
 from __future__ import annotations

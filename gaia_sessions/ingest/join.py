@@ -1,8 +1,7 @@
 """Which session, and which of its runs, an event belongs to.
 
 Owns the join by exact keys, in this order: the agent's own id, its delegation, the id in the marker, the id in the
-agent's first message. Nothing is guessed by order, name or prompt, and keys that disagree join nothing. Must never
-decide what an event does to its run: that is a rule of the module for its kind.
+agent's first message. Nothing is guessed by order, name or prompt, and keys that disagree join nothing.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Each run is changed by itself: one that cannot be written does not keep the others from being changed. An event that
 changes many is in the inbox before the first of them is, and a call whose time is over leaves the rest to the next one.
-Must never decide what an event does to a run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Somebody sends a message to a sub-agent.
 
 Owns the note of it in the journal of the session, once for each call of the tool. If the message wakes the agent, its
-host reports a start. Must never change a record.
+host reports a start.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Many events that a host reported at once, such as the ends of all agents of a workflow.
 
 They are in the inbox, a few hundred to a file, before the first of them is applied. Applying one twice changes nothing,
-so a file whose last event was not reached is applied again from its first. Must never know what the events mean.
+so a file whose last event was not reached is applied again from its first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A sub-agent is at work: for the first time, or again because a message woke it.
 
 Owns what the waking of an agent means: a new run if its session is still open, a new session that continues the old one
-if not. A start that is reported late belongs to the run that has ended since. Must never end a run because of a report
-of its host.
+if not. A start that is reported late belongs to the run that has ended since.
 """
 
 from __future__ import annotations

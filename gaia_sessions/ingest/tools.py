@@ -2,7 +2,6 @@
 
 Owns what each such event does to the session that has the agent by the host's own id. There are many of these events,
 so none is deferred: one that meets a held lock, or an agent that no session has, is dropped. They come in any order.
-Must never end a run.
 """
 
 from __future__ import annotations

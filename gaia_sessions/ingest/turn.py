@@ -1,7 +1,7 @@
 """The end of the main agent's turn or conversation, and what it says about the agents that it started.
 
 Owns which runs are concerned: those of the conversation, and those whose agents the host names. How many runs are
-changed is in ``many_runs``. Must never create a session.
+changed is in ``many_runs``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns how an agent finds its session: by the host's id of the stretch and its own key in it, which stay the same when the
 host resumes the workflow, whereas the agent's id does not. Every change runs under a lock on the stretch, since the
-launch of a workflow and the starts of its first agents come in any order. Must never read the files of a host.
+launch of a workflow and the starts of its first agents come in any order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Backups of files that belong to others, kept from the first installation until an uninstall.
 
 Owns their folders in the user's state directory: one per file, named after the digest of its real path, with the
-content before, the content after an uninstall where that differs, and a note about what was written. Without a
-backup, an uninstall removes only what was installed. Settings may contain secrets, so only the user may read the
-folders. Must never know what a file that it keeps means.
+content before, the content after an uninstall where that differs, and a note about what was written. Without a backup,
+an uninstall removes only what was installed. Settings may contain secrets, so only the user may read the folders.
 """
 
 from __future__ import annotations

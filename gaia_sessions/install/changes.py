@@ -1,7 +1,6 @@
 """Changes to files, which are planned as values before anything is written.
 
-Owns how a change is applied together with its backup, and how it is shown as a difference. Must never know what the
-files contain.
+Owns how a change is applied together with its backup, and how it is shown as a difference.
 """
 
 from __future__ import annotations

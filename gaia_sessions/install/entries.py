@@ -1,8 +1,8 @@
 """The entries of gaia-sessions in the text of a host's settings: how they are found, added and removed.
 
 Owns the structure that all these hosts share (``hooks``: event: groups with a matcher and handlers), and that each
-entry of ours stands in a group of its own. Groups, arrays and objects that a removal leaves empty are removed
-too. Raises ``InvalidInput`` where the settings have another structure. Must never open a file.
+entry of ours stands in a group of its own. Groups, arrays and objects that a removal leaves empty are removed too.
+Raises ``InvalidInput`` where the settings have another structure.
 """
 
 from __future__ import annotations

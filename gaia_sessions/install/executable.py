@@ -5,7 +5,7 @@ writes the interpreter into its first line; a checkout without an installation h
 ``hooks/every_event.py``. Each candidate is started once, with ``--help``, before it is used: if the path of the
 environment contains a blank, pip writes a first line that no system can start. ``python -m`` works there too, at 1.2
 times the instructions. The filter of events that mostly say nothing new stands beside the program, and is tried in the
-same way. Must never change a file.
+same way.
 
 A program that no longer exists does no harm. Claude Code 2.1.197 and 2.1.330 (tried with every event that is installed)
 show an error and continue, also if its interpreter does not exist; a shell exits with 127, which no host treats as a

@@ -1,7 +1,7 @@
 """Whether git would commit a settings file that is meant for one person.
 
 Owns asking git, which alone knows all its ignore files, and the line that makes it ignore the file. Without git, or
-outside a repository that git can read, the status is unknown. Must never change a file.
+outside a repository that git can read, the status is unknown.
 """
 
 from __future__ import annotations

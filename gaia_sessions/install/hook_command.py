@@ -4,8 +4,7 @@ Owns both. A command is own only as a whole: the hook program, or an interpreter
 command that also does something else belongs to the user, who alone knows what should become of the rest. Users have
 scripts of their own called ``subagent_stop.py``, so that name alone is not enough; ``gaia-sessions-hook`` and
 ``hooks/every_event.py`` are own at any path, so that the entries of a checkout that was moved are found too, and so is
-the filter before it: ``gaia-sessions-hook-filter``, and ``hooks/filter.sh`` in a checkout or where it no longer
-exists. Must never open a settings file.
+the filter before it: ``gaia-sessions-hook-filter``, and ``hooks/filter.sh`` in a checkout or where it no longer exists.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One settings file of a host: whether the hooks are installed there, and for which events.
 
-Owns that state. Must never know what was received from the hooks, or what to warn of.
+Owns that state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Changes to a JSON text that keep every other byte.
 
 Owns how a value is added, removed and replaced: in the style of its neighbours, and so that removing is the exact
-inverse of adding wherever there were neighbours. Comments stay in place. Must never know a host.
+inverse of adding wherever there were neighbours. Comments stay in place.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns parsing with positions. Comments are accepted for hosts that strip them: they are replaced by blanks in a copy of
 the same length, so that positions are equal in both. Anything else that is not JSON raises ``InvalidInput``, which
-names the problem and the position. Must never change a text or know a host.
+names the problem and the position.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Notices about an installation or an uninstall, as codes that never change.
 
-Owns when each is due. Must never contain their text, which belongs to ``cli.render.hooks``.
+Owns when each is due.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Reporting by sub-agents: the permission rule for the command, and the setting that names the command to them.
 
-Owns the text of the rule, and the line ``report_command = true`` under ``[hooks]`` of its settings: it is added
-without changing another byte, and stays as long as one settings file that relies on it has the rule. Claude Code
-2.1.197 and 2.1.330 allow what begins like the rule, and refuse it when another command, a redirection or a nested
-command is added; both ignore the rules of a project until its folder is trusted. Must never write a file: it makes the
-changes of a plan.
+Owns the text of the rule, and the line ``report_command = true`` under ``[hooks]`` of its settings: it is added without
+changing another byte, and stays as long as one settings file that relies on it has the rule. Claude Code 2.1.197 and
+2.1.330 allow what begins like the rule, and refuse it when another command, a redirection or a nested command is added;
+both ignore the rules of a project until its folder is trusted.
 """
 
 from __future__ import annotations

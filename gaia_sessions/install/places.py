@@ -1,7 +1,7 @@
 """Where the settings and the files of gaia-sessions are, for one user and one project.
 
 Owns the way from a root or a folder to the project around it, and from there to each host's settings file. What stands
-in such a file is known by ``hosts``. Must never change a file.
+in such a file is known by ``hosts``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns what each of the two changes, as a plan that is made from the files as they are now and then shown or applied. A
 plan for what already holds changes nothing. An uninstall restores a file that nobody changed since the installation,
-and otherwise removes only what was installed. Must never write a file before the plan is applied.
+and otherwise removes only what was installed.
 """
 
 from __future__ import annotations

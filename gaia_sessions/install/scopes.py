@@ -6,7 +6,7 @@ equal commands of several files once). A project's settings are for clients star
 the two files there, also in a linked worktree, and none of a folder above. Claude Code 2.1.330, started anywhere in a
 repository or in one of its linked worktrees, also reads ``settings.local.json`` in the top folder of the main checkout;
 2.1.197 does not. Qwen Code 0.15.10 and Gemini CLI 0.61.0 read no folder above; Codex 0.169.0 reads the settings of the
-surrounding repository. Must never change a file.
+surrounding repository.
 """
 
 from __future__ import annotations

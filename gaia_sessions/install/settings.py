@@ -1,8 +1,8 @@
 """A settings file of a host: how it is read, and the lock for changing it.
 
 Owns that a file that does not parse is refused by name and left unchanged, and that one process at a time reads
-settings in order to write them. The lock is in the folder of gaia-sessions in the user's state directory; whoever
-holds the lock creates that folder, and removes it again if it is empty. Must never know what the settings mean.
+settings in order to write them. The lock is in the folder of gaia-sessions in the user's state directory; whoever holds
+the lock creates that folder, and removes it again if it is empty.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where the hooks are installed, when each event was last received, and what to warn of.
 
-Owns what ``hooks status`` and ``doctor`` both show. Must never write anything.
+Owns what ``hooks status`` and ``doctor`` both show.
 """
 
 from __future__ import annotations

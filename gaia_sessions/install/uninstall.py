@@ -2,7 +2,7 @@
 
 Owns the choice between two contents. A file that nobody changed since the installation is restored to the last byte,
 including own entries that a person had added before. From a file that was changed, only own entries and rules are
-removed. An entry whose script no longer exists is never restored, because it could only fail. Must never write a file.
+removed. An entry whose script no longer exists is never restored, because it could only fail.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns when a warning is due and what it says: the hooks are installed and no event came, a client started here does not
 read them, they are installed twice, they cannot start, they are part of a command of the user's own, they are disabled,
-or another hook rewrites delegations too. Must never read a file of settings or decide an exit code.
+or another hook rewrites delegations too.
 """
 
 from __future__ import annotations

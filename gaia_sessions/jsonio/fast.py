@@ -1,8 +1,8 @@
 """JSON by the accelerator of the standard library, without the package ``json``, whose import costs a whole bare start.
 
-Owns two short cuts, each of which either does exactly what ``json`` would do or leaves the work to ``json``. Must never
-decide what is refused: ``strict`` does. The accelerator (``_json``) is private to ``json``: where it is missing, or
-expects what it is not given, every text goes to ``json``.
+Owns two short cuts, each of which either does exactly what ``json`` would do or leaves the work to ``json``. ``strict``
+decides what is refused. The accelerator (``_json``) is private to ``json``: where it is missing, or expects what it is
+not given, every text goes to ``json``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns what is accepted as a document: strict UTF-8, no duplicate keys, no NaN or Infinity, no number that overflows,
 nesting of at most 64, no NUL, no lone surrogate, a size limit. What is refused raises ``InvalidInput``, which names
-what is wrong and where; no other error leaves this module. Must never know what a record is.
+what is wrong and where; no other error leaves this module.
 """
 
 from __future__ import annotations

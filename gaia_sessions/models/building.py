@@ -1,7 +1,6 @@
 """How a type of ``session.record_types`` becomes a pydantic model.
 
-Owns how the type of a key becomes a field, and the rules that the types cannot express. Must never name a key's type:
-``record_types`` does.
+Owns how the type of a key becomes a field, and the rules that the types cannot express.
 """
 
 from __future__ import annotations

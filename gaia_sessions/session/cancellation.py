@@ -2,7 +2,7 @@
 
 Owns that a mark is latched (its first time and reason stay, its scope only grows), which mark cancels a session, and
 that a cancelled session ends as ``abandoned`` when nobody is at work on it any more, whatever its run or somebody says.
-Pure. Must never look for a mark: the store does, and hands it in.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks on single values of a JSON document, and functions that combine them into checks on arrays and objects.
 
 Owns how an invalid value is reported: every check takes a value and its place in the document, returns nothing if the
-value is valid, and raises ``InvalidInput`` if not. Must never know what a session is.
+value is valid, and raises ``InvalidInput`` if not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """How deep a tree of sessions may grow, and how many children of one session may be at work at once.
 
 Owns both rules and their defaults. They hold for sessions that somebody begins with gaia_sessions; what a host
-delegates is recorded as it is. Pure: ``now`` and the runs of hosts that are gone are arguments. Must never count
-children itself.
+delegates is recorded as it is. Pure: ``now`` and the runs of hosts that are gone are arguments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Times as a record stores them.
 
-Owns the one format that is written, the forms that are read, and how far clocks may differ. Must never read a clock:
-``now`` is an argument of every rule. Modules that a hook loads import the classes of ``datetime`` from here.
+Owns the one format that is written, the forms that are read, and how far clocks may differ. Modules that a hook loads
+import the classes of ``datetime`` from here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Compaction: what stands in place of the older messages of a memory.
 
 Owns how many messages stay, and how the others are summarized: in one text, which carries what the one before it said.
-The transcript itself stays as it is; the record says up to which message the summary replaces it. Pure. Must never read
-a message from a file.
+The transcript itself stays as it is; the record says up to which message the summary replaces it. Pure.
 """
 
 from __future__ import annotations

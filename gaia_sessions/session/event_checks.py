@@ -1,7 +1,7 @@
 """The checks of an event that was read back from the inbox.
 
 Owns which fields an event of each kind must have, and what each field may hold; ``events`` has the same fields as a
-type. Loaded only where an event waits. Must never know where events are kept.
+type. Loaded only where an event waits.
 """
 
 from __future__ import annotations

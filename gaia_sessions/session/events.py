@@ -1,7 +1,7 @@
 """The normal form of an event: what the hook of any host reports, without the host's raw JSON.
 
 Owns the kinds of events and their fields, the form in which ``ingest`` receives them and in which they wait in the
-inbox. What has waited is checked by ``event_checks``. Must never know how a host words its payloads.
+inbox. What has waited is checked by ``event_checks``.
 """
 
 from __future__ import annotations

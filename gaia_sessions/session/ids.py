@@ -2,7 +2,7 @@
 
 Owns the rule for session ids, which is checked before any path is built; the random digits and digests of which ids and
 names are made; the line that names a session to be resumed; and the encoding of host ids, which are never file names
-themselves. Must never touch a file.
+themselves.
 """
 
 from __future__ import annotations

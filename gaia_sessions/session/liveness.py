@@ -1,8 +1,7 @@
 """Whether an agent at work waits for a person, is heard of, or has become quiet.
 
 Owns when a run waits for a permission, and what counts as a sign of life. Hooks may be heard in any order, so only news
-that is later than a request answers it. Pure: ``now`` and the time of the transcript are arguments. Must never conclude
-that a run has ended.
+that is later than a request answers it. Pure: ``now`` and the time of the transcript are arguments.
 """
 
 from __future__ import annotations

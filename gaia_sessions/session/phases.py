@@ -1,7 +1,7 @@
 """The nine phases of a piece of work and every move between them.
 
 Owns the one table of moves, in which final phases have none; the table of corrections beside it, the only way out of a
-final phase; and which phases are final or resumable. Must never know of records, files or clocks.
+final phase; and which phases are final or resumable.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The one policy on whether work may be resumed, as a table of conditions.
 
 Owns the conditions, their order and the advice for each. Pure: ``now``, the limits and the runs of hosts that are gone
-are arguments. Must never touch a file, a clock or a process.
+are arguments.
 """
 
 from __future__ import annotations

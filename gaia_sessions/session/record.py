@@ -1,7 +1,7 @@
 """The record of one piece of work: how a new one looks, how it is encoded and decoded.
 
 Owns the bytes of ``state.json``. ``updates`` and ``runs`` make new records from old ones; a record is never changed in
-place. Must never touch a file or a clock.
+place.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Owns that shape and its status. What an agent left behind is reported whatever its end was. While the session is open,
 its latest run decides: work that rests was stopped by its own agent, which is a success. Pure: ``now`` is an argument.
-Must never judge whether the work may be resumed.
 """
 
 from __future__ import annotations

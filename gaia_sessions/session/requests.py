@@ -1,7 +1,7 @@
 """What is asked for with a new session, an update or an end, each as one value, and the record that comes of it.
 
 Owns the order in which the rules of ``updates`` and ``runs`` apply within one write. Commands and hosts' events both
-use these rules. Pure: ``now`` is an argument. Must never read or write a store.
+use these rules. Pure: ``now`` is an argument.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """How much a record keeps of many runs, so that the end of the work can always be written.
 
 Owns how many runs and how much of their texts every record keeps, and how many bytes must stay free. How a record gets
-shorter is in ``shortening``, which few writes need. Pure: knows records and their size in bytes; must never know a
-store.
+shorter is in ``shortening``, which few writes need. Pure: knows records and their size in bytes.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns which evidence is stronger; it comes in any order and repeatedly. While the session is open, stronger evidence
 replaces weaker; afterwards it corrects the end of the run, but not the outcome, unless that is provisional. Evidence on
-a run that is not the latest closes only that run. Pure; must never know events or hosts.
+a run that is not the latest closes only that run. Pure.
 """
 
 from __future__ import annotations

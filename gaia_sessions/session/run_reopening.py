@@ -1,7 +1,7 @@
 """How the end of a run is taken back, because news shows that its agent is at work after all.
 
 Owns which ends may be: those that were inferred from events that did not come, or from the end of the conversation.
-What such an end did to the session is undone with it. Pure. Must never take back what somebody stated.
+What such an end did to the session is undone with it. Pure.
 """
 
 from __future__ import annotations

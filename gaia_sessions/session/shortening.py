@@ -1,8 +1,7 @@
 """How a record gets shorter: the steps of shortening, and what each takes away.
 
 Owns the order of the steps: what is needed least goes first. What people and agents store themselves (metadata,
-summary, errors) is never shortened: it must leave room for the end. Loaded only where a record may be too long, and
-must never decide whether it is: that is in ``retention``. Pure.
+summary, errors) is never shortened: it must leave room for the end. Loaded only where a record may be too long. Pure.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns how tool calls are counted, and which phase is inferred from them while the agent reports none. An inferred phase
 is stored apart from a reported one (``inferred`` of a run); once the agent reports a phase, nothing is inferred in that
-run any more. Pure; must never know a tool by name.
+run any more. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The messages of a transcript: what a message is, how many bytes of it fit, and what the record says of them.
 
 Owns the shape and the checks of a message, its line in the file, and the limits of a line and of a commit. A message
-gets its number and its turn from the store, under the lock of the session. Pure; must never know where the lines are.
+gets its number and its turn from the store, under the lock of the session. Pure.
 """
 
 from __future__ import annotations

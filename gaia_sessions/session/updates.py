@@ -1,7 +1,7 @@
 """Single changes of a record: each function takes a record and returns a new one; ``now`` is an argument.
 
 Owns how a session's own keys change. Runs change in ``runs`` and ``run_ends``; which moves are legal is in ``phases``;
-which changes an update consists of is in ``requests``. Must never touch a file or a clock.
+which changes an update consists of is in ``requests``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What agents used: the figures of a run, and their sum in the record.
 
 Owns that figures are taken as they were told and that each run counts once, however often it is counted, so that the
-sum stays right when runs are dropped. Nothing is estimated: a figure that nobody told is absent. Pure; must never know
-where figures come from.
+sum stays right when runs are dropped. Nothing is estimated: a figure that nobody told is absent. Pure.
 """
 
 from __future__ import annotations

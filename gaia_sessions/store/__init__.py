@@ -2,8 +2,7 @@
 
 ``atomic`` is the only code that writes a file, ``locks`` the only code that locks. Owns what stands between a pure rule
 and the port of any store: an id that is free for a new record, the result of a rule beside the record it made, and how
-the sessions above one are read. Must never know a rule of the domain: rules come in as functions, records go out as
-they were stored.
+the sessions above one are read. Rules come in as functions, records go out as they were stored.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Acknowledged means durable: a private temporary file in the same directory, written whole, synced, renamed over the old
 one, the directory synced. A failed sync is never tried again on the same file: the kernel may have dropped the pages
-and call it a success (Rebello et al., USENIX ATC 2020). Must never know what is written or what locks are held.
+and call it a success (Rebello et al., USENIX ATC 2020).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A directory held open: everything below it is reached by name from its descriptor, never through a link.
 
 Owns looking, reading, making folders, and opening files: with which flags and modes, and whose they are afterwards
-(what root makes in a user's folder belongs to that user). Must never know what names mean or files hold. Errors of the
-system pass through as ``OSError``; ``translate_errors`` turns them into a ``StoreFailure`` that names the path.
+(what root makes in a user's folder belongs to that user). Errors of the system pass through as ``OSError``;
+``translate_errors`` turns them into a ``StoreFailure`` that names the path.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Owns the order of steps by which the promises of the port hold: lock, read, apply the rule, write whole, sync, rename,
 sync, answer. Each step has its module: ``file_reader`` reads and finds, ``locks`` locks, ``session_directory`` creates,
 changes and deletes, ``journal`` and ``transcript_file`` append, ``inbox`` defers, ``sweep`` tidies. Hooks that only
-look load no module that writes a session. Must never judge an event or a run.
+look load no module that writes a session.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The lines of the logs of hooks, read back when somebody asks what happened.
 
 Owns which logs are read, and in which order their lines were written. A line that cannot be read is no error. No hook
-loads this module. Must never write, and never judge what a line means.
+loads this module.
 """
 
 from __future__ import annotations

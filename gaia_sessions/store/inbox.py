@@ -2,7 +2,6 @@
 
 Owns the names of the files, by which the oldest comes first, and nothing of what the events mean. A file with any other
 name is left alone; a folder ``.inbox`` that somebody else keeps in a root of theirs is neither read nor written to.
-Must never apply an event.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whom an event in the inbox concerns: keys that are short enough to stand in the name of its file.
 
 Owns which keys an event and a record have, and which of many waiting events one call tries. The keys are digests: two
-different ids may have the same key, and then an event is tried once more than necessary. Must never touch a file.
+different ids may have the same key, and then an event is tried once more than necessary.
 """
 
 from __future__ import annotations

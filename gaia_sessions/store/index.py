@@ -1,7 +1,7 @@
 """An index that makes cost follow the sessions that are looked for, not their total.
 
 Owns ``.index``: a folder for each key that sessions are looked for by, and in it an empty file, the entry, for each
-session that has the key, named by the session's id. Must never decode a record.
+session that has the key, named by the session's id.
 
     active/{agent_id}                       not final
     name/{encoded}/{agent_id}               not final, with this agent name

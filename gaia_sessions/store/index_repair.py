@@ -1,7 +1,7 @@
 """How the index becomes complete, and how its entries are corrected.
 
 Owns what a writer does only where the index is not complete, and what cleanup, ``doctor`` and the deletion of
-unreadable sessions need: looking through every entry. What an entry means is in ``index``. Must never change a record.
+unreadable sessions need: looking through every entry. What an entry means is in ``index``.
 """
 
 from __future__ import annotations

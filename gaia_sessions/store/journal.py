@@ -1,7 +1,7 @@
 """The journals beside a record: one entry a line, only ever appended.
 
 Owns the layout of an entry of ``events.jsonl``, how its line is appended after the record was stored, and how the lines
-of any journal are read. Must never change a record.
+of any journal are read.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Owns reading one string of one small JSON object, and trusts nothing in it: a link, a file that holds no such object, or
 a value that is no short text counts as missing. Loaded by nearly every hook, so it stays apart from ``external_file``.
-Must never write.
 """
 
 from __future__ import annotations

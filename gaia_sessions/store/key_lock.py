@@ -1,7 +1,6 @@
 """The lock on a host's key, under which a session is looked for by that key and made if there is none.
 
-Owns the names of its lock files. Only a delegation takes it, so other hooks do not load it. Must never know what a key
-stands for.
+Owns the names of its lock files. Only a delegation takes it, so other hooks do not load it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns ``flock`` on files in ``.locks``, which stand outside the sessions they guard, and the two ways of waiting for one:
 hooks sleep and try again with the standard library alone; commands and the API leave the waiting to the ``filelock``
-package. Both use the same file and system call, so they exclude each other. Must never know what it guards.
+package. Both use the same file and system call, so they exclude each other.
 
 Only its holder removes a lock file, last of all. So whoever locks one checks that the name still leads to it.
 

@@ -1,7 +1,7 @@
 """The marks of sessions that were cancelled: how one is read and written, and how it is applied to a write.
 
 Owns the bytes of ``cancelled.json``, which is replaced whole, durably, under the lock of its session. Loaded only where
-a mark is written or stands already. What a mark means is a rule of the domain. Must never read or write a record.
+a mark is written or stands already. What a mark means is a rule of the domain.
 """
 
 from __future__ import annotations

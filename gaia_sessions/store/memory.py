@@ -1,7 +1,6 @@
 """A store in memory: the base of ``Overlay``, and the reference with which the contract tests compare the file store.
 
 Owns the simplest implementation of every method of the port, for one process and one thread. Nothing in it is durable.
-Must never touch a file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Transcripts in memory: the half of the store in memory that has the messages.
 
 Owns the simplest implementation of what the port says of messages: their lines, as bytes, by session. The records that
-go with them are in ``memory``. Must never touch a file.
+go with them are in ``memory``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Owns the difference between missing, corrupt and unreadable. A folder without a record is no session, and counts as
 missing, if it holds other files than those of the store or stands in a root that the store does not own. Takes no lock:
-since records are replaced by a rename, a reader sees the old record or the new one and nothing between. Must never
-change what it reads.
+since records are replaced by a rename, a reader sees the old record or the new one and nothing between.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@
 Owns these names, which begin with a dot because no session id does, and the rule that nothing is swept, emptied or
 applied which the store did not make. Sessions may be kept in any folder: the whole root is the store's if it is the
 ``.claude/session`` of a project or has the ownership mark; otherwise each folder that the store makes gets a mark of
-its own. Must never know a record. How a root comes about is in ``root_ownership``.
+its own. How a root comes about is in ``root_ownership``.
 """
 
 from __future__ import annotations

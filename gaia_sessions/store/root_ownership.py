@@ -2,7 +2,7 @@
 
 Owns what every name in a root must look like. Somebody may have removed the ownership mark, or put sessions into a
 fresh folder by hand; but if a single name could be somebody else's, the folder is theirs and gets no mark. Stands above
-the modules that make those names. Must never change a session.
+the modules that make those names.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 Owns two rules. A link of a user leads root only to what belongs to that user, so a path is walked from folder to folder
 by descriptors: what is looked at by path and opened afterwards could be exchanged in between. What root makes in a
 user's folder is given to that user, with sudo and in containers, and nothing else is: the user may put any file under a
-name, one of root's too, so only what was just made changes hands. Loaded for root alone. Must never know another part
-of the store.
+name, one of root's too, so only what was just made changes hands. Loaded for root alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the machine says: the time, processes, users, the project's folders, mounts, streams.
 
 Owns every question to the operating system that is not about a store; here, what time it is, and where the current
-user's own folders are, which every search for sessions and settings asks. Must never know a store or a session, or
-create a folder. Of records it knows only how times are written and how the process of a host is described.
+user's own folders are, which every search for sessions and settings asks. Of records it knows only how times are
+written and how the process of a host is described.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Owns the search for the root, so that hooks and commands find the same one from any folder of a project and from its
 linked worktrees. What is found by searching counts only if it belongs to the current user, as with the safe directories
 of git: the ``.claude`` of another user in a folder above must neither receive these sessions nor send text to these
-agents. Reads directory entries and the gitfiles of linked worktrees; must never create anything.
+agents. Reads directory entries and the gitfiles of linked worktrees.
 """
 
 from __future__ import annotations

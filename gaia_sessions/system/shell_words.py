@@ -1,8 +1,8 @@
 """The programs that a shell command starts, as far as its text shows them.
 
 Owns the part of the POSIX shell grammar that this takes, and gives up at everything else: substitutions, redirections
-to files, here-documents, subshells, background jobs. Pure; must never know a program. ``shlex`` knows no redirections,
-and importing it costs a hook more than this whole module.
+to files, here-documents, subshells, background jobs. Pure. ``shlex`` knows no redirections, and importing it costs a
+hook more than this whole module.
 """
 
 from __future__ import annotations

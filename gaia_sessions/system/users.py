@@ -1,7 +1,6 @@
 """The users of this machine: their names, and the notice about a project of another user.
 
-Owns every question about a user that is neither the owner of a file nor where the user's folders are. Must never know
-what is kept in a folder.
+Owns every question about a user that is neither the owner of a file nor where the user's folders are.
 """
 
 from __future__ import annotations

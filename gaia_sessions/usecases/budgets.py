@@ -1,7 +1,7 @@
 """What agents report of their own means: tokens that they used, skills that they loaded, todos.
 
 Owns how many bytes each write must leave free, and what the caller learns of it. The rules are in ``session.budget``
-and ``session.todos``. Must never know a store but by its port, nor stop work whose budget is used up.
+and ``session.todos``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cancels sessions, and ends those that are cancelled where nobody is at work on them any more.
 
 Owns which sessions a conversation of a host has, and when a cancelled session need not wait for an end any longer. The
-mark is written before anything else, and decides. Must never say what a mark means: ``session.cancellation`` does.
+mark is written before anything else, and decides.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Imports the sessions of another folder, above all those of the users' earlier tool.
 
 Owns which sessions are imported, and why others are skipped. The store creates each record whole or not at all, so an
-import that was killed can be repeated. Must never read the other folder itself: ``store.import_source`` does.
+import that was killed can be repeated.
 """
 
 from __future__ import annotations

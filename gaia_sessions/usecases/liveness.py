@@ -1,7 +1,6 @@
 """Whether the agent of a session is heard of, waits for a person, or has become quiet.
 
-Owns which run is meant, and reads the time of its transcript, which is asked for only where an agent is at work. Must
-never judge what it finds: ``session.liveness`` does.
+Owns which run is meant, and reads the time of its transcript, which is asked for only where an agent is at work.
 """
 
 from __future__ import annotations

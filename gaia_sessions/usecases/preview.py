@@ -1,7 +1,7 @@
 """The sessions as the next writer will leave them: with the events applied that wait in the inbox.
 
 Owns the preview of that, without which a reader would miss what waits: the start of an agent may wait until its stop,
-and after a crash of the host nothing follows. Must never take a lock or write anything.
+and after a crash of the host nothing follows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Closes runs that have no end because their host was killed, or because its last event never came.
 
 Owns which runs are judged, and that each is judged again under its session's lock before anything is written. A run
-whose end cannot be proved is reported and left as it is. Must never gather evidence itself, nor judge it:
-``reconcile_evidence`` and ``reconcile_rules`` do.
+whose end cannot be proved is reported and left as it is.
 """
 
 from __future__ import annotations

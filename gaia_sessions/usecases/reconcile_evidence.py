@@ -1,6 +1,6 @@
 """The evidence on a run without an end: the process of its host, the log of the hooks, the time of its transcript.
 
-Owns how each is examined, and what counts as not known. Must never judge what it finds: ``reconcile_rules`` does.
+Owns how each is examined, and what counts as not known.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What became of a run without an end: the rules, and the evidence they use.
 
 Owns the order of the evidence: first that the host reported the end of its session, then its process, then silence,
-which proves nothing. While the process of the host exists nothing is closed, whatever was reported. Pure: ``now``
-is an argument. Must never gather evidence: ``reconcile_evidence`` does.
+which proves nothing. While the process of the host exists nothing is closed, whatever was reported. Pure: ``now`` is an
+argument.
 """
 
 from __future__ import annotations

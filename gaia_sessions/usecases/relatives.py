@@ -1,6 +1,6 @@
 """The sessions next to one: its parent and its children.
 
-Owns in which order they come, and what is said of a parent that is gone. Must never change a session.
+Owns in which order they come, and what is said of a parent that is gone.
 """
 
 from __future__ import annotations

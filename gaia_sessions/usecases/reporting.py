@@ -1,7 +1,7 @@
 """The report on a session: what is read for it, beside the record.
 
 Owns where the latest messages come from: the transcript of the session, or, where nobody wrote one, what the host of
-its latest run keeps. Takes no lock. Must never change a session.
+its latest run keeps. Takes no lock.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Whether a session may be resumed: the policy applied to what a store returns for its id.
 
-Owns how missing and corrupt sessions, and those of a newer schema, are presented to the policy. Takes no lock. Must
-never change a session.
+Owns how missing and corrupt sessions, and those of a newer schema, are presented to the policy. Takes no lock.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Which sessions may go on again after something stopped them from outside, in which order, and how.
 
 Owns which they are: those that the policy lets resume, or only until a limit is reset not yet, and that stopped without
-having wanted to. Work that waits for an answer is not among them. Must never know how a host goes on with one: that is
-handed in.
+having wanted to. Work that waits for an answer is not among them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """When main sessions of hosts ended, as far as the log of the hooks tells.
 
-Owns which lines of the log are evidence for that. The ids in it are shortened, as the log keeps them. Must never judge
-what such an end means for a run: ``reconcile_rules`` does.
+Owns which lines of the log are evidence for that. The ids in it are shortened, as the log keeps them.
 """
 
 from __future__ import annotations

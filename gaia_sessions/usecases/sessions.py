@@ -1,7 +1,7 @@
 """What people and agents ask of one session: create, update, finalize, remove.
 
 Owns which record or rule goes to the store, how many bytes must stay free after it, and what the journal gets. The
-rules are in ``session.requests``. Must never know a store but by its port; ``now`` is an argument.
+rules are in ``session.requests``. ``now`` is an argument.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What people and agents ask of a transcript: a new message, the last ones, those since a time.
 
-Owns which messages of a transcript are taken, and which rule changes the record with a new one. Must never know a store
-but by its port.
+Owns which messages of a transcript are taken, and which rule changes the record with a new one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A client at work in a project: the payloads that it sends to the hooks, each with new keys.
 
-Owns the captured payloads, what is changed in them, and the files that a client leaves for a stop. Must never know what
-is measured.
+Owns the captured payloads, what is changed in them, and the files that a client leaves for a stop.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """What a person sees: text and tables, made from values.
 
-Owns wording, columns and colour. Must never read a store, a clock or the environment.
+Owns wording, columns and colour.
 """

@@ -1,6 +1,6 @@
 """Budgets, skills and todos in words.
 
-Owns that wording, which plain text and tables share. Must never judge a budget: the figures say whether it is used up.
+Owns that wording, which plain text and tables share.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Cancellations in words, a line each.
 
-Owns the wording of the answers of ``cancel`` and ``cancelled``, and of the notices of other commands. Must never say
-what a cancellation does to a session.
+Owns the wording of the answers of ``cancel`` and ``cancelled``, and of the notices of other commands.
 """
 
 from __future__ import annotations

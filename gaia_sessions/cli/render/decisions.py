@@ -1,7 +1,7 @@
 """The policy's decision in words: a sentence, a line for each failed check, and what to do.
 
 Owns the sentence for each check; every sentence ends with the code of its reason, which ``docs/policy.md`` and
-``--json`` use too. Must never decide anything: ``policy`` does.
+``--json`` use too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What ``doctor`` found and fixed, one line for each check.
 
-Owns the wording of that report. Must never examine anything itself.
+Owns the wording of that report.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What agents used, in words: tokens, tools, time, model, worktree.
 
-Owns that wording, which plain text and tables share. Must never add anything up: the record has the sums.
+Owns that wording, which plain text and tables share.
 """
 
 from __future__ import annotations

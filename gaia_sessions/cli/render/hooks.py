@@ -1,6 +1,6 @@
 """What ``hooks install``, ``hooks uninstall`` and ``hooks status`` print, as plain text and as JSON.
 
-Owns the wording, also of the notices and states that ``install`` knows by code. Must never decide what is due.
+Owns the wording, also of the notices and states that ``install`` knows by code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The messages of a transcript as plain text, for pipes, agents and people alike.
 
-Owns that wording: a line about each message, and its whole text below, indented. Must never know a terminal.
+Owns that wording: a line about each message, and its whole text below, indented.
 """
 
 from __future__ import annotations

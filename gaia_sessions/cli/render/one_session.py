@@ -1,6 +1,6 @@
 """Plain text about one session: its facts, its phases as a timeline, its runs.
 
-Owns that wording, of ``show`` in a pipe, and of its parts on a terminal. Must never know a terminal: ``tables`` does.
+Owns that wording, of ``show`` in a pipe, and of its parts on a terminal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Plain text about an update, a list of sessions or their directory, for pipes, logs, agents and people alike.
 
-Owns that wording. Must never know a terminal: ``tables`` does.
+Owns that wording.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The parent and the children of a session in words, a line each.
 
-Owns that wording, and how many children a person is shown. Must never read a session.
+Owns that wording, and how many children a person is shown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a command on many sessions did: ``reconcile``, ``cleanup`` and ``import``, one line for each session or run.
 
-Owns the wording of those reports. Must never judge a run or a session itself.
+Owns the wording of those reports.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What may go on again, and the commands that continue it: a block of lines for each session.
 
-Owns that wording. Must never judge a session, nor know how a host continues one.
+Owns that wording.
 """
 
 from __future__ import annotations

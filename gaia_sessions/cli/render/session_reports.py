@@ -1,6 +1,6 @@
 """Plain text about how the work of sessions stands or ended.
 
-Owns that wording, for ``report`` and ``wait``. Must never judge a session: the report says how its work stands.
+Owns that wording, for ``report`` and ``wait``.
 """
 
 from __future__ import annotations

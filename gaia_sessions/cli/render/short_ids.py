@@ -1,6 +1,6 @@
 """The short part of an id that a list shows, and that commands accept as ID.
 
-Owns which part that is: one that no other id has, so that it can be typed. Must never know how it is shown.
+Owns which part that is: one that no other id has, so that it can be typed.
 """
 
 from __future__ import annotations

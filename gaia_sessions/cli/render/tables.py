@@ -1,7 +1,7 @@
 """Sessions as tables for a terminal. The one module to import rich; loaded only when stdout is a terminal.
 
 Owns which columns fit, and which are shortened or dropped first (the purpose, then the agent; the others are shown
-whole wherever they fit). Must never read a session.
+whole wherever they fit).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Times, lengths of time and texts, as a person reads them.
 
-Owns the wording that plain text and tables share. A record may contain anybody's text, so only what is visible of it
-is shown. Must never know a record's fields or a terminal.
+Owns the wording that plain text and tables share. A record may contain anybody's text, so only what is visible of it is
+shown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Breaks a line that is too long for a terminal: between words, and never inside text that is there to be copied.
 
-Owns which part of a line is there to be copied, and how far the following lines are indented. Must never know a
-terminal: the width is an argument. Loaded only when a line is too long.
+Owns which part of a line is there to be copied, and how far the following lines are indented. Loaded only when a line
+is too long.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Turns an error of click, or of a value, into a usage error with the line that was probably meant.
 
 Owns which explanation each kind of error gets, and those of unknown commands, unknown words and missing arguments;
-unknown options and extra arguments have modules of their own. Must never run a command.
+unknown options and extra arguments have modules of their own.
 """
 
 from __future__ import annotations

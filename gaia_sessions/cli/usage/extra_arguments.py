@@ -1,7 +1,7 @@
 """Arguments that a command does not take: what was probably meant by them, and the line to type instead.
 
 Owns the meaning of an extra word for each command. Where a line cannot keep everything that was typed, the hint shows
-only the form of the line. Must never run a command.
+only the form of the line.
 """
 
 from __future__ import annotations

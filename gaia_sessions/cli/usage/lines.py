@@ -1,6 +1,6 @@
 """The line to type instead of a wrong one: how it is made from the words that were typed.
 
-Owns how long a line in an error message may be. Must never know a single command.
+Owns how long a line in an error message may be.
 """
 
 from __future__ import annotations

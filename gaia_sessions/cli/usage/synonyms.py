@@ -1,7 +1,7 @@
 """Words that people try for a command, an option, an outcome or a phase, and which word they mean by them.
 
 Owns the tables, taken from what other tools call the same things, and how similar a misspelt word must be to be
-recognized. Must never know the line that the word was typed in.
+recognized.
 """
 
 from __future__ import annotations

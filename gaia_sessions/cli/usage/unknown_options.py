@@ -1,6 +1,6 @@
 """Options that a command does not have: which option was meant, or which argument.
 
-Owns how a line with such an option is corrected. Must never run a command.
+Owns how a line with such an option is corrected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Claude Code's events about a sub-agent itself: it starts, it stops, it fails.
 
 Owns how such an event is tied to the delegation, or to the workflow, that started the agent: no payload names it, but
-the client's own files do, some of them only a moment later. Must never read an event about the main agent.
+the client's own files do, some of them only a moment later.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The labels of a workflow's agents: 2.1.197 writes them only when the workflow is over, into the workflow's own file.
 
-Owns where the label of one agent stands in it; ``workflows`` has the other files. Must never write.
+Owns where the label of one agent stands in it; ``workflows`` has the other files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Claude Code: delegations that were refused. Imported only for a batch of tools with a delegation.
 
-Owns how a refusal is told from what a delegation returned: its response is a bare text. Must never read another tool.
+Owns how a refusal is told from what a delegation returned: its response is a bare text.
 """
 
 from __future__ import annotations

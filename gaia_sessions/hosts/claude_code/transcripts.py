@@ -3,7 +3,7 @@
 Owns how a transcript is read, as seen in runs of 2.1.197 and 2.1.330: a line for each block of a message, each with the
 usage of the whole message, so that each message counts once, by its last line. The last message is there when the
 delegation has returned or its notification comes, but not yet at the agent's stop. A transcript may have many MB, so it
-is read line by line, and given up when the time is over. Everything in it is untrusted. Must never write.
+is read line by line, and given up when the time is over. Everything in it is untrusted.
 
     {"type": "assistant", "timestamp": T, "message": {"id", "model", "usage": {...}, "content": [{"type", "id"}]}}
 """

@@ -2,7 +2,7 @@
 
 Owns the files of a workflow, as seen in runs of 2.1.197 and 2.1.330. An event about one of its agents does not name the
 workflow; the journal does, from before the agent's start on, and how each agent ended stands in the workflow's own file
-when it is over. Imported only where a workflow is concerned. Everything in the files is untrusted. Must never write.
+when it is over. Imported only where a workflow is concerned. Everything in the files is untrusted.
 
     {conversation}/subagents/workflows/{run_id}/journal.jsonl       {"type": "started", "key", "agentId"[, "label"]} ...
     {conversation}/subagents/workflows/{run_id}/agent-{id}.jsonl    the transcript of an agent
