@@ -59,7 +59,7 @@ def fail(store: Store, event: Event, context: HandlerContext) -> EventResult:
 
 
 def returned(store: Store, event: Event, context: HandlerContext) -> EventResult:
-    """``paused``, ``finalized``, or ``returned`` while no stop has come."""
+    """``paused``, ``finalized``; ``joined`` while the session is open, because no stop has come."""
     return change_joined_run(store, event, context.timeout, _EndRules(event, context.now).returned, _word_for)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from gaia_sessions.store import hook_log
+
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 PLACES = {
     ".claude/session": ".claude/logs",
@@ -134,3 +137,15 @@ def test_a_log_that_is_a_link_is_not_followed(session: str, logs: Path, tmp_path
     hook_log.append_line(session, "pre_delegate", {"decision": "created"})
 
     assert victim.read_text(encoding="utf-8") == "mine"
+
+
+def test_each_decision_that_the_document_explains_is_one_that_a_hook_takes() -> None:
+    _, _, table = (CHECKOUT / "docs" / "hooks.md").read_text(encoding="utf-8").partition("| `decision` | meaning |")
+    rows = re.findall(r"^\|(.*?)\|", table.partition("\n\n")[0], re.MULTILINE)
+    programs = [path for room in ("ingest", "hook") for path in (CHECKOUT / "gaia_sessions" / room).rglob("*.py")]
+    words = set(re.findall(r'"(\w+)"', "\n".join(path.read_text(encoding="utf-8") for path in programs)))
+
+    explained = {word for row in rows for word in re.findall(r"`(\w+)`", row)}
+
+    assert len(explained) >= 20
+    assert explained - words == set()
