@@ -31,13 +31,9 @@ _SCOPE_HELP = {
 
 
 class _Host(click.Choice[str]):
-    """A host whose settings can be written; one that must be configured manually has an error of its own."""
+    """A host; one that is unknown has an error of its own."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value in hosts.HOSTS and value not in HOSTS:
-            raise UsageError(
-                f"{value} must be configured manually", "docs/hosts.md explains how, under Experimental hosts"
-            )
         if value not in HOSTS:
             raise UnknownHost(str(value), HOSTS)
         return super().convert(value, param, ctx)

@@ -128,12 +128,12 @@ class HookCall:
 
     def _parse(self, data: bytes) -> Payload:
         try:
-            self.payload = payload = hosts.with_standard_keys(strict.load_object(data, INPUT_LIMIT))
+            self.payload = payload = strict.load_object(data, INPUT_LIMIT)
         except InvalidInput:
             self.is_host_call = self.hook == hosts.HOOK or any(key.encode() in data for key in hosts.EVENT_NAME_KEYS)
             self._load_settings()  # which find the log
             raise
-        self.is_host_call = self.hook == hosts.HOOK or hosts.EVENT_NAME_KEY in payload
+        self.is_host_call = self.hook == hosts.HOOK or any(key in payload for key in hosts.EVENT_NAME_KEYS)
         return payload
 
     def _load_settings(self) -> Config:
@@ -155,7 +155,11 @@ class HookCall:
         from gaia_sessions.hosts.payload import HookPayload
         from gaia_sessions.store import hook_log
 
-        name, host = self._find_host(raw)
+        name = self._find_host(raw)
+        if name is None:
+            self.line |= {**hook_log.payload_fields(raw, hosts.EVENT_NAME_KEY), "decision": "not_ours"}
+            return
+        host = hosts.module_of(name)
         payload = HookPayload(name, raw, config, self.now, os.environ)
         found = host.events_of(self.hook, payload, tools=self.tools)
         events = [event for event in found if payload.is_tracked(event, host.GENERAL)]
@@ -177,14 +181,13 @@ class HookCall:
 
             count_runs(self.results_to_count, host.consumption, self.time)
 
-    def _find_host(self, payload: Payload) -> tuple[str, HostModule]:
+    def _find_host(self, payload: Payload) -> str | None:
         configured = self.arguments.host if self.arguments else None
         if configured not in (None, *hosts.HOSTS):
             from gaia_sessions.store import hook_log
 
             self.line["unknown_host"] = hook_log.shorten_id(configured)
-        name = hosts.host_of(configured, payload, os.environ)
-        return name, hosts.module_of(name)
+        return hosts.host_of(configured, payload, os.environ)
 
     def _apply(self, events: list[Event], payload: HookPayload, host: HostModule) -> list[Reply]:
         """Applies the events that wait in the inbox, then ``events``: one that fails does not stop the others."""

@@ -1,8 +1,8 @@
 """What is known of each host: how its payloads are read, which replies it obeys, where its settings are.
 
-A module or folder per host, listed here; ``protocol`` says what each must have. Only the module of the host that sent a
-payload is imported. Some hosts read the settings of another one and run our hook as if they were that one. Therefore a
-key that only one host sends beats the host that the hook was installed for, and that one beats the environment.
+A folder per host, listed here; ``protocol`` says what each must have. Only the module of the host that sent a payload
+is imported. Some hosts read the settings of another one and run our hook as if they were that one. Therefore a key that
+only one host sends beats the host that the hook was installed for, and that one beats the environment.
 """
 
 from __future__ import annotations
@@ -27,37 +27,18 @@ HOOK = "hook"
 
 EVENT_NAME_KEY = "hook_event_name"
 EVENT_NAME_KEYS = (EVENT_NAME_KEY, "hookEventName")
-"""The keys under which hosts name their event: the standard one, and how VS Code may spell it."""
+"""The keys under which hosts name their event: that of each host here, and one that others are documented to use."""
 
 CLAUDE_CODE = "claude-code"
 CODEX = "codex"
 QWEN_CODE = "qwen-code"
 GEMINI_CLI = "gemini-cli"
-CURSOR = "cursor"
-COPILOT = "copilot"
-FACTORY = "factory"
 
-SUPPORTED = "supported"
-"""Real clients were run with our hooks; ``hooks install`` writes the settings."""
-
-EXPERIMENTAL = "experimental"
-"""Written from documents and other people's logs; no client was ever run. The settings are written by hand."""
-
-STATUS_BY_HOST = {
-    CLAUDE_CODE: SUPPORTED,
-    CODEX: SUPPORTED,
-    QWEN_CODE: SUPPORTED,
-    GEMINI_CLI: SUPPORTED,
-    CURSOR: EXPERIMENTAL,
-    COPILOT: EXPERIMENTAL,
-    FACTORY: EXPERIMENTAL,
-}
+HOSTS = (CLAUDE_CODE, CODEX, QWEN_CODE, GEMINI_CLI)
 """Each host by its name in records. The name of its module is the same, with underscores."""
 
-HOSTS = tuple(STATUS_BY_HOST)
-
-_STANDARD_KEYS = {"hookEventName": EVENT_NAME_KEY, "sessionId": "session_id"}
-"""How VS Code may spell two keys, and how every other host does."""
+_UNSUPPORTED_KEYS = ("cursor_version", "sessionId", "hookEventName")
+"""What is documented of hosts without support that read Claude Code's settings, and run our hook from there."""
 
 _GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 
@@ -68,16 +49,9 @@ def module_of(host: str) -> HostModule:
 
 
 def settings_of(host: str) -> HostSettings:
-    """Where ``host``, a supported one, keeps the settings that start our hooks. Only ``install`` needs them."""
+    """Where ``host`` keeps the settings that start our hooks. Only ``install`` needs them."""
     settings: HostSettings = __import__(f"{_module_name(host)}.settings", fromlist=["SETTINGS"]).SETTINGS
     return settings
-
-
-def with_standard_keys(payload: Payload) -> Payload:
-    """``payload`` with the standard spelling of the keys that identify an event."""
-    if not any(key in payload for key in EVENT_NAME_KEYS):
-        return payload
-    return {standard: payload[spelled] for spelled, standard in _STANDARD_KEYS.items() if spelled in payload} | payload
 
 
 def end_in_files(run: Run) -> ReportedEnd | None:
@@ -112,30 +86,23 @@ def revival(run: Run, work: Work) -> HostRevival | None:
     return revive(run, work) if revive else None
 
 
-def host_of(configured: str | None, payload: Payload, variables: Mapping[str, str]) -> str:
-    """The name of the host that sent ``payload``.
+def host_of(configured: str | None, payload: Payload, variables: Mapping[str, str]) -> str | None:
+    """The name of the host that sent ``payload``; None for one without support.
 
     configured: the host that the hook was installed for, if its command names one. variables: the environment.
     """
+    if any(key in payload for key in _UNSUPPORTED_KEYS):
+        return None
+    if "turn_id" in payload and "model" in payload:
+        return CODEX
+    if payload.get(EVENT_NAME_KEY) in _GEMINI_EVENTS:
+        return GEMINI_CLI
     installed_for = configured if configured in HOSTS else CLAUDE_CODE
-    detected = _host_by_keys(payload)
-    if detected is None and installed_for == CLAUDE_CODE:
-        detected = _host_by_environment(payload, variables)
-    return detected or installed_for
+    return _host_by_environment(payload, variables) if installed_for == CLAUDE_CODE else installed_for
 
 
 def _module_name(host: str) -> str:
     return f"gaia_sessions.hosts.{host.replace('-', '_')}"
-
-
-def _host_by_keys(payload: Payload) -> str | None:
-    if "cursor_version" in payload:
-        return CURSOR
-    if "sessionId" in payload or "hookEventName" in payload:
-        return COPILOT
-    if "turn_id" in payload and "model" in payload:
-        return CODEX
-    return GEMINI_CLI if payload.get(EVENT_NAME_KEY) in _GEMINI_EVENTS else None
 
 
 def _host_by_environment(payload: Payload, variables: Mapping[str, str]) -> str | None:
@@ -145,8 +112,5 @@ def _host_by_environment(payload: Payload, variables: Mapping[str, str]) -> str 
         return GEMINI_CLI
     if "timestamp" in payload and "QWEN_PROJECT_DIR" in variables:
         return QWEN_CODE
-    if "CLAUDE_PROJECT_DIR" in variables:
-        return None
-    if "FACTORY_PROJECT_DIR" in variables:
-        return FACTORY
-    return COPILOT if "timestamp" in payload else None
+    is_other = "CLAUDE_PROJECT_DIR" not in variables and ("FACTORY_PROJECT_DIR" in variables or "timestamp" in payload)
+    return None if is_other else CLAUDE_CODE

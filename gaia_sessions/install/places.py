@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.hosts.settings import HostSettings
 
-HOSTS = {name: hosts.settings_of(name) for name, status in hosts.STATUS_BY_HOST.items() if status == hosts.SUPPORTED}
-"""The settings of each host that ``hooks install`` writes to."""
+HOSTS = {name: hosts.settings_of(name) for name in hosts.HOSTS}
+"""The settings of each host."""
 
 
 class Places:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions import hosts as all_hosts
 from gaia_sessions.cli.commands.hooks import command
 from gaia_sessions.cli.render import hooks
 from gaia_sessions.install import installed_file as states
@@ -333,14 +332,6 @@ def test_from_a_linked_worktree_its_own_settings_are_written(
     monkeypatch.delenv("CLAUDE_PROJECT_DIR")
     monkeypatch.chdir(project)
     assert gaia("hooks", "install", "--json").json["file"] == f"{project}/.claude/settings.local.json"
-
-
-@pytest.mark.parametrize("host", sorted({*all_hosts.HOSTS} - {*HOSTS}))
-def test_a_host_that_is_wired_by_hand_gets_that_answer(gaia: Gaia, project: Path, host: str) -> None:
-    ended = gaia("hooks", "install", "--host", host, "--json")
-    assert (ended.code, ended.error["message"]) == (2, f"{host} must be configured manually")
-    assert "docs/hosts.md" in ended.error["hint"]
-    assert list(project.rglob("*")) == [project / ".claude"]
 
 
 def test_a_root_that_hooks_would_not_use_is_remarked(

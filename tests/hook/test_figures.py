@@ -279,7 +279,7 @@ def test_what_is_no_file_is_not_waited_for(kind: str, tmp_path: Path) -> None:
     assert consumption({"host": "claude-code", "transcript_path": name}, None, None, lambda: False) is None
 
 
-@pytest.mark.parametrize("name", ["codex", "gemini-cli", "qwen-code", "cursor", "nobody", None])
+@pytest.mark.parametrize("name", ["codex", "gemini-cli", "qwen-code", "nobody", None])
 def test_no_transcript_is_read_of_a_host_whose_files_are_not_known(name: str | None, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(message(1, moment()), encoding="utf-8")

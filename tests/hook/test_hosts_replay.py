@@ -439,14 +439,10 @@ def test_a_host_that_uses_an_id_again_means_another_delegation_once_the_first_re
 
 
 def test_two_hosts_with_the_same_ids_have_a_session_each(fresh: Fresh) -> None:
-    other = {"tool_name": "Task", "hook_event_name": "PreToolUse"}
-    factory = {**qwen("PreToolUse", **other), "env": {"FACTORY_PROJECT_DIR": "/p"}}
-    del factory["stdin"]["timestamp"]
-    life = fresh().play([qwen("PreToolUse"), factory])
+    asked: dict[str, Any] = {"tool_input": {"message": "Count quokkas"}, "turn_id": "t", "model": "m"}
+    life = fresh().play([qwen("PreToolUse", tool_name="spawn_agent", **asked), qwen("PreToolUse")])
     runs = [run for record in life.records() for run in record["runs"]]
-    assert sorted(run["host"] for run in runs) == ["factory", "qwen-code"]
-    life.play(
-        [{**factory, "stdin": {**factory["stdin"], "hook_event_name": "PostToolUse", "tool_response": "Twelve."}}]
-    )
+    assert sorted(run["host"] for run in runs) == ["codex", "qwen-code"]
+    life.play([qwen("PostToolUse")])
     phases = {record["runs"][0]["host"]: record["phase"] for record in life.records()}
-    assert phases == {"factory": "completed", "qwen-code": "initializing"}
+    assert phases == {"codex": "initializing", "qwen-code": "completed"}

@@ -333,9 +333,6 @@ DELEGATIONS: dict[str, tuple[dict[str, object], frozenset[str]]] = {
         },
         OPENSSL,
     ),
-    "cursor": ({"hook_event_name": "subagentStart", "subagent_id": "a", "subagent_type": "x"}, frozenset()),
-    "copilot": ({"tool_name": "Agent", "tool_input": {"prompt": "Do it"}}, frozenset()),
-    "factory": ({"tool_name": "Task", "tool_input": {"prompt": "Do it"}, "tool_use_id": None}, OPENSSL),
 }
 
 

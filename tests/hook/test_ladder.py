@@ -296,9 +296,9 @@ def wired(host: Host, hook: str, told: object, *words: str) -> tuple[int, bytes,
 
 
 WIRED: dict[str, tuple[list[str], dict[str, Any]]] = {
-    "two words": (["--host", "factory"], {"host": "factory"}),
-    "one word": (["--host=factory"], {"host": "factory"}),
-    "the last of two": (["--host=codex", "--host", "factory", "--track-tools"], {"host": "factory"}),
+    "two words": (["--host", "qwen-code"], {"host": "qwen-code"}),
+    "one word": (["--host=qwen-code"], {"host": "qwen-code"}),
+    "the last of two": (["--host=codex", "--host", "qwen-code", "--track-tools"], {"host": "qwen-code"}),
     "a host nobody knows": (["--host", "wat"], {"host": "claude-code", "unknown_host": "wat"}),
     "no host": (["--track-tools", "--host"], {"host": "claude-code", "ignored": ["--host"]}),
     "none before another": (["--host", "--track-tools"], {"host": "claude-code", "ignored": ["--host"]}),

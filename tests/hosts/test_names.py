@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 SOURCE = Path(gaia_sessions.__file__).parent
 ROOMS = ["session", "system", "config", "store", "ingest", "usecases", "hook"]
 
-SUPPORTED = [name for name, status in hosts.STATUS_BY_HOST.items() if status == hosts.SUPPORTED]
 MODULES = {name.replace("-", "_") for name in hosts.HOSTS}
 CONSTANTS = {name.upper() for name in MODULES}
 TITLES = {name.replace("-", " ") for name in hosts.HOSTS if "-" in name}
 EVENTS = {event for name in hosts.HOSTS for event in hosts.module_of(name).EVENTS_BY_HOOK[hosts.HOOK]}
-TOOLS = {tool for name in SUPPORTED for tool in hosts.settings_of(name).delegation}
-# A word in small letters, as Cursor calls an event and Qwen Code a tool, may be anybody's.
+TOOLS = {tool for name in hosts.HOSTS for tool in hosts.settings_of(name).delegation}
+# A word in small letters, as Qwen Code calls a tool, may be anybody's.
 WORDS = {word for word in EVENTS | TOOLS if not word.islower()} | set(hosts.HOSTS) | MODULES
 
 # What is on people's disks names a host, and hosts are unknown to whoever reads it there.

@@ -214,7 +214,7 @@ def test_a_unique_agent_is_found_by_its_id_whatever_its_conversation() -> None:
     ]
 
 
-@pytest.mark.parametrize("host", ["codex", "copilot", "cursor"])
+@pytest.mark.parametrize("host", ["codex", "qwen-code", "gemini-cli"])
 def test_the_ids_of_agents_that_come_again_lead_nowhere_in_another_conversation(host: str) -> None:
     run = {"run": 1, "host": host, "host_session_id": "h", "host_agent_id": "/root/alpha"}
     record = record_with(run)

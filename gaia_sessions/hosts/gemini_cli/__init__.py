@@ -9,15 +9,11 @@ Everything in a payload is untrusted.
 from __future__ import annotations
 
 from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, NOTE
 from gaia_sessions.hosts.payload import bare_event, events_reader, key_in, object_in, text_in, with_addition
-from gaia_sessions.hosts.tool_only import (
-    delegation_keys,
-    delegation_reader,
-    failure_events,
-    report_events,
-    return_events,
-)
+from gaia_sessions.hosts.tool_only import delegation_reader, failure_events, report_events, return_events
 from gaia_sessions.session import events
+from gaia_sessions.session.ids import MARKER_OPENING, short_digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +31,7 @@ START_EVENT = None
 PERMITS_COMMANDS = False
 
 _PROGRAMS = ("node",)
-_TOOLS = ("invoke_agent",)
+_TOOL = "invoke_agent"
 _GOAL = "GOAL"
 _LIMITS = ("MAX_TURNS", "TIMEOUT")
 _ABORTED = "ABORTED"
@@ -47,7 +43,35 @@ def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
 
 
 def _keys(payload: HookPayload) -> dict[str, object]:
-    return delegation_keys(payload, _TOOLS, key_in(payload.tool_input, "agent_name"))
+    """The keys of the delegation that ``payload`` is about; empty if it is about another tool."""
+    agent_name, prompt = key_in(payload.tool_input, "agent_name"), payload.tool_input.get("prompt")
+    if payload.raw.get("tool_name") != _TOOL or not agent_name or not isinstance(prompt, str):
+        return {}
+    return {"tool_use_id": content_key(agent_name, prompt), "agent_name": agent_name}
+
+
+def content_key(agent_name: str, prompt: str) -> str:
+    """What stands for the id of a delegation, since the host gives none: equal for equal words.
+
+    What our hooks add to the end of a prompt does not count: a host may report the return with the rewritten prompt.
+    """
+    content = "\0".join((agent_name, _without_additions(prompt)))
+    return f"content-{short_digest(content.encode())}"
+
+
+def _without_additions(prompt: str) -> str:
+    while (shorter := _without_last_addition(prompt)) != prompt:
+        prompt = shorter
+    return prompt
+
+
+def _without_last_addition(prompt: str) -> str:
+    """An addition ends the prompt and is complete; the same words elsewhere are part of the prompt."""
+    if prompt.endswith(f"\n\n{NOTE}"):
+        return prompt.removesuffix(f"\n\n{NOTE}")
+    if not prompt.endswith(f"\n{END_OF_DATA}"):
+        return prompt
+    return prompt.rpartition(f"\n\n{MARKER_OPENING} {BRIEFING} ")[0] or prompt
 
 
 def _after_tool(payload: HookPayload) -> list[Event]:

@@ -297,8 +297,8 @@ WRONG = [
     ),
     (
         "hooks install cursor",
-        "cursor must be configured manually",
-        "docs/hosts.md explains how, under Experimental hosts",
+        "unexpected argument: cursor",
+        "the hosts are claude-code, codex, qwen-code, gemini-cli",
     ),
     ("hooks install /path", "unexpected argument: /path", "type cd /path && gaia-sessions hooks install"),
     (
