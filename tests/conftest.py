@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 from datetime import UTC, datetime
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +21,7 @@ settings.register_profile("thorough", deadline=None, database=None)
 settings.register_profile("sample", settings.get_profile("thorough"), max_examples=25)  # of 100
 settings.load_profile("sample")
 
+_numbers = count()
 _OURS = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_", "GIT_")
 
 
@@ -28,14 +31,31 @@ def own_home() -> str:
     return pwd.getpwuid(os.getuid()).pw_dir
 
 
+@pytest.fixture
+def folder_of_test(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A folder with a number of its own: pytest's way to one looks through those of all tests before."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / "tests" / f"{next(_numbers)}-{name}"
+    folder.mkdir(mode=0o700, parents=True)
+    return folder
+
+
+@pytest.fixture
+def tmp_path(folder_of_test: Path) -> Path:
+    path = folder_of_test / "tmp"
+    path.mkdir(mode=0o700)
+    return path
+
+
 @pytest.fixture(autouse=True)
-def away_from_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def away_from_home(folder_of_test: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every test lives in a home of its own, somewhere below it, with no setting of the user's in sight.
 
     The working directory lies below that home because the search for a project stops there: it can
     never climb into a real one.
     """
-    home = tmp_path_factory.mktemp("home")
+    home = folder_of_test / "home"
+    home.mkdir(mode=0o700)
     for name in [name for name in os.environ if name.startswith(_OURS)]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))

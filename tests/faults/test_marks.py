@@ -20,7 +20,11 @@ from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import HOOKS, documents, run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.faults.conftest import Ended
+
+    RefusedEach = Callable[..., list[tuple[str, Ended, str]]]
 
 pytestmark = pytest.mark.usefixtures("needs_strace")
 
@@ -34,6 +38,7 @@ FAULTS = [
     ("read", "error=ESTALE"),
 ]
 """Each refusal of each call by which a mark is looked for, opened and read; the second look is at the open file."""
+SAMPLE = [fault for fault in FAULTS if "EIO" in fault[1]]
 
 STOP = {"hook_event_name": "SubagentStop", "session_id": "s-1", "agent_id": "a1", "agent_type": "Explore"}
 TOLD = """
@@ -76,15 +81,22 @@ def refused(folder: Path, marked_id: str, fault: tuple[str, str], words: list[st
     return ended, root
 
 
-def refused_each(folder: Path, marked_id: str, words: list[str], stdin: str = "") -> list[tuple[str, Ended, str]]:
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        told = pool.map(lambda fault: refused(folder, marked_id, fault, words, stdin), FAULTS)
-        return [(" ".join(fault), ended, root) for fault, (ended, root) in zip(FAULTS, told, strict=True)]
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["one reason", "the other reasons"])
+def refused_each(tmp_path: Path, request: pytest.FixtureRequest) -> RefusedEach:
+    """Runs a command with one fault after the other; what each came to."""
+    faults = [fault for fault in FAULTS if (fault not in SAMPLE) == request.param]
+
+    def refuse(marked_id: str, words: list[str], stdin: str = "") -> list[tuple[str, Ended, str]]:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            told = pool.map(lambda fault: refused(tmp_path, marked_id, fault, words, stdin), faults)
+            return [(" ".join(fault), ended, root) for fault, (ended, root) in zip(faults, told, strict=True)]
+
+    return refuse
 
 
 @pytest.mark.parametrize("marked_id", [ABOVE, BELOW])
-def test_who_asks_whether_a_session_is_cancelled_is_told_yes_and_why(tmp_path: Path, marked_id: str) -> None:
-    told = refused_each(tmp_path, marked_id, gaia("cancelled", BELOW))
+def test_who_asks_whether_a_session_is_cancelled_is_told_yes_and_why(refused_each: RefusedEach, marked_id: str) -> None:
+    told = refused_each(marked_id, gaia("cancelled", BELOW))
 
     assert {fault: ended.returncode for fault, ended, _ in told if ended.returncode != 10} == {}
     said = f"{marked_id}/cancelled.json: cannot read: "
@@ -92,8 +104,8 @@ def test_who_asks_whether_a_session_is_cancelled_is_told_yes_and_why(tmp_path: P
 
 
 @pytest.mark.parametrize("marked_id", [ABOVE, BELOW])
-def test_a_token_says_cancelled_and_why(tmp_path: Path, marked_id: str) -> None:
-    told = refused_each(tmp_path, marked_id, [sys.executable, "-c", TOLD, BELOW])
+def test_a_token_says_cancelled_and_why(refused_each: RefusedEach, marked_id: str) -> None:
+    told = refused_each(marked_id, [sys.executable, "-c", TOLD, BELOW])
 
     said = f"{marked_id}/cancelled.json: cannot read: "
     wrong = [(fault, ended) for fault, ended, _ in told if not ended.stdout.startswith("True True {'reason': ")]
@@ -113,10 +125,10 @@ def test_a_token_says_cancelled_and_why(tmp_path: Path, marked_id: str) -> None:
     ids=lambda words: " ".join([words[0], words[-1]]),
 )
 def test_a_command_that_writes_is_refused_and_nothing_has_changed(
-    tmp_path: Path, marked_id: str, words: list[str]
+    tmp_path: Path, refused_each: RefusedEach, marked_id: str, words: list[str]
 ) -> None:
     populate(f"{tmp_path}/untouched", marked_id)
-    told = refused_each(tmp_path, marked_id, gaia(*words))
+    told = refused_each(marked_id, gaia(*words))
 
     assert {fault: ended.returncode for fault, ended, _ in told if ended.returncode != 8} == {}
     said = f"{marked_id}/cancelled.json: cannot read: "
@@ -149,9 +161,11 @@ def test_a_failure_that_passes_abandons_no_session(tmp_path: Path, words: list[s
 
 
 @pytest.mark.parametrize("marked_id", [ABOVE, BELOW])
-def test_the_stop_of_a_host_waits_in_the_inbox_until_the_mark_can_be_read(tmp_path: Path, marked_id: str) -> None:
+def test_the_stop_of_a_host_waits_in_the_inbox_until_the_mark_can_be_read(
+    refused_each: RefusedEach, marked_id: str
+) -> None:
     stop = json.dumps({**STOP, "last_assistant_message": "Done."})
-    told = refused_each(tmp_path, marked_id, [sys.executable, str(HOOKS / "every_event.py")], stop)
+    told = refused_each(marked_id, [sys.executable, str(HOOKS / "every_event.py")], stop)
 
     assert {(ended.returncode, ended.stdout, ended.stderr) for _, ended, _ in told} == {(0, "", "")}
     for fault, _, root in told:
