@@ -494,7 +494,8 @@ def test_the_shared_options_stand_before_the_command_too_and_a_wrong_command_is_
     folder.put("a", timedelta(hours=1), phase="completed")
     assert json.loads(folder.run(tool("--json list")).out)[0]["agent_id"] == "a"
     assert folder.run(tool("--root ./elsewhere list"))[:2] == (0, "No sessions found\n")
-    wrong = Said(2, "", "Error: no such command: lst\nHint: type gaia-sessions list\n")
-    assert folder.run(tool("lst")) == wrong
-    moved = Said(2, "", "Error: unexpected argument: approval\nHint: type gaia-sessions update a --phase approval\n")
-    assert folder.run(tool("update a approval")) == moved
+    assert folder.run(tool("lst")) == Said(2, "", "Error: No such command 'lst'.\nHint: did you mean list?\n")
+    line = tool("finalize a completed")
+    said = f"Error: unknown outcome 'complete'\nHint: type {line}\n"
+    assert folder.run(tool("finalize a complete")) == Said(2, "Failed to finalize session: a\n", said)
+    assert folder.run(line).code == 0

@@ -63,7 +63,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         2,
         "unknown phase 'sleeping'",
         "the phases are planning, approval",
-        {"phase": "sleeping", "known": ("planning", "approval")},
+        {"word": "sleeping", "known": ("planning", "approval")},
     ),
     (
         UnknownOutcome(None, iter(["completed", "failed"])),
@@ -71,7 +71,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         2,
         "unknown outcome None",
         "the outcomes are completed, failed",
-        {"outcome": None, "known": ("completed", "failed")},
+        {"word": None, "known": ("completed", "failed")},
     ),
     (
         UnknownHost("claude", iter(["claude-code", "codex"])),
@@ -79,7 +79,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         2,
         "unknown host 'claude'",
         "the hosts are claude-code, codex",
-        {"host": "claude", "known": ("claude-code", "codex")},
+        {"word": "claude", "known": ("claude-code", "codex")},
     ),
     (
         BadArgument("hours", -1, "a number from 0"),

@@ -15,7 +15,7 @@ from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.ids import is_agent_id, is_generated_id
 
 from . import output
-from .group import Command, Group, show_help_without_command
+from .group import Group, show_help_without_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,16 +113,14 @@ class Call:
             output.print_lines(lines())
 
 
-def declare(*examples: str) -> Callable[[Callable[..., int | None]], Command]:
+def declare(*examples: str) -> Callable[[Callable[..., int | None]], click.Command]:
     """Declares a command: its function receives a ``Call`` first and returns the exit code, or None for 0.
 
     The docstring of the function is the help, followed by ``examples``.
     """
 
-    def make(function: Callable[..., int | None]) -> Command:
-        return click.command(cls=Command, context_settings=_CONTEXT_SETTINGS, epilog=_epilog(examples))(
-            _as_callback(function)
-        )
+    def make(function: Callable[..., int | None]) -> click.Command:
+        return click.command(context_settings=_CONTEXT_SETTINGS, epilog=_epilog(examples))(_as_callback(function))
 
     return make
 

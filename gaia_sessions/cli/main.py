@@ -11,7 +11,14 @@ import sys
 import click
 
 from gaia_sessions import __version__
-from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure, UsageError, well_formed
+from gaia_sessions.errors import (
+    SessionsError,
+    StoreFailure,
+    UnknownHost,
+    UnknownOutcome,
+    UnknownPhase,
+    well_formed,
+)
 from gaia_sessions.errors.exit_codes import EXIT_BUG, EXIT_DONE, EXIT_INTERRUPTED, exit_code
 from gaia_sessions.system import state_folder, streams
 
@@ -63,7 +70,7 @@ def main(arguments: list[str] | None = None, group: click.Group = commands, name
             as_json=_asks_for_json(argv),
         )
     except Exception as error:  # noqa: BLE001  # whatever went wrong, the caller gets a line and no traceback
-        known_error, as_json = _as_sessions_error(error, argv, group), _asks_for_json(argv)
+        known_error, as_json = _as_sessions_error(error, argv, name), _asks_for_json(argv)
         code = _report_error(known_error, as_json=as_json) if known_error else _report_bug(as_json=as_json)
     return code
 
@@ -76,16 +83,16 @@ def _asks_for_json(argv: list[str]) -> bool:
         return "--json" in argv
 
 
-def _as_sessions_error(error: Exception, argv: list[str], group: click.Group) -> SessionsError | None:
-    """``error`` as one of the package's errors, with the line that was probably meant; None for an internal error."""
+def _as_sessions_error(error: Exception, argv: list[str], name: str) -> SessionsError | None:
+    """``error`` as one of the package's errors, with what to type instead; None for an internal error."""
     if isinstance(error, click.UsageError):
-        from .usage import explain
+        from .mistakes import explain
 
-        return explain.to_usage_error(error, argv)
-    if isinstance(error, UsageError | InvalidInput):
-        from .usage import explain
+        return explain(error, argv)
+    if isinstance(error, UnknownPhase | UnknownOutcome | UnknownHost):
+        from .mistakes import correct
 
-        explain.add_command_hint(error, argv, group)
+        correct(error, argv, name)
     if isinstance(error, OSError):  # of click, writing help: all others are translated where they occur
         output.discard_buffered(sys.stdout)
         return StoreFailure("write the output", "stdout", error.strerror or str(error))

@@ -36,18 +36,6 @@ _STDIN = "-"
 _EXAMPLE = """--metadata '{"key": "value"}'"""
 
 
-class OtherMetadata(InvalidInput):
-    """The value of ``--metadata`` belongs to the option ``instead``, with ``after`` at the end of the line."""
-
-    def __init__(self, typed: str, problem: str, instead: list[str], after: str = "") -> None:
-        import shlex
-
-        super().__init__(problem, "--metadata", f"type {shlex.join(instead)}{after}")
-        self.typed = typed
-        self.instead = instead
-        self.after = after
-
-
 def collect_metadata(documents: tuple[str, ...], pairs: tuple[str, ...]) -> dict[str, Json] | None:
     """All documents, and then all pairs, merged into one object; None if there are none. Raises ``InvalidInput``."""
     if not documents and not pairs:
@@ -75,18 +63,20 @@ def _load(metadata: str) -> dict[str, Json]:
 
 
 def _reject_other_forms(metadata: str) -> None:
-    """Raises ``OtherMetadata`` for a pair or the name of a file, ``InvalidInput`` for an empty value."""
+    """Raises ``InvalidInput`` for a pair, the name of a file, or an empty value."""
     if not metadata.strip():
         raise InvalidInput("the value is empty", "--metadata", f"type {_EXAMPLE}, or omit the option")
     path = metadata.removeprefix("@")
     if metadata[0] not in "{[" and "\0" not in path and os.path.isfile(path):
         import shlex
 
-        problem = f"{metadata!r} is a file, not JSON"
-        raise OtherMetadata(metadata, problem, ["--metadata", _STDIN], f" < {shlex.quote(path)}")
+        hint = f"type --metadata {_STDIN} < {shlex.quote(path)} instead"
+        raise InvalidInput(f"{metadata!r} is a file, not JSON", "--metadata", hint)
     key, equals, _ = metadata.partition("=")
     if equals and key.replace("_", "").replace("-", "").isalnum():
-        raise OtherMetadata(metadata, f"{metadata!r} is not JSON", ["-m", metadata])
+        import shlex
+
+        raise InvalidInput(f"{metadata!r} is not JSON", "--metadata", f"type -m {shlex.quote(metadata)} instead")
 
 
 def _hint(data: bytes, error: InvalidInput) -> str:

@@ -84,11 +84,6 @@ def _missing_id_hint(agent_id: str, sessions: Sessions) -> str | None:
     return f"the closest ID is {closest!r}; `gaia-sessions list` shows the existing sessions" if closest else None
 
 
-def is_id_like(word: str) -> bool:
-    """Whether ``word`` was probably meant as an ID: names of agents and phases have dashes too, but hardly a digit."""
-    return word == LATEST or (is_agent_id(word) and any(char.isdigit() for char in word))
-
-
 def closest_id(typed_id: str, ids: Iterable[str]) -> str | None:
     """The id that contains ``typed_id``, else the one most similar to it, whole or in its beginning or end; or None."""
     names = {fold_id(agent_id): agent_id for agent_id in ids}
@@ -96,11 +91,11 @@ def closest_id(typed_id: str, ids: Iterable[str]) -> str | None:
     containing = [name for name in names if wanted in name] if len(wanted) >= SHORTEST_ABBREVIATION else []
     if containing:
         return names[containing[0]] if len(containing) == 1 else None
-    from .usage.synonyms import closest_match
+    from difflib import get_close_matches
 
     forms = _unique_forms(names, len(wanted))
-    closest = closest_match(wanted, forms, _GENERATED_CUTOFF if is_generated_id(typed_id) else _CUTOFF)
-    return names[forms[closest]] if closest is not None else None
+    closest = get_close_matches(wanted, forms, 1, _GENERATED_CUTOFF if is_generated_id(typed_id) else _CUTOFF)
+    return names[forms[closest[0]]] if closest else None
 
 
 def _unique_forms(names: Iterable[str], length: int) -> dict[str, str]:

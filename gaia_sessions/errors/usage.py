@@ -38,28 +38,28 @@ class BadSetting(UsageError):
 class UnknownPhase(UsageError):
     code = "unknown_phase"
 
-    def __init__(self, phase: object, known: Iterable[str]) -> None:
-        self.phase = phase
+    def __init__(self, word: object, known: Iterable[str]) -> None:
+        self.word = word
         self.known = tuple(known)
-        super().__init__(f"unknown phase {shorten(repr(phase))}", "the phases are " + ", ".join(self.known))
+        super().__init__(f"unknown phase {shorten(repr(word))}", "the phases are " + ", ".join(self.known))
 
 
 class UnknownOutcome(UsageError):
     code = "unknown_outcome"
 
-    def __init__(self, outcome: object, known: Iterable[str]) -> None:
-        self.outcome = outcome
+    def __init__(self, word: object, known: Iterable[str]) -> None:
+        self.word = word
         self.known = tuple(known)
-        super().__init__(f"unknown outcome {shorten(repr(outcome))}", "the outcomes are " + ", ".join(self.known))
+        super().__init__(f"unknown outcome {shorten(repr(word))}", "the outcomes are " + ", ".join(self.known))
 
 
 class UnknownHost(UsageError):
     code = "unknown_host"
 
-    def __init__(self, host: object, known: Iterable[str]) -> None:
-        self.host = host
+    def __init__(self, word: object, known: Iterable[str]) -> None:
+        self.word = word
         self.known = tuple(known)
-        super().__init__(f"unknown host {shorten(repr(host))}", "the hosts are " + ", ".join(self.known))
+        super().__init__(f"unknown host {shorten(repr(word))}", "the hosts are " + ", ".join(self.known))
 
 
 class BadArgument(UsageError):

@@ -200,6 +200,6 @@ def test_an_argument_too_many_is_a_usage_error(gaia: Gaia, root: str) -> None:
     assert gaia("create", "extra").all == (
         2,
         "",
-        "Error: unexpected argument: extra\nHint: type gaia-sessions create --agent extra\n",
+        "Error: Got unexpected extra argument (extra)\nHint: the form is gaia-sessions create [OPTIONS]\n",
     )
     assert not os.path.exists(root)

@@ -225,15 +225,6 @@ def test_adding_and_asking_at_once_is_refused(gaia: Gaia, put: Gaia) -> None:
     assert gaia("transcript", "a", "--json").json == []
 
 
-def test_missing_quotes_are_answered_with_the_line_to_type(gaia: Gaia, put: Gaia) -> None:
-    put("a")
-
-    code, _, err = gaia("transcript", "a", "--append", "user", "hello", "there", "you").all
-
-    assert code == 2
-    assert "gaia-sessions transcript a --append user 'hello there you'" in err
-
-
 def test_cleanup_takes_the_transcripts_and_the_doctor_finds_nothing(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "a")
     gaia("transcript", "a", "--append", "user", "hello")

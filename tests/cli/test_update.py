@@ -113,7 +113,7 @@ def test_a_final_phase_ends_the_session(gaia: Gaia, state: Gaia, session: str) -
         (["--if-revision", "1"], 4, "revision_changed", "session 's' is at revision 2, not 1"),
         (["--phase", "initializing"], 4, "illegal_move", "a session cannot go from executing to initializing"),
         (["--metadata", "[]"], 7, "invalid_input", "--metadata: expected a JSON object, not an array"),
-        (["--if-revision", "x"], 2, "usage", "Invalid value for '--if-revision': 'x' is not a whole number."),
+        (["--if-revision", "x"], 2, "usage", "Invalid value for '--if-revision': 'x' is not a valid integer."),
         (["-m", "x"], 2, "usage", "-m takes KEY=VALUE, not 'x'"),
     ],
 )
@@ -259,7 +259,7 @@ def test_a_session_is_named_by_its_id_or_by_its_hosts_agent(gaia: Gaia, put: Gai
     assert state("a")["phase"] == "planning"
     both = "Error: ID and --host-agent cannot be combined\nHint: omit one of them: both select a session\n"
     assert gaia("update", "a", "--host-agent", "s", "x:1").all == (2, "", both)
-    none = "Error: missing ID; gaia-sessions list shows the IDs\nHint: type gaia-sessions update ID --phase planning\n"
+    none = "Error: Missing argument 'ID'.\nHint: the form is gaia-sessions update [OPTIONS] ID\n"
     assert gaia("update", "--phase", "planning").all == (2, "", none)
 
 

@@ -86,7 +86,7 @@ def test_an_unknown_phase_is_named_and_the_nine_are_listed(phase: object) -> Non
     with pytest.raises(UnknownPhase) as caught:
         check_phase(phase)
     assert vars(caught.value) == {
-        "phase": phase,
+        "word": phase,
         "known": tuple(ROWS),
         "hint": "the phases are initializing, investigating, planning, approval, executing, validating, "
         "completed, failed, abandoned",
@@ -103,7 +103,7 @@ def test_an_unknown_outcome_is_named_and_the_three_are_listed(outcome: object) -
     with pytest.raises(UnknownOutcome) as caught:
         check_outcome(outcome)
     assert vars(caught.value) == {
-        "outcome": outcome,
+        "word": outcome,
         "known": ("completed", "failed", "abandoned"),
         "hint": "the outcomes are completed, failed, abandoned",
     }

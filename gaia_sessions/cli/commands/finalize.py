@@ -8,7 +8,6 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
-from gaia_sessions.cli.group import argument_positions
 from gaia_sessions.cli.render import plain
 from gaia_sessions.session.phases import OUTCOMES
 from gaia_sessions.session.requests import Ending
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 @click.option("--error", metavar="TEXT", help="Count an error and store its text.")
 def command(call: Call, agent_id: str, outcome: str, summary: str | None, error: str | None) -> None:
     """End a session as completed, failed or abandoned. Repeating the same outcome changes nothing."""
+    if outcome not in OUTCOMES and agent_id.casefold() in OUTCOMES:
+        agent_id, outcome = outcome, agent_id
     sessions = call.sessions()
     session_id = call.session_id(agent_id, writes=True)
     record, ended_now = sessions.finalize(session_id, Ending(outcome, summary, error))
@@ -37,20 +38,3 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
 def print_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> None:
     """Prints on stderr which of ``texts``, named by their options, the record does not have: it had already ended."""
     output.print_notice("unchanged", plain.unchanged_line(record, texts), plain.show_hint(record), as_json=call.as_json)
-
-
-def _reorder_arguments(click_command: click.Command, words: list[str]) -> list[str]:
-    """Swaps ``completed ID`` to ``ID completed``, and ``done ID`` to ``ID done``, unless ID is an outcome itself."""
-    first, second = [*argument_positions(click_command, words), -1, -1][:2]
-    if second < 0 or words[second] in OUTCOMES:
-        return words
-    from gaia_sessions.cli.usage import synonyms
-
-    if words[first].casefold() not in synonyms.OUTCOMES:
-        return words
-    swapped = [*words]
-    swapped[first], swapped[second] = words[second], words[first]
-    return swapped
-
-
-command.rewrite = _reorder_arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.group import COMMANDS, NoSuchCommand
+from gaia_sessions.cli.group import COMMANDS
 
 
 @click.command(hidden=True)
@@ -17,7 +17,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...]) -> int:
     for name in names:
         inner = shown_command.get_command(context, name) if isinstance(shown_command, click.Group) else None
         if inner is None:
-            raise NoSuchCommand(name, context, list(COMMANDS))
+            raise click.NoSuchCommand(name, possibilities=COMMANDS, ctx=context)
         shown_command, context = inner, click.Context(inner, context, name)
     output.print_line(shown_command.get_help(context))
     return 0

@@ -47,7 +47,10 @@ def command(
     limit: int | None,
     as_tree: bool,
 ) -> None:
-    """List sessions, the most recently active first."""
+    """List sessions, the most recently active first.
+
+    It is also called ls and ps.
+    """
     filters = Filter(active_only=active_only, agent_name=agent, phases=phases, since=since, until=until)
     sessions = call.sessions()
     lines: Iterable[TreeLine]

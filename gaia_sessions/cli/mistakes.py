@@ -1,0 +1,193 @@
+"""What is wrong with a line, and what to type instead. Loaded only when a line could not be understood."""
+
+from __future__ import annotations
+
+import io
+import shlex
+from contextlib import redirect_stdout
+from difflib import get_close_matches
+from itertools import takewhile
+
+import click
+
+from gaia_sessions.errors import SessionsError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.errors import UnknownHost, UnknownOutcome, UnknownPhase
+
+PROGRAM = "gaia-sessions"
+_LONGEST_LINE = 144
+"""Characters of a line that is repeated with its correction: with what stands around it, two lines of a terminal."""
+
+_CUTOFF = 0.8
+"""How similar a misspelt word must be: ``aproval`` is enough like ``approval``, ``running`` not like ``planning``."""
+
+_RESUME = "to resume work, delegate with [gaia-sessions: resume ID] in the prompt"
+_APPROVE = "to approve is to resume: delegate with [gaia-sessions: resume ID]"
+_START = "this program starts no agent, its host does; create makes a session"
+_STOP = "this program stops no agent, its host does; cancel ID marks its session"
+_UNCANCEL = "nothing takes a cancellation back; create makes a session to go on in"
+_REOPEN = "no command takes an end back; create makes a session to go on in"
+_DELETE = "a session is a folder, rm -r removes it; cleanup removes unused ones"
+_EXPORT = "to export a session copy its folder; import DIR takes copies in"
+_END = "finalize ID ends a session as completed, failed or abandoned"
+_LOG = "events ID has what hosts reported, transcript ID the messages"
+_FOLLOW = "nothing follows a session; wait ID returns when its work has ended"
+
+COMMANDS = {
+    "new": "create",
+    **dict.fromkeys(["view", "info", "describe", "inspect", "status"], "show ID"),
+    **dict.fromkeys(["cat", "read", "print", "dump"], "get ID"),
+    **dict.fromkeys(["set", "touch", "heartbeat"], "update ID"),
+    **dict.fromkeys(["deny", "reject", "refuse"], "update ID --deny TEXT"),
+    **dict.fromkeys(["complete", "finish", "done", "succeed"], "finalize ID completed"),
+    "fail": "finalize ID failed",
+    "abandon": "finalize ID abandoned",
+    **dict.fromkeys(["can-resume", "resumable"], "should-resume ID"),
+    **dict.fromkeys(["prune", "gc"], "cleanup"),
+    **dict.fromkeys(["diagnose", "fsck"], "doctor"),
+    **dict.fromkeys(["await", "join"], "wait ID"),
+    "result": "report ID",
+    **dict.fromkeys(["budget", "tokens", "cost"], "usage ID"),
+    "charge": "usage ID --charge N",
+    **dict.fromkeys(["messages", "conversation", "chat"], "transcript ID"),
+    "todos": "todo list ID",
+    "install": "hooks install",
+    "uninstall": "hooks uninstall",
+    "hooks add": "install",
+    **dict.fromkeys(["hooks remove", "hooks rm"], "uninstall"),
+    **dict.fromkeys(["hooks list", "hooks ls", "hooks show"], "status"),
+    "todo new": "add ID TEXT",
+    **dict.fromkeys(["todo complete", "todo finish", "todo check"], "done ID N"),
+    **dict.fromkeys(["todo ls", "todo show"], "list ID"),
+    **dict.fromkeys(["skill load", "skill new"], "add ID NAME"),
+}
+"""Words of other tools, and the line of the same command here; words in capitals stand for what is typed after it."""
+
+NO_COMMAND = {
+    **dict.fromkeys(["resume", "continue", "restart", "retry"], _RESUME),
+    **dict.fromkeys(["approve", "accept"], _APPROVE),
+    **dict.fromkeys(["start", "run", "spawn"], _START),
+    **dict.fromkeys(["stop", "kill", "abort", "terminate"], _STOP),
+    "uncancel": _UNCANCEL,
+    **dict.fromkeys(["reopen", "undo", "unfinalize"], _REOPEN),
+    **dict.fromkeys(["rm", "delete", "del", "remove", "purge"], _DELETE),
+    **dict.fromkeys(["export", "backup"], _EXPORT),
+    **dict.fromkeys(["end", "close"], _END),
+    **dict.fromkeys(["log", "logs", "history"], _LOG),
+    **dict.fromkeys(["watch", "follow", "tail", "attach"], _FOLLOW),
+}
+"""Words for which there is no command, and how it is done."""
+
+OPTIONS = {
+    **dict.fromkeys(["--status", "--state"], ("--phase", "outcome")),
+    "--outcome": ("outcome",),
+    **dict.fromkeys(["--agent-id", "--session-id", "--session"], ("--id", "agent_id")),
+    "--id": ("agent_id",),
+    **dict.fromkeys(["--name", "--agent-name", "--agent-type", "--type"], ("--agent",)),
+    **dict.fromkeys(["--description", "--task"], ("--purpose",)),
+    **dict.fromkeys(["--message", "--result"], ("--summary",)),
+    "--data": ("--metadata",),
+    "--open": ("--active-only",),
+    **dict.fromkeys(["--max", "--count", "--last"], ("--limit", "--recent")),
+    "--tail": ("--recent",),
+    "--after": ("--since",),
+    "--before": ("--until",),
+    **dict.fromkeys(["--age", "--older-than"], ("--hours",)),
+    "--silent": ("--quiet",),
+    **dict.fromkeys(["--check", "--preview"], ("--dry-run",)),
+    "--global": ("--user",),
+    "--format": ("--json",),
+    "-v": ("--verbose", "--version"),
+    "-n": ("--limit", "--recent", "--dry-run"),
+}
+"""Options of other tools, and those that mean the same here; a name without dashes is that of an argument."""
+
+
+def explain(error: click.UsageError, argv: list[str]) -> UsageError:
+    """The usage error for ``error`` of click about the words ``argv``."""
+    ctx = error.ctx
+    if ctx is None:
+        return UsageError(error.format_message(), "--help after the name of a command says what it takes")
+    if isinstance(error, click.NoSuchCommand):
+        return UsageError(error.message, _command_hint(error, ctx, argv))
+    if isinstance(error, click.NoSuchOption):
+        return UsageError(error.message, _option_hint(error, ctx))
+    is_argument = isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument)
+    if is_argument or type(error) is click.UsageError:  # one is missing, or there is one too many
+        return UsageError(error.format_message(), _form_hint(ctx))
+    return UsageError(error.format_message(), f"see {ctx.command_path} --help")
+
+
+def correct(error: UnknownPhase | UnknownOutcome | UnknownHost, argv: list[str], program: str) -> None:
+    """Replaces the hint of ``error`` by the line with the right word, if the word is only misspelt."""
+    typed, line = str(error.word), shlex.join(argv)
+    for meant in get_close_matches(typed.casefold(), error.known, 1, _CUTOFF):
+        is_clear = line.count(typed) == 1 and len(line) < _LONGEST_LINE
+        error.hint = f"type {program} {line.replace(typed, meant)}" if is_clear else f"did you mean {meant}?"
+
+
+def _command_hint(error: click.NoSuchCommand, ctx: click.Context, argv: list[str]) -> str:
+    program = ctx.find_root().command_path
+    word = f"{ctx.command_path} {error.command_name.casefold()}".removeprefix(program).strip()
+    is_ours = program == PROGRAM  # the earlier tool has few of these commands
+    if is_ours and word in NO_COMMAND:
+        return NO_COMMAND[word]
+    if is_ours and word in COMMANDS:
+        line = _line(ctx, COMMANDS[word], argv)
+        return f"type {program} {line}" if line else f"did you mean {ctx.command_path} {COMMANDS[word]}?"
+    return _did_you_mean(error.possibilities) or f"{ctx.command_path} --help lists the commands"
+
+
+def _line(ctx: click.Context, meant: str, argv: list[str]) -> str | None:
+    """The line ``argv`` with the words ``meant`` in place of a command; None if that command does not take the rest.
+
+    The first words behind the command stand for those of ``meant`` in capitals.
+    """
+    before, rest = argv[: len(argv) - len(ctx.args)], ctx.args[1:]
+    places = [word for word in meant.split() if word.isupper()]
+    given = dict(zip(places, takewhile(lambda word: not word.startswith("-"), rest), strict=False))
+    words = [*(given.get(word, word) for word in meant.split()), *rest[len(given) :]]
+    line = shlex.join([*before, *words])
+    is_whole = ctx.args and len(given) == len(places) and _takes(ctx, words)
+    return line if is_whole and len(line) < _LONGEST_LINE else None
+
+
+def _takes(ctx: click.Context, words: list[str]) -> bool:
+    """Whether ``words`` are a command of the group of ``ctx``, and arguments that it takes."""
+    command, place = ctx.command, 0
+    while isinstance(command, click.Group):
+        inner = command.get_command(ctx, words[place])
+        if inner is None:
+            return False
+        command, place = inner, place + 1
+    try:
+        with redirect_stdout(io.StringIO()):  # with --help it prints its help
+            command.make_context(words[place - 1], words[place:], ctx)
+    except click.exceptions.Exit:
+        return True
+    except (click.UsageError, SessionsError):
+        return False
+    return True
+
+
+def _option_hint(error: click.NoSuchOption, ctx: click.Context) -> str:
+    params = ctx.command.get_params(ctx)
+    options = {name for param in params if isinstance(param, click.Option) for name in param.opts}
+    for meant in OPTIONS.get(error.option_name, ()):
+        if meant in options:
+            return f"did you mean {meant}?"
+        if meant in {param.name for param in params if isinstance(param, click.Argument)}:
+            return _form_hint(ctx)
+    if isinstance(ctx.command, click.Group):
+        return f"options of a command go after its name: see {ctx.command_path} --help"
+    return _did_you_mean(error.possibilities) or f"{ctx.command_path} --help lists the options"
+
+
+def _did_you_mean(possibilities: list[str] | None) -> str | None:
+    return f"did you mean {' or '.join(possibilities)}?" if possibilities else None
+
+
+def _form_hint(ctx: click.Context) -> str:
+    return f"the form is {ctx.command_path} {' '.join(ctx.command.collect_usage_pieces(ctx))}"

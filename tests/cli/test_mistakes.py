@@ -1,0 +1,440 @@
+"""Command lines that are not quite right: what is wrong is said, and what to type instead, in 80 columns."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+
+from gaia_sessions.cli import mistakes
+from gaia_sessions.cli.group import COMMANDS, HIDDEN
+from gaia_sessions.cli.main import commands
+from gaia_sessions.session.ids import resume_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Gaia = Callable[..., Any]
+
+WIDTH = 80
+FINALIZE = "the form is gaia-sessions finalize [OPTIONS] ID completed|failed|abandoned"
+PHASES = (
+    "the phases are initializing, investigating, planning, approval, executing, validating, "
+    "completed, failed, abandoned"
+)
+
+WRONG = [
+    # Commands
+    ("updat a", "No such command 'updat'.", "did you mean update?"),
+    ("should_resume a", "No such command 'should_resume'.", "did you mean should-resume?"),
+    ("frobnicate", "No such command 'frobnicate'.", "gaia-sessions --help lists the commands"),
+    ("hooks instal", "No such command 'instal'.", "did you mean install or uninstall?"),
+    ("hooks frobnicate", "No such command 'frobnicate'.", "gaia-sessions hooks --help lists the commands"),
+    ("help frobnicate", "No such command 'frobnicate'.", "gaia-sessions --help lists the commands"),
+    ("help status", "No such command 'status'.", "did you mean gaia-sessions show ID?"),
+    ("Status a", "No such command 'Status'.", "type gaia-sessions show a"),
+    (
+        "--json=x list",
+        "Option '--json' does not take a value.",
+        "--help after the name of a command says what it takes",
+    ),
+    # Outcomes and phases
+    ("finalize a COMPLETED", "unknown outcome 'COMPLETED'", "type gaia-sessions finalize a completed"),
+    ("finalize COMPLETED a", "unknown outcome 'COMPLETED'", "type gaia-sessions finalize completed a"),
+    ("finalize a faild --error x", "unknown outcome 'faild'", "type gaia-sessions finalize a failed --error x"),
+    ("finalize a done", "unknown outcome 'done'", "the outcomes are completed, failed, abandoned"),
+    ("finalize a cancelled", "unknown outcome 'cancelled'", "the outcomes are completed, failed, abandoned"),
+    ("finalize a failed-x", "unknown outcome 'failed-x'", "type gaia-sessions finalize a failed"),
+    ("update a --phase Approval", "unknown phase 'Approval'", "type gaia-sessions update a --phase approval"),
+    ("update a --phase=aproval", "unknown phase 'aproval'", "type gaia-sessions update a --phase=approval"),
+    ("update a --phase aproval --error aproval", "unknown phase 'aproval'", "did you mean approval?"),
+    ("update a --phase running", "unknown phase 'running'", PHASES),
+    ("list --phase planing --limit 3", "unknown phase 'planing'", "type gaia-sessions list --phase planning --limit 3"),
+    ("list --phase active", "unknown phase 'active'", PHASES),
+    ("hooks install --host codx", "unknown host 'codx'", "type gaia-sessions hooks install --host codex"),
+    # Options
+    ("get a --jsn", "No such option '--jsn'.", "did you mean --json?"),
+    ("update a --frobnicate", "No such option '--frobnicate'.", "gaia-sessions update --help lists the options"),
+    ("cleanup --days 1", "No such option '--days'.", "gaia-sessions cleanup --help lists the options"),
+    (
+        "hooks --host codex install",
+        "No such option '--host'.",
+        "options of a command go after its name: see gaia-sessions hooks --help",
+    ),
+    (
+        "create --agent",
+        "Option '--agent' requires an argument.",
+        "--help after the name of a command says what it takes",
+    ),
+    (
+        "list --limit few",
+        "Invalid value for '--limit': 'few' is not a valid integer range.",
+        "see gaia-sessions list --help",
+    ),
+    (
+        "list --since soon",
+        "--since 'soon' is not a time",
+        "use, for example, 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05",
+    ),
+    ("cleanup --hours soon", "--hours 'soon' is not a length of time", "use, for example, 24 (hours), 90m, 2h or 7d"),
+    ("update a -m '{}'", "-m takes KEY=VALUE, not '{}'", "type --metadata '{}'"),
+    ("update a -m plan", "-m takes KEY=VALUE, not 'plan'", "type, for example, -m task=T001"),
+    # Arguments
+    ("update", "Missing argument 'ID'.", "the form is gaia-sessions update [OPTIONS] ID"),
+    ("show --root=x", "Missing argument 'ID'.", "the form is gaia-sessions show [OPTIONS] ID"),
+    ("finalize a", "Missing argument 'completed|failed|abandoned'.", FINALIZE),
+    ("skill add a aws", "Missing option '--tokens'.", "see gaia-sessions skill add --help"),
+    ("todo done a", "Missing argument 'N'.", "the form is gaia-sessions todo done [OPTIONS] ID N"),
+    ("update a approval", "Got unexpected extra argument (approval)", "the form is gaia-sessions update [OPTIONS] ID"),
+    ("list a1 a2", "Got unexpected extra arguments (a1 a2)", "the form is gaia-sessions list [OPTIONS]"),
+    ("finalize a b failed", "Got unexpected extra argument (failed)", FINALIZE),
+]
+
+
+@pytest.mark.parametrize(("line", "error", "hint"), WRONG, ids=[line for line, _, _ in WRONG])
+def test_a_wrong_line_is_answered_with_what_is_wrong_and_what_to_type(
+    gaia: Gaia, put: Gaia, tree: Gaia, line: str, error: str, hint: str
+) -> None:
+    put("a")
+    before = tree()
+    assert gaia(*shlex.split(line)).all == (2, "", f"Error: {error}\nHint: {hint}\n")
+    assert tree() == before
+    assert [text for text in (f"Error: {error}", f"Hint: {hint}") if len(text) > WIDTH and hint != PHASES] == []
+
+
+@pytest.mark.parametrize("hint", sorted({hint for _, _, hint in WRONG if hint.startswith("type gaia-sessions")}))
+def test_a_line_that_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, hint: str) -> None:
+    put("a")
+    assert gaia(*shlex.split(hint)[2:]).code == 0
+
+
+REFUSED = [
+    ("update a --metadata plan=x", "'plan=x' is not JSON", "type -m plan=x instead"),
+    ("update a --metadata=plan=x -m k=v", "'plan=x' is not JSON", "type -m plan=x instead"),
+    (
+        "update a --metadata @f.json",
+        "'@f.json' is a file, not JSON",
+        "type --metadata - < f.json instead",
+    ),
+    (
+        "update a --metadata f.json",
+        "'f.json' is a file, not JSON",
+        "type --metadata - < f.json instead",
+    ),
+    ("update a --metadata ''", "the value is empty", """type --metadata '{"key": "value"}', or omit the option"""),
+    (
+        """update a --metadata "{'k': 'v'}" """,
+        "line 1 column 2: not JSON: Expecting property name enclosed in double quotes",
+        """JSON needs double quotes: --metadata '{"key": "value"}'""",
+    ),
+    (
+        "update a --metadata '{k: v}'",
+        "line 1 column 2: not JSON: Expecting property name enclosed in double quotes",
+        """JSON needs double quotes: --metadata '{"key": "value"}'""",
+    ),
+    (
+        """update a --metadata '{"k" 1}'""",
+        "line 1 column 6: not JSON: Expecting ':' delimiter",
+        "correct the input and try again",
+    ),
+    ("update a --metadata @none", "line 1 column 1: not JSON: Expecting value", "correct the input and try again"),
+    ("update a --metadata '[]'", "expected a JSON object, not an array", "correct the input and try again"),
+]
+
+
+@pytest.mark.parametrize(("line", "problem", "hint"), REFUSED, ids=[line for line, _, _ in REFUSED])
+def test_metadata_that_is_no_object_is_answered_with_the_option_and_what_to_type(
+    gaia: Gaia, put: Gaia, tree: Gaia, line: str, problem: str, hint: str
+) -> None:
+    put("a")
+    Path("f.json").write_text('{"k": "v"}', encoding="utf-8")
+    before = tree()
+    assert gaia(*shlex.split(line)).all == (7, "", f"Error: --metadata: {problem}\nHint: {hint}\n")
+    assert tree() == before
+
+
+@pytest.mark.parametrize("command", [["create", "--id", "a"], ["update", "a"]])
+def test_repeated_metadata_is_merged_in_order_and_nothing_is_dropped(
+    gaia: Gaia, put: Gaia, state: Gaia, command: list[str]
+) -> None:
+    if command[0] == "update":
+        put("a", metadata={"old": 0})
+    given = ["--metadata", '{"a": 1, "b": 1}', "-m", "c=pair", "--metadata", "-", "--metadata", '{"b": 3, "c": 3}']
+    assert gaia(*command, *given, stdin=b'{"b": 2, "d": 2}').code == 0
+    old = {"old": 0} if command[0] == "update" else {}
+    assert state("a")["metadata"] == {**old, "a": 1, "b": 3, "c": "pair", "d": 2}
+
+
+def test_standard_input_is_read_for_metadata_at_most_once(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+    put("a")
+    before = tree()
+    expected = "Error: --metadata - was given twice\nHint: standard input can be read only once: use it once\n"
+    assert gaia("update", "a", "--metadata", "-", "--metadata", "-", stdin=b'{"a": 1}').all == (2, "", expected)
+    assert tree() == before
+
+
+@pytest.mark.parametrize("words", [("completed", "a"), ("--summary", "x", "completed", "a"), ("completed", "--", "a")])
+def test_finalize_takes_outcome_and_id_in_either_order(gaia: Gaia, put: Gaia, state: Gaia, words: Any) -> None:
+    put("a")
+    assert gaia("finalize", *words).code == 0
+    assert state("a")["phase"] == "completed"
+
+
+def test_a_session_that_is_called_like_an_outcome_is_ended_by_its_name(gaia: Gaia, put: Gaia, state: Gaia) -> None:
+    put("failed")
+    assert gaia("finalize", "failed", "completed").code == 0
+    assert state("failed")["phase"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("typed", "hours"), [("2h", 2), ("1d", 24), ("90m", 1.5), ("1w", 168), ("24", 24), ("0.5", 0.5), ("1.5h", 1.5)]
+)
+def test_cleanup_takes_a_length_of_time_with_its_unit(gaia: Gaia, typed: str, hours: float) -> None:
+    assert gaia("cleanup", "--hours", typed, "--json").json["hours"] == hours
+
+
+@pytest.mark.parametrize("typed", ["-1", "nan", "inf", "-2h"])
+def test_cleanup_refuses_a_length_of_time_that_is_none(gaia: Gaia, put: Gaia, typed: str) -> None:
+    put("a")
+    assert (gaia("cleanup", f"--hours={typed}").code, gaia("get", "a").code) == (2, 0)
+
+
+# JSON
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--json", "nope"),
+        ("nope", "--json"),
+        ("--json", "get"),
+        ("hooks", "--json", "nope"),
+        ("--json", "update", "a", "--nope"),
+        ("update", "a", "--nope", "--json"),
+        ("--json", "finalize", "a", "done"),
+        ("--root", "x", "--json", "get", "a"),
+    ],
+)
+def test_errors_are_json_wherever_json_was_asked_for(gaia: Gaia, words: tuple[str, ...]) -> None:
+    assert set(gaia(*words).error) == {"code", "message", "hint"}
+
+
+@pytest.mark.parametrize("words", [("--json", "list"), ("list", "--json"), ("--json", "list", "--json")])
+def test_json_may_stand_before_or_behind_the_name_of_a_command(gaia: Gaia, put: Gaia, words: tuple[str, ...]) -> None:
+    put("a")
+    assert [line["agent_id"] for line in gaia(*words).json] == ["a"]
+
+
+@pytest.mark.usefixtures("away_from_home")
+@pytest.mark.parametrize(
+    "words", [("--json", "hooks", "status"), ("hooks", "--json", "status"), ("hooks", "status", "--json")]
+)
+def test_json_may_stand_before_each_name_of_a_nested_command(gaia: Gaia, words: tuple[str, ...]) -> None:
+    assert gaia(*words).json["heard"] == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("finalize", "nobody", "completed", "--summary", "--json"),
+        ("update", "nobody", "-m", "--json"),
+        ("update", "--host-agent", "s", "--json"),
+        ("get", "--", "--json"),
+    ],
+)
+def test_json_as_a_value_or_an_argument_is_not_the_option(gaia: Gaia, words: tuple[str, ...]) -> None:
+    ended = gaia(*words)
+    assert (ended.code > 0, ended.err.startswith(b"Error: ")) == (True, True)
+
+
+# Words of other tools
+
+FILLED = {"ID": "a", "TEXT": "too dear", "N": "2", "NAME": "aws"}
+"""What is typed for the words in capitals."""
+
+MORE = {"add ID NAME": ["--tokens", "5"]}
+"""What else a line needs."""
+
+
+def settings_exist(answer: Any, *_: object) -> bool:
+    return Path(answer["file"]).exists()
+
+
+DOES: dict[str, Callable[[Any, Any, str], bool]] = {
+    "create": lambda answer, _, root: Path(root, answer["agent_id"], "state.json").exists(),
+    "get ID": lambda answer, record, _: answer == record,
+    "show ID": lambda answer, _, __: (answer["agent_id"], answer["resume"]["should_resume"]) == ("a", True),
+    "update ID": lambda answer, record, _: (answer, record["phase"], record["revision"]) == (record, "approval", 2),
+    "update ID --deny TEXT": lambda _, record, __: record["denial"]["message"] == "too dear",
+    "finalize ID completed": lambda _, record, __: record["phase"] == "completed",
+    "finalize ID failed": lambda _, record, __: record["phase"] == "failed",
+    "finalize ID abandoned": lambda _, record, __: record["phase"] == "abandoned",
+    "should-resume ID": lambda answer, _, __: answer["should_resume"] is True,
+    "cleanup": lambda answer, record, _: (answer["removed"], record["revision"]) == (["old"], 1),
+    "doctor": lambda answer, _, __: "healthy" in answer,
+    "wait ID": lambda answer, _, __: [report["status"] for report in answer] == ["success"],
+    "report ID": lambda answer, _, __: answer["result"] == "here is the plan",
+    "usage ID": lambda answer, record, _: (answer["tokens"], record["revision"]) == (0, 1),
+    "usage ID --charge N": lambda answer, record, _: answer["tokens"] == record["charged_tokens"] == 2,
+    "transcript ID": lambda answer, _, __: answer == [],
+    "hooks install": settings_exist,
+    "hooks uninstall": lambda answer, *_: not settings_exist(answer),
+    "hooks status": lambda answer, _, __: "heard" in answer,
+    "todo list ID": lambda answer, _, __: [todo["description"] for todo in answer] == ["read", "write"],
+    "todo add ID TEXT": lambda _, record, __: record["todos"][2]["description"] == "too dear",
+    "todo done ID N": lambda _, record, __: [todo["status"] for todo in record["todos"]] == ["pending", "completed"],
+    "skill add ID NAME": lambda answer, _, __: answer["added"] is True,
+}
+"""Whether its answer, the record afterwards and the root show what a line did."""
+
+
+@pytest.mark.parametrize("word", mistakes.COMMANDS)
+def test_a_word_of_another_tool_is_answered_with_a_line_that_does_what_the_word_means(
+    gaia: Gaia, put: Gaia, tree: Gaia, state: Gaia, root: str, word: str
+) -> None:
+    run = {"run": 1, "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z", "ended_at": "2026-01-08T18:06:30Z"}
+    put(
+        "a",
+        todos=[{"description": text, "status": "pending"} for text in ("read", "write")],
+        runs=[{**run, "end": "stopped", "last_message": "here is the plan"}],
+    )
+    put("old", phase="completed", resume_ready=False, idle=timedelta(days=3))
+    gaia("hooks", "install")
+    before, form = tree(), mistakes.COMMANDS[word]
+    *group, name = word.split()
+    more = [*MORE.get(form, []), "--json"]
+    line = [*group, *(FILLED.get(part, part) for part in form.split()), *more]
+
+    error = gaia(*word.split(), *(FILLED[part] for part in form.split() if part in FILLED), *more).error
+
+    assert (error["code"], error["message"]) == ("usage", f"No such command '{name}'.")
+    assert error["hint"] == f"type gaia-sessions {shlex.join(line)}"
+    assert tree() == before
+    ended = gaia(*line)
+    assert DOES[" ".join([*group, form])](json.loads(ended.out), state("a"), root)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("status", "did you mean gaia-sessions show ID?"),
+        ("status a b", "did you mean gaia-sessions show ID?"),
+        ("status a --limit 3", "did you mean gaia-sessions show ID?"),
+        ("status a --help", "type gaia-sessions show a --help"),
+        ("--root 'my sessions' status a", "type gaia-sessions --root 'my sessions' show a"),
+        ("set --phase planning", "did you mean gaia-sessions update ID?"),
+        ("set a --phase planning", "type gaia-sessions update a --phase planning"),
+        ("deny a too dear", "did you mean gaia-sessions update ID --deny TEXT?"),
+        (f"deny a '{'too dear ' * 20}'", "did you mean gaia-sessions update ID --deny TEXT?"),
+        ("charge a much", "did you mean gaia-sessions usage ID --charge N?"),
+        ("prune a", "did you mean gaia-sessions cleanup?"),
+        ("prune --hours 2d", "type gaia-sessions cleanup --hours 2d"),
+        ("prune --hours soon", "did you mean gaia-sessions cleanup?"),
+        ("install --host codx", "did you mean gaia-sessions hooks install?"),
+        ("hooks --json add", "type gaia-sessions hooks --json install"),
+    ],
+)
+def test_a_line_is_only_suggested_if_it_has_everything_that_was_typed_and_is_taken(
+    gaia: Gaia, tree: Gaia, line: str, hint: str
+) -> None:
+    before = tree()
+    ended = gaia(*shlex.split(line))
+    assert (ended.code, ended.out, hint in ended.err.decode()) == (2, b"", True)
+    assert tree() == before
+
+
+@pytest.mark.parametrize("words", [[word, *more] for word in mistakes.NO_COMMAND for more in ([], ["a"])], ids=" ".join)
+def test_for_a_word_without_a_command_no_line_is_suggested(gaia: Gaia, put: Gaia, tree: Gaia, words: list[str]) -> None:
+    put("a")
+    before = tree()
+    hint = mistakes.NO_COMMAND[words[0]]
+    assert gaia(*words).all == (2, "", f"Error: No such command '{words[0]}'.\nHint: {hint}\n")
+    assert (tree(), "type " in hint, len(f"Hint: {hint}") <= WIDTH) == (before, False, True)
+
+
+def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, root: str, tmp_path: Path) -> None:
+    said = mistakes.NO_COMMAND
+    for word in ("approve", "resume"):
+        assert resume_line("ID") in said[word]
+    put("a")
+
+    assert "copy its folder; import DIR takes copies in" in said["export"]
+    shutil.copytree(f"{root}/a", tmp_path / "copies" / "a")
+    assert "rm -r removes it" in said["rm"]
+    shutil.rmtree(f"{root}/a")
+    assert (gaia("list", "--json").json, gaia("get", "a").code) == ([], 3)
+    assert gaia("import", str(tmp_path / "copies")).code == 0
+    assert gaia("get", "a").json["phase"] == "approval"
+
+    assert "finalize ID ends a session as completed, failed or abandoned" in said["end"]
+    assert [gaia("finalize", "a", outcome).code for outcome in ("completed", "failed", "abandoned")] == [0, 4, 4]
+    assert "no command takes an end back" in said["reopen"]
+    assert gaia("update", "a", "--phase", "planning").code == 4
+    assert "wait ID returns when its work has ended" in said["watch"]
+    assert gaia("wait", "a").code == 0
+    assert "events ID has what hosts reported, transcript ID the messages" in said["log"]
+    assert [gaia(name, "a", "--json").json for name in ("events", "transcript")] == [[], []]
+
+    put("b", runs=[{"run": 1, "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z"}])
+    assert "cancel ID marks its session" in said["stop"]
+    gaia("cancel", "b")
+    assert [gaia("cancelled", "b").code, Path(root, "b", "cancelled.json").exists()] == [10, True]
+    assert gaia("get", "b").json["phase"] == "approval"
+    assert "create makes a session" in said["uncancel"]
+    assert gaia("create", "--id", "c", "--json").json == {"agent_id": "c"}
+
+
+def test_no_word_of_another_tool_is_a_command_already() -> None:
+    words = [*mistakes.COMMANDS, *mistakes.NO_COMMAND]
+    names = {path for path, _ in every_command()} | set(HIDDEN)
+    assert (len(set(words)), [word for word in words if word in names]) == (len(words), [])
+
+
+@pytest.mark.parametrize("name", [name for name, meant in HIDDEN.items() if meant == "list"])
+@pytest.mark.parametrize("words", [[], ["--active-only"], ["--json"], ["--limit", "1"], ["--nonsense"], ["a1"]])
+def test_ls_and_ps_are_list(gaia: Gaia, put: Gaia, name: str, words: list[str]) -> None:
+    put("a")
+    put("b", phase="completed")
+    code, out, err = gaia("list", *words).all
+    assert gaia(name, *words).all == (code, out, err.replace("gaia-sessions list", f"gaia-sessions {name}"))
+
+
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    """The path of each command, inner ones too, and the command; first the program itself, whose path is empty."""
+    yield "", commands
+    for name in COMMANDS:
+        command = commands.get_command(click.Context(commands), name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {inner}", found) for inner, found in command.commands.items())
+        yield name, command
+
+
+OPTIONS = [
+    (path, typed, next(name for name in meant if name in names))
+    for path, command in every_command()
+    for names in [{name for param in command.params for name in (*param.opts, str(param.name))}]
+    for typed, meant in mistakes.OPTIONS.items()
+    if typed not in names and names & set(meant)
+]
+"""Each command that lacks an option of another tool and has what is meant by it."""
+
+
+@pytest.mark.parametrize(("path", "typed", "meant"), OPTIONS, ids=[" ".join(row) for row in OPTIONS])
+def test_an_option_of_another_tool_is_answered_with_the_one_that_is_meant(
+    gaia: Gaia, path: str, typed: str, meant: str
+) -> None:
+    ended = gaia(*path.split(), typed, "x")
+    said = f"did you mean {meant}?" if meant.startswith("-") else f"the form is gaia-sessions {path} [OPTIONS] "
+    assert (ended.code, ended.err.decode().startswith(f"Error: No such option '{typed}'.\nHint: {said}")) == (2, True)
+
+
+def test_every_option_in_the_table_is_one_that_some_command_lacks() -> None:
+    assert {typed for _, typed, _ in OPTIONS} == set(mistakes.OPTIONS)
+    assert {meant for _, _, meant in OPTIONS} == {name for meant in mistakes.OPTIONS.values() for name in meant}
