@@ -430,19 +430,27 @@ def test_an_import_is_resolved_to_the_module_it_means(file: str, source: str, na
     assert (whole if is_module(whole) else base) == name
 
 
-def test_everybody_who_asks_the_policy_says_which_hosts_are_gone_and_what_is_cancelled() -> None:
-    asked: dict[str, set[tuple[str, str]]] = {}
+def test_everybody_who_asks_the_policy_says_which_hosts_are_gone_what_is_cancelled_and_when_the_agent_wrote() -> None:
+    asked: dict[str, set[tuple[str, ...]]] = {}
     for file in FILES:
         for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.Call) and called(node) == "policy.decide":
                 said = {word.arg: ast.unparse(word.value) for word in node.keywords}
-                asked.setdefault(file, set()).add((said["dead_runs"], said["cancellation"]))
-    no_record = ("frozenset()", "None")
+                asked.setdefault(file, set()).add((said["dead_runs"], said["cancellation"], said["written_at"]))
     assert asked == {
-        "ingest/delegate.py": {("runs.runs_of_gone_hosts(record, is_gone)", "proved_cancellation(store, record)")},
+        "ingest/delegate.py": {
+            (
+                "runs.runs_of_gone_hosts(record, is_gone)",
+                "proved_cancellation(store, record)",
+                "written_at(runs.latest_transcript(record))",
+            )
+        },
         "usecases/resume.py": {
-            ("runs_of_gone_hosts(found, _is_gone)", "find_cancellation(found)"),
-            no_record,
+            (
+                "runs_of_gone_hosts(found, _is_gone)",
+                "find_cancellation(found)",
+                "written_at(latest_transcript(found))",
+            )
         },
     }
 

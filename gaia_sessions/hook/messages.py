@@ -14,15 +14,15 @@ from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, NOTE, read_
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import MARKER_OPENING, resume_line
-from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.schema import MARKED_DETAIL
 from gaia_sessions.session.visible import visible, visible_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import timedelta
-
     from gaia_sessions.session.schema import Record, Run
+
+    Paused = tuple[Record, str]
+    """A session that may be resumed, and until when, as the policy says."""
 
 LONGEST_BRIEFING = 6000
 LONGEST_NOTE = 1000
@@ -57,26 +57,26 @@ def briefing(record: Record, reason: str | None) -> str:
     return "\n".join([heading, _data_heading(), *facts, *last_message, END_OF_DATA])
 
 
-def resume_message(record: Record, idle: timedelta) -> str:
+def resume_message(record: Record, until: str) -> str:
     """How, and until when, a paused session can be resumed."""
     return (
         f"The sub-agent's work is paused ({record['phase']}). To go on with it, delegate to "
         f"{visible_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
-        f"{resume_line(record['agent_id'])}\nThis is possible until {_until(record, idle)}."
+        f"{resume_line(record['agent_id'])}\nThis is possible until {_in_minutes(until)}."
     )
 
 
 def waiting_message(record: Record) -> str:
     """The work waits for a limit to be reset; how to go on with it then."""
     return (
-        f"The sub-agent stopped at a limit that is reset at {parse_time(record['paused_until']):%Y-%m-%d %H:%M} UTC; "
+        f"The sub-agent stopped at a limit that is reset at {_in_minutes(record['paused_until'])}; "
         "its work is kept. Do not begin it again. To go on with it after that time, delegate to "
         f"{visible_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
         f"{resume_line(record['agent_id'])}"
     )
 
 
-def mentioned_message(records: list[Record], idle: timedelta) -> str:
+def mentioned_message(found: list[Paused]) -> str:
     """The delegation named these paused sessions and resumed none of them; how to resume them."""
     heading = (
         "This delegation named paused work but did not resume it: new work was begun instead. To resume work in the "
@@ -84,7 +84,7 @@ def mentioned_message(records: list[Record], idle: timedelta) -> str:
         f"Put that line {_LINE_PLACEMENT}"
     )
     return "\n".join(
-        [heading, *(f"{resume_line(record['agent_id'])}\n{_session_summary(record, idle)}" for record in records)]
+        [heading, *(f"{resume_line(record['agent_id'])}\n{_session_summary(record, until)}" for record, until in found)]
     )
 
 
@@ -94,28 +94,28 @@ def missing_message(agent_ids: list[str]) -> str:
     return f"This delegation named {what}: {', '.join(agent_ids)}. It resumed nothing: new work was begun."
 
 
-def paused_message(records: list[Record], idle: timedelta, wake_advice: str | None = None) -> str:
+def paused_message(found: list[Paused], wake_advice: str | None = None) -> str:
     """The paused sessions in at most ``MOST_LINES`` lines, the latest first; empty if there are none.
 
     wake_advice: how the host wakes an agent by its ID; then the lines have those IDs.
     """
-    if not records:
+    if not found:
         return ""
     room = MOST_LINES - 1
-    shown = records if len(records) <= room else records[: room - 1]
-    can_wake = wake_advice is not None and any(_agent_of(record) for record in shown)
+    shown = found if len(found) <= room else found[: room - 1]
+    can_wake = wake_advice is not None and any(_agent_of(record) for record, _ in shown)
     heading = (
         f"Paused sub-agents. To go on with one, {f'{wake_advice}; or ' if can_wake else ''}"
         f"delegate to the agent type named after its [...]. Put that [...] {_LINE_PLACEMENT}"
     )
-    lines = [heading, *(_paused_line(record, idle) + (_agent_of(record) if can_wake else "") for record in shown)]
-    if len(shown) < len(records):
-        lines.append(f"and {len(records) - len(shown)} more: gaia-sessions list --active-only")
+    lines = [heading, *(_paused_line(*paused) + (_agent_of(paused[0]) if can_wake else "") for paused in shown)]
+    if len(shown) < len(found):
+        lines.append(f"and {len(found) - len(shown)} more: gaia-sessions list --active-only")
     return "\n".join(lines)
 
 
-def _paused_line(record: Record, idle: timedelta) -> str:
-    return f"{resume_line(record['agent_id'])} {_session_summary(record, idle)}"
+def _paused_line(record: Record, until: str) -> str:
+    return f"{resume_line(record['agent_id'])} {_session_summary(record, until)}"
 
 
 def _agent_of(record: Record) -> str:
@@ -124,14 +124,14 @@ def _agent_of(record: Record) -> str:
     return f", agent {visible_line(agents[0], 60)}" if agents else ""
 
 
-def _session_summary(record: Record, idle: timedelta) -> str:
+def _session_summary(record: Record, until: str) -> str:
     what = f"{visible_line(record['agent_name'], 60)}: {visible_line(record['purpose'], 80)}"
     denied = f", denied: {visible_line(record['denial']['message'], 80)}" if "denial" in record else ""
-    return f"{what} ({record['phase']}{denied}, until {_until(record, idle)})"
+    return f"{what} ({record['phase']}{denied}, until {_in_minutes(until)})"
 
 
-def _until(record: Record, idle: timedelta) -> str:
-    return f"{resting_since(record) + idle:%Y-%m-%d %H:%M} UTC"
+def _in_minutes(timestamp: str) -> str:
+    return f"{parse_time(timestamp):%Y-%m-%d %H:%M} UTC"
 
 
 def _heading(record: Record, reason: str | None) -> str:

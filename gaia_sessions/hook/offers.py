@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.usecases.resume import FindCancellation
 
+    from .messages import Paused
+
 _CONTINUING_SOURCES = ("resume", "compact")
 _FORK = "fork"
 
@@ -37,9 +39,11 @@ def paused_sessions_message(
 
     find, found = Above(store).cancellation, _sessions_of(store, event, config, now, is_late)
     paused = [
-        record for record in found if may_be_resumed(find, record, now, config.limits) and _is_relevant(record, event)
+        (record, until)
+        for record in found
+        if (until := resumable_until(find, record, now, config.limits)) and _is_relevant(record, event)
     ]
-    return _offer(paused, config, wake_advice) if paused else None
+    return _offer(paused, wake_advice) if paused else None
 
 
 def session_start_message(
@@ -50,11 +54,12 @@ def session_start_message(
 
     find, paused, at_work = Above(store).cancellation, [], []
     for record in _sessions_of(store, event, config, now, is_late):
-        if may_be_resumed(find, record, now, config.limits) and _is_relevant(record, event):
-            paused.append(record)
+        until = resumable_until(find, record, now, config.limits)
+        if until and _is_relevant(record, event):
+            paused.append((record, until))
         elif any(not has_ended(run) and "host_process" in run for run in record.get("runs", ())):
             at_work.append(record)
-    messages = [_offer(paused, config, wake_advice)] if paused else []
+    messages = [_offer(paused, wake_advice)] if paused else []
     if at_work:
         from .at_work import at_work_message
 
@@ -62,11 +67,11 @@ def session_start_message(
     return "\n\n".join(messages) or None
 
 
-def _offer(paused: list[Record], config: Config, wake_advice: str | None) -> str:
+def _offer(paused: list[Paused], wake_advice: str | None) -> str:
     from .messages import paused_message
 
-    paused.sort(key=lambda record: (record["last_updated"], record["agent_id"]), reverse=True)
-    return paused_message(paused, config.limits.idle, wake_advice)
+    paused.sort(key=lambda found: (found[0]["last_updated"], found[0]["agent_id"]), reverse=True)
+    return paused_message(paused, wake_advice)
 
 
 def _sessions_of(
@@ -94,21 +99,21 @@ def _is_relevant(record: Record, event: Event) -> bool:
     return source != _FORK or not any(run.get("end") == ENDED_WITH_HOST for run in runs[-1:])
 
 
-def may_be_resumed(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> bool:
-    """Whether a reply may say how to go on with ``record``."""
+def resumable_until(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> str | None:
+    """Until when ``record`` may be resumed, if a reply may say how to go on with it."""
     from gaia_sessions.session.phases import is_resumable
     from gaia_sessions.session.record import has_newer_schema
 
     if has_newer_schema(record) or not is_resumable(record["phase"]):
-        return False
+        return None
     from gaia_sessions.usecases.resume import decide
 
     if any("workflow" in run or run.get("interruption") == STOPPED_BY_USER for run in record.get("runs", ())[-1:]):
-        return False  # the host resumes a whole workflow; and what the user stopped is offered to nobody
+        return None  # the host resumes a whole workflow; and what the user stopped is offered to nobody
     undenied = [run for run in record.get("runs", ()) if run.get("end") != DENIED]
     if any(host_outlives_conversation(run, _is_alive) for run in undenied[-1:]):
-        return False
-    return decide(find_cancellation, record["agent_id"], record, now, limits)["should_resume"]
+        return None
+    return decide(find_cancellation, record["agent_id"], record, now, limits)["until"]
 
 
 def _is_alive(process: HostProcess) -> bool:

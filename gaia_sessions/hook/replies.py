@@ -130,19 +130,20 @@ def _return_reply(context: ReplyContext) -> Reply | None:
         from .messages import waiting_message
 
         messages.append(waiting_message(record))
-    if _may_be_resumed(record, context):
+    until = _resumable_until(record, context)
+    if until:
         from .messages import resume_message
 
-        messages.append(resume_message(record, context.config.limits.idle))
+        messages.append(resume_message(record, until))
     if any("mentioned" in run for run in record.get("runs", ())):
         messages += _mentioned_messages(record, context)
     return {"additionalContext": "\n\n".join(messages)} if messages else None
 
 
-def _may_be_resumed(record: Record, context: ReplyContext) -> bool:
+def _resumable_until(record: Record, context: ReplyContext) -> str | None:
     from . import offers
 
-    return offers.may_be_resumed(
+    return offers.resumable_until(
         lambda record: read_cancellation(context.store, record), record, context.now, context.config.limits
     )
 
@@ -152,9 +153,9 @@ def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:
     from .messages import mentioned_message, missing_message
 
     records, missing_ids = _mentioned_sessions(context.store, record, context.event)
-    paused = [found for found in records if _may_be_resumed(found, context)]
+    paused = [(found, until) for found in records if (until := _resumable_until(found, context))]
     if paused:
-        yield mentioned_message(paused, context.config.limits.idle)
+        yield mentioned_message(paused)
     if missing_ids:
         yield missing_message(missing_ids)
         other_sessions = _paused_sessions_message(context)

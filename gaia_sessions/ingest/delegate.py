@@ -125,6 +125,7 @@ def _repeated_result(store: Store, record: Record, key: tuple[str, str], context
 
 def _decide(store: Store, record: Record, now: datetime, limits: Limits) -> Decision:
     from gaia_sessions.session import policy  # only a resume needs the policy
+    from gaia_sessions.system import written_at
     from gaia_sessions.system.processes import is_gone
 
     return policy.decide(
@@ -134,6 +135,7 @@ def _decide(store: Store, record: Record, now: datetime, limits: Limits) -> Deci
         limits,
         dead_runs=runs.runs_of_gone_hosts(record, is_gone),
         cancellation=proved_cancellation(store, record),
+        written_at=written_at(runs.latest_transcript(record)),
     )
 
 
@@ -168,11 +170,12 @@ def _with_claim(
 def _with_stale_runs_ended(record: Record, event: Event, now: datetime) -> Record:
     """With an end for the runs of hosts that are gone, and for old claims of the same main session."""
     from gaia_sessions.session.run_ends import with_end, with_end_of_gone_host
+    from gaia_sessions.system import written_at
     from gaia_sessions.system.processes import is_gone
 
     gone = runs.runs_of_gone_hosts(record, is_gone)
     for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
-        record = with_end_of_gone_host(record, run, now)
+        record = with_end_of_gone_host(record, run, now, written_at(run.get("transcript_path")))
     for run in [run for run in record.get("runs", ()) if _is_old_claim(run, event, now)]:
         record = with_end(record, run, DENIED, {"detail": "gave way to a new request"}, now)
     return record

@@ -83,7 +83,7 @@ class _StartRule:
         if self._is_of_gone_host(record, run):
             from gaia_sessions.session.run_ends import with_end_of_gone_host
 
-            record = with_end_of_gone_host(record, run, self.now)
+            record = with_end_of_gone_host(record, run, self.now, None)  # the start is the latest activity
             run = runs.updated_run(record, run)
         if _is_wake(run, self.event, self.now):
             return record if is_final(record["phase"]) or _has_live_run(record) else self._with_new_run(record)

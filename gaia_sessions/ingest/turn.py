@@ -11,6 +11,7 @@ from itertools import chain, takewhile
 from gaia_sessions.session import runs
 from gaia_sessions.session.run_ends import with_end, with_settled_return
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, KILLED
+from gaia_sessions.system import written_at
 
 from . import BUSY, EventResult
 from .join import alive_in_conversation, may_be_of_host, read_or_none, session_id_of_agent
@@ -168,9 +169,10 @@ def _with_those_they_started(
 
 
 def _end_with_conversation(record: Record, run: Run, now: datetime) -> Record:
+    written = None
     if not runs.has_ended(run):
         record = runs.with_presumed_start(record, run, now)
-        run = runs.updated_run(record, run)
+        run, written = runs.updated_run(record, run), written_at(run.get("transcript_path"))
     end = ENDED_WITH_HOST if runs.has_started(run) else DENIED
-    record = with_end(record, run, end, {"detail": "the host's session ended"}, now)
+    record = with_end(record, run, end, {"detail": "the host's session ended"}, now, written)
     return with_settled_return(record, runs.updated_run(record, run), now)

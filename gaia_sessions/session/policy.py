@@ -1,7 +1,7 @@
 """The one policy on whether work may be resumed, as a table of conditions.
 
-Owns the conditions, their order and the advice for each. Pure: ``now``, the limits and the runs of hosts that are gone
-are arguments.
+Owns the conditions, their order and the advice for each. Pure: ``now``, the limits, the runs of hosts that are gone and
+the time of the agent's transcript are arguments.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ class ResumeCase:
     """What the decision is about.
 
     dead_runs: the numbers of the runs whose host is proved to be gone. cancellation: why it is cancelled, if it is.
+    idle_since: since when idle time counts.
     """
 
-    __slots__ = ("cancellation", "dead_runs", "limits", "now", "record")
+    __slots__ = ("cancellation", "dead_runs", "idle_since", "limits", "now", "record")
 
     def __init__(
         self,
@@ -62,44 +63,62 @@ class ResumeCase:
         limits: Limits,
         dead_runs: frozenset[int],
         cancellation: Cancellation | None,
+        idle_since: datetime,
     ) -> None:
         self.record = record
         self.now = now
         self.limits = limits
         self.dead_runs = dead_runs
         self.cancellation = cancellation
+        self.idle_since = idle_since
 
 
 def decide(
     agent_id: str,
-    record: Record | None,
+    record: Record,
     now: datetime,
     limits: Limits,
     *,
     dead_runs: frozenset[int],
     cancellation: Cancellation | None,
-    problem: str | None = None,
+    written_at: datetime | None,
 ) -> Decision:
-    """The decision on ``record``; None stands for a missing record, or for one unreadable because of ``problem``.
+    """The decision on ``record``.
 
     ``dead_runs``, the numbers of runs whose host is proved to be gone, count as ended. ``cancellation`` says why it is
-    cancelled. ``reason`` is that of the first of ``checks`` that fails. ``until`` is when it can no longer be resumed.
+    cancelled. ``written_at`` is when its transcript was last written to. ``reason`` is that of the first of ``checks``
+    that fails. ``until`` is when it can no longer be resumed.
     """
-    case = ResumeCase(record, now, limits, dead_runs, cancellation) if record else None
-    results = _check_results(case, problem)
+    idle_since = resting_since(record, now, written_at)
+    case = ResumeCase(record, now, limits, dead_runs, cancellation, idle_since)
+    results = _check_results(case, None)
     reason = next((reason for (reason, result) in results if not result["ok"]), RESUMABLE_REASON)
-    idle_since = resting_since(record) if record else None
     decision: Decision = {
         "should_resume": reason == RESUMABLE_REASON,
         "reason": reason,
         "agent_id": agent_id,
-        "phase": record["phase"] if record else None,
-        "idle_seconds": seconds_between(idle_since, now) if idle_since else None,
-        "until": format_time(idle_since + limits.idle) if idle_since and reason == RESUMABLE_REASON else None,
+        "phase": record["phase"],
+        "idle_seconds": seconds_between(idle_since, now),
+        "until": format_time(idle_since + limits.idle) if reason == RESUMABLE_REASON else None,
         "checks": [result for _, result in results],
         "advice": _advice(reason, agent_id, record),
     }
-    return _with_hindrances(decision, case) if case else decision
+    return _with_hindrances(decision, case)
+
+
+def decide_without_record(agent_id: str, problem: str | None) -> Decision:
+    """The decision on a session that is missing, or that cannot be read because of ``problem``."""
+    reason = "not_found" if problem is None else "corrupt"
+    return {
+        "should_resume": False,
+        "reason": reason,
+        "agent_id": agent_id,
+        "phase": None,
+        "idle_seconds": None,
+        "until": None,
+        "checks": [result for _, result in _check_results(None, problem)],
+        "advice": ADVICE[reason],
+    }
 
 
 def _with_hindrances(decision: Decision, case: ResumeCase) -> Decision:
@@ -111,10 +130,14 @@ def _with_hindrances(decision: Decision, case: ResumeCase) -> Decision:
     return {**decision, "paused_until": record["paused_until"]} if is_waiting_for_limit(record, now) else decision
 
 
-def resting_since(record: Record) -> datetime:
-    """Since when idle time counts: the last activity, or the reset of the limit that interrupted the work."""
+def resting_since(record: Record, now: datetime, written_at: datetime | None) -> datetime:
+    """Since when idle time counts: the last activity, or the reset of the limit that interrupted the work.
+
+    What the agent wrote to its transcript is activity too, unless that time is in the future.
+    """
     moments = (record["last_updated"], record.get("paused_until", record["last_updated"]))
-    return max(map(parse_time, moments))
+    since = max(map(parse_time, moments))
+    return max(since, written_at) if written_at and written_at <= now + FUTURE_TOLERANCE else since
 
 
 def is_waiting_for_limit(record: Record, now: datetime) -> bool:
@@ -122,10 +145,10 @@ def is_waiting_for_limit(record: Record, now: datetime) -> bool:
     return "paused_until" in record and now < parse_time(record["paused_until"])
 
 
-def _advice(reason: str, agent_id: str, record: Record | None) -> str:
-    if record and is_final(record["phase"]) and reason != CANCELLED_REASON:
+def _advice(reason: str, agent_id: str, record: Record) -> str:
+    if is_final(record["phase"]) and reason != CANCELLED_REASON:
         return ADVICE_WHEN_FINAL
-    if record and "denial" in record and reason == RESUMABLE_REASON:
+    if "denial" in record and reason == RESUMABLE_REASON:
         return f"go on another way: what it waited for was denied: {record['denial']['message']}"
     return ADVICE[reason].replace("{id}", agent_id)
 
@@ -204,7 +227,7 @@ def _check_reset(case: ResumeCase) -> CheckValues:
 
 
 def _check_idle(case: ResumeCase) -> CheckValues:
-    idle = seconds_between(resting_since(case.record), case.now)
+    idle = seconds_between(case.idle_since, case.now)
     limit = case.limits.idle.total_seconds()
     return idle < limit, idle, limit
 

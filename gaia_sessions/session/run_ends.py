@@ -7,7 +7,7 @@ a run that is not the latest closes only that run. Pure.
 
 from __future__ import annotations
 
-from .clock import format_time, parse_time
+from .clock import FUTURE_TOLERANCE, format_time, parse_time
 from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, OUTCOMES, PLANNING, RESUMABLE
 from .runs import (
     has_ended,
@@ -79,10 +79,13 @@ def is_before(moment: str | None, run: Run) -> bool:
     return moment is not None and "started_at" in run and parse_time(moment) < parse_time(run["started_at"])
 
 
-def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> Record:
+def with_end(
+    record: Record, run: Run, end: str, fields: Run, now: datetime, written_at: datetime | None = None
+) -> Record:
     """With ``end``, one of ``ENDS``, as the end of ``run``, and with ``fields``, what else the evidence says of it.
 
-    Returns ``record`` itself if the run has an end from evidence at least as strong.
+    Returns ``record`` itself if the run has an end from evidence at least as strong. ``written_at``, when its
+    transcript was last written to, is the last activity of work that ended with its host.
     """
     if not is_stronger_evidence(run, end, fields.get("interruption")):
         return record
@@ -102,6 +105,7 @@ def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> 
     if end in _INFERRED_ENDS:
         record = with_presumed_start(record, run, _last_activity(record, run, now))
         run = updated_run(record, run)
+        record = _with_last_write(record, run, now, written_at)
     ended_run: Run = {**without_keys(run, *_OUTDATED_KEYS), **fields, "ended_at": format_time(now), "end": end}
     record = with_run(record, ended_run)
     if record["phase"] in OUTCOMES:
@@ -109,9 +113,9 @@ def with_end(record: Record, run: Run, end: str, fields: Run, now: datetime) -> 
     return _EFFECTS[end](record, ended_run, now) if is_latest(record, ended_run) else record
 
 
-def with_end_of_gone_host(record: Record, run: Run, now: datetime) -> Record:
+def with_end_of_gone_host(record: Record, run: Run, now: datetime, written_at: datetime | None) -> Record:
     """With ``run`` lost, because the process of its host has ended."""
-    return with_end(record, run, LOST, {"detail": "its host was gone"}, now)
+    return with_end(record, run, LOST, {"detail": "its host was gone"}, now, written_at)
 
 
 def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
@@ -184,6 +188,13 @@ def _last_activity(record: Record, run: Run, now: datetime) -> datetime:
     return min(max(run_began, active), now)
 
 
+def _with_last_write(record: Record, run: Run, now: datetime, written_at: datetime | None) -> Record:
+    if written_at is None or written_at > now + FUTURE_TOLERANCE:
+        return record
+    is_open_work = record["phase"] not in OUTCOMES and is_latest(record, run)
+    return with_activity(record, min(written_at, now)) if is_open_work else record
+
+
 def _with_corrected_end(run: Run, end: str, fields: Run) -> Run:
     kept: Run = {key: fields[key] for key in ("detail", "interruption") if key in fields}  # type: ignore[assignment]
     return {**without_keys(run, "detail", "interruption"), **kept, "end": end}
@@ -221,7 +232,7 @@ def _apply_failure(record: Record, run: Run, now: datetime) -> Record:
 
 
 def _apply_lost_host(record: Record, _run: Run, now: datetime) -> Record:
-    """Leaves ``last_updated`` as it is: the end of a host is no activity of the work."""
+    """The end of a host is no activity of the work."""
     return record if record["phase"] in RESUMABLE else with_outcome(record, ABANDONED, None, now)
 
 

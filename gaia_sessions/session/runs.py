@@ -88,6 +88,13 @@ def started_or_claimed_at(run: Run) -> datetime | None:
     return parse_time(timestamp) if timestamp else None
 
 
+def latest_transcript(record: Record) -> str | None:
+    """The host's transcript of the latest run that has one; None for work that is over, which is idle for ever."""
+    if record["phase"] in OUTCOMES:
+        return None
+    return next((run["transcript_path"] for run in reversed(record.get("runs", [])) if "transcript_path" in run), None)
+
+
 def is_claimed(run: Run, now: datetime) -> bool:
     """Whether ``run`` was delegated recently and its start is still to come: the claim holds."""
     if has_ended(run) or is_live(run) or "claimed_at" not in run:

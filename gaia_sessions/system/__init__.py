@@ -8,6 +8,7 @@ written and how the process of a host is described.
 from __future__ import annotations
 
 import os
+import stat
 
 from gaia_sessions.session.clock import UTC, datetime
 
@@ -21,6 +22,17 @@ _PROGRAM = "gaia-sessions"
 def utc_now() -> datetime:
     """The wall clock, as an aware UTC time; whoever answers a call reads it here, and passes it on as ``now``."""
     return datetime.now(UTC)
+
+
+def written_at(path: str | None) -> datetime | None:
+    """When the file at ``path``, which may be any text, was last written to; None if it may not be examined."""
+    if path is None or not os.path.isabs(path):
+        return None
+    try:
+        found = os.stat(path)
+        return datetime.fromtimestamp(found.st_mtime, UTC) if stat.S_ISREG(found.st_mode) else None
+    except (OSError, ValueError, OverflowError):
+        return None
 
 
 def home_folder(environ: Mapping[str, str]) -> str:

@@ -15,8 +15,9 @@ from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.phases import is_resumable
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
-from gaia_sessions.session.runs import has_ended, runs_of_gone_hosts, started_or_claimed_at
+from gaia_sessions.session.runs import has_ended, latest_transcript, runs_of_gone_hosts, started_or_claimed_at
 from gaia_sessions.store.above import Above
+from gaia_sessions.system import written_at
 from gaia_sessions.system.processes import is_gone
 
 from .reconcile import reconcile
@@ -108,7 +109,9 @@ class _Judge:
 
     def is_old(self, record: Record) -> bool:
         """Whether the session was not updated for long enough; never so for the record of a later version."""
-        return not has_newer_schema(record) and self.now - resting_since(record) >= self.policy.age
+        if has_newer_schema(record):
+            return False
+        return self.now - resting_since(record, self.now, written_at(latest_transcript(record))) >= self.policy.age
 
     def reason_to_keep(self, record: Record) -> str | None:
         """Why an old session must be kept, or why its age is uncertain; None if there is no such reason."""

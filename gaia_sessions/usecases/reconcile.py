@@ -210,7 +210,7 @@ def _closed_if_proved(
     if verdict not in CLOSING_VERDICTS:
         return record, None, judged
     fields: Run = evidence.reported[1] if evidence.reported else {"detail": detail}
-    closed = with_end(record, run, verdict, fields, now)
+    closed = with_end(record, run, verdict, fields, now, evidence.written_at)
     return closed, _entry(closed, updated_run(closed, run), evidence, now), judged
 
 

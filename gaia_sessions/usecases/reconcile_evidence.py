@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from gaia_sessions.session.runs import conversation_of
 from gaia_sessions.store.hook_log import MAX_LOGGED_ID_LENGTH
-from gaia_sessions.system import processes
+from gaia_sessions.system import processes, written_at
 
-from .liveness import written_at
 from .reconcile_rules import Evidence
 
 TYPE_CHECKING = False

@@ -9,8 +9,9 @@ from gaia_sessions import errors
 from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import SCHEMA, check_readable, has_newer_schema
-from gaia_sessions.session.runs import runs_of_gone_hosts
+from gaia_sessions.session.runs import latest_transcript, runs_of_gone_hosts
 from gaia_sessions.store import read_cancellation
+from gaia_sessions.system import written_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ def decide(
             limits,
             dead_runs=runs_of_gone_hosts(found, _is_gone),
             cancellation=find_cancellation(found),
+            written_at=written_at(latest_transcript(found)),
         )
-    problem = None if isinstance(found, errors.SessionNotFound) else str(found)
-    return policy.decide(agent_id, None, now, limits, dead_runs=frozenset(), cancellation=None, problem=problem)
+    return policy.decide_without_record(agent_id, None if isinstance(found, errors.SessionNotFound) else str(found))
 
 
 def _is_gone(process: HostProcess) -> bool:

@@ -46,7 +46,9 @@ def test_interrupted_work_rests_in_a_phase_in_which_it_may_be_resumed(phase: str
     assert (record["phase"], record["resume_ready"], record["error_count"]) == (rest, True, 0)
     assert (record["runs"][0]["end"], record["runs"][0]["interruption"]) == ("killed", interruption)
     assert record["last_updated"] == format_time(NOW)
-    assert decide("agent-1", record, LATER, Limits(), dead_runs=frozenset(), cancellation=None)["should_resume"]
+    assert decide("agent-1", record, LATER, Limits(), dead_runs=frozenset(), cancellation=None, written_at=None)[
+        "should_resume"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,9 @@ def waiting() -> Any:
 def test_work_waits_for_its_limit_and_is_idle_from_the_reset_on(
     after_reset: timedelta, reason: str, idle: float
 ) -> None:
-    decision = decide("agent-1", waiting(), RESET + after_reset, Limits(), dead_runs=frozenset(), cancellation=None)
+    decision = decide(
+        "agent-1", waiting(), RESET + after_reset, Limits(), dead_runs=frozenset(), cancellation=None, written_at=None
+    )
 
     assert (decision["reason"], decision["idle_seconds"]) == (reason, idle)
     assert decision.get("paused_until") == (format_time(RESET) if reason == "waiting_for_limit" else None)

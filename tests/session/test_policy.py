@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
 NOW = datetime(2026, 1, 8, 18, 30, tzinfo=UTC)
-decide = partial(policy.decide, dead_runs=frozenset(), cancellation=None)
+decide = partial(policy.decide, dead_runs=frozenset(), cancellation=None, written_at=None)
 PHASES_TO_RESUME = ["investigating", "planning", "approval"]
 LIVE = {"run": 1, "started_at": "2026-01-08T18:00:00Z"}
 CLAIMED = {"run": 2, "claimed_at": "2026-01-08T18:29:00Z"}
@@ -108,7 +108,7 @@ UNKNOWN = dict.fromkeys(ORDER[2:], NOTHING)
 
 
 def test_a_missing_session_is_not_found_and_nothing_is_known_of_it() -> None:
-    assert decide("agent-1", None, NOW, Limits()) == {
+    assert policy.decide_without_record("agent-1", None) == {
         "should_resume": False,
         "reason": "not_found",
         "agent_id": "agent-1",
@@ -121,7 +121,7 @@ def test_a_missing_session_is_not_found_and_nothing_is_known_of_it() -> None:
 
 
 def test_a_corrupt_session_is_named_with_its_problem_and_nothing_is_known_of_it() -> None:
-    assert decide("agent-1", None, NOW, Limits(), problem="line 1 column 1: not JSON") == {
+    assert policy.decide_without_record("agent-1", "line 1 column 1: not JSON") == {
         "should_resume": False,
         "reason": "corrupt",
         "agent_id": "agent-1",
@@ -134,7 +134,7 @@ def test_a_corrupt_session_is_named_with_its_problem_and_nothing_is_known_of_it(
 
 
 def test_a_session_that_cannot_be_read_is_corrupt_even_if_the_problem_has_no_words() -> None:
-    decision = decide("agent-1", None, NOW, Limits(), problem="")
+    decision = policy.decide_without_record("agent-1", "")
     assert (decision["reason"], decision["checks"]) == ("corrupt", checks(corrupt=(False, "", None), **UNKNOWN))
 
 
@@ -240,6 +240,24 @@ def test_work_may_rest_strictly_under_30_minutes_and_lie_5_ahead(idle: timedelta
 
 
 @pytest.mark.parametrize(
+    ("written", "reason", "seconds"),
+    [
+        pytest.param(timedelta(minutes=29), "session_resumable", 1740.0, id="in time"),
+        pytest.param(timedelta(minutes=30), "expired", 1800.0, id="too long ago"),
+        pytest.param(timedelta(hours=3), "expired", 2700.0, id="before the last update"),
+        pytest.param(timedelta(minutes=-5), "session_resumable", 0.0, id="by a clock a little ahead"),
+        pytest.param(
+            timedelta(minutes=-5, microseconds=-1), "expired", 2700.0, id="in the future, which proves nothing"
+        ),
+    ],
+)
+def test_what_the_agent_wrote_is_activity_too(written: timedelta, reason: str, seconds: float) -> None:
+    decision = decide("agent-1", resumable(timedelta(minutes=45)), NOW, Limits(), written_at=NOW - written)
+    until = format_time(NOW - written + timedelta(minutes=30)) if reason == "session_resumable" else None
+    assert (decision["reason"], decision["idle_seconds"], decision["until"]) == (reason, seconds, until)
+
+
+@pytest.mark.parametrize(
     ("errors", "reason"),
     [(0, "session_resumable"), (2, "session_resumable"), (3, "too_many_errors"), (4, "too_many_errors")],
 )
@@ -306,13 +324,6 @@ def test_a_run_whose_host_is_gone_is_in_nobodys_way(
 def test_a_host_that_is_gone_makes_up_for_nothing_else(reason: str) -> None:
     record = resumable(**FAULTS[reason][0], runs=[LIVE])
     assert decide("agent-1", record, NOW, Limits(), dead_runs=frozenset([1]))["reason"] == reason
-
-
-@pytest.mark.parametrize(("problem", "reason"), [(None, "not_found"), ("no JSON", "corrupt")])
-def test_of_a_session_that_cannot_be_read_no_host_is_gone(problem: str | None, reason: str) -> None:
-    decision = decide("agent-1", None, NOW, Limits(), problem=problem, dead_runs=frozenset([1]))
-    assert decision == decide("agent-1", None, NOW, Limits(), problem=problem)
-    assert decision["reason"] == reason
 
 
 @pytest.mark.parametrize(

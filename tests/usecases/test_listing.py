@@ -80,8 +80,13 @@ def test_a_summary_counts_down_to_the_moment_from_which_the_policy_says_no(store
     [line] = listed(store, LATER)
     until = datetime.fromisoformat(line["resume"]["until"])
     tick = timedelta(microseconds=1)
-    assert decide("agent-1", record, until - tick, Limits(), dead_runs=frozenset(), cancellation=None)["should_resume"]
-    assert decide("agent-1", record, until, Limits(), dead_runs=frozenset(), cancellation=None)["reason"] == "expired"
+    assert decide("agent-1", record, until - tick, Limits(), dead_runs=frozenset(), cancellation=None, written_at=None)[
+        "should_resume"
+    ]
+    assert (
+        decide("agent-1", record, until, Limits(), dead_runs=frozenset(), cancellation=None, written_at=None)["reason"]
+        == "expired"
+    )
 
 
 @pytest.mark.parametrize("phase", ["approval", "executing"])

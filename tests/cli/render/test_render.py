@@ -30,7 +30,7 @@ from gaia_sessions.cli.render.words import (
 from gaia_sessions.cli.render.wrapped import wrap_line
 from gaia_sessions.errors import plural
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide
+from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide, decide_without_record
 from gaia_sessions.session.record import new_record
 from gaia_sessions.usecases.listing import summarize
 
@@ -52,7 +52,7 @@ def record(**changed: Any) -> Any:
 
 
 def decided(of: Any, now: datetime) -> Any:
-    return decide("agent-1", of, now, Limits(), dead_runs=frozenset(), cancellation=None)
+    return decide("agent-1", of, now, Limits(), dead_runs=frozenset(), cancellation=None, written_at=None)
 
 
 def summarized(of: Any, now: datetime) -> Any:
@@ -365,16 +365,22 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
         "expired": "no: agent-1 has been idle for 1 hour 35 minutes; the limit is 30 minutes",
         "too_many_errors": "no: agent-1 has had 3 errors; the limit is 3",
     }
-    found = record(**(RESTING | FAILING[reason])) if reason in FAILING else None
-    problem = "line 1\x1b: not JSON" if reason == "corrupt" else None
-    cancelled: Any = {"at": IN_AN_HOUR} if reason == "cancelled" else None
-    decision = decide("agent-1", found, NOW, Limits(), dead_runs=frozenset(), cancellation=cancelled, problem=problem)
+    if reason in FAILING:
+        cancelled: Any = {"at": IN_AN_HOUR} if reason == "cancelled" else None
+        found = record(**(RESTING | FAILING[reason]))
+        decision = decide(
+            "agent-1", found, NOW, Limits(), dead_runs=frozenset(), cancellation=cancelled, written_at=None
+        )
+    else:
+        decision = decide_without_record("agent-1", "line 1\x1b: not JSON" if reason == "corrupt" else None)
 
     assert list(decisions.decision_lines(decision)) == [f"{said[reason]} ({reason})", f"  {decision['advice']}"]
 
 
 def test_of_work_that_has_ended_it_says_how() -> None:
-    ended = decide("agent-1", record(phase="failed"), NOW, Limits(), dead_runs=frozenset(), cancellation=None)
+    ended = decide(
+        "agent-1", record(phase="failed"), NOW, Limits(), dead_runs=frozenset(), cancellation=None, written_at=None
+    )
     assert list(decisions.decision_lines(ended)) == [
         "no: agent-1 has ended: it is failed (phase_not_resumable)",
         "  start new work: this session has ended",

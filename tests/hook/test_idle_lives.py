@@ -1,0 +1,197 @@
+"""Lives longer than the idle limit: no event came while the agent worked, but it wrote to its transcript."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.api.reading import SessionReader
+from gaia_sessions.session.clock import format_time, parse_time
+from tests.ingest.test_resume import asking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.hook.conftest import Host
+
+WORKED = timedelta(minutes=45)
+RECENT, LONG_AGO = 5, 31
+"""Minutes since the last write to the transcript."""
+
+EVERYBODY = ("should_resume", "explain", "list", "show", "update", "direct", "offer", "revive", "cleanup")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+
+
+def work_for_long(host: Host, minutes_since_write: float) -> tuple[str, str]:
+    """Work that was last heard of when it began, 45 minutes ago; its id, and when its agent last wrote."""
+    agent_id = host.work()
+    state = host.root / agent_id / "state.json"
+    text = state.read_text(encoding="utf-8")
+    state.write_text(
+        _TIME.sub(lambda found: format_time(parse_time(found[0]) - WORKED), text),
+        encoding="utf-8",
+    )
+    written = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=minutes_since_write)
+    transcript = host.agents / "agent-a1.jsonl"
+    transcript.write_text("{}\n", encoding="utf-8")
+    os.utime(transcript, (written.timestamp(), written.timestamp()))
+    return agent_id, format_time(written)
+
+
+def answers(host: Host, agent_id: str) -> dict[str, Any]:
+    """What each of those says who are asked whether the work may be resumed."""
+    root = str(host.root)
+    reader = SessionReader(root)
+    [line] = gaia_sessions.list_sessions(root=root)
+    shown: Any = reader.with_decision(reader.read(agent_id))
+    told = host.hear(host.event_payload("SessionStart", session_id="other", source="startup"))
+    kept = gaia_sessions.cleanup_sessions(0, dry_run=True, root=root)["kept"]
+    assert "resume" in line
+    said = (
+        gaia_sessions.should_resume(agent_id, root=root),
+        gaia_sessions.explain_resume(agent_id, root=root)["should_resume"],
+        line["resume"]["should_resume"],
+        shown["resume"]["should_resume"],
+        reader.decide(reader.read(agent_id))["should_resume"],
+        host.ask("pre_delegate", {"agent_id": agent_id})["reason"] == "session_resumable",
+        told is not None and f"resume {agent_id}]" in told["additionalContext"],
+        [revival["agent_id"] for revival in reader.revivals()] == [agent_id],
+        {"agent_id": agent_id, "reason": "resumable"} in kept,
+    )
+    return dict(zip(EVERYBODY, said, strict=True))
+
+
+@pytest.mark.parametrize("minutes", [RECENT, LONG_AGO], ids=["wrote lately", "was silent for too long"])
+def test_work_whose_client_was_killed_is_judged_by_its_last_write_whoever_is_asked(host: Host, minutes: int) -> None:
+    with host.client() as client:
+        agent_id, written = work_for_long(host, minutes)
+        client.kill()
+
+    assert answers(host, agent_id) == dict.fromkeys(EVERYBODY, minutes == RECENT)
+
+    decided = gaia_sessions.explain_resume(agent_id, root=str(host.root))
+    assert decided["reason"] == ("session_resumable" if minutes == RECENT else "expired")
+    until = format_time(parse_time(written) + timedelta(minutes=30))
+    assert decided["until"] == (until if minutes == RECENT else None)
+    told = host.hear(host.delegation("toolu_2", tool_input=asking(agent_id), session_id="another"))
+    begins = "You go on with work" if minutes == RECENT else "This is new work that continues an earlier session"
+    assert begins in told["updatedInput"]["prompt"]
+
+
+def test_what_a_conversation_is_told_of_the_time_that_is_left_counts_from_the_last_write(host: Host) -> None:
+    with host.client() as client:
+        _, written = work_for_long(host, RECENT)
+        client.kill()
+    told = host.hear(host.event_payload("SessionStart", session_id="other", source="startup"))
+    until = parse_time(written) + timedelta(minutes=30)
+    assert f"until {until:%Y-%m-%d %H:%M} UTC" in told["additionalContext"]
+
+
+def test_cleanup_does_not_remove_what_was_written_lately(host: Host) -> None:
+    with host.client() as client:
+        agent_id, _ = work_for_long(host, RECENT)
+        client.kill()
+    host.edit(agent_id, error_count=9)  # so that the policy would let it go
+    root = str(host.root)
+    assert gaia_sessions.cleanup_sessions(0.1, dry_run=True, root=root)["removed"] == []
+    assert gaia_sessions.cleanup_sessions(0.05, dry_run=True, root=root)["removed"] == [agent_id]
+
+
+def _reconcile(host: Host) -> None:
+    gaia_sessions.reconcile_sessions(root=str(host.root))
+
+
+def _claim(host: Host) -> None:
+    host.hear(host.delegation("toolu_2", tool_input=asking(host.record()["agent_id"]), session_id="another"))
+
+
+CONCLUDED: list[Any] = [
+    pytest.param(_reconcile, "lost", id="reconcile"),
+    pytest.param(_claim, "lost", id="a delegation that resumes it"),
+    pytest.param(lambda host: host.hear(host.event_payload("SessionEnd", reason="other")), "ended_with_host", id="end"),
+    pytest.param(
+        lambda host: host.hear(host.event_payload("SessionEnd", reason="clear")), "ended_with_host", id="another began"
+    ),
+]
+
+
+@pytest.mark.parametrize(("conclude", "end"), CONCLUDED)
+def test_an_end_that_is_concluded_from_the_host_writes_when_the_agent_last_wrote(
+    host: Host, conclude: Callable[[Host], object], end: str
+) -> None:
+    with host.client() as client:
+        agent_id, written = work_for_long(host, RECENT)
+        client.kill()
+
+    conclude(host)
+
+    record = host.record()
+    assert (record["runs"][0]["end"], record["phase"]) == (end, "investigating")
+    assert record["last_updated"] == written
+    (host.agents / "agent-a1.jsonl").unlink()
+    decided = gaia_sessions.explain_resume(agent_id, root=str(host.root))
+    assert decided["reason"] == ("claimed" if conclude is _claim else "session_resumable")
+    assert 300 <= (decided["idle_seconds"] or 0) < 400
+
+
+@pytest.mark.parametrize(
+    ("end_work", "end", "phase"),
+    [
+        pytest.param(lambda host: host.stop(), "stopped", "completed", id="done"),
+        pytest.param(
+            lambda host: host.stop(message="Enough.\n[gaia-sessions: approval] may I"),
+            "stopped",
+            "approval",
+            id="pause",
+        ),
+        pytest.param(lambda host: host.hear(host.dying()), "failed", "investigating", id="failure"),
+        pytest.param(lambda host: host.hear(host.returning()), "returned", "investigating", id="turn limit"),
+        pytest.param(lambda host: host.hear(host.killing()), "killed", "abandoned", id="killed"),
+        pytest.param(
+            lambda host: host.hear(host.notifying("killed", summary='Agent "Job" was stopped by user')),
+            "killed",
+            "investigating",
+            id="stopped by the user",
+        ),
+        pytest.param(lambda host: host.hear(host.pausing()), "killed", "investigating", id="Esc, and the turn ended"),
+    ],
+)
+def test_an_end_that_is_reported_is_activity_itself(
+    host: Host, end_work: Callable[[Host], object], end: str, phase: str
+) -> None:
+    with host.client():
+        agent_id, written = work_for_long(host, RECENT)
+        end_work(host)
+    record = host.record()
+    assert (record["runs"][0]["end"], record["phase"]) == (end, phase)
+    assert record["last_updated"] > written
+    resumable = phase in ("investigating", "approval")
+    assert gaia_sessions.should_resume(agent_id, root=str(host.root)) is resumable
+
+
+@pytest.mark.parametrize("end", ["lost", "ended_with_host"])
+def test_work_that_was_carried_out_when_its_host_ended_is_abandoned_as_it_was_last_active(host: Host, end: str) -> None:
+    with host.client() as client:
+        agent_id, written = work_for_long(host, RECENT)
+        host.edit(agent_id, phase="executing", resume_ready=False)
+        client.kill()
+    if end == "lost":
+        _reconcile(host)
+    else:
+        host.hear(host.event_payload("SessionEnd", reason="other"))
+    record = host.record()
+    assert (record["phase"], record["runs"][0]["end"], record["last_updated"]) == ("abandoned", end, written)
+
+
+def test_an_agent_that_outlives_its_conversation_is_as_active_as_its_transcript(host: Host) -> None:
+    """It works on in another process, and nothing is heard of it before that process is gone, too."""
+    agent_id, _ = work_for_long(host, 35)
+    host.hear(host.event_payload("SessionEnd", reason="prompt_input_exit"))
+    assert not gaia_sessions.should_resume(agent_id, root=str(host.root))
+    os.utime(host.agents / "agent-a1.jsonl")
+    assert gaia_sessions.should_resume(agent_id, root=str(host.root))
