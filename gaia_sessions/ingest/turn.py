@@ -34,7 +34,8 @@ def main_stop(store: Store, event: Event, context: HandlerContext) -> EventResul
     """The delegations of this turn are over: those that never started were denied, those that returned are settled.
 
     An agent that the host names is alive in this conversation, and so are those that it started. Any other that has not
-    ended was interrupted. If the host names none, agents in the background and those that others started go on.
+    ended was interrupted, and any delegation that neither launched nor is named was denied, in the background too. If
+    the host says nothing of its agents, those in the background and those that others started go on.
     """
     live = _LiveAgents(store, event, context)
     if "running" in event:
@@ -95,8 +96,7 @@ def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, context:
         if run.get("parent_host_agent_id") in alive:
             return record
         if not runs.has_started(run):
-            may_start = run.get("background") or live.has_unknown
-            return record if may_start else with_end(record, run, DENIED, {"detail": "never started"}, now)
+            return record if live.has_unknown else with_end(record, run, DENIED, {"detail": "never started"}, now)
         if agent is None or runs.has_ended(run) or _is_of_unknown_workflow(run):
             return with_settled_return(record, run, now)
         return with_end(record, run, KILLED, {"detail": "interrupted", "interruption": INTERRUPTED}, now)

@@ -308,6 +308,41 @@ def test_a_main_stop_ends_neither_agents_in_the_background_nor_what_those_delega
     assert host.records() == before
 
 
+def in_background(host: Host) -> dict[str, Any]:
+    asked = {"description": "Count", "prompt": "p", "subagent_type": "Explore", "run_in_background": True}
+    return host.delegation(tool_input=asked)
+
+
+def test_a_main_stop_denies_what_neither_launched_nor_is_named_in_the_background_too(host: Host) -> None:
+    host.hear(in_background(host))
+
+    tell(host, "the main stop")
+
+    assert end(host.record()) == ("abandoned", "denied", 0)
+    assert host.record()["runs"][0]["detail"] == "never started"
+    host.knows("a1", "toolu_1")
+    host.hear(host.starting())
+    assert end(host.record()) == ("investigating", None, 0)
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        ({"id": "a9", "type": "subagent", "status": "running", "agent_type": "Explore"}, ("initializing", None, 0)),
+        ({"id": "b1", "type": "shell", "status": "running", "command": "sleep 60"}, ("abandoned", "denied", 0)),
+    ],
+    ids=["an agent of which nothing else is known", "a shell"],
+)
+def test_only_an_agent_that_is_named_may_be_that_of_a_delegation_without_a_start(
+    host: Host, task: dict[str, str], expected: End
+) -> None:
+    host.hear(in_background(host))
+
+    host.hear({**host.pausing(), "background_tasks": [task]})
+
+    assert end(host.record()) == expected
+
+
 def test_an_agent_whose_notification_says_completed_without_a_stop_reached_its_turn_limit(host: Host) -> None:
     host.hear(host.delegation())
     host.hear(host.launching())

@@ -201,10 +201,11 @@ def _user_prompt_submit(payload: HookPayload) -> list[Event]:
 
 
 def _stop(payload: HookPayload) -> list[Event]:
+    """A task with a command is a shell in the background, and no agent that may be that of a delegation."""
     tasks = payload.raw.get("background_tasks")
     if not isinstance(tasks, list):
         return [payload.event(events.MAIN_STOP)]
-    keys = (key_in(task, "id") for task in tasks if isinstance(task, dict))
+    keys = (key_in(task, "id") for task in tasks if isinstance(task, dict) and "command" not in task)
     return [payload.event(events.MAIN_STOP, running=[key for key in keys if key])]
 
 
