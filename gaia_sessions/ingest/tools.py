@@ -42,7 +42,8 @@ def permission_request(store: Store, event: Event, context: HandlerContext) -> E
 
     def rule(record: Record, run: Run) -> Record:
         asked = tool_inference.with_permission_request(record, run, context.now) if event.get("tracked") else record
-        return liveness.with_request(asked, updated_run(asked, run), event["tool_name"], context.now)
+        run = updated_run(asked, run)
+        return liveness.with_request(asked, run, event["tool_name"], event.get("transcript_path"), context.now)
 
     return _change_session_of_agent(store, event, context, rule)
 

@@ -1,7 +1,8 @@
 """Whether an agent at work waits for a person, is heard of, or has become quiet.
 
-Owns when a run waits for a permission, and what counts as a sign of life. Hooks may be heard in any order, so only news
-that is later than a request answers it. Pure: ``now`` and the time of the transcript are arguments.
+``waiting`` in a run says that somebody was asked; whether the agent still waits is judged here, when somebody looks: by
+the time of its transcript, since no event says that a permission was refused. Hooks may be heard in any order, so only
+news that is later than a request answers it. Pure: ``now`` and the time of the transcript are arguments.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
 STATES = WORKING, WAITING, QUIET = ("working", "waiting", "quiet")
 
 
-def with_request(record: Record, run: Run, tool: str, now: datetime) -> Record:
-    """The host asks a person whether the agent of ``run`` may use ``tool``. Of several requests the latest counts."""
+def with_request(record: Record, run: Run, tool: str, transcript: str | None, now: datetime) -> Record:
+    """The host asks a person whether the agent of ``run`` may use ``tool``. Of several requests the latest counts.
+
+    ``transcript`` is where the agent writes by now: to another file once its conversation has become another one.
+    """
     has_stopped = not is_live(run) or "end" in run
     if has_stopped or _waits_since_later(run, now):
         return record
-    return _with_sign_of_life(record, {**run, "waiting": {"since": format_time(now), "for": tool}}, now)
+    renewed: Run = {**run, "transcript_path": transcript} if transcript else run
+    return _with_sign_of_life(record, {**renewed, "waiting": {"since": format_time(now), "for": tool}}, now)
 
 
 def with_answer(record: Record, run: Run, now: datetime) -> Record:

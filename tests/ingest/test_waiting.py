@@ -53,6 +53,19 @@ def test_a_request_is_shown_until_the_agent_is_heard_of_again(host: Host) -> Non
     assert (waiting(host), liveness(host)) == (None, {"state": "working"})
 
 
+def test_a_request_says_where_an_agent_that_outlived_its_conversation_writes(host: Host) -> None:
+    host.work()
+    cleared = host.transcript.with_name("after-clear.jsonl")
+    hear(host, {**asking(host), "session_id": "after-clear", "transcript_path": str(cleared)}, *UNTRACKED)
+
+    written = cleared.with_suffix("") / "subagents" / "agent-a1.jsonl"
+    assert host.record()["runs"][0]["transcript_path"] == str(written)
+    written.parent.mkdir(parents=True)
+    written.write_text("{}\n", encoding="utf-8")
+    os.utime(written, (time.time() + 60, time.time() + 60))
+    assert liveness(host) == {"state": "working"}
+
+
 @pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure"])
 def test_where_tools_are_tracked_a_use_answers_and_the_phase_is_inferred_as_before(host: Host, event: str) -> None:
     host.work()

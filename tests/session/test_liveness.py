@@ -26,7 +26,7 @@ WAITING: Any = {**AT_WORK, "waiting": {"since": format_time(ASKED), "for": "Bash
 
 
 def ask(record: Record, now: datetime = ASKED, tool: str = "Bash") -> Any:
-    return unchanged(lambda before: with_request(before, before["runs"][-1], tool, now), record)
+    return unchanged(lambda before: with_request(before, before["runs"][-1], tool, None, now), record)
 
 
 def answer(record: Record, now: datetime) -> Any:
@@ -49,6 +49,12 @@ def test_the_latest_of_several_requests_counts_in_whatever_order_they_are_heard(
     in_order, swapped = ask(ask(record), later, "Edit"), ask(ask(record, later, "Edit"))
     assert in_order == swapped
     assert in_order["runs"][0]["waiting"] == {"since": format_time(later), "for": "Edit"}
+
+
+def test_a_request_says_where_the_agent_writes_by_now() -> None:
+    record = record_with({**AT_WORK, "transcript_path": "/before/clear.jsonl"})
+    [run] = with_request(record, record["runs"][-1], "Bash", "/now.jsonl", ASKED)["runs"]
+    assert run == {**WAITING, "transcript_path": "/now.jsonl"}
 
 
 @pytest.mark.parametrize(

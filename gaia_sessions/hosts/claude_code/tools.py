@@ -9,6 +9,7 @@ the event after a use counts.
 
 from __future__ import annotations
 
+from gaia_sessions.hosts.agent_files import transcript_of
 from gaia_sessions.hosts.payload import one_line
 from gaia_sessions.session import events
 from gaia_sessions.session.tool_inference import MAX_TOOL_NAME_LENGTH
@@ -42,7 +43,8 @@ def events_of(payload: HookPayload, *, tracked: bool = False) -> list[Event]:
         return []
     keys["tool_name"] = name
     if kind == events.PERMISSION_REQUEST:
-        return [payload.event(kind, **keys, tracked=tracked or None)]
+        transcript = transcript_of(payload.raw.get("transcript_path"), agent)
+        return [payload.event(kind, **keys, transcript_path=transcript, tracked=tracked or None)]
     if kind == events.TOOL_CALL:
         return [payload.event(kind, **keys)]
     call = payload.key("tool_use_id")
