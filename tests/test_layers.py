@@ -232,7 +232,7 @@ BESIDE_ATOMIC = {
     "store/session_directory.py": {"os.rename", "os.fsync"},
     "store/directory.py": {"os.O_CREAT"},
     "store/superuser.py": {"os.O_CREAT"},
-    "store/root_ownership.py": {"os.fsync"},
+    "store/root.py": {"os.fsync"},
     "store/hook_log.py": {"os.rename"},
 }
 

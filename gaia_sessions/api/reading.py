@@ -11,7 +11,7 @@ import os
 from gaia_sessions import config
 from gaia_sessions.store import read_cancellation
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.journal import EVENTS
+from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_owner, claude_folder, find_root, working_directory
 

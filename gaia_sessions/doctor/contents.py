@@ -9,12 +9,10 @@ import os
 
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError, plural
 from gaia_sessions.ingest.deferred import has_waited_too_long
-from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import is_open
-from gaia_sessions.store import atomic, index, index_repair
+from gaia_sessions.store import atomic, index, index_repair, reading
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
-from gaia_sessions.store.transcript_reader import ASIDE
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS, UNSURE
 
 from .findings import first_few, ok, problem, shell_command
@@ -39,10 +37,8 @@ def corrupt(inspection: Inspection) -> Finding:
     found = inspection.records.corrupt
     if not found:
         return ok("corrupt", "none")
-    message = f"{plural(len(found), 'session')}: {first_few(found.values())}"
-    if inspection.may_fix:  # a record with one wrong word can be fixed
-        these = "the file, or remove the session" if len(found) == 1 else "the files, or remove the sessions"
-        message += f"; fix {these} with:"
+    these = "the file, or remove the session" if len(found) == 1 else "the files, or remove the sessions"
+    message = f"{plural(len(found), 'session')}: {first_few(found.values())}; fix {these} with:"
     return problem("corrupt", message, inspection.command(*_REMOVE_CORRUPT))
 
 
@@ -121,7 +117,7 @@ def _stale_ids(inspection: Inspection, root: Directory) -> list[str]:
 def _disagreeing(inspection: Inspection, root: Directory) -> set[str]:
     """The sessions for which index and records disagree; one that cannot be read may be active."""
     unsure = {*inspection.records.corrupt, *inspection.records.refused}
-    dangling = index_repair.indexed_ids(root) - set(roots.session_names(root))
+    dangling = index_repair.indexed_ids(root) - set(reading.session_names(root))
     return ((set(index.ids_under(root, index.ACTIVE_KEY)) ^ inspection.records.active) - unsure) | dangling
 
 
@@ -136,7 +132,7 @@ def _is_stale(inspection: Inspection, agent_id: str, active_ids: set[str], index
 
 def messages(inspection: Inspection) -> Finding:
     """Messages that a write found behind what a record commits; only a person can say which of them are missing."""
-    found = [entry.path for entry in inspection.entries if os.path.basename(entry.path) == ASIDE]
+    found = [entry.path for entry in inspection.entries if os.path.basename(entry.path) == reading.ASIDE]
     if not found:
         return ok("messages", "none kept aside")
     message = (
@@ -162,10 +158,10 @@ def _is_leftover(inspection: Inspection, entry: TreeEntry) -> bool:
     if folder == os.path.join(
         inspection.root, roots.TRASH
     ):  # what is moved there keeps its time, the folder gets a new one
-        return atomic.without_random_suffix(name) != "" and _is_old(inspection, os.stat(folder).st_mtime)
-    staged = folder == os.path.join(inspection.root, roots.STAGE) and is_agent_id(atomic.without_random_suffix(name))
-    temporary = not entry.is_folder and atomic.is_temporary(name)
-    return (staged or (temporary and not _is_inside(inspection, folder))) and _is_old(inspection, entry.changed)
+        return _is_old(inspection, os.stat(folder).st_mtime)
+    staged = folder == os.path.join(inspection.root, roots.STAGE)
+    unfinished = not entry.is_folder and atomic.target_of(name) and not _is_inside(inspection, folder)
+    return bool(staged or unfinished) and _is_old(inspection, entry.changed)
 
 
 def _is_inside(inspection: Inspection, folder: str) -> bool:

@@ -14,8 +14,6 @@ from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
 from gaia_sessions.hosts import end_in_files
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
-from gaia_sessions.store import root as roots
-from gaia_sessions.store import root_ownership
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import read_lines
 from gaia_sessions.usecases.preview import Preview
@@ -95,17 +93,8 @@ class Inspection:
         return shell_command(*program, *words)
 
     @cached_property
-    def may_fix(self) -> bool:
-        """Whether the root holds sessions only, so that all of it may be fixed; True if it does not exist."""
-        root = roots.open_if_exists(self.root)
-        if root is None:
-            return True
-        with root:
-            return roots.is_owned(root) or root_ownership.may_own(root)
-
-    @cached_property
     def entries(self) -> list[tree.TreeEntry]:
-        """The root and everything in it; empty if it does not exist."""
+        """The root and everything of the store in it; empty if it does not exist."""
         try:
             return tree.walk(self.root)
         except FileNotFoundError:
@@ -123,7 +112,7 @@ class Inspection:
         with_wrong_mode = (
             entry for entry in self.entries if entry.mode != entry.expected_mode and entry.owner == owner
         )
-        return [entry for entry in with_wrong_mode if not tree.is_user_file(self.root, entry.path)]
+        return [entry for entry in with_wrong_mode if not tree.may_have_any_mode(self.root, entry.path)]
 
     @cached_property
     def records(self) -> Records:

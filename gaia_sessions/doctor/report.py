@@ -1,8 +1,7 @@
 """The report: every check once; with ``--fix``, the safe fixes and then every check again.
 
 Owns the table of checks and the table of safe fixes. A check that raises an error is a finding like any other, so that
-it hides no other check. In a folder that also has files of others, nothing is fixed as a whole, neither by ``--fix``
-nor by the command that a finding names.
+it hides no other check.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import TypedDict
 from gaia_sessions import __version__
 from gaia_sessions.errors import EXPORT_ROOT_COMMAND, BadSetting, OwnedByAnother, plural, well_formed
 from gaia_sessions.ingest.deferred import apply_deferred
-from gaia_sessions.store.root_ownership import make_root
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_owner, find_root_and_skipped, working_directory
 
@@ -71,7 +69,6 @@ CHECKS: dict[str, Check] = {
     "space": root_folder.space,
     "owner": root_folder.owner,
     "modes": root_folder.modes,
-    "ignored": root_folder.ignored,
     "clock": machine.clock,
     "processes": machine.process_table,
     "readable": contents.readable,
@@ -145,8 +142,7 @@ def _findings(inspection: Inspection) -> list[Finding]:
 
 def _run_check(name: str, check: Check, inspection: Inspection) -> Finding:
     try:
-        found = check(inspection)
-        return found if found["ok"] or name not in WHOLE_ROOT_CHECKS or inspection.may_fix else _without_fix(found)
+        return check(inspection)
     except Exception as error:  # noqa: BLE001  # the other checks may explain what is wrong
         if _is_refusal(error) and inspection.entries_of_others:
             return ok(name, f"not checked: see the finding `owner` ({error})")
@@ -155,10 +151,6 @@ def _run_check(name: str, check: Check, inspection: Inspection) -> Finding:
 
 def _is_refusal(error: Exception) -> bool:
     return isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError)
-
-
-def _without_fix(found: Finding) -> Finding:
-    return problem(found["name"], f"{found['found']}; others keep files there too, so decide yourself", None)
 
 
 def _apply_fix(name: str, inspection: Inspection) -> str:
@@ -177,11 +169,6 @@ def _make_root_accessible(inspection: Inspection) -> str:
     return "may be read and written to by its owner"
 
 
-def _ignore(inspection: Inspection) -> str:
-    with make_root(inspection.root, durable=inspection.store.durable):
-        return "kept out of version control"
-
-
 def _sweep(inspection: Inspection) -> str:
     inspection.store.purge_trash()
     removed = inspection.store.sweep(inspection.now, inspection.records.active)
@@ -195,13 +182,10 @@ def _apply_inbox(inspection: Inspection) -> str:
 FIXES: dict[str, Fix] = {
     "root": _make_root_accessible,
     "modes": _make_private,
-    "ignored": _ignore,
     "hints": _sweep,
     "leftovers": _sweep,
     "inbox": _apply_inbox,
 }
-WHOLE_ROOT_CHECKS = frozenset([*FIXES, "owner", "readable", "corrupt"]) - {"root"}
-"""The checks whose fixes would also change files of others in the root."""
 
 
 def _report(root: str | None, checks: list[Finding], fixed: list[AppliedFix]) -> DoctorReport:

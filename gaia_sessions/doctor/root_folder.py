@@ -1,4 +1,4 @@
-"""Checks of the root folder: access, disk, owner, modes, and that version control ignores it.
+"""Checks of the root folder: access, disk, owner, modes.
 
 Owns what is a problem there.
 """
@@ -6,7 +6,6 @@ Owns what is a problem there.
 from __future__ import annotations
 
 import os
-import re
 import stat
 
 from gaia_sessions.errors import plural
@@ -15,7 +14,6 @@ from gaia_sessions.system.mounts import NETWORK, kind_at
 from gaia_sessions.system.users import user_name
 
 from .findings import first_few, ok, problem, shell_command
-from .tree import USER_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 _MOVE = "use another folder: set GAIA_SESSIONS_ROOT to it, also where the host is started, since its hooks use it too"
 _LEAST_SPACE = 16 << 20
-_IGNORE = ".gitignore"
 
 
 def project(inspection: Inspection) -> Finding:
@@ -98,38 +95,14 @@ def owner(inspection: Inspection) -> Finding:
 
 
 def modes(inspection: Inspection) -> Finding:
-    """Every directory has mode 0700 and every file 0600, except the settings that the user writes there."""
+    """Every directory of the store has mode 0700 and every file 0600."""
     stray = inspection.entries_with_wrong_mode
     if not stray:
         return ok("modes", f"{plural(len(inspection.entries), 'entry', 'entries')}, all private")
     message = first_few(f"{entry.path} ({entry.mode:o})" for entry in stray)
     may_change = all(os.geteuid() in (entry.owner, 0) for entry in stray)
-    fix = _private_command(inspection.root, stray[0].owner)
+    fix = inspection.command("doctor", "--fix")
     return problem("modes", f"{plural(len(stray), 'entry', 'entries')} not private: {message}", fix, fixable=may_change)
-
-
-def _private_command(root: str, owner: int) -> str:
-    """The command for what ``--fix`` does; ``find`` does not follow a link, and treats a path as a pattern."""
-    real = os.path.realpath(root)
-    user_file = re.sub(r"([][*?\\])", r"\\\1", os.path.join(real, USER_FILE))
-    without_user_file = ("-path", user_file, "-prune", "-o")
-    of_owner = ("-user", str(owner), "-type")
-    folders = (*of_owner, "d", "-exec", "chmod", "700", "{}", "+")
-    files = (*of_owner, "f", "-exec", "chmod", "600", "{}", "+")
-    return shell_command("find", real, *without_user_file, *folders, "-o", *files)
-
-
-def ignored(inspection: Inspection) -> Finding:
-    """Version control must ignore records."""
-    path = os.path.join(inspection.root, _IGNORE)
-    if not inspection.entries or os.path.exists(path):
-        return ok("ignored", "by version control")
-    return problem(
-        "ignored",
-        f"{path} is missing",
-        f"(umask 077 && {shell_command('echo', '*')} > {shell_command(path)})",
-        fixable=True,
-    )
 
 
 def _nearest_folder(path: str) -> str:

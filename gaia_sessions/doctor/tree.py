@@ -1,6 +1,6 @@
-"""The files and folders of a root, with their modes and owners.
+"""The files and folders in a root whose names only the store gives, with their modes and owners.
 
-Owns the walk, which follows no link, and the only change of modes: entries of the owner become private.
+The walk follows no link and passes over what others keep there.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ import os
 import stat
 from typing import NamedTuple
 
-USER_FILE = ".config.toml"
-"""The settings in a root outside a project, which the user writes with any mode."""
+from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.store import inbox, index, locks, reading
+from gaia_sessions.store import root as roots
+from gaia_sessions.store.session_directory import id_in_transit
+from gaia_sessions.system.project_root import claude_folder
 
 _FOLDER = 0o700
 _FILE = 0o600
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -37,43 +40,89 @@ class TreeEntry(NamedTuple):
         return _FOLDER if self.is_folder else _FILE
 
 
-def is_user_file(root: str, path: str) -> bool:
-    """Whether ``path`` is the settings file that the user writes in ``root``."""
-    return path == os.path.join(root, USER_FILE)
+def may_have_any_mode(root: str, path: str) -> bool:
+    """Whether the mode of ``path`` is nobody's business here.
+
+    So it is with locks and the index, which hold nothing; and outside of projects with the root and the folders beside
+    the sessions, in which others may keep files.
+    """
+    top, *below = os.path.relpath(path, root).split(os.sep)
+    if below:
+        return top in (roots.LOCKS, roots.INDEX)
+    return top in (os.curdir, *_IS_OURS_IN) and claude_folder(root) is None
 
 
 def walk(root: str) -> list[TreeEntry]:
-    """``root`` and the plain files and folders below it, without links and without what disappears meanwhile.
+    """``root`` and the plain files and folders of the store below it, without links and what disappears meanwhile.
 
     The root itself may be a link. Raises ``OSError`` if it cannot be read.
     """
     found = [_entry(root, os.stat(root))]
-    for folder, folders, files, fd in _folders(root):
-        for name in (*folders, *files):
-            status = _status(name, fd)
-            if status and (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
-                found.append(_entry(os.path.join(folder, name), status))
+    for folder, name, fd in _own_names(root):
+        status = _status(name, fd)
+        if status and (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
+            found.append(_entry(os.path.join(folder, name), status))
     return found
 
 
 def make_private(root: str, owner: int) -> int:
     """Makes the entries of ``owner`` in ``root`` private; returns how many were not.
 
-    The settings of the user keep their mode, and so does a file with a second hard link.
+    A file with a second hard link keeps its mode too.
     """
     count = 0
-    if os.stat(root).st_uid == owner and stat.S_IMODE(os.stat(root).st_mode) != _FOLDER:
+    found = os.stat(root)
+    if found.st_uid == owner and stat.S_IMODE(found.st_mode) != _FOLDER and not may_have_any_mode(root, root):
         os.chmod(root, _FOLDER)
         count += 1
-    for folder, folders, files, fd in _folders(root):  # a folder gets its mode before it is entered
-        names = (name for name in (*folders, *files) if not is_user_file(root, os.path.join(folder, name)))
-        count += sum(_make_private(name, fd, owner) for name in names)
+    for folder, name, fd in _own_names(root):
+        if not may_have_any_mode(root, os.path.join(folder, name)):
+            count += _make_private(name, fd, owner)
     return count
 
 
-def _folders(root: str) -> Iterator[tuple[str, list[str], list[str], int]]:
-    """``os.fwalk`` of ``root``, which is followed if it is a link, because of the slash at its end."""
-    return os.fwalk(os.path.join(root, ""))
+_IS_OURS_IN: dict[str, Callable[[str], object]] = {
+    roots.LOCKS: lambda name: locks.is_name(name) or name == index.LOCK,
+    roots.STAGE: id_in_transit,
+    roots.TRASH: id_in_transit,
+    roots.INBOX: lambda name: inbox.is_event_name(name) or inbox.is_unfinished(name),
+    roots.INDEX: index.is_own_name,
+}
+"""Which names in each folder beside the sessions only the store gives; so all that is below them is ours."""
+
+
+def _own_names(root: str) -> Iterator[tuple[str, str, int]]:
+    """Each name that only the store gives, its folder's path, and that folder, open; a folder precedes what it holds.
+
+    The root is followed if it is a link, because of the slash at the end.
+    """
+    for folder, folders, files, fd in os.fwalk(os.path.join(root, "")):
+        is_ours = _choose(root, os.path.relpath(folder, root), fd)
+        folders[:] = filter(is_ours, folders)
+        yield from ((folder, name, fd) for name in (*folders, *filter(is_ours, files)))
+
+
+def _choose(root: str, place: str, fd: int) -> Callable[[str], object]:
+    """Which names in the folder ``place`` of ``root`` are the store's."""
+    top, *below = place.split(os.sep)
+    if top == os.curdir:
+        return lambda name: name in _IS_OURS_IN or roots.is_unfinished_gitignore(name) or _is_session(root, name, fd)
+    if below:
+        return lambda _: top in _IS_OURS_IN
+    return _IS_OURS_IN.get(top, reading.is_own_name)
+
+
+def _is_session(root: str, name: str, fd: int) -> bool:
+    """Whether the folder ``name`` has a record; in a project also one that may not be looked into."""
+    if not is_agent_id(name):
+        return False
+    try:
+        os.stat(f"{name}/{reading.STATE}", dir_fd=fd, follow_symlinks=False)
+    except PermissionError:
+        return claude_folder(root) is not None
+    except OSError:
+        return False
+    return True
 
 
 def _make_private(name: str, folder: int, owner: int) -> bool:

@@ -13,7 +13,8 @@ from gaia_sessions.session.events import START
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.store import change_with_result
-from gaia_sessions.store.journal import EVENTS, event_entry
+from gaia_sessions.store.journal import event_entry
+from gaia_sessions.store.reading import EVENTS
 
 from . import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, EventResult
 

@@ -7,7 +7,7 @@ host reports a start.
 from __future__ import annotations
 
 from gaia_sessions.session import runs
-from gaia_sessions.store.journal import EVENTS
+from gaia_sessions.store.reading import EVENTS
 
 from . import KNOWN, EventResult
 from .join import entry_of_event, find_run, not_joined_result

@@ -186,23 +186,10 @@ def without_random_suffix(name: str) -> str:
     return plain if is_hex(suffix, _RANDOM_DIGITS) else ""
 
 
-def temporaries(folder: Directory) -> list[str]:
-    """The names in ``folder`` of temporary files: somebody is writing one, or was killed doing so."""
-    return [name for name in folder.names() if is_temporary(name)]
-
-
-def temporaries_of(folder: Directory, name: str) -> list[str]:
-    """The names in ``folder`` of temporary files that were to become ``name``."""
-    return [found for found in temporaries(folder) if without_random_suffix(found[1 : -len(_TEMPORARY_SUFFIX)]) == name]
-
-
-def is_temporary(name: str) -> bool:
-    """Whether ``replace`` gives such a name to a file that it has not finished."""
-    return (
-        name[:1] == "."
-        and name.endswith(_TEMPORARY_SUFFIX)
-        and without_random_suffix(name[1 : -len(_TEMPORARY_SUFFIX)]) != ""
-    )
+def target_of(name: str) -> str:
+    """What the file ``name`` is to become when ``replace`` has finished it; empty for a name that it does not give."""
+    is_temporary = name[:1] == "." and name.endswith(_TEMPORARY_SUFFIX)
+    return without_random_suffix(name[1 : -len(_TEMPORARY_SUFFIX)]) if is_temporary else ""
 
 
 def discard(folder: Directory, name: str) -> None:

@@ -149,7 +149,7 @@ def _keep_umask_mode(_: int) -> None:
 
 def _remove_leftovers(folder: Directory, name: str) -> None:
     """Removes what killed writers of the same file left behind; no living writer takes that long."""
-    for leftover in atomic.temporaries_of(folder, name):
+    for leftover in [found for found in folder.names() if atomic.target_of(found) == name]:
         try:
             written_at = os.stat(leftover, dir_fd=folder.fd, follow_symlinks=False).st_mtime
         except OSError:  # its writer has just renamed it

@@ -57,7 +57,7 @@ class FileReader:
     def read(self, agent_id: str) -> Record:
         check_agent_id(agent_id)
         with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
-            return self._load(root, session, agent_id)
+            return self._load(session, agent_id)
 
     def _open_root_for(self, agent_id: str) -> Directory:
         root = roots.open_if_exists(self.root)
@@ -90,7 +90,7 @@ class FileReader:
         if root is None:
             return []
         with root, translate_errors("list", self.root):
-            return [name for name in roots.session_names(root) if reading.has_state(root, name)]
+            return [name for name in reading.session_names(root) if reading.has_state(root, name)]
 
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
@@ -105,7 +105,7 @@ class FileReader:
                 )
                 is_full_scan = names is None
                 if names is None:
-                    names = roots.session_names(root)
+                    names = reading.session_names(root)
             for name in self._from_anywhere(names):
                 if is_full_scan and self._has_less_time_than(_SECONDS_TO_DEFER):
                     raise StoreFailure(
@@ -203,7 +203,7 @@ class FileReader:
         from . import transcript_reader
 
         with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
-            yield from transcript_reader.messages(session, lambda: self._load(root, session, agent_id), take)
+            yield from transcript_reader.messages(session, lambda: self._load(session, agent_id), take)
 
     def messages_backwards(self, agent_id: str) -> Messages:
         self.read(agent_id)

@@ -84,13 +84,13 @@ class FileStore(FileReader):
 
         agent_id = check_agent_id(record["agent_id"])
         line = journals.entry_line(entry)
-        files = {reading.STATE: fit_record(record, reserved)[1]} | ({journals.EVENTS: line} if line else {})
+        files = {reading.STATE: fit_record(record, reserved)[1]} | ({reading.EVENTS: line} if line else {})
         with translate_errors("create", f"{self.root}/{agent_id}"), self._make_root() as root:
             if not index.is_complete(root):
                 from .index_repair import mark_empty_complete
 
                 mark_empty_complete(root)
-            with roots.ensure_folder(root, roots.LOCKS) as folder, self._lock(folder, agent_id):
+            with root.make(roots.LOCKS) as folder, self._lock(folder, agent_id):
                 if root.has(agent_id):
                     raise errors.SessionExists(agent_id)
                 self._marks_in(root, ids_up_to_root(self, record)[1:])  # refused while they cannot be read
@@ -113,7 +113,7 @@ class FileStore(FileReader):
             self._lock(folder, agent_id, timeout) as lock,
             reading.open_session(root, agent_id) as session,
         ):
-            check_writable(record := self._load(root, session, agent_id))
+            check_writable(record := self._load(session, agent_id))
             changed, entry = result if isinstance(result := lock.apply(rule, record), tuple) else (result, None)
             changed = transcript.prepare(session, record, changed) if transcript else changed
             if changed is record:
@@ -209,15 +209,10 @@ class FileStore(FileReader):
 
     def _lock_folder(self) -> Directory:
         with self._make_root() as root:
-            return roots.ensure_folder(root, roots.LOCKS)
+            return root.make(roots.LOCKS)
 
     def _make_root(self) -> Directory:
-        root = roots.open_if_marked(self.root)
-        if root is not None:
-            return root
-        from .root_ownership import make_root  # nearly every root has its mark already
-
-        return make_root(self.root, durable=self.durable)
+        return roots.make_root(self.root, durable=self.durable)
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         check_agent_id(agent_id)

@@ -112,7 +112,7 @@ def shorten_id(value: object) -> str:
 def _open_folder(root: str) -> Directory:
     above, name = os.path.split(log_folder(root))
     if above == root:
-        from .root_ownership import make_root
+        from .root import make_root
 
         with make_root(root, durable=False) as root_directory:
             return root_directory.make(name)
@@ -125,11 +125,11 @@ def _open_folder(root: str) -> Directory:
 def _make_ignored_folder(parent: Directory, name: str) -> None:
     """A folder ``name`` in ``parent``, kept out of version control from its first moment, unless there is one."""
     from . import atomic
-    from .root import write_ownership_mark
+    from .root import ignore_all
 
     temporary_name = f".{atomic.with_random_suffix(name)}.tmp"
     with parent.make(temporary_name) as folder:
-        write_ownership_mark(folder)
+        ignore_all(folder)
     try:
         os.rename(temporary_name, name, src_dir_fd=parent.fd, dst_dir_fd=parent.fd)
     except OSError:  # somebody else just made it

@@ -1,7 +1,6 @@
 """Events that could not be joined or applied yet, one file each in ``.inbox``.
 
-Owns the names of the files, by which the oldest comes first, and nothing of what the events mean. A file with any other
-name is left alone; a folder ``.inbox`` that somebody else keeps in a root of theirs is neither read nor written to.
+Their names put the oldest first; a file with any other name is left alone.
 """
 
 from __future__ import annotations
@@ -44,20 +43,11 @@ def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> str:
     name = _new_name(event, now)
     data = strict.dumps(event)
     added = not root.has(roots.INBOX)
-    with roots.ensure_folder(root, roots.INBOX) as inbox:
-        if not roots.owns_folder(root, roots.INBOX):
-            _mark_owned(inbox)
+    with root.make(roots.INBOX) as inbox:
         atomic.replace(inbox, name, data, durable=durable)
     if added and durable:
         atomic.sync_folder(root)
     return name
-
-
-def _mark_owned(inbox: Directory) -> None:
-    """Marks an ``.inbox`` that the store made while the root had its mark, which shows in that it holds only events."""
-    if not all(atomic.is_temporary(name) or is_event_name(name) for name in inbox.names()):
-        raise StoreFailure("defer to", inbox.path, "somebody else keeps files there", "keep the sessions elsewhere")
-    roots.write_ownership_mark(inbox)
 
 
 def _new_name(event: Event, now: datetime) -> str:
@@ -84,6 +74,11 @@ def is_event_name(name: str) -> bool:
     return keys_length % _KEY_LENGTH == 0 and wrong == b"-" and digits[_RANDOM_LENGTH] == wrong[0]
 
 
+def is_unfinished(name: str) -> bool:
+    """Whether ``name`` is that of an event that somebody is storing, or was killed while storing."""
+    return is_event_name(atomic.target_of(name))
+
+
 def keys_in(name: str) -> str:
     """The keys in the name of an event, one after the other; empty if they are not known."""
     return name[_KEYS_START : -len(_SUFFIX)]
@@ -96,8 +91,7 @@ def names(root: Directory) -> list[str]:
     except FileNotFoundError:
         return []
     with inbox:
-        found = sorted(filter(is_event_name, inbox.names()))
-    return found if found and roots.owns_folder(root, roots.INBOX) else []
+        return sorted(filter(is_event_name, inbox.names()))
 
 
 def events(root: Directory, wanted_names: Iterable[str]) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
@@ -129,6 +123,6 @@ def _read_event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
 
 def remove(root: Directory, name: str) -> None:
     """Removes the event ``name``, if it is still there and the name of an event."""
-    if is_event_name(name) and root.has(roots.INBOX) and roots.owns_folder(root, roots.INBOX):
+    if is_event_name(name) and root.has(roots.INBOX):
         with root.below(roots.INBOX) as inbox:
             atomic.discard(inbox, name)

@@ -59,9 +59,6 @@ HOST_KEY = "host_key"
 PARENT = "parent"
 OPEN_CHILD = "open_child"
 
-FOLDERS_AND_FILES = frozenset([_COMPLETE, _ACTIVE, NAME, CONVERSATION, HOST_KEY, PARENT, OPEN_CHILD])
-"""Every name in ``.index`` itself."""
-
 ACTIVE_KEY: IndexKey = (_ACTIVE,)
 """The key of every session that is not final, and of every one that cannot be read: it may be active."""
 
@@ -82,17 +79,21 @@ def is_complete(root: Directory) -> bool:
     return version == _VERSION and boots.is_this_boot(boot)
 
 
-def ensure_owned(root: Directory) -> bool:
-    """Whether there is an index that the store owns; makes one unless somebody else keeps a folder of that name."""
-    with roots.ensure_folder(root, roots.INDEX):
-        return roots.owns_folder(root, roots.INDEX)
-
-
 def mark_complete(root: Directory) -> None:
     """Notes that every session has its entries; called under the lock ``LOCK``, after the last entry was made."""
     with root.make(roots.INDEX) as index:
         index.add(_ACTIVE)
         atomic.replace(index, _COMPLETE, _VERSION + b" " + boots.boot_signature(), durable=False)
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether ``name`` is that of a note on completeness which somebody is writing, or was killed while writing."""
+    return atomic.target_of(name) == _COMPLETE
+
+
+def is_own_name(name: str) -> bool:
+    """Whether only the store gives this ``name`` to what stands in ``.index`` itself."""
+    return name in (_COMPLETE, _ACTIVE, NAME, CONVERSATION, HOST_KEY, PARENT, OPEN_CHILD) or is_unfinished(name)
 
 
 def last_indexed_id(root: Directory) -> str:

@@ -27,20 +27,19 @@ if TYPE_CHECKING:
 
 def mark_empty_complete(root: Directory) -> None:
     """Marks the index of an empty root as complete: every later session gets its entries before it is there."""
-    with roots.ensure_folder(root, roots.LOCKS) as folder:
+    with root.make(roots.LOCKS) as folder:
         locks.run_if_free(folder, index.LOCK, lambda: _mark_complete_if_empty(root))
 
 
 def _mark_complete_if_empty(root: Directory) -> None:
-    if index.ensure_owned(root) and not roots.session_names(root):
+    if not reading.session_names(root):
         index.mark_complete(root)
 
 
 def rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool] = lambda: False) -> None:
     """Makes the index complete, unless another process is doing so, or ``should_stop`` returns true before the end."""
-    with roots.ensure_folder(root, roots.LOCKS) as folder:
-        if index.ensure_owned(root):
-            locks.run_if_free(folder, index.LOCK, lambda: _add_each_session(root, read, should_stop))
+    with root.make(roots.LOCKS) as folder:
+        locks.run_if_free(folder, index.LOCK, lambda: _add_each_session(root, read, should_stop))
 
 
 def _add_each_session(root: Directory, read: ReadSession, should_stop: Callable[[], bool]) -> None:
@@ -49,7 +48,7 @@ def _add_each_session(root: Directory, read: ReadSession, should_stop: Callable[
     A session that is created meanwhile gets its entries from its creator, so a rebuild goes on where the last stopped.
     """
     last = index.last_indexed_id(root)
-    for agent_id in sorted(name for name in roots.session_names(root) if name > last):
+    for agent_id in sorted(name for name in reading.session_names(root) if name > last):
         if should_stop():
             index.save_progress(root, last)
             return
@@ -72,12 +71,9 @@ def repair(root: Directory, active: set[str], existing: set[str], read: ReadSess
     for folders, agent_id in every_entry(root):
         if agent_id in mismatched or agent_id not in existing:
             present.setdefault(agent_id, []).append(folders)
-    with roots.ensure_folder(root, roots.LOCKS) as folder:
+    with root.make(roots.LOCKS) as folder:
         for agent_id, folders_of_it in present.items():
-            if is_agent_id(agent_id):
-                _repair_entries(root, folder, agent_id, folders_of_it)
-            else:
-                _set_keys(root, agent_id, (), folders_of_it)
+            _repair_entries(root, folder, agent_id, folders_of_it)
     _remove_empty_folders(root)
 
 
@@ -98,11 +94,11 @@ def _repair_entries(root: Directory, folder: Directory, agent_id: str, present: 
 
 def every_entry(root: Directory) -> Iterator[tuple[FolderPath, str]]:
     """The folder of each entry and the id in it, those of active sessions first."""
-    yield from ((index.ACTIVE_KEY, agent_id) for agent_id in index.names_in(root, *index.ACTIVE_KEY))
+    yield from ((index.ACTIVE_KEY, agent_id) for agent_id in index.ids_under(root, index.ACTIVE_KEY))
     for parents in _parent_folders(root):
         with root.below(roots.INDEX, *parents) as parent:
             for name in _folders_in(parent):
-                yield from (((*parents, name), agent_id) for agent_id in _names(parent, name))
+                yield from (((*parents, name), agent_id) for agent_id in _ids(parent, name))
 
 
 def indexed_ids(root: Directory) -> set[str]:
@@ -153,10 +149,10 @@ def _folders_in(parent: Directory) -> list[str]:
         ]
 
 
-def _names(parent: Directory, name: str) -> list[str]:
+def _ids(parent: Directory, name: str) -> list[str]:
     try:
         with parent.below(name) as folder:
-            return folder.names()
+            return list(filter(is_agent_id, folder.names()))
     except (FileNotFoundError, NotADirectoryError):  # removed with its last entry, or exchanged, meanwhile
         return []
 

@@ -11,6 +11,7 @@ from gaia_sessions.jsonio.strict import dump_line, loads
 
 from . import atomic
 from .directory import translate_errors
+from .reading import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from .directory import Directory
     from .port import Entry
-
-EVENTS = "events.jsonl"
 
 _MAX_BYTES = 64 << 20
 _END_FIELDS = ("end", "detail")

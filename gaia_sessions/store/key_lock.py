@@ -39,7 +39,7 @@ class KeyLock:
     ) -> None:
         self._root = root
         self._open_folder = open_folder
-        self._name = f".key.{encode_key(*key)}{locks.SUFFIX}"
+        self._name = f"{locks.KEY_PREFIX}{encode_key(*key)}{locks.SUFFIX}"
         self._timeout = timeout
         self._wait = wait
 

@@ -20,7 +20,7 @@ import sys
 import time
 
 from gaia_sessions import errors
-from gaia_sessions.session.ids import fold_id
+from gaia_sessions.session.ids import fold_id, is_agent_id
 
 from .directory import PRIVATE_FILE, give_to_folder_owner, open_private, translate_errors
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     """Waits for a lock file of a directory, at most so many seconds; returns what releases it."""
 
 SUFFIX = ".lock"
+KEY_PREFIX = ".key."
+"""With which the name of the lock on a host's key begins."""
 
 _MIN_SLEEP = 0.005
 _UNSUPPORTED = frozenset([errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
@@ -87,6 +89,13 @@ class Lock:
 def name_for(agent_id: str) -> str:
     """The name of the lock file of a session."""
     return fold_id(agent_id) + SUFFIX
+
+
+def is_name(name: str) -> bool:
+    """Whether the lock of a session, or of a host's key, has this ``name``."""
+    stem = name.removesuffix(SUFFIX)
+    is_session_lock = is_agent_id(stem) and fold_id(stem) == stem
+    return stem != name and (is_session_lock or name.startswith(KEY_PREFIX))
 
 
 def acquire(folder: Directory, name: str, seconds: float, wait: WaitForLock) -> Lock:

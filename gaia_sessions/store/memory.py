@@ -17,8 +17,9 @@ from gaia_sessions.session.updates import check_writable, with_next_revision
 
 from . import ids_up_to_root, marks
 from .inbox_keys import keys_of_event
-from .journal import EVENTS, entry_line
+from .journal import entry_line
 from .memory_transcripts import MemoryTranscripts
+from .reading import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,13 +1,13 @@
 """One session read from its directory, and every way in which that can fail.
 
-Owns the difference between missing, corrupt and unreadable. A folder without a record is no session, and counts as
-missing, if it holds other files than those of the store or stands in a root that the store does not own. Takes no lock:
-since records are replaced by a rename, a reader sees the old record or the new one and nothing between.
+A folder without a record is no session, whatever else it holds. Takes no lock: since records are replaced by a rename,
+a reader sees the old record or the new one and nothing between.
 """
 
 from __future__ import annotations
 
 import errno
+import os
 
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
@@ -15,7 +15,6 @@ from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import decode
 
 from . import atomic
-from . import root as roots
 from .directory import NotAFile, TooBig, translate_errors
 
 TYPE_CHECKING = False
@@ -31,12 +30,52 @@ STATE = "state.json"
 CANCELLED = "cancelled.json"
 """The mark of a session that was cancelled."""
 
-_SESSION_FILES = frozenset(
-    [STATE, CANCELLED, "events.jsonl", "transcript.jsonl", "transcript-aside.jsonl", "report.json"]
-)
+EVENTS = "events.jsonl"
+TRANSCRIPT = "transcript.jsonl"
+ASIDE = "transcript-aside.jsonl"
+"""Messages that a writer found behind those that the record commits."""
+
+_ARCHIVED = ("transcript-", ".jsonl")
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
 _MAX_RECENT_BYTES = 1 << 16
 """Bytes of the records that a cache keeps beside the last one: an event of a host concerns few sessions."""
+
+
+def archived_name(number: int) -> str:
+    """The name of the archived transcript with this ``number``."""
+    return f"{number}".join(_ARCHIVED)
+
+
+def is_archived(name: str) -> bool:
+    """Whether ``name`` is that of an archived transcript."""
+    before, after = _ARCHIVED
+    number = name[len(before) : -len(after)]
+    return number.isascii() and number.isdecimal() and name == archived_name(int(number))
+
+
+def is_file_name(name: str) -> bool:
+    """Whether the store gives this ``name`` to a file in the directory of a session."""
+    return name in (STATE, CANCELLED, EVENTS, TRANSCRIPT, ASIDE) or is_archived(name)
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether ``name`` is that of a file of a session that somebody is writing, or was killed while writing."""
+    return is_file_name(atomic.target_of(name))
+
+
+def is_own_name(name: str) -> bool:
+    """Whether a file in the directory of a session with this ``name`` is the store's, finished or not."""
+    return is_file_name(name) or is_unfinished(name)
+
+
+def session_names(root: Directory) -> list[str]:
+    """The ids in ``root`` that name a directory, or a link to one with a record, in no order."""
+    with os.scandir(root.fd) as entries:
+        return [entry.name for entry in entries if is_agent_id(entry.name) and _may_be_session(root, entry)]
+
+
+def _may_be_session(root: Directory, entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and has_state(root, entry.name))
 
 
 def open_session(root: Directory, agent_id: str) -> Directory:
@@ -93,29 +132,15 @@ def _has_mark(root: Directory, agent_id: str) -> bool:
         raise StoreFailure("read", f"{root.path}/{path}", error.strerror or str(error)) from error
 
 
-def has_unknown_files(root: Directory, agent_id: str) -> bool:
-    """Whether the folder of ``agent_id`` holds a file that no session has. Raises like ``open_session``."""
-    with open_session(root, agent_id) as folder:
-        return _has_unknown_files(folder)
-
-
-def _has_unknown_files(folder: Directory) -> bool:
-    from .transcript_reader import is_archived  # asked of few folders only
-
-    return any(
-        not (name in _SESSION_FILES or atomic.is_temporary(name) or is_archived(name)) for name in folder.names()
-    )
-
-
-def load(root: Directory, folder: Directory, agent_id: str) -> Record:
+def load(folder: Directory, agent_id: str) -> Record:
     """The record in the session's open ``folder``. Raises like ``open_session``."""
-    return _decode_state(_read_state(root, folder, agent_id), folder, agent_id)
+    return _decode_state(_read_state(folder, agent_id), folder, agent_id)
 
 
 def read(root: Directory, agent_id: str) -> Record:
     """The record of ``agent_id``. Raises like ``open_session``."""
     with open_session(root, agent_id) as folder:
-        return load(root, folder, agent_id)
+        return load(folder, agent_id)
 
 
 def unless_refused(found: RecordOrError) -> RecordOrError:
@@ -137,9 +162,9 @@ class RecordCache:
     def __init__(self) -> None:
         self._recent: tuple[tuple[bytes, Record], ...] = ()
 
-    def load(self, root: Directory, folder: Directory, agent_id: str) -> Record:
+    def load(self, folder: Directory, agent_id: str) -> Record:
         """The record in the session's open ``folder``, as its bytes are now. Raises like ``open_session``."""
-        data = _read_state(root, folder, agent_id)
+        data = _read_state(folder, agent_id)
         for recent_data, record in self._recent:
             if recent_data == data and record["agent_id"] == agent_id:
                 return record
@@ -150,7 +175,7 @@ class RecordCache:
     def read(self, root: Directory, agent_id: str) -> Record:
         """The record of ``agent_id``, as its bytes are now. Raises like ``open_session``."""
         with open_session(root, agent_id) as folder:
-            return self.load(root, folder, agent_id)
+            return self.load(folder, agent_id)
 
     def read_existing(self, root: Directory, agent_ids: Iterable[str]) -> Iterator[Record]:
         """The records of those of ``agent_ids`` that have one. Raises ``StoreFailure`` if that is not known."""
@@ -178,17 +203,13 @@ def _decode_state(data: bytes, folder: Directory, agent_id: str) -> Record:
         raise CorruptSession(agent_id, f"{folder.path}/{STATE}", str(error)) from None
 
 
-def _read_state(root: Directory, folder: Directory, agent_id: str) -> bytes:
+def _read_state(folder: Directory, agent_id: str) -> bytes:
     path = f"{folder.path}/{STATE}"
     with translate_errors("read", path):
         try:
             return folder.read(STATE, DOCUMENT_LIMIT)
         except FileNotFoundError:
-            # Whoever deletes moves the directory away first: a reader may still hold it while it is emptied.
-            is_moved = not root.is_at(agent_id, folder.fd)
-            if is_moved or _has_unknown_files(folder) or not roots.is_owned(root):
-                raise SessionNotFound(agent_id) from None
-            raise CorruptSession(agent_id, path, "missing") from None
+            raise SessionNotFound(agent_id) from None
         except (NotAFile, TooBig) as error:
             raise CorruptSession(agent_id, path, str(error)) from None
         except OSError as error:

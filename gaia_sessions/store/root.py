@@ -1,6 +1,6 @@
-"""The root directory of a store: what stands in it beside the sessions, and which of that the store may tidy.
+"""The root directory of a store: how it comes about, and what stands in it beside the sessions.
 
-    {root}/.gitignore      the ownership mark: "*", which also keeps records out of version control
+    {root}/.gitignore      "*", which keeps records out of version control
     {root}/{agent_id}/     one directory per session
     {root}/.locks/         one file per session that was ever written to
     {root}/.stage/         sessions that are being built
@@ -9,17 +9,14 @@
     {root}/.index/         derived from the records, see ``index``
     {root}/.logs/          logs of hooks, where the root is not in a project
 
-Owns these names, which begin with a dot because no session id does, and the rule that nothing is swept, emptied or
-applied which the store did not make. Sessions may be kept in any folder: the whole root is the store's if it is the
-``.claude/session`` of a project or has the ownership mark; otherwise each folder that the store makes gets a mark of
-its own. How a root comes about is in ``root_ownership``.
+Any folder may be named as the root, so others may keep files in it, also in folders with these names: whoever sweeps or
+removes goes by the names that only we give.
 """
 
 from __future__ import annotations
 
 import os
 
-from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.system.project_root import claude_folder, owned_by_another
 
 from . import atomic
@@ -35,18 +32,16 @@ TRASH = ".trash"
 INBOX = ".inbox"
 INDEX = ".index"
 LOGS = ".logs"
-OWNERSHIP_MARK = ".gitignore"
-_OWNERSHIP_MARK_CONTENT = b"*\n"
+GITIGNORE = ".gitignore"
 
 
 def open_if_exists(path: str) -> Directory | None:
     """The root at ``path``, None if it does not exist; raises ``StoreFailure``, ``OwnedByAnother``."""
     with translate_errors("open", path):
         try:
-            root = Directory.at(path)
+            return open_existing(path)
         except FileNotFoundError:
             return None
-        return root if root.is_of_this_user() else _refuse(root)
 
 
 def open_existing(path: str) -> Directory:
@@ -55,88 +50,72 @@ def open_existing(path: str) -> Directory:
     return root if root.is_of_this_user() else _refuse(root)
 
 
-def open_if_marked(path: str) -> Directory | None:
-    """The root at ``path``; None if it does not exist or lacks the mark. Raises ``OSError``, ``OwnedByAnother``."""
-    try:
-        root = open_existing(path)
-    except FileNotFoundError:
-        return None
-    try:
-        is_marked = root.has(OWNERSHIP_MARK)
-    except OSError:
-        os.close(root.fd)
-        raise
-    if not is_marked:
-        os.close(root.fd)
-    return root if is_marked else None
-
-
 def _refuse(root: Directory) -> NoReturn:
     with root:
         raise owned_by_another(root.path, os.fstat(root.fd).st_uid)
 
 
-def write_ownership_mark(folder: Directory) -> None:
-    """Marks ``folder`` as the store's and keeps it out of version control; raises ``StoreFailure``."""
-    atomic.replace(folder, OWNERSHIP_MARK, _OWNERSHIP_MARK_CONTENT, durable=False)
+def make_root(path: str, *, durable: bool) -> Directory:
+    """The root at ``path``, made with the folders above it if need be.
 
-
-def is_owned(root: Directory) -> bool:
-    """Whether the store may tidy all of ``root``: a project's ``.claude/session``, or a folder with the mark."""
-    return claude_folder(root.path) is not None or _has_mark(root)
-
-
-def owns_folder(root: Directory, name: str) -> bool:
-    """Whether the store may tidy the folder ``name`` in ``root``: it owns the root, or the folder has its own mark."""
-    if is_owned(root):
-        return True
+    Last, a root that is a project's or empty is kept out of version control; without that file, whoever made the
+    folders may have been killed before they were on the disk. Raises ``OSError``.
+    """
     try:
-        with root.below(name) as folder:
-            return _has_mark(folder)
-    except OSError:  # it does not exist, or is a link
-        return False
-
-
-def _has_mark(folder: Directory) -> bool:
-    try:
-        return folder.read(OWNERSHIP_MARK, len(_OWNERSHIP_MARK_CONTENT)) == _OWNERSHIP_MARK_CONTENT
-    except OSError:
-        return False
-
-
-def ensure_folder(root: Directory, name: str) -> Directory:
-    """The folder ``name`` beside the sessions, made if it was not there, with a mark where the root has none."""
-    try:
-        return root.below(name)
+        root = open_existing(path)
     except FileNotFoundError:
-        folder = root.make(name)
-        if not is_owned(root):
-            _mark_new_folder(folder)
-        return folder
-
-
-def _mark_new_folder(folder: Directory) -> None:
-    """Marks a new folder without a rename: a mark that is cut short does not count, and the folder is never swept."""
+        _make_folders(path)
+        root = open_existing(path)
     try:
-        atomic.write_new(folder, OWNERSHIP_MARK, _OWNERSHIP_MARK_CONTENT, durable=False)
-    except FileExistsError:  # somebody else made it at the same moment
-        return
+        if not root.has(GITIGNORE) and (claude_folder(path) or _is_empty(root)):
+            if durable:
+                _sync_upwards(os.path.dirname(path))
+            ignore_all(root)
     except BaseException:
-        os.close(folder.fd)
+        os.close(root.fd)
         raise
+    return root
+
+
+def ignore_all(folder: Directory) -> None:
+    """Keeps ``folder`` out of version control; raises ``StoreFailure``."""
+    atomic.replace(folder, GITIGNORE, b"*\n", durable=False)
+
+
+def is_unfinished_gitignore(name: str) -> bool:
+    """Whether ``ignore_all`` gives such a name to a file that it has not finished."""
+    return atomic.target_of(name) == GITIGNORE
+
+
+def _is_empty(root: Directory) -> bool:
+    """Whether nothing is in there but what others who make the root at this moment are writing."""
+    with os.scandir(root.fd) as entries:
+        return all(is_unfinished_gitignore(entry.name) for entry in entries)
+
+
+def _make_folders(path: str) -> None:
+    parent_path, name = os.path.split(path)
+    if not os.path.isdir(parent_path or os.curdir):
+        from .external_file import make_folders  # the project's own folders, which are no part of the store
+
+        make_folders(parent_path)
+    with Directory.at(parent_path or os.curdir) as parent:
+        if name:
+            parent.add(name)
+
+
+def _sync_upwards(path: str) -> None:
+    """Syncs each folder from ``path`` up to the first that may not be opened: nothing above that was just made."""
+    try:
+        with Directory.at(path or os.curdir) as folder:
+            os.fsync(folder.fd)
+    except PermissionError:
+        return
+    if path and os.path.dirname(path) != path:
+        _sync_upwards(os.path.dirname(path))
 
 
 def open_lock_folder(root: Directory) -> Directory:
     """The folder of the lock files; raises ``StoreFailure``."""
     with translate_errors("open", f"{root.path}/{LOCKS}"):
-        return ensure_folder(root, LOCKS)
-
-
-def session_names(root: Directory) -> list[str]:
-    """The ids in ``root`` that name a directory, in no order; in a root that the store owns also those of links."""
-    with os.scandir(root.fd) as entries:
-        return [entry.name for entry in entries if is_agent_id(entry.name) and _may_be_session(root, entry)]
-
-
-def _may_be_session(root: Directory, entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and is_owned(root))
+        return root.make(LOCKS)

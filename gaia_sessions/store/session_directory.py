@@ -1,10 +1,10 @@
 """How the directory of a session comes into the root, takes its next record and what goes with it, and leaves.
 
-Owns the order of the steps, so that a crash between any two of them does no harm. A directory is built in ``.stage``
-and renamed into place whole; it leaves by a rename into ``.trash``, and is emptied there only when that rename is on
-the disk. The index entries of a session are made before its first write that needs them and removed after its last, so
-a crash leaves an entry too many, never one too few. All of it happens under the lock of the session, which the caller
-holds. Must never take a lock.
+A directory is built in ``.stage`` and renamed into place whole; it leaves by a rename into ``.trash``, and is emptied
+there only when that rename is on the disk. One whose record cannot be read may hold files of others: from that, only
+names that the store gives are removed. The index entries of a session are made before its first write that needs them
+and removed after its last, so a crash leaves an entry too many, never one too few. All of it happens under the lock of
+the session, which the caller holds.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.updates import with_next_revision
@@ -41,7 +42,7 @@ def create(root: Directory, record: Record, files: dict[str, bytes], *, durable:
     """
     agent_id = record["agent_id"]
     index.add(root, agent_id, index.keys_of(record))
-    with roots.ensure_folder(root, roots.STAGE) as stage:
+    with root.make(roots.STAGE) as stage:
         staged_name = atomic.with_random_suffix(agent_id)
         try:
             _write_staged(stage, staged_name, files, durable=durable)
@@ -115,7 +116,7 @@ def _replace(
     old_keys, new_keys = index.keys_of(old), index.keys_of(new)
     index.add(root, new["agent_id"], _difference(new_keys, old_keys))
     if not is_open(new):
-        for leftover in atomic.temporaries(session):  # of a writer that was killed: we hold its lock
+        for leftover in filter(reading.is_unfinished, session.names()):  # its writer was killed: we hold its lock
             atomic.discard(session, leftover)
     if durable and old["revision"] <= 1:
         os.fsync(root.fd)  # whoever created it may have been killed before its name was on the disk
@@ -151,49 +152,55 @@ def delete_if(
         raise found
     if not should_delete(found):
         return False
-    _check_deletable(root, agent_id, found)
     with translate_errors("delete", f"{root.path}/{agent_id}"):
-        _delete(root, agent_id, found, durable=durable)
+        if isinstance(found, SessionsError):
+            _remove_own_files(root, agent_id, durable=durable)
+        else:
+            _move_to_trash(root, agent_id)
+            index.remove(root, agent_id, index.keys_of(found))
         lock.remove()
     return True
 
 
-def _check_deletable(root: Directory, agent_id: str, found: RecordOrError) -> None:
-    """Raises ``StoreFailure`` for a folder in a root of somebody else that holds no record but other files."""
-    if isinstance(found, CorruptSession) and not roots.is_owned(root) and reading.has_unknown_files(root, agent_id):
-        path = f"{root.path}/{agent_id}"
-        raise StoreFailure("remove", path, "it holds files that no session has", "remove it by hand if it is a session")
+def _remove_own_files(root: Directory, agent_id: str, *, durable: bool) -> None:
+    """Removes the files of the store from a directory whose record cannot be read, and that if it is empty then."""
+    from . import index_repair  # nobody knows which entries such a session has
 
-
-def _delete(root: Directory, agent_id: str, found: RecordOrError, *, durable: bool) -> None:
-    _move_to_trash(root, agent_id, durable=durable)
-    if isinstance(found, SessionsError):
-        from . import index_repair  # nobody knows which entries a session has that cannot be read
-
-        index_repair.remove_every_entry(root, agent_id)
+    try:
+        session = reading.open_session(root, agent_id)
+    except CorruptSession as error:
+        raise StoreFailure("remove", error.path, error.problem, "remove it by hand if it is a session") from None
+    with session:
+        names = filter(reading.is_own_name, session.names())
+        for name in sorted(names, key=reading.STATE.__eq__):  # the record last: until then the session is found again
+            os.unlink(name, dir_fd=session.fd)
+        if durable:
+            os.fsync(session.fd)
+    index_repair.remove_every_entry(root, agent_id)
+    try:
+        os.rmdir(agent_id, dir_fd=root.fd)
+    except OSError:  # it holds files of others
         return
-    index.remove(root, agent_id, index.keys_of(found))
 
 
-def _move_to_trash(root: Directory, agent_id: str, *, durable: bool) -> None:
-    """Moves the session into the trash folder, and empties it at once where somebody else keeps that folder."""
-    with roots.ensure_folder(root, roots.TRASH) as trash:
-        trash_name = atomic.with_random_suffix(agent_id)
-        os.rename(agent_id, trash_name, src_dir_fd=root.fd, dst_dir_fd=trash.fd)
-        if not roots.owns_folder(root, roots.TRASH):
-            _purge(root, trash, [trash_name], durable=durable)
+def _move_to_trash(root: Directory, agent_id: str) -> None:
+    with root.make(roots.TRASH) as trash:
+        os.rename(agent_id, atomic.with_random_suffix(agent_id), src_dir_fd=root.fd, dst_dir_fd=trash.fd)
 
 
 def purge_trash(root: Directory, *, durable: bool) -> None:
     """Removes what was moved to the trash, after the moves are on the disk."""
-    if not root.has(roots.TRASH) or not roots.owns_folder(root, roots.TRASH):
+    if not root.has(roots.TRASH):
         return
     with root.below(roots.TRASH) as trash:
-        _purge(root, trash, [name for name in trash.names() if atomic.without_random_suffix(name)], durable=durable)
+        names = list(filter(id_in_transit, trash.names()))
+        if durable and names:
+            atomic.sync_folder(root)
+        for name in names:
+            atomic.discard_folder(trash, name)
 
 
-def _purge(root: Directory, trash: Directory, names: list[str], *, durable: bool) -> None:
-    if durable and names:
-        atomic.sync_folder(root)
-    for name in names:
-        atomic.discard_folder(trash, name)
+def id_in_transit(name: str) -> str:
+    """The id of the session that has this ``name`` in ``.stage`` or ``.trash``; empty for a name of somebody else."""
+    agent_id = atomic.without_random_suffix(name)
+    return agent_id if is_agent_id(agent_id) else ""

@@ -1,8 +1,7 @@
 """What a store does for itself when it is cleaned up: it removes leftovers of killed processes and corrects its index.
 
-Owns the rule that nothing younger than an hour is a leftover, that it is removed only under the lock of whoever could
-still be working on it, and only where the store made the folder and the name. Runs beside everything else and beside
-itself. Must never remove a session.
+A leftover is older than an hour and has a name that only the store gives, and it goes under the lock of whoever could
+still be working on it. Runs beside everything else and beside itself.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from datetime import timedelta
 from functools import partial
 
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.session.ids import is_agent_id
 
-from . import atomic, index, index_repair, locks, reading
+from . import atomic, inbox, index, index_repair, locks, reading
 from . import root as roots
+from .session_directory import id_in_transit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
     from .directory import Directory
@@ -28,34 +27,38 @@ if TYPE_CHECKING:
 
 LEFTOVER_AGE = timedelta(hours=1)
 
+_IS_UNFINISHED_IN: dict[str, Callable[[str], bool]] = {
+    roots.INBOX: inbox.is_unfinished,
+    roots.INDEX: index.is_unfinished,
+}
+"""Whether a name in this folder is that of a file that somebody is writing, or was killed while writing."""
+
 
 def sweep(root: Directory, now: datetime, active: set[str], read: ReadSession) -> list[str]:
     """Sweeps and corrects; returns what was removed. ``active`` are the sessions that are not final."""
     cutoff = (now - LEFTOVER_AGE).timestamp()
-    if not (roots.is_owned(root) or root.has(roots.LOCKS)):  # nobody ever wrote to a session here
+    if not (active or root.has(roots.LOCKS)):  # nobody ever wrote to a session here
         return []
-    with roots.ensure_folder(root, roots.LOCKS) as folder:
+    with root.make(roots.LOCKS) as folder:
         removed = [*_sweep_stage(root, folder, cutoff), *_sweep_sessions(root, folder, cutoff, active)]
-        removed += _sweep_temporaries(root, cutoff) if roots.is_owned(root) else ()
-        for name in (roots.INBOX, roots.INDEX):
-            if root.has(name) and roots.owns_folder(root, name):
+        removed += _sweep_unfinished(root, cutoff, roots.is_unfinished_gitignore)
+        for name, is_unfinished in _IS_UNFINISHED_IN.items():
+            if root.has(name):
                 with root.below(name) as directory:
-                    removed += _sweep_temporaries(directory, cutoff)
-        existing = set(roots.session_names(root))
-        removed += _sweep_locks(root, folder, cutoff, existing)
-    if roots.owns_folder(root, roots.INDEX):
-        index_repair.repair(root, active, existing, read)
+                    removed += _sweep_unfinished(directory, cutoff, is_unfinished)
+        existing = set(reading.session_names(root))
+        removed += _sweep_locks(folder, cutoff, existing)
+    index_repair.repair(root, active, existing, read)
     return removed
 
 
 def _sweep_stage(root: Directory, folder: Directory, cutoff: float) -> Iterator[str]:
-    if not (root.has(roots.STAGE) and roots.owns_folder(root, roots.STAGE)):
+    if not root.has(roots.STAGE):
         return
     with root.below(roots.STAGE) as stage:
-        for name in _older_than(stage, stage.names(), cutoff, stat.S_ISDIR):
-            agent_id = atomic.without_random_suffix(name)
+        for name in _older_than(stage, filter(id_in_transit, stage.names()), cutoff, _is_folder):
             remove = partial(atomic.discard_folder, stage, name)
-            if is_agent_id(agent_id) and locks.run_if_free(folder, locks.name_for(agent_id), remove):
+            if locks.run_if_free(folder, locks.name_for(id_in_transit(name)), remove):
                 yield f"{stage.path}/{name}"
 
 
@@ -67,36 +70,46 @@ def _sweep_sessions(root: Directory, folder: Directory, cutoff: float, active: s
         except SessionsError:
             continue
         with session:
-            for name in _older_than(session, atomic.temporaries(session), cutoff):
+            for name in _older_than(session, filter(reading.is_unfinished, session.names()), cutoff, _is_file):
                 if locks.run_if_free(folder, locks.name_for(agent_id), partial(atomic.discard, session, name)):
                     yield f"{session.path}/{name}"
 
 
-def _sweep_temporaries(folder: Directory, cutoff: float) -> Iterator[str]:
+def _sweep_unfinished(folder: Directory, cutoff: float, is_unfinished: Callable[[str], bool]) -> Iterator[str]:
     """Removes those of files that no lock guards: nobody takes an hour to write one."""
-    for name in _older_than(folder, atomic.temporaries(folder), cutoff):
+    for name in _older_than(folder, filter(is_unfinished, folder.names()), cutoff, _is_file):
         atomic.discard(folder, name)
         yield f"{folder.path}/{name}"
 
 
-def _sweep_locks(root: Directory, folder: Directory, cutoff: float, existing: set[str]) -> Iterator[str]:
+def _sweep_locks(folder: Directory, cutoff: float, existing: set[str]) -> Iterator[str]:
     """Removes lock files of sessions that were removed by hand, and of host keys whose holder was killed."""
-    if not roots.owns_folder(root, roots.LOCKS):
-        return
-    needed = {locks.name_for(agent_id) for agent_id in existing} | {index.LOCK}
-    idle = [name for name in folder.names() if name.endswith(locks.SUFFIX) and name not in needed]
-    for name in _older_than(folder, idle, cutoff):
+    needed = {locks.name_for(agent_id) for agent_id in existing}
+    idle = [name for name in folder.names() if locks.is_name(name) and name not in needed]
+    for name in _older_than(folder, idle, cutoff, _is_empty_file):
         if locks.run_if_free(folder, name, partial(atomic.discard, folder, name)):
             yield f"{folder.path}/{name}"
 
 
 def _older_than(
-    folder: Directory, names: list[str], cutoff: float, is_kind: Callable[[int], bool] = stat.S_ISREG
+    folder: Directory, names: Iterable[str], cutoff: float, is_ours: Callable[[os.stat_result], bool]
 ) -> Iterator[str]:
     for name in names:
         try:
             found = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
         except FileNotFoundError:
             continue
-        if is_kind(found.st_mode) and found.st_mtime < cutoff:
+        if is_ours(found) and found.st_mtime < cutoff:
             yield name
+
+
+def _is_file(found: os.stat_result) -> bool:
+    return stat.S_ISREG(found.st_mode)
+
+
+def _is_folder(found: os.stat_result) -> bool:
+    return stat.S_ISDIR(found.st_mode)
+
+
+def _is_empty_file(found: os.stat_result) -> bool:
+    return stat.S_ISREG(found.st_mode) and not found.st_size

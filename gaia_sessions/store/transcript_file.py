@@ -25,15 +25,8 @@ from gaia_sessions.session.transcript import (
 
 from . import atomic
 from .directory import translate_errors
-from .transcript_reader import (
-    ASIDE,
-    TRANSCRIPT,
-    CommittedLines,
-    archived_name,
-    is_archived,
-    open_committed,
-    open_transcript,
-)
+from .reading import ASIDE, TRANSCRIPT, archived_name, is_archived
+from .transcript_reader import CommittedLines, open_committed, open_transcript
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.transcript import committed_bytes, decode_message
 
 from .directory import FILE_FLAGS, NotAFile, translate_errors
+from .reading import TRANSCRIPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,28 +29,10 @@ if TYPE_CHECKING:
     from .directory import Directory
     from .port import IsWanted, Messages
 
-TRANSCRIPT = "transcript.jsonl"
-
-ASIDE = "transcript-aside.jsonl"
-"""Lines that a writer found behind those that the record commits."""
-
-_ARCHIVED = ("transcript-", ".jsonl")
 _CHUNK = 16 << 10
 """How many bytes are read at once, unless a line is longer: the last 20 messages are seldom more."""
 _FEW = 64 << 10
 """So many bytes of messages may be in memory at once; where more are wanted, they are read again in order."""
-
-
-def archived_name(number: int) -> str:
-    """The name of the archived transcript with this ``number``."""
-    return f"{number}".join(_ARCHIVED)
-
-
-def is_archived(name: str) -> bool:
-    """Whether ``name`` is that of an archived transcript."""
-    before, after = _ARCHIVED
-    number = name[len(before) : -len(after)]
-    return number.isascii() and number.isdecimal() and name == archived_name(int(number))
 
 
 def messages(session: Directory, load: Callable[[], Record], take: Callable[[CommittedLines], Messages]) -> Messages:

@@ -207,7 +207,7 @@ def test_leftovers_of_the_dead_are_swept_and_named(gaia: Gaia, put: Gaia, root: 
 
 def test_a_planted_name_is_swept_without_reaching_the_terminal(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "a")
-    left = Path(root, ".\x1b[2J\x1b]0;mine\x07.0123456789abcdef.tmp")
+    left = Path(root, ".locks", ".key.\x1b[2J\x1b]0;mine\x07.lock")
     left.write_bytes(b"")
     os.utime(left, (0, 0))
     ended = gaia("cleanup")
@@ -217,7 +217,7 @@ def test_a_planted_name_is_swept_without_reaching_the_terminal(gaia: Gaia, root:
 
 def test_a_planted_name_that_is_no_text_does_not_spoil_the_answer(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "a")
-    left = os.fsencode(root) + b"/.\xff.0123456789abcdef.tmp"
+    left = os.fsencode(root) + b"/.locks/.key.\xff.lock"
     with open(left, "wb"):
         os.utime(left, (0, 0))
     ended = gaia("cleanup", "--json")

@@ -1,9 +1,12 @@
-"""Cleanup where somebody else lives: any folder can be named as the root, and what is not ours stays untouched."""
+"""A folder of somebody else as the root: what bears no name that only the store gives outlives every command."""
 
 from __future__ import annotations
 
+import json
 import os
-from datetime import timedelta
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,40 +19,120 @@ if TYPE_CHECKING:
 
 THEIRS = {
     "src/a.py": "code",
-    "web/state.json": "{}",
     "web/index.js": "code",
-    "notes.txt": "note",
+    "agent-20260108-180530-0123abcd/notes.txt": "notes",
+    "state.json": "{}",
+    "events.jsonl": "{",
+    ".gitignore": "node_modules\n",
     ".notes.tmp": "note",
     ".notes.0123456789abcdef.tmp": "note",
+    ".state.json.0123456789abcdef.tmp": "note",
     ".trash/keepme/doc.txt": "doc",
-    ".trash/keepme.0123456789abcdef/doc.txt": "doc",
+    ".trash/.keepme.0123456789abcdef/doc.txt": "doc",
     ".stage/mine/doc.txt": "doc",
-    ".stage/mine.0123456789abcdef/doc.txt": "doc",
+    ".stage/.mine.0123456789abcdef/doc.txt": "doc",
     ".locks/precious": "lock",
     ".locks/yarn.lock": "lock",
     ".inbox/mail.json": "{}",
-    ".inbox/20260108-180530-000000-01234567.json": "{}",
-    ".index/complete": "mine",
-    ".index/active/mine": "mine",
+    ".inbox/.mail.json.0123456789abcdef.tmp": "{}",
+    ".index/mine": "mine",
+    ".index/active/.mine": "mine",
+    ".index/name/.mine/also mine": "mine",
+    ".logs/app.txt": "said",
+    "mine/.notes.0123456789abcdef.tmp": "in a session of ours",
+    "mine/folder/notes.txt": "in a session of ours",
 }
+HOOK_FILES = Path(__file__).parents[2] / "hooks"
+
+
+@pytest.fixture(params=["anywhere", "in a project"])
+def shared(request: pytest.FixtureRequest, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A root in which somebody keeps files, all of them old, and has links; ``mine`` is a session of ours there."""
+    if request.param == "in a project":
+        root = str(tmp_path / "project" / ".claude" / "session")
+        monkeypatch.setenv("GAIA_SESSIONS_ROOT", root)
+    outside = {"precious": "precious", "cancelled.json": "{}"}
+    fill(str(tmp_path / "outside"), outside)
+    fill(root, THEIRS)
+    for name in ("linked", ".linked", "mine/linked", "agent-20260108-180530-0123abce"):
+        Path(root, name).symlink_to(tmp_path / "outside")
+    os.mkfifo(Path(root, "pipe"))
+    return root
 
 
 def fill(folder: str, files: dict[str, str]) -> None:
-    """``files`` and the folders they are in, all of them old."""
+    """``files`` and the folders they are in, all of them old and open to others."""
     for name, text in files.items():
         Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
         Path(folder, name).write_text(text, encoding="utf-8")
     for path in Path(folder).rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
         os.utime(path, (0, 0))
 
 
-def left_of(folder: str, files: dict[str, str]) -> dict[str, str]:
-    """What ``files`` hold by now, without those that are gone."""
-    return {name: Path(folder, name).read_text("utf-8") for name in files if Path(folder, name).is_file()}
+def left_of(folder: str) -> dict[str, tuple[str, int]]:
+    """What is left of what they have in ``folder`` and outside: the text and the mode of each file and folder."""
+    names = [*THEIRS, "linked", "linked/precious", "linked/cancelled.json", "mine/linked", "pipe"]
+    return {name: seen(Path(folder, name)) for name in names if os.path.lexists(Path(folder, name))}
+
+
+def seen(path: Path) -> tuple[str, int]:
+    return (path.read_text("utf-8") if path.is_file() else "", path.lstat().st_mode)
+
+
+def state_of(agent_id: str, phase: str) -> str:
+    moment = (datetime.now(UTC) - timedelta(days=9)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    texts = {"agent_id": agent_id, "agent_name": "x", "purpose": "x", "created_at": moment, "last_updated": moment}
+    rest: dict[str, Any] = {"phase": phase, "metadata": {}, "resume_ready": True, "history": [], "error_count": 0}
+    return json.dumps({**texts, **rest, "last_error": None})
+
+
+def hook(payload: dict[str, Any], root: str) -> None:
+    words = [sys.executable, str(HOOK_FILES / "every_event.py")]
+    environment = {**os.environ, "GAIA_SESSIONS_ROOT": root}
+    subprocess.run(words, input=json.dumps(payload).encode(), env=environment, check=True, timeout=60)
+
+
+DELEGATION = {
+    "hook_event_name": "PreToolUse",
+    "session_id": "s-1",
+    "tool_name": "Agent",
+    "tool_use_id": "toolu_1",
+    "tool_input": {"description": "look", "prompt": "look", "subagent_type": "Explore"},
+}
+STOP = {"hook_event_name": "SubagentStop", "session_id": "s-1", "agent_id": "a1", "last_assistant_message": "Done."}
+
+
+def test_no_command_and_no_hook_changes_or_removes_what_others_keep_in_the_root(
+    gaia: Gaia, shared: str, tmp_path: Path
+) -> None:
+    Path(shared, "mine", "state.json").write_text(state_of("mine", "approval"), encoding="utf-8")
+    fill(str(tmp_path / "import"), {"b/state.json": state_of("b", "approval"), "b/notes.txt": "notes"})
+    before = left_of(shared)
+
+    for words in (
+        ("doctor", "--fix"),
+        ("create", "--id", "a"),
+        ("update", "mine", "--phase", "planning"),
+        ("import", str(tmp_path / "import")),
+        ("cancel", "b"),
+        ("transcript", "a", "--append", "user", "Hello."),
+        ("finalize", "a", "completed"),
+        ("reconcile",),
+        ("list",),
+        ("doctor", "--fix"),
+    ):
+        assert gaia(*words).code in (0, 1), words
+    hook(DELEGATION, shared)
+    hook(STOP, shared)
+    gone = gaia("cleanup", "--hours", "0", "--corrupt", "--json").json
+
+    assert (sorted(gone["removed"])[:2], gone["failed"], gone["swept"]) == (["a", "b"], [], [])
+    assert left_of(shared) == before
 
 
 def test_a_cleanup_of_a_folder_that_never_was_a_root_leaves_it_as_it_is(gaia: Gaia, root: str, tree: Gaia) -> None:
-    fill(root, {name: text for name, text in THEIRS.items() if not name.startswith((".locks", "web"))})
+    fill(root, {name: text for name, text in THEIRS.items() if not name.startswith(".locks")})
     Path(root, "linked").symlink_to("src")
     os.mkfifo(Path(root, "pipe"))
     before = tree()
@@ -65,111 +148,85 @@ def test_a_cleanup_of_a_folder_that_never_was_a_root_leaves_it_as_it_is(gaia: Ga
     assert tree() == before
 
 
-def test_what_others_have_in_a_folder_outlives_every_session_in_it(gaia: Gaia, root: str) -> None:
-    fill(root, THEIRS)
+@pytest.mark.parametrize("content", ["{}", "{", "not ours"])
+def test_from_a_folder_whose_record_is_unreadable_only_names_of_the_store_go(
+    gaia: Gaia, shared: str, content: str
+) -> None:
+    own = ["state.json", "events.jsonl", "cancelled.json", "transcript.jsonl", "transcript-2.jsonl"]
+    own += ["transcript-aside.jsonl", ".state.json.0123456789abcdef.tmp"]
+    fill(shared, {f"mine/{name}": content for name in own})
+    before = left_of(shared)
 
-    assert gaia("create", "--id", "a").code == 0
-    assert gaia("create", "--id", "b").code == 0
-    assert gaia("update", "b", "--error", "x").code == 0
-    assert gaia("finalize", "b", "completed").code == 0
-    report = gaia("cleanup", "--hours", "0", "--json").json
+    assert [one["agent_id"] for one in gaia("cleanup", "--json").json["corrupt"]] == ["mine"]
+    assert left_of(shared) == before
+    assert gaia("cleanup", "--corrupt", "--json").json["removed"] == ["mine"]
 
-    assert (sorted(report["removed"]), report["failed"], report["swept"]) == (["a", "b"], [], [])
-    assert left_of(root, THEIRS) == THEIRS
-    assert not Path(root, ".gitignore").exists()
-    assert sorted(os.listdir(Path(root, ".trash"))) == ["keepme", "keepme.0123456789abcdef"]
-
-
-def test_a_folder_with_a_bad_state_file_and_more_is_reported_and_not_removed(gaia: Gaia, root: str) -> None:
-    fill(root, THEIRS)
-
-    ended = gaia("cleanup", "--corrupt", "--json")
-
-    assert ended.code != 0
-    assert b"web: cannot remove: it holds files that no session has" in ended.out + ended.err
-    assert left_of(root, THEIRS) == THEIRS
+    assert left_of(shared) == before
+    assert sorted(os.listdir(Path(shared, "mine"))) == [".notes.0123456789abcdef.tmp", "folder", "linked"]
+    assert gaia("get", "mine").code == 3
 
 
-@pytest.mark.parametrize("names", [(), ("events.jsonl",), (".state.json.0123456789abcdef.tmp", "report.json")])
-def test_a_folder_with_nothing_but_own_names_is_a_corrupt_session(
+@pytest.mark.parametrize("names", [(), ("events.jsonl",), (".state.json.0123456789abcdef.tmp", "cancelled.json")])
+def test_a_folder_whose_record_is_unreadable_and_that_has_nothing_else_goes_whole(
     gaia: Gaia, root: str, names: tuple[str, ...]
 ) -> None:
-    gaia("create", "--id", "a")
-    Path(root, "torn").mkdir()
-    fill(root, {f"torn/{name}": "x" for name in names})
+    fill(root, {f"torn/{name}": "x" for name in ("state.json", *names)})
 
-    assert [one["agent_id"] for one in gaia("cleanup", "--json").json["corrupt"]] == ["torn"]
     assert gaia("cleanup", "--corrupt", "--json").json["removed"] == ["torn"]
+    assert not Path(root, "torn").exists()
 
 
-def test_a_stranger_in_an_own_root_is_no_session_at_any_door(gaia: Gaia, root: str) -> None:
+@pytest.mark.parametrize("names", [(), ("src/a.py",), ("events.jsonl", "transcript.jsonl"), ("cancelled.json",)])
+def test_a_folder_without_a_record_is_no_session_at_any_door(gaia: Gaia, shared: str, names: tuple[str, ...]) -> None:
     gaia("create", "--id", "a")
-    fill(root, {"src/a.py": "code"})
+    Path(shared, "none").mkdir()
+    fill(shared, {f"none/{name}": "x" for name in names})
 
     assert [one["agent_id"] for one in gaia("list", "--json").json] == ["a"]
-    assert gaia("get", "src").code == gaia("update", "src").code == 3
+    assert gaia("get", "none").code == gaia("update", "none").code == gaia("cancel", "none").code == 3
     assert gaia("cleanup", "--corrupt", "--json").json["corrupt"] == []
-    assert Path(root, "src", "a.py").read_text("utf-8") == "code"
+    assert all(Path(shared, "none", name).read_text("utf-8") == "x" for name in names)
 
 
-def test_an_empty_folder_becomes_an_own_root(gaia: Gaia, root: str) -> None:
-    Path(root).mkdir()
+def test_a_link_to_a_session_is_reported_and_stays(gaia: Gaia, root: str, tmp_path: Path) -> None:
     gaia("create", "--id", "a")
-    left = Path(root, ".x.0123456789abcdef.tmp")
-    left.write_bytes(b"")
-    os.utime(left, (0, 0))
+    fill(str(tmp_path / "real"), {"state.json": state_of("b", "approval")})
+    Path(root, "b").symlink_to(tmp_path / "real")
+
+    assert [one["agent_id"] for one in gaia("cleanup", "--json").json["corrupt"]] == ["b"]
+    ended = gaia("cleanup", "--corrupt", "--hours", "0", "--json")
+
+    assert ended.code == 8
+    assert b"b: cannot remove: not a directory of its own" in ended.out + ended.err
+    assert Path(root, "b", "state.json").is_file()
+
+
+def test_only_a_new_or_empty_root_and_that_of_a_project_are_kept_out_of_version_control(
+    gaia: Gaia, root: str, tmp_path: Path
+) -> None:
+    places = {name: tmp_path / name for name in ("new", "empty", "used", "project/.claude/session")}
+    for name, path in places.items():
+        if name != "new":
+            path.mkdir(parents=True)
+    for name in ("used", "project/.claude/session"):
+        fill(str(places[name]), {"src/a.py": "code"})
+
+    for path in places.values():
+        assert gaia("create", "--root", str(path)).code == 0
+
+    assert [name for name, path in places.items() if (path / ".gitignore").is_file()] == [
+        "new",
+        "empty",
+        "project/.claude/session",
+    ]
+    assert not Path(root).exists()
+
+
+def test_a_maker_of_the_root_that_was_killed_is_followed_by_one_that_ends_its_work(gaia: Gaia, root: str) -> None:
+    left = Path(root, "..gitignore.0123456789abcdef.tmp")
+    fill(root, {left.name: ""})
+
+    gaia("create", "--id", "a")
 
     assert Path(root, ".gitignore").read_bytes() == b"*\n"
     assert gaia("cleanup", "--json").json["swept"] == [str(left)]
-
-
-def test_a_root_that_lost_its_mark_gets_it_back_with_the_next_session(gaia: Gaia, root: str, put: Gaia) -> None:
-    gaia("create", "--id", "a")
-    put("copied", idle=timedelta(hours=1))
-    Path(root, ".gitignore").unlink()
-
-    gaia("create", "--id", "b")
-
-    assert Path(root, ".gitignore").read_bytes() == b"*\n"
-
-
-@pytest.mark.parametrize("name", ["src/a.py", "README", ".inbox/mail.json", ".trash/keepme/x", ".locks/precious"])
-def test_a_root_without_a_mark_that_holds_a_name_of_somebody_else_gets_none(gaia: Gaia, root: str, name: str) -> None:
-    gaia("create", "--id", "a")
-    Path(root, ".gitignore").unlink()
-    fill(root, {name: "theirs"})
-
-    gaia("create", "--id", "b")
-
-    assert not Path(root, ".gitignore").exists()
-    assert gaia("list").code == 0
-
-
-def test_what_we_make_in_the_folder_of_somebody_else_is_kept_tidy(gaia: Gaia, root: str) -> None:
-    """The folders that we make there carry a mark of their own."""
-    fill(root, {"src/a.py": "code"})
-    gaia("create", "--id", "a")
-    left = [Path(root, ".locks", "gone.lock"), Path(root, "a", ".state.json.0123456789abcdef.tmp")]
-    for path in left:
-        path.write_bytes(b"")
-        os.utime(path, (0, 0))
-    staged = Path(root, ".stage", "gone.0123456789abcdef")
-    staged.mkdir()
-    os.utime(staged, (0, 0))
-
-    assert sorted(gaia("cleanup", "--json").json["swept"]) == sorted(map(str, [*left, staged]))
-    assert gaia("finalize", "a", "completed").code == 0
-    assert gaia("cleanup", "--hours", "0", "--json").json["removed"] == ["a"]
-    assert os.listdir(Path(root, ".trash")) == [".gitignore"]
-    assert left_of(root, {"src/a.py": ""}) == {"src/a.py": "code"}
-
-
-def test_a_folder_with_nothing_but_records_put_there_by_hand_becomes_an_own_root(
-    gaia: Gaia, root: str, put: Gaia
-) -> None:
-    put("copied", idle=timedelta(minutes=1))
-    assert gaia("update", "copied").code == 0
-
-    gaia("create", "--id", "b")
-
-    assert Path(root, ".gitignore").read_bytes() == b"*\n"

@@ -126,12 +126,8 @@ def test_where_there_is_no_root_all_is_well_and_none_is_made(gaia: Gaia, tree: G
 
 
 def opened(root: str, _put: Gaia) -> None:
-    Path(root).chmod(0o755)
+    Path(root, "a").chmod(0o755)
     Path(root, "a", "state.json").chmod(0o644)
-
-
-def versioned(root: str, _put: Gaia) -> None:
-    Path(root, ".gitignore").unlink()
 
 
 def torn(root: str, _put: Gaia) -> None:
@@ -213,7 +209,6 @@ def never_rotated(root: str, _put: Gaia) -> None:
 
 HARM: dict[str, tuple[str, Callable[[str, Gaia], None]]] = {
     "open to others": ("modes", opened),
-    "not ignored": ("ignored", versioned),
     "a torn record": ("corrupt", torn),
     "ahead of its time": ("times", ahead),
     "ahead of its time and final": ("times", ahead_and_final),
@@ -266,7 +261,7 @@ def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str, put
     assert lines[1].startswith("fixed inbox: ")
     assert lines[1].endswith(" finalized")
     assert lines[-1] == "healthy"
-    assert stat.S_IMODE(os.stat(root).st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(Path(root, healthy)).st_mode) == 0o700
     assert json.loads(Path(root, healthy, "state.json").read_bytes())["phase"] == "failed"
 
 
@@ -355,15 +350,15 @@ def test_an_empty_root_is_a_mistake_of_whoever_typed_it(gaia: Gaia) -> None:
 
 @pytest.mark.usefixtures("healthy")
 def test_a_planted_name_spoils_neither_the_terminal_nor_the_json(gaia: Gaia, found: Gaia, root: str) -> None:
+    staged = os.fsencode(root) + b"/.stage/b.0123456789abcdef/"
+    os.mkdir(staged, 0o700)
     for name in (b"\xff", b"\x1b[2J"):
-        planted = os.fsencode(root) + b"/.stage/" + name
-        os.close(os.open(planted, os.O_CREAT))
-        os.chmod(planted, 0o644)
-        os.utime(planted, (0, 0))
+        os.close(os.open(staged + name, os.O_CREAT))
+        os.chmod(staged + name, 0o644)
     assert list(found()) == ["modes"]
     assert b"\x1b" not in gaia("doctor").out
     assert found("--fix") == {}
-    assert len(os.listdir(f"{root}/.stage")) == 2, "who gave it another name than we do knows what it is"
+    assert len(os.listdir(staged)) == 2
 
 
 def test_a_file_in_the_place_of_the_root(found: Gaia, root: str) -> None:
@@ -388,15 +383,29 @@ def test_a_check_that_fails_says_so_and_hides_no_other(
     assert problems["locks"] == {"name": "locks", "ok": False, "found": expected, "fix": None, "fixable": False}
 
 
-@pytest.mark.usefixtures("healthy")
-def test_a_fix_that_is_refused_says_so(gaia: Gaia, root: str, put: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened(root, put)
+def test_the_folders_of_a_root_are_private_in_a_project_and_elsewhere_the_business_of_who_named_it(
+    gaia: Gaia, root: str, tmp_path: Path
+) -> None:
+    for place in (root, str(tmp_path / ".claude" / "session")):
+        gaia("create", "--id", "a", "--root", place)
+        folders = [Path(place), Path(place, ".locks")]
+        for folder in folders:
+            folder.chmod(0o755)
+        gaia("doctor", "--fix", "--root", place)
+        expected = 0o755 if place == root else 0o700
+        assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {expected}
+
+
+def test_a_fix_that_is_refused_says_so(gaia: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / ".claude" / "session"
+    gaia("create", "--root", str(root))
+    root.chmod(0o755)
 
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "chmod", refuse)
-    ended = gaia("doctor", "--fix")
+    ended = gaia("doctor", "--fix", "--root", str(root))
     assert (ended.code, ended.out.splitlines()[0][:20]) == (1, b"fixed modes: failed:")
 
 
@@ -415,11 +424,11 @@ def test_a_command_can_be_copied_whatever_the_root_is_called(gaia: Gaia, tmp_pat
     root = tmp_path / folder
     gaia("create", "--id", "a", "--root", str(root))
     (root / "a" / "state.json").write_bytes(b"{")
-    root.chmod(0o755)
+    (root / "a").chmod(0o755)
     report = json.loads(gaia("doctor", "--json", "--root", str(root)).out)
     fixes = [finding["fix"] for finding in report["checks"] if not finding["ok"]]
     assert len(fixes) == 2
-    for fix in fixes:
+    for fix in reversed(fixes):  # what doctor fixes itself comes last: before, it would still find the other
         shell(fix)
     assert gaia("doctor", "--json", "--root", str(root)).json["healthy"]
     assert not Path("planted").exists()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.errors import InvalidInput, StoreFailure
+from gaia_sessions.errors import InvalidInput
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
@@ -140,26 +140,16 @@ def test_events_kept_in_the_folder_of_somebody_else_come_back(
     assert (found, list(store.deferred())) == (event(1), [])
 
 
-def test_an_inbox_of_somebody_else_is_neither_read_nor_emptied_nor_written_to(
+def test_in_an_inbox_of_somebody_else_only_events_are_read_and_removed(
     root: str, store: FileStore, now: datetime
 ) -> None:
     mail = Path(root, ".inbox", "mail.json")
     mail.parent.mkdir(parents=True)
     mail.write_bytes(b"{}")
 
-    assert list(store.deferred()) == []
-    store.dismiss("mail.json")
-    with pytest.raises(StoreFailure, match="somebody else keeps files there"):
-        store.defer(event(1), now)
+    name = store.defer(event(1), now)
+    assert list(store.deferred()) == [(name, event(1))]
+    for waiting in ("mail.json", name):
+        store.dismiss(waiting)
 
     assert os.listdir(mail.parent) == ["mail.json"]
-
-
-def test_an_inbox_of_the_store_stays_so_when_the_mark_of_its_root_is_edited(
-    root: str, store: FileStore, now: datetime
-) -> None:
-    store.defer(event(1), now)
-    Path(root, ".gitignore").write_bytes(b"# edited by hand\n*\n")
-    store.defer(event(2), now + timedelta(seconds=1))
-
-    assert [found for _, found in store.deferred()] == [event(1), event(2)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
-from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, SessionsError
+from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.store import reading
 from gaia_sessions.store.directory import Directory
@@ -77,13 +77,15 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "a revision in words": changed(revision="one"),
     "a schema in words": changed(schema="1"),
     "no time": changed(last_updated="yesterday"),
-    "no state.json": Path.unlink,
     "a folder": folder_instead,
     "a pipe": pipe_instead,
     "a link": link_instead,
     "a linked session": linked_folder,
     "a file for a session": file_instead_of_folder,
 }
+
+NOT_OURS = {"a folder", "a linked session", "a file for a session"}
+"""What we never put there: it is for a person to remove."""
 
 
 @pytest.fixture
@@ -129,17 +131,27 @@ def test_a_corrupt_session_has_its_id_and_is_counted_where_something_stands_for_
     root: str, store: FileStore, damage: str
 ) -> None:
     DAMAGES[damage](Path(root, "one", "state.json"))
-    without_record = {"no state.json", "a file for a session"}
 
     assert store.has("one") is True
-    assert sorted(store.ids()) == (["two"] if damage in without_record else ["one", "two"])
+    assert sorted(store.ids()) == (["two"] if damage == "a file for a session" else ["one", "two"])
 
 
-def test_a_folder_that_holds_other_files_has_no_id(root: str, store: FileStore) -> None:
+@pytest.mark.parametrize("name", ["", "notes.txt", "events.jsonl", "cancelled.json", "state.json.bak"])
+def test_a_folder_without_a_record_is_no_session_whatever_it_holds(root: str, store: FileStore, name: str) -> None:
     Path(root, "docs").mkdir()
-    Path(root, "docs", "notes.txt").write_bytes(b"theirs")
+    Path(root, "docs", name or "empty").write_bytes(b"theirs")
+    Path(root, "linked").symlink_to("docs")
+    Path(root, "dangling").symlink_to("nothing")
+    if not name:
+        Path(root, "docs", "empty").unlink()
 
     assert (store.has("docs"), sorted(store.ids())) == (False, ["one", "two"])
+    assert sorted(agent_id for agent_id, _ in store.scan()) == ["one", "two"]
+    for asks in (store.read, lambda agent_id: store.change(agent_id, finished)):
+        with pytest.raises(SessionNotFound):
+            asks("docs")
+    with pytest.raises(SessionNotFound):
+        store.delete("docs", lambda _found: True)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -147,13 +159,17 @@ def test_a_corrupt_session_can_be_deleted_and_nothing_else_goes_with_it(
     root: str, store: FileStore, now: datetime, damage: str
 ) -> None:
     DAMAGES[damage](Path(root, "one", "state.json"))
+    if damage in NOT_OURS:
+        with pytest.raises(StoreFailure):
+            store.delete("one", lambda found: isinstance(found, CorruptSession))
+        assert os.path.lexists(f"{root}/one")
+        return
 
     assert store.delete("one", lambda found: isinstance(found, CorruptSession)) is True
     store.purge_trash()
 
     assert dict(store.scan()) == {"two": new_record("two", "Explore", "-", {}, now)}
-    assert not os.path.lexists(f"{root}/one")
-    assert Path(root, ".real").is_dir() == (damage == "a linked session")
+    assert os.path.lexists(f"{root}/one") == (damage == "a link"), "the file that it leads to has no name of ours"
 
 
 def test_a_record_cut_off_anywhere_is_corrupt(root: str, store: FileStore) -> None:
@@ -184,7 +200,7 @@ def test_a_deleted_session_that_a_reader_still_holds_is_missing_not_corrupt(root
         store.delete("one", lambda _found: True)
         store.purge_trash()
         with pytest.raises(SessionNotFound):
-            reading.load(opened, session, "one")
+            reading.load(session, "one")
 
 
 def test_an_unfinished_last_line_is_left_out_and_a_bad_one_is_named(root: str, store: FileStore) -> None:

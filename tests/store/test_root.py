@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_sessions.store import reading
 from gaia_sessions.store import root as roots
-from gaia_sessions.store import root_ownership
 from gaia_sessions.store.directory import Directory
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _open_umask() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_open_umask")
 def test_a_root_is_made_private_and_the_folders_above_it_as_the_umask_says(tmp_path: Path) -> None:
-    with root_ownership.make_root(f"{tmp_path}/project/.claude/session", durable=True) as made:
+    with roots.make_root(f"{tmp_path}/project/.claude/session", durable=True) as made:
         assert made.names() == [".gitignore"]
 
     assert mode(tmp_path / "project/.claude/session") == 0o700
@@ -42,7 +42,7 @@ def test_a_root_that_is_there_keeps_its_mode_and_what_is_in_it(root: str) -> Non
     Path(root, "mine").write_bytes(b"mine")
     Path(root, ".gitignore").write_bytes(b"# edited by hand\n")
 
-    with root_ownership.make_root(root, durable=False):
+    with roots.make_root(root, durable=False):
         pass
 
     assert mode(root) == 0o750
@@ -50,21 +50,17 @@ def test_a_root_that_is_there_keeps_its_mode_and_what_is_in_it(root: str) -> Non
     assert Path(root, ".gitignore").read_bytes() == b"# edited by hand\n"
 
 
-def test_sessions_are_ids_of_folders_and_where_the_store_owns_the_root_of_links(root: str) -> None:
-    with root_ownership.make_root(root, durable=False):
+def test_sessions_are_ids_of_folders_and_of_links_to_a_record(root: str) -> None:
+    with roots.make_root(root, durable=False):
         pass
     for name in ("one", "Two.2", "agent-20260108-180530-0123abcd", ".locks", "con", "two words", "é"):
         Path(root, name).mkdir()
+    Path(root, "one", "state.json").write_bytes(b"")
     Path(root, "file").write_bytes(b"")
     Path(root, "linked").symlink_to("one")
+    Path(root, "linked-to-none").symlink_to("Two.2")
     Path(root, "dangling").symlink_to("nothing")
     os.mkfifo(Path(root, "pipe"))
-    folders = ["Two.2", "agent-20260108-180530-0123abcd", "one"]
 
     with Directory.at(root) as opened:
-        in_owned = sorted(roots.session_names(opened))
-        Path(root, ".gitignore").unlink()
-        theirs = sorted(roots.session_names(opened))
-
-    assert in_owned == sorted([*folders, "linked", "dangling"])
-    assert theirs == folders
+        assert sorted(reading.session_names(opened)) == ["Two.2", "agent-20260108-180530-0123abcd", "linked", "one"]

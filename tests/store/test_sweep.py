@@ -43,19 +43,21 @@ def planted(now: datetime, age: timedelta, path: str | Path) -> Path:
         (place / "state.json").write_bytes(b"{}")
     else:
         place.parent.mkdir(exist_ok=True)
-        place.write_bytes(b"{")
+        place.write_bytes(b"" if place.suffix == ".lock" else b"{")
     then = (now - age).timestamp()
     os.utime(place, (then, then))
     return place
 
 
 def leftovers(root: str, now: datetime, age: timedelta, tag: str) -> set[Path]:
+    digits = tag.encode().hex()[:6]
     return {
         planted(now, age, f"{root}/.stage/{tag}.0123456789abcdef/"),
-        planted(now, age, f"{root}/.{tag}.0123456789abcdef.tmp"),
-        planted(now, age, f"{root}/one/.{tag}.json.0123456789abcdef.tmp"),
+        planted(now, age, f"{root}/..gitignore.0123456789{digits}.tmp"),
+        planted(now, age, f"{root}/one/.state.json.0123456789{digits}.tmp"),
+        planted(now, age, f"{root}/one/.transcript-1.jsonl.0123456789{digits}.tmp"),
         planted(now, age, f"{root}/.locks/gone-{tag}.lock"),
-        planted(now, age, f"{root}/.locks/.delegation.host.{tag}.lock"),
+        planted(now, age, f"{root}/.locks/.key.delegation.host.{tag}.lock"),
     }
 
 
@@ -74,13 +76,14 @@ def test_leftovers_older_than_an_hour_go_and_are_named_and_younger_ones_stay(
 
 
 def test_what_has_no_name_of_an_own_form_stays_however_old(root: str, store: FileStore, now: datetime) -> None:
-    """Even in a root that the store owns: somebody had a reason to put it there."""
-    names = (".notes.tmp", ".notes.0123456789ABCDEF.tmp", ".0123456789abcdef.tmp", "notes.0123456789abcdef.tmp")
+    """Somebody had a reason to put it there."""
+    names = (".notes.0123456789abcdef.tmp", "..gitignore.0123456789ABCDEF.tmp", "one/.notes.0123456789abcdef.tmp")
     places = (*names, ".locks/precious", ".stage/mine/", ".stage/one.0123/", ".stage/one.0123456789abcdef", "one/x.tmp")
     kept = {planted(now, 99 * HOUR, f"{root}/{place}") for place in (*places, ".trash/keep.0123456789abcde")}
+    Path(root, ".locks", "yarn.lock").write_bytes(b"not empty, as ours are")
     Path(root, ".locks", "folder.lock").mkdir()
     os.mkfifo(Path(root, ".locks", "pipe.lock"))
-    for name in ("folder.lock", "pipe.lock"):
+    for name in ("folder.lock", "pipe.lock", "yarn.lock"):
         os.utime(Path(root, ".locks", name), (0, 0))
 
     store.purge_trash()
@@ -135,11 +138,11 @@ def test_what_somebody_holds_the_lock_of_is_not_swept(root: str, store: FileStor
         planted(now, 2 * HOUR, f"{root}/.stage/two.0123456789abcdef/"),
         planted(now, 2 * HOUR, f"{root}/one/.state.json.0123456789abcdef.tmp"),
         planted(now, 2 * HOUR, f"{root}/.locks/two.lock"),
-        planted(now, 2 * HOUR, f"{root}/.locks/.delegation.host.tool.lock"),
+        planted(now, 2 * HOUR, f"{root}/.locks/.key.delegation.host.tool.lock"),
     }
 
     with Directory.at(f"{root}/.locks") as folder:
-        names = ["one.lock", "two.lock", ".delegation.host.tool.lock"]
+        names = ["one.lock", "two.lock", ".key.delegation.host.tool.lock"]
         held = [locks.acquire(folder, name, 0, locks.sleep_and_retry) for name in names]
         swept = store.sweep(now, ["one"])
         for lock in held:
@@ -170,7 +173,14 @@ def test_only_temporaries_are_swept_from_a_session(root: str, store: FileStore, 
     assert all(path.exists() for path in kept)
 
 
-@pytest.mark.parametrize("place", [".inbox/.event.json.0123456789abcdef.tmp", "..gitignore.0123456789abcdef.tmp"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        ".inbox/.20260108-180530-000000-01234567.json.0123456789abcdef.tmp",
+        ".index/.complete.0123456789abcdef.tmp",
+        "..gitignore.0123456789abcdef.tmp",
+    ],
+)
 def test_temporaries_beside_the_sessions_are_swept_too(root: str, store: FileStore, now: datetime, place: str) -> None:
     old = planted(now, 2 * HOUR, Path(root, place))
 
