@@ -24,9 +24,11 @@ _CUTOFF = 0.8
 """How similar a misspelt word must be: ``aproval`` is enough like ``approval``, ``running`` not like ``planning``."""
 
 _RESUME = "to resume work, delegate with [gaia-sessions: resume ID] in the prompt"
+_REVIVE = "revive prints the commands that continue what was stopped from outside"
 _APPROVE = "to approve is to resume: delegate with [gaia-sessions: resume ID]"
 _START = "this program starts no agent, its host does; create makes a session"
 _STOP = "this program stops no agent, its host does; cancel ID marks its session"
+_PAUSE = "an agent pauses by its last line: [gaia-sessions: approval] why"
 _UNCANCEL = "nothing takes a cancellation back; create makes a session to go on in"
 _REOPEN = "no command takes an end back; create makes a session to go on in"
 _DELETE = "a session is a folder, rm -r removes it; cleanup removes unused ones"
@@ -66,14 +68,16 @@ COMMANDS = {
 """Words of other tools, and the line of the same command here; words in capitals stand for what is typed after it."""
 
 NO_COMMAND = {
-    **dict.fromkeys(["resume", "continue", "restart", "retry"], _RESUME),
+    **dict.fromkeys(["resume", "unpause", "continue", "restart", "retry"], _RESUME),
+    **dict.fromkeys(["recover", "wake"], _REVIVE),
     **dict.fromkeys(["approve", "accept"], _APPROVE),
     **dict.fromkeys(["start", "run", "spawn"], _START),
     **dict.fromkeys(["stop", "kill", "abort", "terminate"], _STOP),
+    **dict.fromkeys(["pause", "suspend"], _PAUSE),
     "uncancel": _UNCANCEL,
     **dict.fromkeys(["reopen", "undo", "unfinalize"], _REOPEN),
-    **dict.fromkeys(["rm", "delete", "del", "remove", "purge"], _DELETE),
-    **dict.fromkeys(["export", "backup"], _EXPORT),
+    **dict.fromkeys(["rm", "delete", "del", "remove", "purge", "clear", "destroy"], _DELETE),
+    **dict.fromkeys(["export", "backup", "archive"], _EXPORT),
     **dict.fromkeys(["end", "close"], _END),
     **dict.fromkeys(["log", "logs", "history"], _LOG),
     **dict.fromkeys(["watch", "follow", "tail", "attach"], _FOLLOW),

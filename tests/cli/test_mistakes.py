@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ import pytest
 from gaia_sessions.cli import mistakes
 from gaia_sessions.cli.group import COMMANDS, HIDDEN
 from gaia_sessions.cli.main import commands
+from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.ids import resume_line
 
 if TYPE_CHECKING:
@@ -362,6 +365,7 @@ def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, 
     said = mistakes.NO_COMMAND
     for word in ("approve", "resume"):
         assert resume_line("ID") in said[word]
+    assert read_marker(said["pause"].removeprefix("an agent pauses by its last line: ")) == ("approval", None)
     put("a")
 
     assert "copy its folder; import DIR takes copies in" in said["export"]
@@ -388,6 +392,13 @@ def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, 
     assert gaia("get", "b").json["phase"] == "approval"
     assert "create makes a session" in said["uncancel"]
     assert gaia("create", "--id", "c", "--json").json == {"agent_id": "c"}
+
+
+@pytest.mark.parametrize(("words", "code"), [(["list"], 0), (["get", "a"], 3), (["lis"], 2), (["ls", "--nonsense"], 2)])
+def test_only_a_mistake_costs_the_table(words: list[str], code: int) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "gaia_sessions", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "gaia_sessions.cli.mistakes\n" in ended.stderr) == (code, code == 2)
 
 
 def test_no_word_of_another_tool_is_a_command_already() -> None:
