@@ -420,7 +420,7 @@ def watched(log: Path, *words: str) -> tuple[str, str]:
 
 
 @pytest.mark.skipif(which("strace") is None, reason="needs strace to see which files are looked at")
-@pytest.mark.parametrize("agent_id", [WHOLE, "task-1"])
+@pytest.mark.parametrize("agent_id", [WHOLE, pytest.param("task-1", marks=pytest.mark.slow)])
 @each_command
 def test_a_whole_id_costs_no_look_at_the_others(
     put: Gaia, root: str, tmp_path: Path, command: str, agent_id: str

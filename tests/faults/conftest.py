@@ -662,8 +662,8 @@ def operation_named() -> Callable[[str], Operation]:
     return OPERATIONS.__getitem__
 
 
-SAMPLE = ("update", "cancel", "subagent_stop, direct")
-"""Two commands and a hook; the others take minutes."""
+SAMPLE = ("update", "subagent_stop, direct")
+"""A command and a hook; the others take minutes."""
 EACH = {name: pytest.param(name, marks=[] if name in SAMPLE else pytest.mark.slow) for name in OPERATIONS}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from tests.hook.test_lives import CAPTURES, IDS, Life
+from tests.hook.test_lives import LIVES, Life
 from tests.hook.test_lives import lives as plain_lives
 
 if TYPE_CHECKING:
@@ -20,11 +20,7 @@ RESUMED = ("resume", "message", "restart", "fork", "compact")
 UNREPORTED = ("late-hooks", "pre-missing-command")
 """Captures in which a session begins with the report of its end, and so is final before anybody can cancel it."""
 
-CHOSEN = [
-    pytest.param(capture, id=name)
-    for capture, name in zip(CAPTURES, IDS, strict=True)
-    if not any(word in capture.stem for word in (*RESUMED, *UNREPORTED))
-]
+CHOSEN = [life for life in LIVES if not any(word in str(life.id) for word in (*RESUMED, *UNREPORTED))]
 
 
 class CancelledLife(Life):

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "hosts").glob("claude-code-*/*.jsonl"))
 IDS = [f"{capture.parent.name[-3:]}-{capture.stem}" for capture in CAPTURES]
 NEWEST = CAPTURES[-1].parent
-OTHERWISE = [
+LIVES = [
     pytest.param(capture, id=name, marks=[] if capture.parent == NEWEST else pytest.mark.slow)
     for capture, name in zip(CAPTURES, IDS, strict=True)
 ]
-"""For what is told otherwise than in order: of the older versions it is told only with all tests."""
+"""Each capture; those of the older versions are told only with all tests."""
 
 End = tuple[str, str, int]
 """How a session ended: its phase, the end of its latest run, its errors."""
@@ -303,7 +303,7 @@ def stretches(lines: list[Line]) -> int:
     return len(delegations) + woken
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=IDS)
+@pytest.mark.parametrize("capture", LIVES)
 def test_every_agent_that_started_is_one_session_with_its_true_end(capture: Path, lives: Any) -> None:
     life = lives()
     lines = life.lines(capture)
@@ -316,7 +316,7 @@ def test_every_agent_that_started_is_one_session_with_its_true_end(capture: Path
     assert {event for event, _ in life.answers} <= {"SubagentStart", "PostToolUse", "UserPromptSubmit", "SessionStart"}
 
 
-@pytest.mark.parametrize("capture", OTHERWISE)
+@pytest.mark.parametrize("capture", LIVES)
 def test_news_told_twice_changes_nothing(capture: Path, lives: Any) -> None:
     once, twice = lives(), lives()
 
@@ -326,7 +326,7 @@ def test_news_told_twice_changes_nothing(capture: Path, lives: Any) -> None:
     assert (twice.errors, twice.timeless()) == ([], once.timeless())
 
 
-@pytest.mark.parametrize("capture", OTHERWISE)
+@pytest.mark.parametrize("capture", LIVES)
 def test_news_that_come_side_by_side_may_come_in_any_order(capture: Path, lives: Any) -> None:
     once = lives()
     lines = once.lines(capture)

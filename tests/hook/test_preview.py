@@ -19,7 +19,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases.preview import Preview
-from tests.hook.test_lives import CAPTURES, IDS, Life
+from tests.hook.test_lives import LIVES, Life
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -196,7 +196,7 @@ class Watched(Life):
         self.looks += 1
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=IDS)
+@pytest.mark.parametrize("capture", LIVES)
 def test_at_every_moment_of_a_real_life_a_preview_is_what_the_next_writer_leaves(
     capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,7 +140,7 @@ def test_a_start_that_is_told_after_its_main_agents_stop_was_no_refusal(host: Ho
     assert end(host.record()) == ("completed", "stopped", 0)
 
 
-# Each tuple is told in every order; whatever comes first, the same is true of the session in the end.
+# Each tuple is told in every order, in the quick run in two: whatever comes first, the same is true in the end.
 TOGETHER: list[tuple[tuple[str, ...], End]] = [
     (("a stop", "a return", "the main stop"), ("completed", "stopped", 0)),
     (("a stop that asks", "a return", "the main stop"), ("approval", "stopped", 0)),
@@ -165,7 +165,7 @@ TOGETHER: list[tuple[tuple[str, ...], End]] = [
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        pytest.param(order, final, id=" > ".join(order))
+        pytest.param(order, final, id=" > ".join(order), marks=[pytest.mark.slow] * (order not in (names, names[::-1])))
         for names, final in TOGETHER
         for order in itertools.permutations(names)
     ],
@@ -181,15 +181,20 @@ def test_evidence_comes_in_any_order(host: Host, names: tuple[str, ...], expecte
 BEFORE_ITS_NOTE = ("a start", "a failed agent", "a failed delegation", "the main stop", "its note")
 
 
+ORDERS = [
+    order
+    for names in (BEFORE_ITS_NOTE, tuple(name for name in BEFORE_ITS_NOTE if name != "a failed delegation"))
+    for order in itertools.permutations(names)
+    if all(order.index("a start") < order.index(name) for name in names if name not in ("a start", "the main stop"))
+]
+
+
 @pytest.mark.parametrize(
     "order",
     [
-        order
-        for names in (BEFORE_ITS_NOTE, tuple(name for name in BEFORE_ITS_NOTE if name != "a failed delegation"))
-        for order in itertools.permutations(names)
-        if all(order.index("a start") < order.index(name) for name in names if name not in ("a start", "the main stop"))
+        pytest.param(order, id=" > ".join(order), marks=[pytest.mark.slow] * bool(number % 5))
+        for number, order in enumerate(ORDERS)
     ],
-    ids=" > ".join,
 )
 def test_the_failure_of_an_agent_counts_whenever_its_host_notes_the_delegation(
     host: Host, order: tuple[str, ...]
