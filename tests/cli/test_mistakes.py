@@ -40,6 +40,10 @@ WRONG = [
     ("hooks instal", "No such command 'instal'.", "did you mean install or uninstall?"),
     ("hooks frobnicate", "No such command 'frobnicate'.", "gaia-sessions hooks --help lists the commands"),
     ("help frobnicate", "No such command 'frobnicate'.", "gaia-sessions --help lists the commands"),
+    ("help hooks instal", "No such command 'instal'.", "did you mean install or uninstall?"),
+    ("help list x", "Got unexpected extra argument (x)", "the form is gaia-sessions list [OPTIONS]"),
+    ("help prune", "No such command 'prune'.", "type gaia-sessions help cleanup"),
+    ("help hooks add", "No such command 'add'.", "type gaia-sessions help hooks install"),
     ("help status", "No such command 'status'.", "did you mean gaia-sessions show ID?"),
     ("Status a", "No such command 'Status'.", "type gaia-sessions show a"),
     (

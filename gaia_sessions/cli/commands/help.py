@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.group import COMMANDS
 
 
 @click.command(hidden=True)
@@ -15,9 +14,9 @@ def command(ctx: click.Context, /, names: tuple[str, ...]) -> int:
     """Show the commands, or how a command is used."""
     shown_command, context = ctx.find_root().command, ctx.find_root()
     for name in names:
-        inner = shown_command.get_command(context, name) if isinstance(shown_command, click.Group) else None
+        inner = shown_command.resolve_command(context, [name])[1] if isinstance(shown_command, click.Group) else None
         if inner is None:
-            raise click.NoSuchCommand(name, possibilities=COMMANDS, ctx=context)
+            context.fail(f"Got unexpected extra argument ({name})")
         shown_command, context = inner, click.Context(inner, context, name)
     output.print_line(shown_command.get_help(context))
     return 0
