@@ -214,9 +214,7 @@ OUTSIDE_THE_STORE = {
     "cli/output.py": {"os.O_WRONLY"},  # the null device, in the place of a stream that is closed
     "doctor/report.py": {"os.chmod"},  # --fix: the root, which its owner cannot use
     "doctor/tree.py": {"os.chmod"},  # --fix: what others could read
-    "install/backups.py": {"os.makedirs", "os.rmdir"},  # the folder of a backup of settings
-    "install/changes.py": {"os.rmdir"},  # undoes a change: the folders that it created for settings
-    "install/settings.py": {"os.makedirs", "os.rmdir"},  # the folder of the lock of an installation
+    "install/plan.py": {"os.rmdir"},  # the folder of settings that nothing else is in
     "system/streams.py": {"os.O_RDWR", "os.O_WRONLY"},  # the null device and the terminal
 }
 

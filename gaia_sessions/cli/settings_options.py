@@ -14,7 +14,6 @@ from gaia_sessions import hosts
 from gaia_sessions.errors import OwnedByAnother, UnknownHost, UsageError
 from gaia_sessions.hosts.settings import LOCAL, PROJECT, SCOPES, USER
 from gaia_sessions.install.places import HOSTS, Places
-from gaia_sessions.install.scopes import installed_scope
 from gaia_sessions.system.project_root import SESSIONS_PATH, check_owner, find_root, working_directory
 
 TYPE_CHECKING = False
@@ -54,7 +53,7 @@ _HOST = click.option(
 
 
 def settings_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options to a command: ``function`` gets its ``host``, and the ``scope`` and the ``places`` of this call.
+    """Adds the options to a command: ``function`` gets its ``host``, the ``scope`` if one is given, and the ``places``.
 
     The command raises ``UsageError`` for options that exclude each other, and ``OwnedByAnother`` for the settings of
     another user's project.
@@ -67,8 +66,7 @@ def settings_options(function: Callable[..., None]) -> Callable[..., None]:
         places = _places(call, here=here)
         if given_scopes != [USER]:
             _check_project_owner(places.project)
-        scope = given_scopes[0] if given_scopes else installed_scope(places, HOSTS[host])
-        function(call, places=places, scope=scope, host=host, **options)
+        function(call, places=places, scope=given_scopes[0] if given_scopes else None, host=host, **options)
 
     decorated: Callable[..., None] = run_with_scope
     for scope in reversed(SCOPES):

@@ -33,7 +33,6 @@ DEFAULTS: dict[str, object] = {
     "ignore_agents": (),
     "note": "all",
     "track": "all",
-    "report_command": False,
     "store_description": True,
     "keep_last_message": True,
 }
@@ -55,7 +54,6 @@ class Config:
     ignore_agents: agent types that the hooks ignore.
     note: which sub-agents get the instructions for pausing: ``all``, those that ``resume``, or none (``off``).
     track: ``all`` sub-agents, or only those of a ``named`` type, not the host's general one.
-    report_command: whether sub-agents get the command to report with, which needs a permission rule.
     store_description: whether the record keeps a delegation's description.
     keep_last_message: whether the record keeps an agent's last message.
     """
@@ -73,7 +71,6 @@ class Config:
     ignore_agents: tuple[str, ...]
     note: str
     track: str
-    report_command: bool
     store_description: bool
     keep_last_message: bool
 

@@ -101,7 +101,6 @@ OPTIONS: dict[str, Option] = {
     "ignore_agents": Option("hooks.ignore_agents", _names, expected="a list of agent types"),
     "note": Option("hooks.note", _note, expected='"all", "resume" or "off"'),
     "track": Option("hooks.track", _track, expected='"all" or "named"'),
-    "report_command": Option("hooks.report_command", _boolean, expected="true or false"),
     "store_description": Option("hooks.store_description", _boolean, expected="true or false"),
     "keep_last_message": Option("hooks.keep_last_message", _boolean, expected="true or false"),
 }

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.install.installed_file import InstalledFile
+    from gaia_sessions.install.installed_file import InstallState
     from gaia_sessions.install.status import HookStatus
     from gaia_sessions.install.warnings import InstallWarning
 
@@ -56,14 +56,14 @@ def _install_states(status: HookStatus) -> Iterator[str]:
         yield "not installed; install with `gaia-sessions hooks install`"
 
 
-def _is_silent(status: HookStatus, installed: InstalledFile) -> bool:
+def _is_silent(status: HookStatus, installed: InstallState) -> bool:
     """Whether an event of a project's hooks is overdue; a user's own hooks may send theirs in other projects."""
     codes = {warning["code"] for warning in status["warnings"] if warning["file"] in (None, installed["file"])}
     never_fired = warnings.NEVER_FIRED in codes and warnings.ROOT_ELSEWHERE not in codes
-    return never_fired and installed["scope"] != USER and installed["installed_at"] is not None
+    return never_fired and installed["scope"] != USER
 
 
-def _start_advice(installed: InstalledFile) -> str:
+def _start_advice(installed: InstallState) -> str:
     """What a person has to do, because no command can."""
     trusted = ", and trust the hooks there with /hooks" if installed["host"] == CODEX else ", and trust its folder"
     folder = os.path.dirname(os.path.dirname(installed["file"]))
@@ -81,7 +81,7 @@ def _fix_commands(inspection: Inspection, status: HookStatus) -> Iterator[str]:
 
 
 def _fix_command(
-    inspection: Inspection, status: HookStatus, warning: InstallWarning, installed: InstalledFile | None
+    inspection: Inspection, status: HookStatus, warning: InstallWarning, installed: InstallState | None
 ) -> str:
     if installed and warning["code"] == warnings.NOT_READ_HERE:
         return inspection.command_without_root("hooks", "install", "--here", *_install_options(installed))
@@ -98,21 +98,21 @@ def _fix_command(
     return edit_command(warning["file"] or project_file(inspection.root))
 
 
-def _is_elsewhere_too(status: HookStatus, installed: InstalledFile) -> bool:
+def _is_elsewhere_too(status: HookStatus, installed: InstallState) -> bool:
     """Whether the host has the hooks from another place too; otherwise one file has an entry twice."""
     others = [other for other in status["installed"] if other["host"] == installed["host"] and other["command"]]
     return len(others) > 1 or status["plugin"]
 
 
-def _install(inspection: Inspection, installed: InstalledFile) -> str:
+def _install(inspection: Inspection, installed: InstallState) -> str:
     return inspection.command("hooks", "install", *_install_options(installed))
 
 
-def _install_options(installed: InstalledFile) -> list[str]:
+def _install_options(installed: InstallState) -> list[str]:
     given = {"--track-tools": installed["track_tools"], "--allow-report": installed["allow_report"]}
     options = [option for option, is_given in given.items() if is_given]
     return ["--host", installed["host"], f"--{installed['scope']}", *options]
 
 
-def _uninstall(inspection: Inspection, installed: InstalledFile) -> str:
+def _uninstall(inspection: Inspection, installed: InstallState) -> str:
     return inspection.command("hooks", "uninstall", "--host", installed["host"], f"--{installed['scope']}")

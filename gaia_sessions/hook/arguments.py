@@ -12,18 +12,19 @@ TEST = "--test"
 HELP = frozenset(["-h", "--help"])
 
 _LONGEST_WORD = 128
-_HOST, _ROOT, _TOOLS, _JOIN = "--host", "--root", "--track-tools", "--join"
+_HOST, _ROOT, _TOOLS, _REPORT, _JOIN = "--host", "--root", "--track-tools", "--allow-report", "--join"
 
 
 class HookArguments:
     """What the command of a hook says; ``host`` and ``root`` are None where it says nothing."""
 
-    __slots__ = ("host", "ignored", "joins", "root", "tools")
+    __slots__ = ("host", "ignored", "joins", "reports", "root", "tools")
 
     def __init__(self) -> None:
         self.host: str | None = None
         self.root: str | None = None
         self.tools = False
+        self.reports = False
         self.joins = False
         self.ignored: list[str] = []
 
@@ -39,8 +40,9 @@ def parse_arguments(arguments: list[str]) -> HookArguments:
     while rest:
         word = rest.pop(0)
         name, glued, value = word.partition("=")
-        if word in (_TOOLS, _JOIN):
+        if word in (_TOOLS, _REPORT, _JOIN):
             parsed.tools |= word == _TOOLS
+            parsed.reports |= word == _REPORT
             parsed.joins |= word == _JOIN
             continue
         if name in (_HOST, _ROOT) and not glued and rest and not rest[0].startswith("--"):

@@ -34,9 +34,12 @@ The delegation comes first: the agent may have got other work since.
 
 
 class ReplyContext:
-    """One event that was applied, and what a reply to it may need."""
+    """One event that was applied, and what a reply to it may need.
 
-    __slots__ = ("config", "event", "host", "is_late", "now", "payload", "result", "store")
+    reports: whether agents are told the command to report with.
+    """
+
+    __slots__ = ("config", "event", "host", "is_late", "now", "payload", "reports", "result", "store")
 
     def __init__(
         self,
@@ -46,6 +49,8 @@ class ReplyContext:
         result: EventResult,
         store: FileStore,
         is_late: Callable[[], bool],
+        *,
+        reports: bool,
     ) -> None:
         self.payload = payload
         self.event = event
@@ -55,6 +60,7 @@ class ReplyContext:
         self.config = payload.config
         self.now = payload.now
         self.is_late = is_late
+        self.reports = reports
 
 
 def build_reply(context: ReplyContext) -> Reply | None:
@@ -109,7 +115,7 @@ def _start_reply(context: ReplyContext) -> Reply | None:
 
 def _report_instructions(context: ReplyContext) -> list[str]:
     """The command to report with, where it is allowed; a start rarely knows its session, but the agent's own id."""
-    if not context.config.report_command or context.config.note == "off" or not context.host.PERMITS_COMMANDS:
+    if not context.reports or context.config.note == "off":
         return []
     from .messages import report_instructions
 

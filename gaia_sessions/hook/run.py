@@ -38,8 +38,8 @@ INPUT_LIMIT = 8 << 20
 OUTPUT_LIMIT = 2 * INPUT_LIMIT
 """Bytes. Hosts send whole prompts, and some replies hold the rewritten prompt."""
 
-_TRACK_TOOLS, _JOIN = "--track-tools", "--join"
-_MOST_OFTEN = ([_TRACK_TOOLS], [_JOIN], [_TRACK_TOOLS, _JOIN])
+_TRACK_TOOLS, _ALLOW_REPORT, _JOIN = "--track-tools", "--allow-report", "--join"
+_MOST_OFTEN = frozenset([_TRACK_TOOLS, _ALLOW_REPORT, _JOIN])
 """What ``hooks install`` writes most often: it is read without importing ``arguments``."""
 
 _TERMINAL_PROMPT = "Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\n"
@@ -49,9 +49,10 @@ _LONGEST_ERROR = 500
 def main(hook: str, arguments: list[str]) -> int:
     """Runs ``hook`` on standard input and returns the exit code 0; with ``--test`` or ``--help``, serves a person."""
     call = HookCall(hook)
-    if arguments in _MOST_OFTEN:
-        call.tools, call.joins = _TRACK_TOOLS in arguments, _JOIN in arguments
-    elif arguments:
+    if _MOST_OFTEN.issuperset(arguments):
+        call.tools, call.reports = _TRACK_TOOLS in arguments, _ALLOW_REPORT in arguments
+        call.joins = _JOIN in arguments
+    else:
         from . import arguments as words
 
         if words.is_for_people(arguments):
@@ -59,7 +60,8 @@ def main(hook: str, arguments: list[str]) -> int:
 
             return test(hook, arguments)
         call.arguments = words.parse_arguments(arguments)
-        call.tools, call.joins = call.arguments.tools, call.arguments.joins
+        call.tools, call.reports = call.arguments.tools, call.arguments.reports
+        call.joins = call.arguments.joins
     try:
         call.run()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # a host must never notice that we failed
@@ -75,6 +77,7 @@ class HookCall:
         self.hook = hook
         self.arguments: HookArguments | None = None
         self.tools = False
+        self.reports = False
         self.joins = False
         self.time = TimeLimits()
         self.now = utc_now()
@@ -216,7 +219,7 @@ class HookCall:
             return None
         from .replies import ReplyContext, build_reply
 
-        return build_reply(ReplyContext(payload, event, host, result, store, self.time.is_over))
+        return build_reply(ReplyContext(payload, event, host, result, store, self.time.is_over, reports=self.reports))
 
     def _reply(self, replies: list[Reply]) -> None:
         if not replies:

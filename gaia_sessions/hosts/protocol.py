@@ -47,13 +47,6 @@ class HostModule(Protocol):
         None where no reply does; then ``events.START`` is not among the supported ones.
         """
 
-    @property
-    def PERMITS_COMMANDS(self) -> bool:  # noqa: N802  # see above
-        """Whether the host's settings can permit one command.
-
-        Where they cannot, no agent is told the report command: a person would be asked about each call of it.
-        """
-
     def events_of(self, hook: str, payload: HookPayload, *, tools: bool = False) -> list[Event]:
         """The events that ``payload`` reports, as far as ``hook`` reads them. Raises nothing, whatever it holds.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.settings import HostSettings, WantedEntry
     from gaia_sessions.jsonio.strict import Json
 
-TRACK_TOOLS = "--track-tools"
+TRACK_TOOLS, ALLOW_REPORT = "--track-tools", "--allow-report"
 JOIN = "--join"
 
 HOOK_TIMEOUT = 5
@@ -38,28 +38,19 @@ _PROGRAMS = (HOOK_PROGRAM_NAME, FILTERS[HOOK_PROGRAM_NAME])
 _PROGRAM_OF = {name: program for program, name in FILTERS.items()}
 _SHELLS = ("sh", "dash", "bash")
 _PACKAGE_NAMES = ("gaia_sessions", "gaia-sessions")
-_HOOK_PACKAGES = ("hook", "hooks")
-"""The package of the hooks in a checkout, and its name in checkouts of an earlier version."""
-
 _SCRIPT_PATH = os.path.join("hooks", _SCRIPT)
 _PROGRAM = re.compile(rf"(?<![\w.-]){HOOK_PROGRAM_NAME}(?:-filter)?(?![\w.-])")
 _INTERPRETERS = ("python", "pypy", "graalpy")
 _FLAGS = frozenset("-BEIOPSsu")
-_EARLIER_LAUNCHER = (
-    "import os,sys;sys.argv.pop(0);f=__file__=sys.argv[0];sys.path.insert(0,os.path.dirname(f));"
-    'os.path.isfile(f)and exec(open(f,encoding="utf-8").read())'
-)
-"""What an earlier version put before the hook script."""
-
-_OPTIONS_ALONE = (TRACK_TOOLS, JOIN)
+_OPTIONS_ALONE = (TRACK_TOOLS, ALLOW_REPORT, JOIN)
 _OPTIONS_WITH_VALUE = ("--host", "--root")
 _SUBSTITUTES = ("`", "$(", "\n")
 
 
-def command_for(host: HostSettings, *, tools: bool) -> list[str]:
-    """The command for ``host``. It does nothing once the hook program no longer exists."""
+def command_for(host: HostSettings, *options: str) -> list[str]:
+    """The command for ``host``, with ``options``. It does nothing once the hook program no longer exists."""
     host_option = [] if host.name == CLAUDE_CODE else ["--host", host.name]
-    words = [*hook_program(), *host_option, *([TRACK_TOOLS] if tools else [])]
+    words = [*hook_program(), *host_option, *options]
     for word in words:
         if well_formed(word) != word:
             raise StoreFailure("name", well_formed(word), "its path is not UTF-8, as settings must be", "move it")
@@ -169,8 +160,7 @@ def is_own_script(word: str) -> bool:
         return False
     is_gone_filter = name == _FILTER and os.path.isabs(word) and not os.path.lexists(word)
     is_known = name == _SCRIPT or is_gone_filter or os.path.basename(above) in _PACKAGE_NAMES
-    package = os.path.join(above, "gaia_sessions")
-    return is_known or any(os.path.isfile(os.path.join(package, room, "__init__.py")) for room in _HOOK_PACKAGES)
+    return is_known or os.path.isfile(os.path.join(above, "gaia_sessions", "hook", "__init__.py"))
 
 
 def _words_after_hook(words: list[str]) -> list[str] | None:
@@ -196,7 +186,7 @@ def _words_after_interpreter(words: list[str]) -> list[str]:
     rest = rest[1:]
     while rest and rest[0].startswith("-") and _FLAGS.issuperset(rest[0]):
         rest = rest[1:]
-    return rest[2:] if rest[:2] == ["-c", _EARLIER_LAUNCHER] else rest
+    return rest
 
 
 def _is_interpreter(word: str) -> bool:

@@ -1,31 +1,40 @@
-"""One settings file of a host: whether the hooks are installed there, and for which events.
+"""One settings file of a host, read once: which entries of ours are in it, and what they amount to.
 
-Owns that state.
+``plan``, ``notices``, ``warnings`` and ``status`` all say what is read here.
 """
 
 from __future__ import annotations
 
-from gaia_sessions.errors import SessionsError
+import os
+from datetime import UTC, datetime
 
-from . import backups
-from .entries import own_entries
-from .hook_command import TRACK_TOOLS, command_for, command_of, entries_for, wanted_entry_of
-from .permission import RULES, SETTING
-from .plan import INSTALLED_AT
-from .settings import load
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.session.clock import format_time
+
+from .entries import all_entries
+from .hook_command import (
+    ALLOW_REPORT,
+    TRACK_TOOLS,
+    command_for,
+    command_of,
+    entries_for,
+    is_mixed_entry,
+    is_own_hook,
+    wanted_entry_of,
+)
+from .json_text import parse
+from .settings import read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
-    from gaia_sessions.hosts.settings import HostSettings, WantedEntry
+    from gaia_sessions.hosts.settings import HostSettings
 
-    from .entries import HookEntry
     from .places import Places
-    from .settings import Settings
 
-    class InstalledFile(TypedDict):
-        """The state of one settings file.
+    class InstallState(TypedDict):
+        """What ``hooks status`` says of one settings file.
 
         state: ``complete``, ``incomplete``, ``elsewhere`` (another version, or from another path), ``absent``, or
         ``unreadable``, which ``problem`` explains.
@@ -33,7 +42,7 @@ if TYPE_CHECKING:
         wired: the events that start the hook.
         missing: the events that should start it and do not, or have another matcher or another manner of waiting.
         optional: the events that would start it only with --track-tools.
-        installed_at: the time of the installation; None if it is not known.
+        changed_at: when the file was last changed, if the hooks are in it.
         """
 
         host: str
@@ -47,7 +56,7 @@ if TYPE_CHECKING:
         wired: list[str]
         missing: list[str]
         optional: list[str]
-        installed_at: str | None
+        changed_at: str | None
 
 
 COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = STATES = (
@@ -59,62 +68,79 @@ COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = STATES = (
 )
 
 
-def read_installed_file(places: Places, host: HostSettings, scope: str) -> tuple[InstalledFile, Settings | None]:
-    """The state of the settings of ``host`` in ``scope``, and the settings; None for them if they do not parse."""
-    path = places.file_of(host, scope)
+class InstalledFile:
+    """The settings file of ``host`` in ``scope``, which need not exist.
+
+    data: its content; None if there is no file. text: the same, parsed; an empty object if there is no file, or if it
+    cannot be read, which ``error`` explains. entries: every handler in it; own: those that start our hook and nothing
+    else; mixed: those that start it and something else. command: the words of the own command; empty if there is none.
+    """
+
+    __slots__ = ("command", "data", "entries", "error", "host", "mixed", "own", "path", "scope", "text")
+
+    def __init__(self, places: Places, host: HostSettings, scope: str) -> None:
+        self.host = host
+        self.scope = scope
+        self.path = places.file_of(host, scope)
+        self.error: SessionsError | None = None
+        try:
+            self.data, self.text = read_settings(self.path, host)
+        except SessionsError as error:
+            self.error, self.data, self.text = error, None, parse(b"", comments=False)
+        self.entries = all_entries(self.text)
+        self.own = [entry for entry in self.entries if is_own_hook(entry.handler)]
+        self.mixed = [entry for entry in self.entries if is_mixed_entry(entry.handler)]
+        self.command = command_of(self.own[0].handler) if self.own else []
+
+    def state(self) -> InstallState:
+        """What is installed, compared with what an installation would write now."""
+        tools = TRACK_TOOLS in self.command
+        wired = list(dict.fromkeys(entry.event for entry in self.own))
+        missing = self._missing_events(tools=tools) if self.own else []
+        later = [] if tools or not self.own else [*self.host.tools, *self.host.unawaited_tools]
+        return {
+            "host": self.host.name,
+            "scope": self.scope,
+            "file": self.path,
+            "state": UNREADABLE if self.error else self._state(missing),
+            "problem": str(self.error) if self.error else None,
+            "command": self.command,
+            "track_tools": tools,
+            "allow_report": ALLOW_REPORT in self.command,
+            "wired": wired,
+            "missing": missing,
+            "optional": [event for event in dict.fromkeys(later) if event not in wired],
+            "changed_at": _time_of_change(self.path) if self.own else None,
+        }
+
+    def _state(self, missing: list[str]) -> str:
+        if not self.own:
+            return ABSENT
+        wanted = self._wanted_command()
+        if any(command_of(entry.handler) != wanted for entry in self.own):
+            return ELSEWHERE
+        return INCOMPLETE if missing else COMPLETE
+
+    def _wanted_command(self) -> list[str]:
+        try:
+            return command_for(self.host, *(word for word in (TRACK_TOOLS, ALLOW_REPORT) if word in self.command))
+        except SessionsError:  # this installation has no working hook, so every entry is of another one
+            return []
+
+    def _missing_events(self, *, tools: bool) -> list[str]:
+        present = [wanted_entry_of(entry.event, entry.matcher, entry.handler) for entry in self.own]
+        present += [entry._replace(is_filtered=False) for entry in present]  # where there is no filter, either will do
+        wanted = entries_for(self.host, self.command, tools=tools)
+        return list(dict.fromkeys(entry.event for entry in wanted if entry not in present))
+
+
+def read_files(places: Places, host: HostSettings) -> list[InstalledFile]:
+    """The settings files of ``host``, from the user's to the narrowest scope."""
+    return [InstalledFile(places, host, scope) for scope in host.files]
+
+
+def _time_of_change(path: str) -> str | None:
     try:
-        settings = load(path, host)
-    except SessionsError as error:
-        return _installed_file(places, host, scope, [], str(error)), None
-    return _installed_file(places, host, scope, own_entries(settings.text), None), settings
-
-
-def _installed_file(
-    places: Places, host: HostSettings, scope: str, hook_entries: list[HookEntry], problem: str | None
-) -> InstalledFile:
-    path = places.file_of(host, scope)
-    words = command_of(hook_entries[0].handler) if hook_entries else []
-    tools = TRACK_TOOLS in words
-    wanted = entries_for(host, words, tools=tools) if hook_entries else []
-    missing = _missing_events(wanted, hook_entries)
-    wired = list(dict.fromkeys(entry.event for entry in hook_entries))
-    backup = backups.find(places.state, path) if hook_entries else None
-    return {
-        "host": host.name,
-        "scope": scope,
-        "file": path,
-        "state": UNREADABLE if problem else _state(host, hook_entries, missing, tools=tools),
-        "problem": problem,
-        "command": words,
-        "track_tools": tools,
-        "allow_report": backup is not None and (backup.text(SETTING) is not None or bool(backup.texts(RULES))),
-        "wired": wired,
-        "missing": missing,
-        "optional": _optional_events(host, wired) if hook_entries and not tools else [],
-        "installed_at": backup.text(INSTALLED_AT) if backup else None,
-    }
-
-
-def _state(host: HostSettings, hook_entries: list[HookEntry], missing: list[str], *, tools: bool) -> str:
-    if not hook_entries:
-        return ABSENT
-    if any(command_of(entry.handler) != _wanted_command(host, tools=tools) for entry in hook_entries):
-        return ELSEWHERE
-    return INCOMPLETE if missing else COMPLETE
-
-
-def _wanted_command(host: HostSettings, *, tools: bool) -> list[str]:
-    try:
-        return command_for(host, tools=tools)
-    except SessionsError:  # this installation has no working hook, so every entry is of another one
-        return []
-
-
-def _missing_events(wanted: list[WantedEntry], hook_entries: list[HookEntry]) -> list[str]:
-    present = [wanted_entry_of(entry.event, entry.matcher, entry.handler) for entry in hook_entries]
-    present += [entry._replace(is_filtered=False) for entry in present]  # where there is no filter, either will do
-    return list(dict.fromkeys(entry.event for entry in wanted if entry not in present))
-
-
-def _optional_events(host: HostSettings, wired: list[str]) -> list[str]:
-    return [event for event in {**host.tools, **host.unawaited_tools} if event not in wired]
+        return format_time(datetime.fromtimestamp(os.stat(path).st_mtime, UTC))
+    except (OSError, ValueError, OverflowError):
+        return None

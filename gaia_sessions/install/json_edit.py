@@ -1,12 +1,15 @@
 """Changes to a JSON text that keep every other byte.
 
-Owns how a value is added, removed and replaced: in the style of its neighbours, and so that removing is the exact
-inverse of adding wherever there were neighbours. Comments stay in place.
+A value is added in the style of its neighbours, and taking it out again gives the same bytes wherever it had neighbours
+or a comment beside it. Comments stay in place.
 """
 
 from __future__ import annotations
 
 import json
+
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.jsonio.strict import json_type_of
 
 from .json_text import BLANKS, JsonText
 
@@ -14,9 +17,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
-    from .json_text import Element
+    from .json_text import Element, Path
 
 _UNIT = "  "
+
+
+def with_member(text: JsonText, start: int, key: str, empty: Json) -> tuple[JsonText, int]:
+    """``text`` with a member ``key`` in the object at ``start``, ``empty`` if it is new; the position of its value.
+
+    Raises ``InvalidInput`` if the member has a value of another type.
+    """
+    found = text.member(start, key)
+    if found is None:
+        text = append_value(text, start, empty, key)
+        return text, text.elements(start)[0][-1].value_start
+    if type(found.value) is not type(empty):
+        raise InvalidInput(f"{key!a} is {json_type_of(found.value)}, not {json_type_of(empty)}")
+    return text, found.value_start
 
 
 def append_value(text: JsonText, start: int, value: Json, key: str | None = None) -> JsonText:
@@ -32,6 +49,16 @@ def append_value(text: JsonText, start: int, value: Json, key: str | None = None
     indent = _indent(text, last.start) if _has_newline(gap) else None
     rendered = _render(text, value, indent, key, spaced=_is_spaced(text, last))
     return _changed_text(text, f"{text.text[: last.end]},{text.text[last.end : spot]}{gap}{rendered}{text.text[spot:]}")
+
+
+def without_value(text: JsonText, path: Path) -> JsonText:
+    """``text`` without the value at ``path``, nor the containers above it that hold nothing else."""
+    while len(path) > 1 and _holds_one_value(text, text.value_at(path[:-1])):
+        path = path[:-1]
+    last = path[-1]
+    start = text.value_at(path[:-1])
+    keys = [element.key for element in text.elements(start)[0]]
+    return remove_element(text, start, keys.index(last) if isinstance(last, str) else last)
 
 
 def remove_element(text: JsonText, start: int, number: int) -> JsonText:
@@ -51,12 +78,8 @@ def remove_element(text: JsonText, start: int, number: int) -> JsonText:
     return _changed_text(text, whole[:comma] + _join(text, comments, whole[element.end :]))
 
 
-def replace_value(text: JsonText, element: Element, value: Json) -> JsonText:
-    """``text`` with ``value`` in the place of the value of ``element``."""
-    old = text.text[element.value_start : element.end]
-    indent = _indent(text, element.start) if _has_newline(old) else None
-    rendered = _render(text, value, indent, None, spaced=": " in old or ", " in old)
-    return _changed_text(text, text.text[: element.value_start] + rendered + text.text[element.end :])
+def _holds_one_value(text: JsonText, start: int) -> bool:
+    return len(text.elements(start)[0]) == 1 and not text.has_comments(start)
 
 
 def _changed_text(text: JsonText, changed: str) -> JsonText:
@@ -64,16 +87,21 @@ def _changed_text(text: JsonText, changed: str) -> JsonText:
 
 
 def _fill_empty(text: JsonText, start: int, close: int, value: Json, key: str | None) -> JsonText:
-    """``text`` with the first value in an empty object or array, on a line of its own unless the text is one line."""
+    """``text`` with the first value in an empty object or array, on a line of its own unless the text is one line.
+
+    If there are comments, the blanks behind them stay behind the value, where they are found again.
+    """
     inner = text.text[start + 1 : close].rstrip(BLANKS)
     spot = start + 1 + len(inner)
-    if not inner and start != text.start and not _has_newline(text.text[text.start :].rstrip(BLANKS)):
+    newline, outer, blanks = newline_of(text.text), _indent(text, start), text.text[spot:close]
+    is_one_line = start != text.start and not _has_newline(text.text[text.start :].rstrip(BLANKS))
+    if is_one_line or (inner and not _has_newline(blanks)):
         rendered = _render(text, value, None, key, spaced=_is_text_spaced(text))
-        return _changed_text(text, text.text[:spot] + rendered + text.text[close:])
-    newline, outer = newline_of(text.text), _indent(text, start)
-    indent = outer + _unit(text)
-    rendered = _render(text, value, indent, key, spaced=True)
-    return _changed_text(text, f"{text.text[:spot]}{newline}{indent}{rendered}{newline}{outer}{text.text[close:]}")
+        before, after = (" ", blanks) if inner else ("", "")
+    else:
+        rendered = _render(text, value, outer + _unit(text), key, spaced=True)
+        before, after = f"{newline}{outer}{_unit(text)}", blanks if inner else f"{newline}{outer}"
+    return _changed_text(text, f"{text.text[:spot]}{before}{rendered}{after}{text.text[close:]}")
 
 
 def _gap(text: JsonText, start: int, elements: list[Element], *, apart: bool) -> str:
@@ -117,8 +145,6 @@ def _has_newline(text: str) -> bool:
 
 def _unit(text: JsonText) -> str:
     """One step of indentation: that of the first member."""
-    if text.plain[text.start] != "{":
-        return _UNIT
     elements, _ = text.elements(text.start)
     on_own_line = bool(elements) and _has_newline(text.text[text.start : elements[0].start])
     return (_indent(text, elements[0].start) if on_own_line else "") or _UNIT

@@ -14,7 +14,12 @@ from gaia_sessions.errors import InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gaia_sessions.jsonio.strict import Json
+
+    Path = Sequence[str | int]
+    """The keys and numbers that lead from the whole text to a value in it."""
 
 BLANKS = " \t\r\n"
 BYTE_ORDER_MARK = "\ufeff"
@@ -82,6 +87,15 @@ class JsonText:
         if len(found) > 1:
             raise InvalidInput(f"the same key twice in an object: {key!a}", _place(self.text, found[1].start))
         return found[0] if found else None
+
+    def value_at(self, path: Path) -> int:
+        """The position of the value at ``path``, which leads to one."""
+        start = self.start
+        for step in path:
+            elements, _ = self.elements(start)
+            found = elements[step] if isinstance(step, int) else next(one for one in elements if one.key == step)
+            start = found.value_start
+        return start
 
     def has_comments(self, start: int) -> bool:
         """Whether the object or array at ``start`` contains a comment outside its elements."""

@@ -11,7 +11,7 @@ import os
 from gaia_sessions import hosts
 from gaia_sessions.errors import BadSetting
 from gaia_sessions.hosts.settings import USER
-from gaia_sessions.system import home_folder, state_folder
+from gaia_sessions.system import home_folder
 from gaia_sessions.system.project_root import SESSIONS_PATH, claude_folder, find_root, working_directory
 
 TYPE_CHECKING = False
@@ -31,11 +31,10 @@ class Places:
     project: the folder with the project's settings, ``beside`` if given.
     here: the folder in which a client would be started now.
     home: the user's home. Raises ``BadSetting`` for a user without one.
-    state: the folder of gaia-sessions in the user's state directory.
     variables: the environment variables of this call.
     """
 
-    __slots__ = ("here", "home", "project", "root", "state", "variables")
+    __slots__ = ("here", "home", "project", "root", "variables")
 
     def __init__(self, root: str, variables: Mapping[str, str], beside: str | None = None) -> None:
         self.variables = variables
@@ -47,7 +46,6 @@ class Places:
             raise BadSetting(
                 "HOME", "is not set, and the system knows no home folder for you", "set it to your home folder"
             )
-        self.state = state_folder(variables)
 
     def folder_of(self, host: HostSettings, scope: str) -> str:
         """The folder of ``host`` in ``scope``, which need not exist."""
@@ -70,10 +68,6 @@ class Places:
     def file_of(self, host: HostSettings, scope: str) -> str:
         """The settings file of ``host`` in ``scope``, which need not exist."""
         return os.path.join(self.folder_of(host, scope), host.files[scope])
-
-    def files_of(self, host: HostSettings) -> list[str]:
-        """The settings files of ``host``, one for each scope."""
-        return [self.file_of(host, scope) for scope in host.files]
 
 
 def _project_of(root: str, variables: Mapping[str, str], here: str) -> str:

@@ -1,52 +1,54 @@
 """Installing the hooks in a host's settings, and uninstalling them.
 
-Owns what each of the two changes, as a plan that is made from the files as they are now and then shown or applied. A
-plan for what already holds changes nothing. An uninstall restores a file that nobody changed since the installation,
-and otherwise removes only what was installed.
+Each of the two is a plan that is made from the file as it is now, and then shown or written. A plan for what already
+holds changes nothing. An uninstall takes out what is ours and nothing else, whoever put it in: no copy of the file is
+kept, since installing adds to it in one way, of which removing is the exact inverse.
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 
-from gaia_sessions.errors import InvalidInput, SettingsUnreadable, UsageError
+from gaia_sessions.errors import InvalidInput, SettingsUnreadable, StoreFailure, UsageError
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
-from gaia_sessions.session.clock import format_time
+from gaia_sessions.store import external_file
+from gaia_sessions.store.directory import translate_errors
 
-from . import backups, notices, permission
-from .backups import Backup
-from .changes import CREATED_FOLDERS, Change, apply_change, created_folders, diff_lines
-from .entries import with_hooks, with_rule, without_rule
-from .hook_command import command_for
-from .json_text import parse
-from .permission import RULES, SETTING
+from . import notices
+from .entries import is_as_installed, with_hooks, without_hooks
+from .hook_command import ALLOW_REPORT, TRACK_TOOLS, command_for
+from .installed_file import read_files
+from .patch import patch_lines
+from .permission import own_rules, permission_rule, with_rule, without_rules
 from .places import HOSTS
-from .scopes import other_installed_scopes, refuse_second
-from .settings import SettingsLock, load
-from .uninstall import content_after_uninstall, original_contents
+from .scopes import default_scope, refuse_second
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
+    from collections.abc import Callable
     from typing import TypedDict
 
     from gaia_sessions.jsonio.strict import Json
 
     from .git import Exclusion
+    from .installed_file import InstalledFile
     from .json_text import JsonText
     from .places import Places
-    from .settings import Settings
+
+    class EntryByHand(TypedDict):
+        """An entry that starts our hook and was written by a person: its event, and its group without other entries."""
+
+        event: str
+        entry: dict[str, Json]
 
     class InstallResult(TypedDict):
         """What was done, or would be.
 
-        rules: the permissions that an installation adds, or an uninstall removes.
-        withdrawn: the permissions that an installation removes.
+        by_hand: the entries that a person had written for our hooks, and that are gone.
+        rules: the permissions that an installation adds; withdrawn: those that are removed.
         remarks: codes of ``notices``.
-        elsewhere: the other scopes in which the host has the hooks.
+        elsewhere: the other scopes in which the host has the hooks, after an uninstall.
         start_in: the folder in which a client must be started to read the file; None for a user's own settings.
         exclude: the line that makes git ignore the file, and where to add it.
         """
@@ -56,13 +58,13 @@ if TYPE_CHECKING:
         scope: str
         root: str
         file: str
-        changed: list[str]
+        changed: bool
         dry_run: bool
         command: list[str]
         events: list[str]
+        by_hand: list[EntryByHand]
         rules: list[str]
         withdrawn: list[str]
-        backup: str | None
         remarks: list[str]
         elsewhere: list[str]
         start_in: str | None
@@ -72,174 +74,155 @@ if TYPE_CHECKING:
 
 INSTALL, UNINSTALL = "install", "uninstall"
 
-INSTALLED_AT = "installed_at"
+_ATTEMPTS = 10
 
 
 class InstallRequest:
-    """What the user asked for. Raises ``UsageError`` for a scope or an option that the host does not have."""
+    """What the user asked for; a ``scope`` of None is the one with the hooks, or the default.
+
+    Raises ``UsageError`` for a scope or an option that the host does not have.
+    """
 
     __slots__ = ("action", "host", "report", "scope", "tools")
 
-    def __init__(self, action: str, host: str, scope: str, *, tools: bool = False, report: bool = False) -> None:
+    def __init__(
+        self, action: str, host: str, scope: str | None = None, *, tools: bool = False, report: bool = False
+    ) -> None:
         self.action = action
         self.host = HOSTS[host]
         self.scope = scope
         self.tools = tools
         self.report = report
-        if scope not in self.host.files:
+        if scope not in (None, *self.host.files):
             raise UsageError(f"{host} has no {scope} settings", "use --user or --project")
         if report and host != CLAUDE_CODE:
             raise UsageError(f"only {CLAUDE_CODE} has a permission rule for one command", "omit --allow-report")
 
 
 class Plan:
-    """The changes for one request, the first of them to the settings file, and the result that describes them."""
+    """The change of one settings file from ``before`` to ``after``, None for no file, and the result of making it."""
 
-    __slots__ = ("_effective", "_places", "_result", "changes")
+    __slots__ = ("after", "before", "path", "result")
 
-    def __init__(self, places: Places, result: InstallResult, changes: list[Change]) -> None:
-        self.changes = changes
-        self._effective = [change for change in changes if change.has_effect]
-        self._places = places
-        self._result: InstallResult = {**result, "changed": [change.path for change in self._effective]}
+    def __init__(self, file: InstalledFile, after: bytes | None, result: InstallResult) -> None:
+        self.path = file.path
+        self.before = file.data
+        self.after = after
+        self.result: InstallResult = {**result, "changed": after != self.before}
 
-    @property
-    def changed_files(self) -> list[str]:
-        """The files that the plan changes."""
-        return self._result["changed"]
-
-    def preview(self) -> InstallResult:
-        """The result of a dry run, with the difference; writes nothing."""
-        lines = (line for change in self._effective for line in diff_lines(change, self._places.project))
-        return {**self._result, "dry_run": True, "diff": "\n".join(lines)}
-
-    def apply(self) -> InstallResult:
-        """Writes the changes; the result. Raises ``StoreFailure``. An uninstall drops backups in any case."""
-        if self._effective or self._result["action"] == UNINSTALL:
-            for change in self.changes:
-                apply_change(change, self._places.state)
-        if self._effective and self._effective[0].backup is not None and self.changes[0].before is not None:
-            self._result["backup"] = backups.folder_for(self._places.state, self._result["file"])
-        return self._result
+    def write(self) -> None:
+        """Makes the change durably. Raises ``StoreFailure``, also if the file is not as it was read any more."""
+        if self.after is not None:
+            with translate_errors("make the folder of", self.path):
+                external_file.make_folders(os.path.dirname(os.path.realpath(self.path)))
+            external_file.write(self.path, self.before, self.after)
+        elif self.before is not None:
+            external_file.remove(self.path, self.before)
+            try:
+                os.rmdir(os.path.dirname(self.path))
+            except OSError:  # it has other content
+                return
 
 
 def carry_out(
-    places: Places, request: InstallRequest, now: datetime, announce: Callable[[list[str]], None], *, dry_run: bool
+    places: Places, request: InstallRequest, announce: Callable[[str], None], *, dry_run: bool = False
 ) -> InstallResult:
     """Does what was asked for, or with ``dry_run`` finds the difference; the result.
 
-    An installation calls ``announce`` with the files that it is about to write. Raises ``HooksElsewhere`` if another
-    scope of this project has the hooks, ``StoreFailure``, and what ``locked_plan`` raises.
+    An installation calls ``announce`` with the file that it is about to write. A file that somebody else changes
+    meanwhile is read again. Raises ``HooksElsewhere`` if another scope of this project has the hooks,
+    ``SettingsUnreadable`` for a file that does not parse, and ``StoreFailure`` for what the system refuses.
     """
-    if request.action == INSTALL:
-        refuse_second(places, request.host, request.scope)
+    plan = make_plan(places, request)
     if dry_run:
-        return make_plan(places, request, now).preview()
-    with locked_plan(places, request, now) as plan:
-        if plan.changed_files and request.action == INSTALL:
-            announce(plan.changed_files)
-        return plan.apply()
+        lines = patch_lines(plan.path, plan.before, plan.after, places.project) if plan.result["changed"] else ()
+        return {**plan.result, "dry_run": True, "diff": "\n".join(lines)}
+    if plan.result["changed"] and request.action == INSTALL:
+        announce(plan.path)
+    for _ in range(_ATTEMPTS):
+        if not plan.result["changed"]:
+            break
+        try:
+            plan.write()
+            break
+        except StoreFailure:
+            again = make_plan(places, request)
+            if again.before == plan.before:
+                raise
+            plan = again
+    return plan.result
 
 
-def make_plan(places: Places, request: InstallRequest, now: datetime) -> Plan:
-    """The changes after which ``request`` holds, and nothing else in the settings is different; writes nothing.
-
-    Raises ``SettingsUnreadable`` and ``BadSetting`` for a file that does not parse, and ``StoreFailure`` for what the
-    system refuses.
-    """
-    return _plan_install(places, request, now) if request.action == INSTALL else _plan_uninstall(places, request)
-
-
-@contextmanager
-def locked_plan(places: Places, request: InstallRequest, now: datetime) -> Iterator[Plan]:
-    """The plan for ``request``, to be applied in the ``with`` block: until its end no other process changes settings.
-
-    Everything that the plan depends on is checked before the first file is written. Where there is nothing to write
-    and no backup to drop, no folder is created for a lock. Raises what ``make_plan`` raises, and ``LockTimeout``.
-    """
-    plan = make_plan(places, request, now)
-    if not plan.changed_files and not os.path.lexists(places.state):
-        yield plan
-        return
-    with SettingsLock(places.state):
-        yield make_plan(places, request, now)
-
-
-def _plan_install(places: Places, request: InstallRequest, now: datetime) -> Plan:
-    path = places.file_of(request.host, request.scope)
-    settings, backup = load(path, request.host), backups.find(places.state, path)
-    words = command_for(request.host, tools=request.tools)
-    text, rules, withdrawn = _wanted_text(settings, backup, request, words)
-    setting, setting_changes = _plan_setting(places, request, backup)
-    note: dict[str, Json] = {
-        INSTALLED_AT: format_time(now),
-        RULES: list(rules),
-        SETTING: setting,
-        CREATED_FOLDERS: list(created_folders(path, places.files_of(request.host), places.state)),
-    }
-    after = settings.bytes_of(text)
-    change = Change(path, settings.data, after, Backup.of(*original_contents(settings, backup), after or b"", note))
-    result = _new_result(places, request, words, rules)
-    result["withdrawn"] = withdrawn
-    due = notices.install_notices(places, request.host, request.scope, text, report=request.report)
-    result["remarks"], result["exclude"] = due
-    result["start_in"] = None if request.scope == USER else places.project
-    return Plan(places, result, [change, *setting_changes])
-
-
-def _wanted_text(
-    settings: Settings, backup: Backup | None, request: InstallRequest, words: list[str]
-) -> tuple[JsonText, list[str], list[str]]:
-    """The new text of the settings, the rules in it that were added, and the earlier ones that it no longer has."""
-    rule = permission.permission_rule() if request.report else None
-    own_rules = backup.texts(RULES) if backup else []
-    withdrawn = [old for old in own_rules if old != rule]
+def make_plan(places: Places, request: InstallRequest) -> Plan:
+    """The change after which ``request`` holds, and nothing else in the settings is different; writes nothing."""
+    files = read_files(places, request.host)
+    scope = request.scope or default_scope(request.host, files)
+    if request.action == INSTALL:
+        refuse_second(files, scope)
+    [file] = [file for file in files if file.scope == scope]
+    if file.error:
+        raise file.error
     try:
-        text = with_hooks(settings.text, request.host, words, tools=request.tools)
-        for old in withdrawn:
-            text = without_rule(text, old)
-        if rule is None:
-            return text, [], withdrawn
-        with_permission = with_rule(text, rule)
+        if request.action == INSTALL:
+            return _plan_install(places, request, file)
+        return _plan_uninstall(places, file, [other.scope for other in files if other.own and other is not file])
     except InvalidInput as error:
-        raise SettingsUnreadable(settings.path, error.problem, error.where) from None
-    return with_permission, [rule] if with_permission is not text or rule in own_rules else [], withdrawn
+        raise SettingsUnreadable(file.path, error.problem, error.where) from None
 
 
-def _plan_setting(places: Places, request: InstallRequest, backup: Backup | None) -> tuple[str | None, list[Change]]:
-    """The file in which the setting was turned on and is on after the request, and the changes to that file."""
-    if request.report:
-        return permission.plan_turning_on(places, request.host, request.scope)
-    path = backup.text(SETTING) if backup else None
-    return None, permission.plan_turning_off(places, request.host, request.scope, path)
+def _plan_install(places: Places, request: InstallRequest, file: InstalledFile) -> Plan:
+    options = {TRACK_TOOLS: request.tools, ALLOW_REPORT: request.report}
+    words = command_for(request.host, *(word for word, is_given in options.items() if is_given))
+    rules = [permission_rule()] if request.report else []
+    text = with_hooks(file.text, request.host, words)
+    text = with_rule(text, rules[0]) if rules else without_rules(text)
+    result = _new_result(places, file, request.action)
+    result["command"], result["events"] = words, request.host.wired_events(tools=request.tools)
+    result["by_hand"] = _by_hand(file)
+    result["rules"] = rules
+    result["withdrawn"] = [rule for rule in own_rules(file.text) if rule not in rules]
+    result["remarks"], result["exclude"] = notices.install_notices(places, file, report=request.report)
+    result["start_in"] = None if file.scope == USER else places.project
+    return Plan(file, _content(file, text), result)
 
 
-def _plan_uninstall(places: Places, request: InstallRequest) -> Plan:
-    path = places.file_of(request.host, request.scope)
-    settings, backup = load(path, request.host), backups.find(places.state, path)
-    content = content_after_uninstall(settings, backup)
-    change = Change(path, settings.data, content, created=backup.texts(CREATED_FOLDERS) if backup else [])
-    _, setting_changes = _plan_setting(places, request, backup)
-    result = _new_result(places, request, [], backup.texts(RULES) if backup else [])
-    result["remarks"] = notices.uninstall_notices(parse(content or b"", comments=request.host.comments))
-    result["elsewhere"] = other_installed_scopes(places, request.host, request.scope)
-    return Plan(places, result, [change, *setting_changes])
+def _plan_uninstall(places: Places, file: InstalledFile, elsewhere: list[str]) -> Plan:
+    text = without_rules(without_hooks(file.text))
+    result = _new_result(places, file, UNINSTALL)
+    result["by_hand"], result["withdrawn"] = _by_hand(file), own_rules(file.text)
+    result["remarks"], result["elsewhere"] = notices.mixed_notice(file), elsewhere
+    return Plan(file, _content(file, text), result)
 
 
-def _new_result(places: Places, request: InstallRequest, words: list[str], rules: list[str]) -> InstallResult:
+def _content(file: InstalledFile, text: JsonText) -> bytes | None:
+    """What ``file`` holds with ``text``; None, for no file, if nothing is left in it, not even a comment."""
+    if text is file.text:
+        return file.data
+    return None if text.value == {} and text.text == text.plain else text.text.encode()
+
+
+def _by_hand(file: InstalledFile) -> list[EntryByHand]:
+    return [
+        {"event": entry.event, "entry": {**entry.group, "hooks": [entry.handler]}}
+        for entry in file.own
+        if not is_as_installed(entry, file.host)
+    ]
+
+
+def _new_result(places: Places, file: InstalledFile, action: str) -> InstallResult:
     return {
-        "action": request.action,
-        "host": request.host.name,
-        "scope": request.scope,
+        "action": action,
+        "host": file.host.name,
+        "scope": file.scope,
         "root": places.root,
-        "file": places.file_of(request.host, request.scope),
-        "changed": [],
+        "file": file.path,
+        "changed": False,
         "dry_run": False,
-        "command": words,
-        "events": request.host.wired_events(tools=request.tools) if words else [],
-        "rules": rules,
+        "command": [],
+        "events": [],
+        "by_hand": [],
+        "rules": [],
         "withdrawn": [],
-        "backup": None,
         "remarks": [],
         "elsewhere": [],
         "start_in": None,

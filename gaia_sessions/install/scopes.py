@@ -1,6 +1,6 @@
-"""Scopes of a host's settings: which contain the hooks, which one is the default, and which a client reads.
+"""Which scope of a host's settings is the default, which of them have the hooks, and which a client reads.
 
-Owns the default: the settings that are not shared, unless another file of this project has the hooks. That file is then
+The default are the settings that are not shared, unless another file of this project has the hooks. That file is then
 updated, because two files with different options would send each event twice (Claude Code 2.1.197 and 2.1.330 start
 equal commands of several files once). A project's settings are for clients started in its folder: both versions read
 the two files there, also in a linked worktree, and none of a folder above. Claude Code 2.1.330, started anywhere in a
@@ -13,38 +13,40 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import HooksElsewhere, SessionsError
+from gaia_sessions.errors import HooksElsewhere
 from gaia_sessions.hosts import CODEX
 from gaia_sessions.hosts.settings import LOCAL, PROJECT
-
-from .entries import own_entries
-from .settings import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.hosts.settings import HostSettings
 
+    from .installed_file import InstalledFile
     from .places import Places
 
 _PROJECT_SCOPES = (LOCAL, PROJECT)
 _HOSTS_READING_ABOVE = frozenset([CODEX])
 
 
-def default_scope(host: HostSettings) -> str:
-    """The personal settings of a project, where ``host`` has them; else the shared ones."""
+def default_scope(host: HostSettings, files: list[InstalledFile]) -> str:
+    """The scope of this project that has the hooks, else the one that is not shared, where ``host`` has it."""
+    present = files_with_hooks(files)
+    if present:
+        return present[0].scope
     return LOCAL if LOCAL in host.files else PROJECT
 
 
-def installed_scope(places: Places, host: HostSettings) -> str:
-    """The scope of this project that has the hooks, else the default."""
-    return next(iter(scopes_with_hooks(places, host)), default_scope(host))
-
-
-def refuse_second(places: Places, host: HostSettings, scope: str) -> None:
+def refuse_second(files: list[InstalledFile], scope: str) -> None:
     """Raises ``HooksElsewhere`` if another scope of this project has the hooks, and ``scope`` does not."""
-    present = scopes_with_hooks(places, host)
-    if scope in _PROJECT_SCOPES and present and scope not in present:
-        raise HooksElsewhere(host.name, places.file_of(host, present[0]), present[0])
+    present = files_with_hooks(files)
+    if scope in _PROJECT_SCOPES and present and scope not in [file.scope for file in present]:
+        raise HooksElsewhere(present[0].host.name, present[0].path, present[0].scope)
+
+
+def files_with_hooks(files: list[InstalledFile]) -> list[InstalledFile]:
+    """Those of ``files`` that are of this project and have the hooks, the default one first."""
+    of_project = [file for scope in _PROJECT_SCOPES for file in files if file.scope == scope]
+    return [file for file in of_project if file.own]
 
 
 def is_unread_from_here(places: Places, host: HostSettings) -> bool:
@@ -53,21 +55,3 @@ def is_unread_from_here(places: Places, host: HostSettings) -> bool:
         return False
     here, project = os.path.realpath(places.here), os.path.realpath(places.project)
     return bool(places.here) and here.startswith(project.rstrip(os.sep) + os.sep)
-
-
-def scopes_with_hooks(places: Places, host: HostSettings) -> list[str]:
-    """The scopes of this project that have the hooks, the default one first."""
-    project_scopes = [scope for scope in _PROJECT_SCOPES if scope in host.files]
-    return [scope for scope in project_scopes if _has_hooks(places.file_of(host, scope), host)]
-
-
-def other_installed_scopes(places: Places, host: HostSettings, scope: str) -> list[str]:
-    """The scopes of ``host`` other than ``scope`` that have the hooks; unreadable files are left out."""
-    return [other for other in host.files if other != scope and _has_hooks(places.file_of(host, other), host)]
-
-
-def _has_hooks(path: str, host: HostSettings) -> bool:
-    try:
-        return bool(own_entries(load(path, host).text))
-    except SessionsError:
-        return False

@@ -1,6 +1,6 @@
 """Where the hooks are installed, when each event was last received, and what to warn of.
 
-Owns what ``hooks status`` and ``doctor`` both show.
+``hooks status`` and ``doctor`` both show this.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from gaia_sessions.hosts.settings import USER
 from gaia_sessions.store import external_file, hook_log_reader
 
 from . import warnings
-from .backups import LIMIT
-from .installed_file import read_installed_file
+from .installed_file import read_files
 from .json_text import as_object
 from .places import HOSTS, Places
+from .settings import LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
-    from .installed_file import InstalledFile
-    from .settings import Settings
+    from .installed_file import InstalledFile, InstallState
     from .warnings import InstallWarning, LastEvents
 
     class HookStatus(TypedDict):
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
         root: str
         enabled: bool
         plugin: bool
-        installed: list[InstalledFile]
+        installed: list[InstallState]
         heard: dict[str, str]
         heard_from: dict[str, dict[str, str]]
         warnings: list[InstallWarning]
@@ -52,8 +51,8 @@ if TYPE_CHECKING:
 
 _PLUGIN_PREFIX = "gaia-sessions@"
 
-_NOT_EVENTS = ("direct", "None", "")
-"""What the log has in the place of an event for a direct call, and what earlier versions logged without one."""
+_DIRECT = "direct"
+"""What the log has in the place of an event for a direct call."""
 
 
 def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookStatus:
@@ -62,37 +61,35 @@ def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookS
     A faulty setting of gaia-sessions is a warning. Raises ``BadSetting`` only for a user without a home.
     """
     places = Places(root, variables)
-    files = [(host, *read_installed_file(places, host, scope)) for host in HOSTS.values() for scope in host.files]
-    installed = [file for _, file, _ in files]
-    read_settings = [(host, settings) for host, _, settings in files if settings]
+    files = [file for host in HOSTS.values() for file in read_files(places, host)]
     last_events = _last_events(root)
     settings_in_force, faults = config.load_with_faults(root, variables)
-    plugin = _has_plugin(places, [settings for host, settings in read_settings if host.name == CLAUDE_CODE])
+    plugin = _has_plugin(places, [file for file in files if file.host.name == CLAUDE_CODE])
     found_warnings = [
         *warnings.own_setting_warnings(faults),
-        *warnings.file_warnings(installed),
-        *warnings.entry_warnings(read_settings),
-        *warnings.root_warnings(installed, places),
-        *warnings.visibility_warnings(installed, places, plugin=plugin),
-        *warnings.usage_warnings(installed, last_events, now, enabled=settings_in_force.hooks),
-        *warnings.settings_warnings(read_settings, installed, plugin=plugin),
+        *warnings.file_warnings(files),
+        *warnings.entry_warnings(files),
+        *warnings.root_warnings(files, places),
+        *warnings.visibility_warnings(files, places, plugin=plugin),
+        *warnings.usage_warnings(files, last_events, now, enabled=settings_in_force.hooks),
+        *warnings.settings_warnings(files, plugin=plugin),
     ]
     return {
         "root": root,
         "enabled": settings_in_force.hooks,
         "plugin": plugin,
-        "installed": installed,
+        "installed": [file.state() for file in files],
         "heard": _merged_last_events(last_events),
         "heard_from": last_events,
         "warnings": found_warnings,
     }
 
 
-def _has_plugin(places: Places, read_settings: list[Settings]) -> bool:
+def _has_plugin(places: Places, files: list[InstalledFile]) -> bool:
     """Whether Claude Code enables the plugin: the narrowest scope that says so decides, else its installation."""
     configured: dict[str, Json] = {}
-    for settings in read_settings:  # from the user's to the narrowest scope
-        configured.update(as_object(as_object(settings.text.value).get("enabledPlugins")))
+    for file in files:  # from the user's to the narrowest scope
+        configured.update(as_object(as_object(file.text.value).get("enabledPlugins")))
     plugins = dict.fromkeys(_installed_plugins(places), True) | configured
     return any(name.startswith(_PLUGIN_PREFIX) and value is not False for name, value in plugins.items())
 
@@ -107,14 +104,11 @@ def _installed_plugins(places: Places) -> list[str]:
 
 
 def _last_events(root: str) -> LastEvents:
-    """The latest time of each event by host. Lines of the log without a host are of Claude Code.
-
-    The texts of times as the log writes them have the order of the times.
-    """
+    """The latest time of each event by host; texts of times as the log writes them have the order of the times."""
     last: LastEvents = {}
     for line in hook_log_reader.read_lines(root):
-        event, at, host = line.get("event"), hook_log_reader.line_time(line), line.get("host", CLAUDE_CODE)
-        if at and isinstance(event, str) and isinstance(host, str) and event.strip() not in _NOT_EVENTS:
+        event, at, host = line.get("event"), hook_log_reader.line_time(line), line.get("host")
+        if at and isinstance(event, str) and isinstance(host, str) and event != _DIRECT:
             of_host = last.setdefault(host, {})
             of_host[event] = max(of_host.get(event, at), at)
     return {host: dict(sorted(events.items())) for host, events in sorted(last.items())}

@@ -4,8 +4,8 @@ Owns how: a link is followed and stays a link (root follows that of a user only 
 attributes stay as they were; whoever reads sees the old content or the new; and a file is changed only if it still
 holds what the caller had read. What cannot be done so is refused with ``StoreFailure``, and the file stays as it is.
 
-The system has no renaming that compares what it replaces. If a program that does not take our locks writes between the
-last comparison and the rename, a matter of microseconds, what it wrote is lost.
+The system has no renaming that compares what it replaces. If a program writes between the last comparison and the
+rename, a matter of microseconds, what it wrote is lost.
 """
 
 from __future__ import annotations

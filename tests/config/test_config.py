@@ -26,7 +26,6 @@ DEFAULTS: dict[str, object] = {
     "max_tokens": 200_000,
     "note": "all",
     "quiet_minutes": 10.0,
-    "report_command": False,
     "store_description": True,
     "sub_agent_max_tokens": 64_000,
     "track": "all",
@@ -135,8 +134,6 @@ VALUES: list[tuple[str, str, str, str, object]] = [
     ("note", '[hooks]\nnote = "all"', "NOTE", "all", "all"),
     ("note", '[hooks]\nnote = "resume"', "NOTE", "resume", "resume"),
     ("note", '[hooks]\nnote = "off"', "NOTE", "off", "off"),
-    ("report_command", "[hooks]\nreport_command = true", "REPORT_COMMAND", "yes", True),
-    ("report_command", "hooks.report_command = false", "REPORT_COMMAND", "0", False),
     ("track", '[hooks]\ntrack = "all"', "TRACK", "all", "all"),
     ("track", '[hooks]\ntrack = "named"', "TRACK", "named", "named"),
 ]
@@ -165,12 +162,12 @@ NOTE = 'must be "all", "resume" or "off"'
 TRACK = 'must be "all" or "named"'
 ALL_KEYS = (
     "the settings are durability, hooks.enabled, hooks.ignore_agents, hooks.keep_last_message, "
-    "hooks.note, hooks.report_command, hooks.store_description, hooks.track, idle_minutes, lock_timeout, max_errors, "
+    "hooks.note, hooks.store_description, hooks.track, idle_minutes, lock_timeout, max_errors, "
     "max_tokens, quiet_minutes, sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
     "what may follow GAIA_SESSIONS_ is DURABILITY, HOOKS, IDLE_MINUTES, IGNORE_AGENTS, KEEP_LAST_MESSAGE, "
-    "LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, REPORT_COMMAND, ROOT, STORE_DESCRIPTION, "
+    "LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, ROOT, STORE_DESCRIPTION, "
     "SUB_AGENT_MAX_TOKENS, TRACK"
 )
 
@@ -200,7 +197,6 @@ BAD_LINES: list[tuple[str, str, str]] = [
     ('hooks.ignore_agents = ["a", 1]', "hooks.ignore_agents = ['a', 1]", "must be a list of agent types"),
     ("hooks.store_description = []", "hooks.store_description = []", SWITCH),
     ("hooks.keep_last_message = 0", "hooks.keep_last_message = 0", SWITCH),
-    ("hooks.report_command = 1", "hooks.report_command = 1", SWITCH),
     ('hooks.note = "some"', "hooks.note = 'some'", NOTE),
     ("hooks.note = false", "hooks.note = False", NOTE),
     ('hooks.note = ["all"]', "hooks.note = ['all']", NOTE),

@@ -85,6 +85,7 @@ class Host:
         self.logs = self.project / ".claude" / "logs"
         self.transcript = folder / "host" / f"{self.SESSION}.jsonl"
         self.of: Client | None = None
+        self.words: list[str] = []  # what follows the hook in its command
         (self.project / ".claude").mkdir(parents=True)
 
     @contextmanager
@@ -105,11 +106,11 @@ class Host:
         data = told if isinstance(told, bytes) else json.dumps(told).encode()
         if self.of:
             environment = self.environment({"CLAUDE_PID": str(self.of.pid), **(settings or {})})
-            command = [sys.executable, str(SCRIPTS / f"{hook}.py")]
+            command = [sys.executable, str(SCRIPTS / f"{hook}.py"), *self.words]
             code, out, err = self.of.run(command, data, str(self.project), environment)
             return Ran(code, out.encode(), err.encode())
         done = subprocess.run(
-            [*through, sys.executable, SCRIPTS / f"{hook}.py"],
+            [*through, sys.executable, SCRIPTS / f"{hook}.py", *self.words],
             input=data,
             capture_output=True,
             timeout=LONGEST,

@@ -9,7 +9,6 @@ import json
 import os
 import shlex
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -40,8 +39,7 @@ def installed(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
     def install() -> None:
         client.errors.write_bytes(b"")
         request = plan.InstallRequest("install", "claude-code", "project", report=True, tools=True)
-        with plan.locked_plan(places, request, datetime.now(UTC)) as planned:
-            planned.apply()
+        plan.carry_out(places, request, lambda _: None)
 
     monkeypatch.setattr(client, "configure", install)
     return client

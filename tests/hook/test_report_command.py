@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 
     from tests.hook.conftest import Host
 
-ON = {"GAIA_SESSIONS_REPORT_COMMAND": "on"}
-
 pytestmark = pytest.mark.skipif(
     messages.find_program() is None, reason="needs the console script beside the interpreter"
 )
+
+
+@pytest.fixture
+def allowed(host: Host) -> Host:
+    """A host whose settings start the hook with the option."""
+    host.words = ["--allow-report"]
+    return host
 
 
 def paused(host: Host) -> str:
@@ -35,7 +40,7 @@ def paused(host: Host) -> str:
     return agent_id
 
 
-def resume(host: Host, agent_id: str, settings: dict[str, str]) -> str:
+def resume(host: Host, agent_id: str, settings: dict[str, str] | None = None) -> str:
     asked = {"description": "x", "prompt": f"[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
     told: Any = host.hear(host.delegation("toolu_2", tool_input=asked), settings)
     return str(told["updatedInput"]["prompt"])
@@ -47,10 +52,10 @@ def sentence(host: Host, agent_id: str) -> str:
     return f"While you work, report where you stand with: {command} (or investigating, executing, validating)."
 
 
-def test_who_resumes_is_told_the_command_and_it_works_as_it_stands(host: Host) -> None:
-    agent_id = paused(host)
+def test_who_resumes_is_told_the_command_and_it_works_as_it_stands(allowed: Host) -> None:
+    host, agent_id = allowed, paused(allowed)
 
-    prompt = resume(host, agent_id, ON)
+    prompt = resume(host, agent_id)
 
     assert prompt.endswith("\n\n" + sentence(host, agent_id))
     command = prompt.partition("report where you stand with: ")[2].partition(" (or ")[0]
@@ -59,19 +64,23 @@ def test_who_resumes_is_told_the_command_and_it_works_as_it_stands(host: Host) -
     assert json.loads((host.root / agent_id / "state.json").read_bytes())["phase"] == "planning"
 
 
-@pytest.mark.parametrize("settings", [{}, {**ON, "GAIA_SESSIONS_NOTE": "off"}])
-def test_nobody_else_is(host: Host, settings: dict[str, str]) -> None:
-    assert "report where you stand" not in resume(host, paused(host), settings)
+def test_nobody_else_is(host: Host) -> None:
+    assert "report where you stand" not in resume(host, paused(host))
 
 
-def test_a_start_whose_session_is_known_is_told_the_note_and_the_command(host: Host) -> None:
-    agent_id = host.work()
-    assert host.hear(host.starting(), ON) == {"additionalContext": f"{NOTE}\n{sentence(host, agent_id)}"}
+def test_nobody_is_where_agents_are_told_nothing(allowed: Host) -> None:
+    assert "report where you stand" not in resume(allowed, paused(allowed), {"GAIA_SESSIONS_NOTE": "off"})
 
 
-def test_a_start_whose_session_is_not_known_yet_is_told_to_report_by_its_own_id(host: Host) -> None:
+def test_a_start_whose_session_is_known_is_told_the_note_and_the_command(allowed: Host) -> None:
+    host, agent_id = allowed, allowed.work()
+    assert host.hear(host.starting()) == {"additionalContext": f"{NOTE}\n{sentence(host, agent_id)}"}
+
+
+def test_a_start_whose_session_is_not_known_yet_is_told_to_report_by_its_own_id(allowed: Host) -> None:
+    host = allowed
     host.hear(host.delegation())
-    told = host.hear(host.starting(), ON)["additionalContext"]
+    told = host.hear(host.starting())["additionalContext"]
 
     assert told == f"{NOTE}\n{sentence(host, f'--host-agent {host.SESSION} a1')}"
     host.knows("a1", "toolu_1")
@@ -83,12 +92,12 @@ def test_a_start_whose_session_is_not_known_yet_is_told_to_report_by_its_own_id(
 def test_a_hook_with_a_root_of_its_own_names_that_root(host: Host, tmp_path: Path) -> None:
     root = tmp_path / "elsewhere"
     done = subprocess.run(
-        [sys.executable, SCRIPTS / "every_event.py", "--root", root],
+        [sys.executable, SCRIPTS / "every_event.py", "--root", root, "--allow-report"],
         input=json.dumps(host.starting()).encode(),
         capture_output=True,
         check=True,
         cwd=host.project,
-        env=host.environment(ON),
+        env=host.environment(),
     )
     told = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
     assert f" --root {shlex.quote(str(root))} --phase" in told

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +13,13 @@ import pytest
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import PROJECT
 from gaia_sessions.install import plan
+from gaia_sessions.install.installed_file import InstalledFile
 from gaia_sessions.install.places import HOSTS, Places
 
 if TYPE_CHECKING:
+    from gaia_sessions.install.installed_file import InstallState
     from gaia_sessions.install.plan import InstallResult
 
-NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
@@ -41,10 +41,6 @@ class Setup:
     def file(self) -> Path:
         return Path(self.places.file_of(HOSTS[self.host], self.scope))
 
-    @property
-    def receipts(self) -> Path:
-        return Path(self.places.state) / "settings"
-
     def put(self, data: bytes | None) -> Setup:
         """The settings file holds ``data``; for None it is not there, though its folder is."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -63,16 +59,14 @@ class Setup:
 
     def install(self, *, tools: bool = False, report: bool = False, dry_run: bool = False) -> InstallResult:
         request = plan.InstallRequest(plan.INSTALL, self.host, self.scope, tools=tools, report=report)
-        return self._carry_out(request, dry_run=dry_run)
+        return plan.carry_out(self.places, request, lambda _: None, dry_run=dry_run)
 
     def uninstall(self, *, dry_run: bool = False) -> InstallResult:
-        return self._carry_out(plan.InstallRequest(plan.UNINSTALL, self.host, self.scope), dry_run=dry_run)
+        request = plan.InstallRequest(plan.UNINSTALL, self.host, self.scope)
+        return plan.carry_out(self.places, request, lambda _: None, dry_run=dry_run)
 
-    def _carry_out(self, request: plan.InstallRequest, *, dry_run: bool) -> InstallResult:
-        if dry_run:
-            return plan.make_plan(self.places, request, NOW).preview()
-        with plan.locked_plan(self.places, request, NOW) as planned:
-            return planned.apply()
+    def state(self) -> InstallState:
+        return InstalledFile(self.places, HOSTS[self.host], self.scope).state()
 
 
 @pytest.fixture

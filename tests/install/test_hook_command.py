@@ -22,7 +22,8 @@ from gaia_sessions.install import hook_command
 from gaia_sessions.install.entries import matches
 from gaia_sessions.install.places import HOSTS, Places
 from gaia_sessions.session.events import DELEGATE
-from tests.install.conftest import NOW, Setup
+from gaia_sessions.system import utc_now
+from tests.install.conftest import Setup
 from tests.install.settings_files import PROGRAM, SCRIPT
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--tr
         {"command": "/opt/bin/gaia-sessions", "args": ["hook"]},
         {"command": "python3 -m gaia_sessions hook"},
         {"command": "/gone/bin/gaia-sessions-hook", "args": []},
-        {"command": "gaia-sessions-hook", "args": ["--track-tools"]},
+        {"command": "gaia-sessions-hook", "args": ["--track-tools", "--allow-report"]},
         {"command": "gaia-sessions-hook", "args": ["--track-tools", "--join"], "async": True},
         {"command": "'/opt/with blank/gaia-sessions-hook' --host codex"},
         {"command": "/usr/bin/python3 /opt/bin/gaia-sessions-hook"},
@@ -125,13 +126,12 @@ def test_what_does_something_else_as_well_is_its_owners(entry: Json) -> None:
     assert (hook_command.is_own_hook(entry), hook_command.is_mixed_entry(entry)) == (False, True)
 
 
-@pytest.mark.parametrize("package", ["hook", "hooks"])
-def test_a_script_of_a_checkout_by_any_name_is_own_while_it_is_there(tmp_path: Path, package: str) -> None:
+def test_a_script_of_a_checkout_by_any_name_is_own_while_it_is_there(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
-    (folder / "gaia_sessions" / package).mkdir(parents=True)
+    (folder / "gaia_sessions" / "hook").mkdir(parents=True)
     entry: Json = {"command": f"python3 {folder}/hooks/subagent_stop.py"}
     assert not hook_command.is_own_hook(entry)
-    (folder / "gaia_sessions" / package / "__init__.py").write_bytes(b"")
+    (folder / "gaia_sessions" / "hook" / "__init__.py").write_bytes(b"")
     assert hook_command.is_own_hook(entry)
 
 
@@ -146,7 +146,7 @@ def test_a_script_of_somebody_else_with_the_name_of_the_filter_is_theirs(tmp_pat
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("tools", [False, True])
 def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tools: bool) -> None:
-    words = hook_command.command_for(HOSTS[host], tools=tools)
+    words = hook_command.command_for(HOSTS[host], *(["--track-tools", "--allow-report"] if tools else []))
     for wanted in HOSTS[host].entries(tools=tools):
         handler = hook_command.new_handler(HOSTS[host], words, wanted)
         assert (hook_command.is_own_hook(handler), hook_command.command_of(handler)) == (True, words)
@@ -192,7 +192,7 @@ def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, na
     call: dict[str, Json] = {"hook_event_name": host.delegates, "session_id": "s", "tool_use_id": "t", "cwd": "/"}
     config = load(setup.root, {})
     messages = {
-        tool: HookPayload(name, {**call, "tool_name": tool, "tool_input": asked}, config, NOW, {})
+        tool: HookPayload(name, {**call, "tool_name": tool, "tool_input": asked}, config, utc_now(), {})
         for tool in {*host.delegation, "Bash"}
     }
     kinds = {tool: [event["kind"] for event in module.events_of(HOOK, message)] for tool, message in messages.items()}
@@ -283,7 +283,7 @@ def test_without_home_the_systems_word_counts_and_without_that_nothing_is_writte
 
     monkeypatch.setattr(pwd, "getpwuid", known)
     for given in ({}, {"HOME": ""}, {"HOME": "relative"}):
-        assert Places(setup.root, given).state == f"{away_from_home}/.local/state/gaia-sessions"
+        assert Places(setup.root, given).home == str(away_from_home)
         assert user_file(given) == f"{away_from_home}/.config/gaia-sessions/config.toml"
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     for given in ({}, {"HOME": "relative"}):
@@ -292,30 +292,12 @@ def test_without_home_the_systems_word_counts_and_without_that_nothing_is_writte
             Places(setup.root, given)
 
 
-def test_folders_made_here_go_when_they_are_empty_and_stay_when_not(tmp_path: Path) -> None:
+def test_a_folder_in_which_nothing_else_is_goes_too(tmp_path: Path) -> None:
     setup = Setup(tmp_path, "codex")
     setup.install()
     setup.uninstall()
-    assert not setup.file.parent.exists()
+    assert list(setup.project.iterdir()) == []
     setup.install()
     setup.file.with_name("config.toml").write_bytes(b"")
     setup.uninstall()
     assert [path.name for path in setup.file.parent.iterdir()] == ["config.toml"]
-
-
-@pytest.mark.parametrize("first", ["project", "local"])
-@pytest.mark.parametrize("later", ["project", "local"])
-def test_the_folder_we_made_goes_with_whichever_scope_leaves_last(tmp_path: Path, first: str, later: str) -> None:
-    setup = Setup(tmp_path)
-    for setup.scope in (first, "local" if first == "project" else "project"):
-        setup.install()
-    for setup.scope in (later, "local" if later == "project" else "project"):
-        setup.uninstall()
-    assert list(setup.project.iterdir()) == []
-
-
-def test_it_goes_with_own_settings_too_if_those_came_later(setup: Setup) -> None:
-    setup.install()
-    setup.install(report=True)
-    setup.uninstall()
-    assert list(setup.project.iterdir()) == []

@@ -13,17 +13,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.errors import SessionsError, StoreFailure, exit_code
+from gaia_sessions.errors import SessionsError, SettingsUnreadable, StoreFailure, exit_code
+from gaia_sessions.install import plan
 from gaia_sessions.store import external_file
-from tests.install.settings_files import WIRED_BY_HAND, to_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.install.conftest import Setup
-
-HAND_MADE = to_json({"hooks": WIRED_BY_HAND, "model": "opus"}, "\t")
-"""What only a receipt can give back."""
 
 DATA = b'{\n  "model": "opus"\n}\n'
 
@@ -101,6 +98,12 @@ def test_a_link_stays_a_link_and_its_target_is_changed(setup: Setup, tmp_path: P
     assert leftovers(target.parent) == []
     setup.uninstall()
     assert (setup.file.is_symlink(), target.read_bytes()) == (True, DATA)
+    target.write_bytes(b"{}")
+    setup.install()
+    setup.uninstall()
+    assert (setup.file.is_symlink(), target.exists()) == (True, False)
+    setup.install()
+    assert (setup.file.is_symlink(), "hooks" in setup.said()) == (True, True)
 
 
 def test_a_link_to_nowhere_makes_its_target(setup: Setup, tmp_path: Path) -> None:
@@ -108,7 +111,7 @@ def test_a_link_to_nowhere_makes_its_target(setup: Setup, tmp_path: Path) -> Non
     setup.install()
     assert (setup.file.is_symlink(), "hooks" in setup.said()) == (True, True)
     setup.uninstall()
-    assert (setup.file.is_symlink(), (tmp_path / "dotfiles").exists()) == (True, False)
+    assert (setup.file.is_symlink(), [*(tmp_path / "dotfiles").iterdir()]) == (True, [])
 
 
 def test_a_read_only_file_is_refused_whoever_asks(setup: Setup) -> None:
@@ -177,95 +180,75 @@ def test_what_a_killed_writer_left_long_ago_is_swept_and_nothing_else(setup: Set
     assert [path.exists() for path in (left, young, *others)] == [False, True, True, True, True]
 
 
-INSTALLS = """
+def request(setup: Setup, action: str = "install") -> plan.InstallRequest:
+    return plan.InstallRequest(action, setup.host, setup.scope)
+
+
+def test_what_somebody_else_writes_before_us_is_read_again_and_kept(setup: Setup) -> None:
+    path = setup.put(DATA).file
+
+    def write(_: str) -> None:
+        path.write_bytes(b'{"model": "sonnet"}')
+
+    assert plan.carry_out(setup.places, request(setup), write)["changed"]
+    assert (setup.said()["model"], "hooks" in setup.said()) == ("sonnet", True)
+    setup.uninstall()
+    assert setup.held() == b'{"model": "sonnet"}'
+
+
+def test_what_cannot_be_read_any_more_is_refused_and_kept(setup: Setup) -> None:
+    path = setup.put(DATA).file
+
+    def tear(_: str) -> None:
+        path.write_bytes(b'{"model": ')
+
+    with pytest.raises(SettingsUnreadable):
+        plan.carry_out(setup.places, request(setup), tear)
+    assert setup.held() == b'{"model": '
+
+
+CALL = """
 import os, sys
-from datetime import UTC, datetime
 from gaia_sessions.install import plan
 from gaia_sessions.install.places import Places
-request = plan.InstallRequest("install", "claude-code", "project", tools="tools" in sys.argv)
-with plan.locked_plan(Places(sys.argv[1], os.environ), request, datetime.now(UTC)) as planned:
-    planned.apply()
+request = plan.InstallRequest(sys.argv[2], "claude-code", "project", tools="tools" in sys.argv)
+plan.carry_out(Places(sys.argv[1], os.environ), request, lambda _: None)
 """
 
 
-def test_installations_at_once_leave_a_receipt_that_gives_the_original_back(setup: Setup) -> None:
-    setup.put(HAND_MADE)
-    running = [subprocess.Popen([sys.executable, "-c", INSTALLS, setup.root, tools]) for tools in ("", "tools") * 3]
+def test_installations_at_once_all_succeed_and_one_uninstallation_gives_the_original_back(setup: Setup) -> None:
+    setup.put(DATA)
+    calls = [[sys.executable, "-c", CALL, setup.root, "install", tools] for tools in ("", "tools") * 3]
+    running = [subprocess.Popen(call) for call in calls]
     assert [process.wait() for process in running] == [0] * 6
+    assert setup.state()["state"] == "complete"
     setup.uninstall()
-    assert (setup.held(), setup.receipts.parent.exists()) == (HAND_MADE, False)
+    assert setup.held() == DATA
 
 
-def test_of_an_installation_that_failed_nothing_stays(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    refuse(setup.put(HAND_MADE), monkeypatch)
-    assert not setup.receipts.parent.exists()
-
-
-def test_a_second_installation_that_fails_leaves_the_receipt_of_the_first(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    setup.put(HAND_MADE).install()
-    kept = {path: path.read_bytes() for path in setup.receipts.rglob("*") if path.is_file()}
-    refuse(setup, monkeypatch)
-    assert {path: path.read_bytes() for path in setup.receipts.rglob("*") if path.is_file()} == kept
-    setup.uninstall()
-    assert setup.held() == HAND_MADE
-
-
-def refuse(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installation with other options than the last, which the system refuses."""
-
-    def full(*_: object) -> None:
-        raise StoreFailure("write", str(setup.file), "no space left")
-
-    with monkeypatch.context() as refused:
-        refused.setattr(external_file, "write", full)
-        with pytest.raises(StoreFailure):
-            setup.install(tools=True)
-
-
-def test_a_second_installation_that_is_killed_leaves_both_to_be_known_again(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kill(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    setup.put(HAND_MADE).install()
-    with monkeypatch.context() as killed:
-        killed.setattr(external_file, "write", kill)
-        with pytest.raises(KeyboardInterrupt):
-            setup.install(tools=True)
-    setup.uninstall()
-    assert (setup.held(), setup.receipts.parent.exists()) == (HAND_MADE, False)
-
-
-def test_where_no_lock_can_be_had_uninstalling_is_possible_all_the_same(setup: Setup) -> None:
-    setup.put(DATA).install()
-    state = setup.receipts.parent
-    shutil.rmtree(state)
-    state.write_bytes(b"in the way")
-    setup.uninstall()
-    assert "hooks" not in setup.said()
+MOMENTS = [("rename,renameat,renameat2", 1), ("fsync,fdatasync", 1), ("fsync,fdatasync", 2)]
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace to stop the kernel at one call")
-@pytest.mark.parametrize("moment", ["rename", "fsync"])
-@pytest.mark.parametrize("when", [1, 2, 3])
-def test_killed_at_any_moment_the_old_file_or_the_new_one_is_there(setup: Setup, moment: str, when: int) -> None:
-    setup.put(DATA)
-    calls = {"rename": "rename,renameat,renameat2", "fsync": "fsync,fdatasync"}[moment]
+@pytest.mark.parametrize(("calls", "when"), MOMENTS)
+@pytest.mark.parametrize("action", ["install", "uninstall"])
+def test_killed_at_any_moment_the_old_file_or_the_new_one_is_there(
+    setup: Setup, action: str, calls: str, when: int
+) -> None:
+    setup.put(DATA).install()
+    installed = setup.held()
+    if action == "install":
+        setup.uninstall()
+
     killed = subprocess.run(
         [
             *("strace", "-f", "-o", "/dev/null", "-e", f"inject={calls}:signal=KILL:when={when}"),
-            *(sys.executable, "-c", INSTALLS, setup.root),
+            *(sys.executable, "-c", CALL, setup.root, action),
         ],
         check=False,
     )
+
     assert killed.returncode == -signal.SIGKILL
-    left = setup.held()
-    assert left == DATA or "hooks" in setup.said()
-
-    setup.install()
-
+    assert setup.held() in (DATA, installed)
     setup.uninstall()
     assert setup.held() == DATA

@@ -38,12 +38,12 @@ def command(call: Call) -> None:
 )
 @_DRY_RUN
 def install(
-    call: Call, places: Places, scope: str, host: str, *, track_tools: bool, allow_report: bool, dry_run: bool
+    call: Call, places: Places, scope: str | None, host: str, *, track_tools: bool, allow_report: bool, dry_run: bool
 ) -> None:
     """Add the hooks to a host's settings.
 
     Nothing else in the settings changes. Installing again replaces the entries of gaia-sessions in the file that has
-    them, and drops options that are not given again.
+    them, and drops options that are not given again. Entries that you had written for its hooks are printed.
     """
     request = InstallRequest(INSTALL, host, scope, tools=track_tools, report=allow_report)
     _carry_out(call, places, request, dry_run=dry_run)
@@ -52,10 +52,10 @@ def install(
 @declare("hooks uninstall", "hooks uninstall --host codex --user --dry-run")
 @settings_options
 @_DRY_RUN
-def uninstall(call: Call, places: Places, scope: str, host: str, *, dry_run: bool) -> None:
+def uninstall(call: Call, places: Places, scope: str | None, host: str, *, dry_run: bool) -> None:
     """Remove the hooks from a host's settings.
 
-    A file that nobody changed since the installation is restored byte for byte.
+    Every other byte stays. A file in which nothing else is left is removed.
     """
     _carry_out(call, places, InstallRequest(UNINSTALL, host, scope), dry_run=dry_run)
 
@@ -76,13 +76,13 @@ def status(call: Call) -> None:
 
 
 def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: bool) -> None:
-    """Carries ``request`` out and prints the result; a person reads which files are written before they are."""
+    """Carries ``request`` out and prints the result; a person reads which file is written before it is."""
 
-    def announce(files: list[str]) -> None:
+    def announce(path: str) -> None:
         if not call.as_json:
-            output.print_to_stderr(f"{request.host.name}: writing {', '.join(map(well_formed, files))}")
+            output.print_to_stderr(f"{request.host.name}: writing {well_formed(path)}")
 
-    result = carry_out(places, request, utc_now(), announce, dry_run=dry_run)
+    result = carry_out(places, request, announce, dry_run=dry_run)
     call.print_result(json_document(result), lambda: result_lines(result))
 
 

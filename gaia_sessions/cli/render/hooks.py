@@ -5,6 +5,7 @@ Owns the wording, also of the notices and states that ``install`` knows by code.
 
 from __future__ import annotations
 
+import json
 import shlex
 
 from gaia_sessions.errors import well_formed
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from gaia_sessions.install.installed_file import InstalledFile
+    from gaia_sessions.install.installed_file import InstallState
     from gaia_sessions.install.plan import InstallResult
     from gaia_sessions.install.status import HookStatus
 
@@ -41,10 +42,6 @@ _NOTES = {
     notices.NOT_IGNORED: "Git does not ignore this file: add the line {line} to {file}",
     notices.TRACKED: "Git tracks this file: the next commit will include your entries.",
     notices.MIXED_ENTRY: "An entry that starts gaia-sessions and something else was not changed: see hooks status.",
-    notices.ENTRIES_BACK: "Entries that were added manually before were restored; uninstall again to remove them.",
-    notices.RULE_STAYS: (
-        "The reporting command remains allowed: it is not known whether --allow-report added it. See permissions.allow."
-    ),
 }
 
 _STATE_TEXTS = {
@@ -77,7 +74,6 @@ def result_lines(result: InstallResult) -> Iterator[str]:
         return
     verb = "installed in" if result["action"] == plan.INSTALL else "removed from"
     yield f"{result['host']}: {verb} {_path(result['file'])}"
-    yield from (f"  also changed: {_path(path)}" for path in result["changed"] if path != result["file"])
     yield from _detail_lines(result)
 
 
@@ -85,11 +81,12 @@ def _detail_lines(result: InstallResult) -> Iterator[str]:
     if result["command"]:
         yield Copyable(safe(shlex.join(result["command"]), _LONGEST), before="  starts: ")
         yield f"  events: {', '.join(result['events'])}"
-    word = "allows" if result["action"] == plan.INSTALL else "no longer allows"
-    yield from (Copyable(safe(rule, _LONGEST), before=f"  {word}: ") for rule in result["rules"])
+    yield from (Copyable(safe(rule, _LONGEST), before="  allows: ") for rule in result["rules"])
     yield from (Copyable(safe(rule, _LONGEST), before="  no longer allows: ") for rule in result["withdrawn"])
-    if result["backup"]:
-        yield f"  backup of the previous content: {_path(result['backup'])}"
+    word = "replaced" if result["action"] == plan.INSTALL else "removed"
+    for found in result["by_hand"]:
+        text = f"{json.dumps(found['event'])}: [{json.dumps(found['entry'], ensure_ascii=False)}]"
+        yield Copyable(safe(text, _LONGEST), before=f"  {word} what was written by hand: ")
     yield from _note_lines(result)
 
 
@@ -131,7 +128,7 @@ def status_lines(hook_status: HookStatus, now: datetime) -> Iterator[str]:
     )
 
 
-def _installation_lines(found: InstalledFile) -> Iterator[str]:
+def _installation_lines(found: InstallState) -> Iterator[str]:
     yield f"{found['host']}, {found['scope']}: {_STATE_TEXTS[found['state']]}: {_path(found['file'])}"
     if found["command"]:
         yield Copyable(safe(shlex.join(found["command"]), _LONGEST), before="  starts: ")

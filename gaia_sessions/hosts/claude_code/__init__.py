@@ -30,7 +30,6 @@ SUPPORTED_REPLIES = frozenset(
     [events.DELEGATE, events.START, events.RETURNED, events.NOTIFICATION, events.SESSION_START]
 )
 START_EVENT = "SubagentStart"
-PERMITS_COMMANDS = True
 WAKE_ADVICE = "send the agent that its line names a message with SendMessage"
 
 _WORKFLOW = "Workflow"

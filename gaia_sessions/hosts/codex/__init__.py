@@ -40,7 +40,6 @@ recent_messages = None
 revival = None
 WAKE_ADVICE = None
 START_EVENT = "SubagentStart"
-PERMITS_COMMANDS = False
 
 _PROGRAMS = ("codex",)
 _NAMESPACES = ("", "multi_agent_v1", "collaboration")

@@ -28,7 +28,6 @@ recent_messages = None
 revival = None
 WAKE_ADVICE = None
 START_EVENT = None
-PERMITS_COMMANDS = False
 
 _PROGRAMS = ("node",)
 _TOOL = "invoke_agent"

@@ -30,7 +30,6 @@ recent_messages = None
 revival = None
 WAKE_ADVICE = None
 START_EVENT = None
-PERMITS_COMMANDS = False
 
 rewrite_prompt = None
 
