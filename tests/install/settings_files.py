@@ -1,7 +1,7 @@
-"""Settings files as people have them: what each becomes when we come, and when we leave it without a receipt.
+"""Settings files as people have them: what is left of each once the hooks were installed and uninstalled.
 
-A row has the host, the bytes, and what surgery leaves: the very same bytes (``SAME``), others, or, for a file that
-is refused, the end of its error.
+That are the very same bytes (``SAME``), others where something of ours or an empty container on our path was there, or
+no file (None) where nothing else was in it. A file that is refused has the end of its error instead.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ SAME = object()
 
 
 class Row(NamedTuple):
-    """One file. left: what surgery leaves of it; refused: how its error ends, if it is one."""
+    """One file. left: what is left of it; unpermitted: the same after an installation that permitted to report."""
 
     data: bytes | None
     left: object = SAME
+    unpermitted: object = SAME
     refused: str = ""
     host: str = "claude-code"
 
@@ -40,9 +41,14 @@ OTHERS = {
     "Notification": [],
 }
 BY_HAND = {"type": "command", "command": f"/usr/bin/python3 {SCRIPT}", "timeout": 5}
+BY_HAND_TEXT = json.dumps(BY_HAND).encode()
 MIXED = {"type": "command", "command": f"notify-my-phone --done && /usr/bin/python3 {SCRIPT}"}
 WIRED_BY_HAND = {"SubagentStop": [{"hooks": [BY_HAND]}], "Stop": [{"hooks": [OTHER, BY_HAND]}]}
 LEFT_BY_HAND = {"Stop": [{"hooks": [OTHER]}]}
+GONE = {"type": "command", "command": "python3 /gone/gaia_sessions/hooks/every_event.py"}
+LEFT_OF_GONE = to_json({"hooks": LEFT_BY_HAND})
+RULE = "Bash('/opt/my place/gaia-sessions' update *)"
+PERMITTED = to_json({"permissions": {"allow": ["a", "b"]}})
 OWN_ONLY = {"Stop": [{"hooks": [OLD]}]}
 OWN_TWICE = {"Stop": [{"hooks": [OLD]}, {"hooks": [OTHER]}, {"hooks": [OLD, OTHER]}]}
 OWN_REMOVED = {"Stop": [{"hooks": [OTHER]}, {"hooks": [OTHER]}]}
@@ -61,18 +67,17 @@ COMMENTED = b"""// mine
 // bye
 """
 
-EMPTIED = b"{}\n"
 NO_OBJECT = "must be a JSON object"
 
 ROWS: dict[str, Row] = {
-    "missing": Row(None, EMPTIED),
-    "empty": Row(b"", EMPTIED),
-    "blanks": Row(b" \n\t\r\n", EMPTIED),
-    "nothing but a byte order mark": Row(b"\xef\xbb\xbf", b"\xef\xbb\xbf{}\n"),
-    "empty object": Row(b"{}"),
-    "empty object and newline": Row(b"{}\n"),
-    "empty object on two lines": Row(b"{\n}\n", b"{}\n"),
-    "empty object with blanks": Row(b"  {  }  ", b"  {}  "),
+    "missing": Row(None),
+    "empty": Row(b"", None),
+    "blanks": Row(b" \n\t\r\n", None),
+    "nothing but a byte order mark": Row(b"\xef\xbb\xbf", None),
+    "empty object": Row(b"{}", None),
+    "empty object and newline": Row(b"{}\n", None),
+    "empty object on two lines": Row(b"{\n}\n", None),
+    "empty object with blanks": Row(b"  {  }  ", None),
     "two blanks": Row(PRETTY),
     "four blanks": Row(to_json(json.loads(PRETTY), 4)),
     "one blank": Row(to_json(json.loads(PRETTY), 1)),
@@ -100,13 +105,19 @@ ROWS: dict[str, Row] = {
     "hooks of others, compact": Row(json.dumps({"hooks": OTHERS}, separators=(",", ":")).encode()),
     "hooks of others, on one line": Row(to_json({"z": 1, "hooks": OTHERS}, None)),
     "empty hooks": Row(to_json({"hooks": {}, "model": "opus"}), to_json({"model": "opus"})),
-    "empty lists of events": Row(to_json({"hooks": {"Stop": []}}, None), b"{}\n"),
+    "empty lists of events": Row(to_json({"hooks": {"Stop": []}}, None), None),
     "unknown events and shapes": Row(to_json({"hooks": {"NewEvent": [1, None, {"hooks": "x"}, {"hooks": [2]}]}})),
     "ours already": Row(to_json({"model": "opus", "hooks": OWN_ONLY}), to_json({"model": "opus"})),
     "ours twice": Row(to_json({"hooks": OWN_TWICE}), to_json({"hooks": OWN_REMOVED})),
     "wired by hand": Row(to_json({"hooks": WIRED_BY_HAND, "a": 1}), to_json({"hooks": LEFT_BY_HAND, "a": 1})),
-    "wired by hand, nothing else": Row(
-        to_json({"hooks": {"SubagentStop": [{"hooks": [BY_HAND]}]}}, None), to_json({}, None)
+    "wired by hand, nothing else": Row(to_json({"hooks": {"SubagentStop": [{"hooks": [BY_HAND]}]}}, None), None),
+    "wired by hand, its script gone": Row(to_json({"hooks": {"Stop": [{"hooks": [OTHER, GONE]}]}}), LEFT_OF_GONE),
+    "a rule of ours by hand": Row(to_json({"permissions": {"allow": ["a", RULE, "b"]}}), PERMITTED),
+    "a rule of ours and nothing else": Row(to_json({"permissions": {"allow": [RULE]}}, None), None),
+    "permissions of others": Row(PERMITTED),
+    "empty permissions": Row(to_json({"permissions": {}, "a": 1}), unpermitted=to_json({"a": 1})),
+    "no permissions but refusals": Row(
+        to_json({"permissions": {"allow": [], "deny": ["a"]}}), unpermitted=to_json({"permissions": {"deny": ["a"]}})
     ),
     "a command of somebody's own with ours in it": Row(to_json({"hooks": {"Stop": [{"hooks": [MIXED]}]}})),
     "all switched off": Row(to_json({"disableAllHooks": True})),
@@ -117,8 +128,22 @@ ROWS: dict[str, Row] = {
     "a comment over two lines": Row(b'{"a": 1 /* one\n two */}', host="qwen-code"),
     "a comment in empty hooks": Row(b'{\n  "hooks": { // nothing yet\n  }\n}\n', host="gemini-cli"),
     "a comment in an empty event": Row(
-        b'{\n  "hooks": {\n    "SessionEnd": [ /* none */ ]\n  }\n}\n',
-        b'{\n  "hooks": {\n    "SessionEnd": [ /* none */\n    ]\n  }\n}\n',
+        b'{\n  "hooks": {\n    "SessionEnd": [ /* none */ ]\n  }\n}\n', host="qwen-code"
+    ),
+    "a comment and nothing else": Row(b"// mine\n{}\n", host="gemini-cli"),
+    "a comment beside an entry of ours": Row(
+        b'{"hooks": {"SessionEnd": [{"hooks": [ /* mine */ %b]}]}}' % BY_HAND_TEXT,
+        b'{"hooks": {"SessionEnd": [{"hooks": [ /* mine */]}]}}',
+        host="qwen-code",
+    ),
+    "a comment in a group of ours": Row(
+        b'{"hooks": {"SessionEnd": [{ /* mine */ "hooks": [%b]}]}}' % BY_HAND_TEXT,
+        b'{"hooks": {"SessionEnd": [{ /* mine */ "hooks": []}]}}',
+        host="qwen-code",
+    ),
+    "a comment between groups": Row(
+        b'{"hooks": {"SessionEnd": [ /* mine */ {"hooks": [%b]}]}}' % BY_HAND_TEXT,
+        b'{"hooks": {"SessionEnd": [ /* mine */]}}',
         host="qwen-code",
     ),
     "hooks of another file": Row(to_json({"hooks": {"Stop": [{"hooks": [OTHER]}]}}), host="codex"),

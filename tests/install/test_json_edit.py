@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.hosts import CLAUDE_CODE
-from gaia_sessions.install.entries import with_hooks, with_rule, without_hooks, without_rule
-from gaia_sessions.install.json_edit import append_value, remove_element, replace_value
+from gaia_sessions.install.entries import with_hooks, without_hooks
+from gaia_sessions.install.json_edit import append_value, remove_element
 from gaia_sessions.install.json_text import JsonText, parse
+from gaia_sessions.install.permission import with_rule, without_rules
 from gaia_sessions.install.places import HOSTS
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ VALUES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
 )
 STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-WORDS = ["/usr/bin/python3", "/opt/gaia_sessions/hooks/every_event.py"]
+WORDS = ["/opt/bin/gaia-sessions-hook"]
+RULE = "Bash(/opt/bin/gaia-sessions update *)"
 
 
 @st.composite
@@ -115,40 +117,62 @@ def comments_in(text: str) -> int:
     return len([found for found in STRING_OR_COMMENT.findall(text) if found.startswith("/")])
 
 
-@given(EITHER, VALUES, st.data())
-def test_one_value_is_exchanged_for_another(text: JsonText, value: Any, data: st.DataObject) -> None:
-    elements, _ = text.elements(text.start)
-    if not elements:
-        return
-    number = data.draw(st.integers(0, len(elements) - 1))
-
-    changed = replace_value(text, elements[number], value)
-
-    wanted = members(text)
-    wanted[number] = value if isinstance(plain(text), list) else (wanted[number][0], value)
-    assert members(changed) == wanted
-
-
 HANDLERS = st.fixed_dictionaries({"type": st.just("command"), "command": KEYS})
-GROUPS = st.fixed_dictionaries({"hooks": st.lists(HANDLERS, min_size=1, max_size=2)}, optional={"matcher": KEYS})
-EVENTS = st.sampled_from(["Stop", "PreToolUse", "SessionEnd", "Notification"])
-HOOKS = st.dictionaries(EVENTS, st.lists(GROUPS, min_size=1, max_size=3), min_size=1, max_size=3)
-SETTINGS = st.fixed_dictionaries({"other": VALUES}, optional={"hooks": HOOKS, "permissions": st.just({"allow": ["a"]})})
+GROUPS = st.fixed_dictionaries({"hooks": st.lists(HANDLERS, max_size=2)}, optional={"matcher": KEYS, "note": VALUES})
+WIRED = ["Stop", "PreToolUse", "SessionEnd"]
+EVENTS = st.sampled_from([*WIRED, "Notification"])
+HOOKS = st.dictionaries(EVENTS, st.lists(GROUPS, max_size=3), max_size=3)
+PERMISSIONS = st.fixed_dictionaries({}, optional={"allow": st.lists(st.sampled_from(["a", "b"])), "deny": VALUES})
+SETTINGS = st.fixed_dictionaries({}, optional={"x": VALUES, "hooks": HOOKS, "permissions": PERMISSIONS, "z": VALUES})
+LINE_ENDS = st.sampled_from(["", "\n", "\r\n", "\n\n\n"])
 
 
-@given(texts(SETTINGS, BLANKS, comments=False), st.booleans())
-def test_installing_and_uninstalling_gives_the_same_bytes_whatever_the_layout(text: JsonText, tools: bool) -> None:  # noqa: FBT001
-    there = with_rule(with_hooks(text, HOSTS[CLAUDE_CODE], WORDS, tools=tools), "Bash(x *)")
+@st.composite
+def settings_files(draw: st.DrawFn) -> bytes:
+    """Settings as bytes: with a byte order mark or not, indented in any way or laid out at random, with any end."""
+    value = draw(st.permutations(list(draw(SETTINGS).items())).map(dict))
+    layout = draw(st.sampled_from([None, None, None, 0, 1, 2, 4, "\t"]))
+    if layout is None:
+        text = draw(written(value, BLANKS))
+    else:
+        colon = draw(st.sampled_from([":", ": ", " : "]))
+        text = json.dumps(value, indent=layout, ensure_ascii=draw(st.booleans()), separators=(",", colon))
+        text = text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
+    return (draw(st.sampled_from(["", "\ufeff"])) + text + draw(LINE_ENDS)).encode()
 
-    assert with_hooks(there, HOSTS[CLAUDE_CODE], WORDS, tools=tools) is there
-    assert without_rule(without_hooks(there), "Bash(x *)").text == text.text
+
+def emptied(value: Any) -> Any:
+    """``value`` without the containers on our path that hold nothing."""
+    permissions = {key: part for key, part in value.get("permissions", {}).items() if (key, part) != ("allow", [])}
+    hooks = {event: groups for event, groups in value.get("hooks", {}).items() if groups or event not in WIRED}
+    left = {**value, "permissions": permissions, "hooks": hooks}
+    return {key: part for key, part in left.items() if part or key not in ("permissions", "hooks")}
+
+
+@given(settings_files(), st.booleans())
+def test_installing_and_uninstalling_gives_the_same_bytes_whatever_the_layout(data: bytes, tools: bool) -> None:  # noqa: FBT001
+    text = parse(data, comments=False)
+    words = [*WORDS, "--track-tools"] if tools else WORDS
+    there = with_rule(with_hooks(text, HOSTS[CLAUDE_CODE], words), RULE)
+    assert with_rule(with_hooks(there, HOSTS[CLAUDE_CODE], words), RULE) is there
+
+    left = without_rules(without_hooks(parse(there.text.encode(), comments=False)))
+
+    value = json.loads(data.decode("utf-8-sig"))
+    assert left.value == emptied(value)
+    assert left.text.encode() == data or emptied(value) != value or value == {}
 
 
 @given(texts(SETTINGS, COMMENTS, comments=True))
 def test_the_same_between_comments(text: JsonText) -> None:
-    there = with_hooks(text, HOSTS["qwen-code"], WORDS, tools=False)
+    there = with_hooks(text, HOSTS["qwen-code"], WORDS)
 
-    assert without_hooks(there).text == text.text
+    left = without_hooks(there)
+
+    value = plain(text)
+    hooks = value.get("hooks", {"Stop": [{}]})
+    is_filled = value != {} and hooks != {} and all(hooks.get(event, [{}]) for event in WIRED)
+    assert left.text == text.text or not is_filled
 
 
 def on(text: str) -> JsonText:

@@ -1,0 +1,212 @@
+"""Every settings file people may have, and every way to install: theirs stays, ours comes once and goes again."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.errors import SessionsError, exit_code
+from gaia_sessions.install.hook_command import command_for, is_own_hook, new_handler
+from gaia_sessions.install.permission import is_own_rule, permission_rule
+from gaia_sessions.install.places import HOSTS
+from tests.install.conftest import Setup
+from tests.install.settings_files import BY_HAND, OTHER, REFUSED, RULE, SAME, TAKEN, to_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.install.settings_files import Row
+
+Options = dict[str, bool]
+OPTIONS: list[Options] = [{"tools": tools, "report": report} for tools in (False, True) for report in (False, True)]
+MATRIX = [
+    pytest.param(row, options, id=f"{name}, {' and '.join(word for word in options if options[word]) or 'plain'}")
+    for (name, row), options in product(TAKEN.items(), OPTIONS)
+    if row.host == "claude-code" or not options["report"]
+]
+# Nothing of ours is in a member of the wrong kind, which refusals name in quotation marks: nothing is to be taken out.
+REFUSALS = [
+    pytest.param(row, ask, id=f"{ask}, {name}")
+    for name, row in REFUSED.items()
+    for ask in ("install", "uninstall")
+    if ask == "install" or not row.refused.startswith("'")
+]
+
+
+def before(setup: Setup, row: Row) -> Setup:
+    setup.host = row.host
+    return setup.put(row.data)
+
+
+def words_for(setup: Setup, options: Options) -> list[str]:
+    given = {"--track-tools": options["tools"], "--allow-report": options["report"]}
+    return command_for(HOSTS[setup.host], *(word for word, is_given in given.items() if is_given))
+
+
+def own_groups(said: Any) -> list[Any]:
+    return [
+        (event, group.get("matcher"), [entry for entry in group["hooks"] if is_own_hook(entry)])
+        for event, groups in said["hooks"].items()
+        for group in groups
+        if isinstance(group, dict) and isinstance(group.get("hooks"), list)
+        if any(is_own_hook(entry) for entry in group["hooks"])
+    ]
+
+
+def of_others(said: Any) -> Any:
+    """Settings without what is ours, nor what is empty without it."""
+    hooks = {}
+    for event, groups in said.get("hooks", {}).items():
+        kept = [group for group in map(group_of_others, groups) if group is not None]
+        hooks[event] = kept
+    permissions = dict(said.get("permissions", {}))
+    permissions["allow"] = [rule for rule in permissions.get("allow", []) if not is_own_rule(rule)]
+    left = {**said, "hooks": filled(hooks), "permissions": filled(permissions)}
+    return {key: value for key, value in left.items() if value or key not in ("hooks", "permissions")}
+
+
+def filled(members: Any) -> Any:
+    return {key: value for key, value in members.items() if value != []}
+
+
+def group_of_others(group: Any) -> Any:
+    if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
+        return group
+    kept = [entry for entry in group["hooks"] if not is_own_hook(entry)]
+    return {**group, "hooks": kept} if kept else None
+
+
+def signs_missing(before: bytes, after: bytes) -> list[str]:
+    """What of the text ``before``, but for blanks, is not in ``after`` in the same order."""
+    signs = iter(after.decode())
+    return [sign for sign in before.decode() if sign not in " \t\r\n" and sign not in signs]
+
+
+def times(setup: Setup) -> tuple[int, int]:
+    found = setup.file.stat()
+    return found.st_ino, found.st_mtime_ns
+
+
+@pytest.mark.parametrize(("row", "options"), MATRIX)
+def test_installing_adds_what_is_ours_once_and_uninstalling_takes_exactly_that_out(
+    setup: Setup, away_from_home: Path, row: Row, options: Options
+) -> None:
+    at_home = sorted(away_from_home.rglob("*"))
+    before(setup, row)
+    theirs = of_others(setup.said()) if (row.data or b"").strip(b" \n\t\r\xef\xbb\xbf") else {}
+    host, words = HOSTS[row.host], words_for(setup, options)
+
+    assert setup.install(**options, dry_run=True)["changed"]
+    assert setup.held() == row.data
+    answer = setup.install(**options)
+
+    wanted = [
+        (entry.event, entry.matcher, [new_handler(host, words, entry)])
+        for entry in host.entries(tools=options["tools"])
+    ]
+    said = setup.said()
+    assert sorted(own_groups(said), key=str) == sorted(wanted, key=str)
+    rules = [rule for rule in said.get("permissions", {}).get("allow", []) if is_own_rule(rule)]
+    assert rules == answer["rules"] == [permission_rule()] * options["report"]
+    assert of_others(said) == theirs
+    assert row.left is not SAME or signs_missing(row.data or b"", setup.held() or b"") == []
+    assert (setup.state()["state"], setup.state()["command"]) == ("complete", words)
+
+    first = times(setup)
+    assert (setup.install(**options)["changed"], times(setup)) == (False, first), "again, nothing is written"
+
+    left = row.left if row.unpermitted is SAME or not options["report"] else row.unpermitted
+    assert setup.uninstall()["changed"]
+    assert setup.held() == (row.data if left is SAME else left)
+    assert setup.uninstall()["changed"] is False
+    assert setup.held() == (row.data if left is SAME else left)
+    assert sorted(away_from_home.rglob("*")) == at_home, "nothing is kept anywhere"
+
+
+@pytest.mark.parametrize(("row", "options"), MATRIX)
+def test_other_options_leave_what_a_first_installation_with_them_would(
+    setup: Setup, tmp_path: Path, row: Row, options: Options
+) -> None:
+    (tmp_path / "other").mkdir()
+    fresh = before(Setup(tmp_path / "other"), row)
+    fresh.install(**options)
+    before(setup, row).install(tools=not options["tools"], report=row.host == "claude-code" and not options["report"])
+
+    setup.install(**options)
+
+    if row.unpermitted is SAME:
+        assert setup.said() == fresh.said()
+    if row.left is SAME and row.unpermitted is SAME:
+        assert setup.held() == fresh.held()
+    setup.uninstall()
+    assert setup.held() in (row.data, row.left, row.unpermitted)
+
+
+@pytest.mark.parametrize(("row", "ask"), REFUSALS)
+def test_what_does_not_parse_is_named_and_left_alone(setup: Setup, away_from_home: Path, row: Row, ask: str) -> None:
+    at_home, first = sorted(away_from_home.rglob("*")), times(before(setup, row))
+
+    with pytest.raises(SessionsError) as caught:
+        getattr(setup, ask)()
+
+    assert exit_code(caught.value) == 7
+    assert str(setup.file) in str(caught.value)
+    assert row.refused in str(caught.value)
+    assert (setup.held(), times(setup)) == (row.data, first)
+    assert [path.name for path in setup.file.parent.iterdir()] == [setup.file.name]
+    assert sorted(away_from_home.rglob("*")) == at_home
+
+
+def test_what_a_person_wrote_for_our_hooks_is_named_when_it_goes(setup: Setup) -> None:
+    by_hand = {"matcher": "*", "hooks": [BY_HAND]}
+    setup.put(to_json({"hooks": {"Stop": [{"hooks": [OTHER, BY_HAND]}], "SubagentStop": [by_hand]}}))
+    found = [{"event": "Stop", "entry": {"hooks": [BY_HAND]}}, {"event": "SubagentStop", "entry": by_hand}]
+
+    assert setup.uninstall(dry_run=True)["by_hand"] == found
+    assert setup.install()["by_hand"] == found
+    assert setup.install(tools=True)["by_hand"] == [], "an installation wrote those"
+    assert setup.uninstall()["by_hand"] == []
+
+
+def test_the_entry_of_a_checkout_that_moved_away_is_an_installation_too(setup: Setup) -> None:
+    setup.host = "codex"
+    setup.install(tools=True)
+    program = setup.state()["command"][0]
+    setup.put((setup.held() or b"").replace(program.encode(), b"/home/me/src/bin/gaia-sessions-hook"))
+    assert (setup.state()["state"], setup.install(tools=True)["by_hand"]) == ("elsewhere", [])
+    assert b"/home/me/src" not in (setup.held() or b"")
+
+
+def test_a_rule_that_names_another_installation_gives_way_to_the_new_one(setup: Setup) -> None:
+    setup.put(to_json({"permissions": {"allow": ["a", RULE]}}))
+    answer = setup.install(report=True)
+    assert (answer["rules"], answer["withdrawn"]) == ([permission_rule()], [RULE])
+    assert setup.said()["permissions"] == {"allow": ["a", permission_rule()]}
+    answer = setup.install()
+    assert (answer["rules"], answer["withdrawn"]) == ([], [permission_rule()])
+    assert setup.uninstall()["withdrawn"] == []
+
+
+def test_what_was_added_to_the_file_since_stays_where_it_is(setup: Setup) -> None:
+    setup.put(to_json({"model": "opus"})).install(report=True)
+    said = setup.said()
+    said["hooks"]["Stop"] += [{"hooks": [OTHER]}]
+    said["permissions"]["allow"].insert(0, "a")
+    said["permissions"]["deny"] = []
+    setup.put(to_json(said))
+    setup.uninstall()
+    assert setup.held() == to_json(
+        {"model": "opus", "hooks": {"Stop": [{"hooks": [OTHER]}]}, "permissions": {"allow": ["a"], "deny": []}}
+    )
+
+
+def test_a_handler_that_somebody_put_into_a_group_of_ours_keeps_the_group(setup: Setup) -> None:
+    setup.install()
+    said = setup.said()
+    said["hooks"]["Stop"][0]["hooks"].append(OTHER)
+    setup.put(json.dumps(said).encode())
+    setup.uninstall()
+    assert setup.held() == json.dumps({"hooks": {"Stop": [{"hooks": [OTHER]}]}}).encode()
