@@ -36,8 +36,7 @@ if TYPE_CHECKING:
           start was reported. unannounced: the host reports no starts.
         - source: how a conversation began, in the host's word.
         - tool_name: the tool that the agent uses. call: the host's key of that single use. writes: the tool edited
-          something, or ran a command that does not only read. tracked: tools are tracked, so that a phase may be
-          inferred from a request for permission.
+          something. tracked: tools are tracked, so that a phase may be inferred from a request for permission.
         - usage: what the agent used, as its host told it. consumed: the sum over all its requests, if the host adds
           that up itself. model: the one that the agent ran on. worktree: the one that the host made for it.
         - outcome_assumed: no outcome was stated, and ``outcome`` is the default.

@@ -55,8 +55,8 @@ def with_permission_request(record: Record, run: Run, now: datetime) -> Record:
 def with_tool_use(record: Record, run: Run, call: str, name: str, now: datetime, *, writes: bool) -> Record:
     """The agent of ``run`` has used the tool ``name``; ``call`` is the host's key of this use, which counts once.
 
-    writes: the tool edited something, or ran a command that does not only read, so the work is ``executing``. Any
-    other tool shows that a permission asked for before was answered, so the phase is again that before the question.
+    writes: the tool edited something, so the work is ``executing``. Any other tool shows that a permission asked for
+    before was answered, so the phase is again that before the question.
     If the answer was a denial, only the agent itself can report how the work continues.
     """
     tools, key = record.get("tools", _NO_TOOLS), call_digest(call)

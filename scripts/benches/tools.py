@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
     from .findings import Finding
 
-_READING = "cd infra && git status --short && grep -rn 'cidr = ' modules 2>/dev/null | head -50"
-_WRITING = f"{_READING}; terraform apply -auto-approve plans/2026-01-08-network.tfplan 2>&1 | tail -40"
+_COMMAND = "cd infra && terraform apply -auto-approve plans/2026-01-08-network.tfplan 2>&1 | tail -40"
+_INPUTS = {
+    "Bash": {"command": _COMMAND, "description": "Apply the plan"},
+    "Edit": {"file_path": "/srv/infra/network.tf", "old_string": "a", "new_string": "b"},
+}
 _PRINTED = "module.network.aws_subnet.private[0]: Refreshing state... [id=subnet-0a1b2c3d4e5f]\n" * 50
 
 
@@ -26,26 +29,26 @@ def tools(folder: str) -> Iterator[Finding]:
     """Each kind of event of a tool, and the most expensive one: it finds the start of its agent in the inbox."""
     project, _ = samples.project(folder)
     client = Client(project)
-    for what, decision, event, command in (
-        ("a tool about to be used", "known", "PreToolUse", _WRITING),
-        ("a request for permission", "inferred", "PermissionRequest", _WRITING),
-        ("a command that only reads", "noted", "PostToolUse", _READING),
-        ("a command that writes", "inferred", "PostToolUse", _WRITING),
+    for what, decision, event, name in (
+        ("a tool about to be used", "known", "PreToolUse", "Bash"),
+        ("a request for permission", "inferred", "PermissionRequest", "Bash"),
+        ("a command", "noted", "PostToolUse", "Bash"),
+        ("an edit", "inferred", "PostToolUse", "Edit"),
     ):
-        feed = _Feed(client, event, command)
+        feed = _Feed(client, event, name)
         yield measure(client.start(f"every_event, {what}", decision, feed.joined, "--track-tools"), HOOK_LIMIT)
-    feed = _Feed(client, "PostToolUse", _WRITING)
-    what = "a command that writes, before its agent's start was joined"
+    feed = _Feed(client, "PostToolUse", "Edit")
+    what = "an edit, before its agent's start was joined"
     yield measure(client.start(f"every_event, {what}", "inferred", feed.waiting, "--track-tools"), HOOK_LIMIT)
 
 
 class _Feed:
     """Events of one kind, each of a new agent."""
 
-    def __init__(self, client: Client, event: str, command: str) -> None:
+    def __init__(self, client: Client, event: str, name: str) -> None:
         self.client = client
         self.event = event
-        self.command = command
+        self.name = name
 
     def waiting(self) -> bytes:
         """An event whose agent has started, with the start still in the inbox."""
@@ -54,8 +57,8 @@ class _Feed:
             hook_event_name=self.event,
             agent_id=self.client.started_agent(),
             agent_type=samples.AGENT,
-            tool_name="Bash",
-            tool_input={"command": self.command, "description": "Look, then apply"},
+            tool_name=self.name,
+            tool_input=_INPUTS[self.name],
             tool_use_id=self.client.new_key(),
             tool_response={"stdout": _PRINTED, "stderr": "", "interrupted": False, "isImage": False},
         )

@@ -1,10 +1,10 @@
 """Claude Code: the use of tools by its sub-agents, as events. Imported only for these.
 
 Two are always heard: that a permission is asked for, and the end of a batch of tools, the only news after a refusal.
-The others come with ``--track-tools``. Owns which tools edit and which run commands; nothing is inferred from any other
-tool. The event before a use comes only from settings of an earlier version. It proves nothing: a rule, a hook or a
-person may refuse the use, and the host sends nothing more about that tool (seen in runs of 2.1.197 and 2.1.330). Only
-the event after a use counts.
+The others come with ``--track-tools``. A phase is inferred from the tools that edit and from nothing else: the text
+of a command does not say what it changes. The event before a use comes only from settings of an earlier version. It
+proves nothing: a rule, a hook or a person may refuse the use, and the host sends nothing more about that tool (seen in
+runs of 2.1.197 and 2.1.330). Only the event after a use counts.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
 
 _EDITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
-_SHELL = "Bash"
-_OTHER_SHELL = "PowerShell"
 
 _KINDS = {
     "PreToolUse": events.TOOL_CALL,
@@ -48,17 +46,5 @@ def events_of(payload: HookPayload, *, tracked: bool = False) -> list[Event]:
     if kind == events.TOOL_CALL:
         return [payload.event(kind, **keys)]
     call = payload.key("tool_use_id")
-    return [payload.event(kind, **keys, call=call, writes=_writes(payload, name))] if call else []
-
-
-def _writes(payload: HookPayload, name: str) -> bool:
-    """Whether the use edited a file, or ran a command that does not only read. An edit that failed changed nothing."""
-    if name in _EDITING:
-        return payload.raw["hook_event_name"] == "PostToolUse"
-    return name == _OTHER_SHELL or (name == _SHELL and not _only_reads(payload.tool_input.get("command")))
-
-
-def _only_reads(command: object) -> bool:
-    from .readonly_commands import is_read_only
-
-    return isinstance(command, str) and is_read_only(command)
+    edited = name in _EDITING and payload.raw["hook_event_name"] == "PostToolUse"  # one that failed changed nothing
+    return [payload.event(kind, **keys, call=call, writes=edited)] if call else []
