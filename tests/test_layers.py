@@ -11,14 +11,16 @@ import sys
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pytest
 
 import gaia_sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+Found = TypeVar("Found")
 
 PACKAGE = "gaia_sessions"
 SOURCE = Path(gaia_sessions.__file__).parent
@@ -127,10 +129,17 @@ def test_every_file_is_in_a_package_of_the_list() -> None:
     assert [file for file in FILES if room_of(file) not in {*FLOOR_OF, "__init__"}] == []
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file != "__init__.py"])
-def test_a_package_imports_only_those_before_it_in_the_list_even_for_types_only(file: str) -> None:
-    own = [found for found in imports_of(file, types=True) if found.name.split(".")[0] == PACKAGE]
-    assert [found for found in own if not is_allowed(file, found.name)] == []
+def found_in(files: Iterable[str], find: Callable[[str], Found]) -> dict[str, Found]:
+    """What ``find`` finds in each of ``files`` in which it finds anything."""
+    return {file: found for file in files if (found := find(file))}
+
+
+def test_a_package_imports_only_those_before_it_in_the_list_even_for_types_only() -> None:
+    def forbidden(file: str) -> list[Import]:
+        own = [found for found in imports_of(file, types=True) if found.name.split(".")[0] == PACKAGE]
+        return [found for found in own if not is_allowed(file, found.name)]
+
+    assert found_in((file for file in FILES if file != "__init__.py"), forbidden) == {}
 
 
 def test_no_file_leads_back_to_itself_by_any_import_even_for_types_only() -> None:
@@ -148,12 +157,13 @@ def test_importing_the_package_imports_nothing_and_using_it_imports_the_api_alon
     assert {found.name for found in imports_of("__init__.py")} == {f"{PACKAGE}.api"}
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_third_party_is_imported_in_one_place_only(file: str) -> None:
-    third_parties = [
-        found for found in imports_of(file) if found.name.split(".")[0] not in {PACKAGE, *sys.stdlib_module_names}
-    ]
-    assert [found for found in third_parties if not opens(file, found.name.split(".")[0])] == []
+def test_a_third_party_is_imported_in_one_place_only() -> None:
+    def elsewhere(file: str) -> list[Import]:
+        known = {PACKAGE, *sys.stdlib_module_names}
+        third_parties = [found for found in imports_of(file) if found.name.split(".")[0] not in known]
+        return [found for found in third_parties if not opens(file, found.name.split(".")[0])]
+
+    assert found_in(FILES, elsewhere) == {}
 
 
 def opens(file: str, third_party: str) -> bool:
@@ -219,10 +229,11 @@ OUTSIDE_THE_STORE = {
 }
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if room_of(file) != "store"])
-def test_only_the_store_writes_files_and_the_table_says_what_others_alter(file: str) -> None:
-    found = {ast.unparse(node) for node in running(tree_of(file)) if writes(node) or alters(node)}
-    assert found == OUTSIDE_THE_STORE.get(file, set())
+def test_only_the_store_writes_files_and_the_table_says_what_others_alter() -> None:
+    def changes(file: str) -> set[str]:
+        return {ast.unparse(node) for node in running(tree_of(file)) if writes(node) or alters(node)}
+
+    assert found_in((file for file in FILES if room_of(file) != "store"), changes) == OUTSIDE_THE_STORE
 
 
 # What the store does beside ``atomic``: it moves whole folders, syncs names, and makes lock files, which nobody reads.
@@ -235,10 +246,12 @@ BESIDE_ATOMIC = {
 }
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if room_of(file) == "store" and file != "store/atomic.py"])
-def test_in_the_store_only_one_module_writes_files(file: str) -> None:
-    found = {ast.unparse(node) for node in running(tree_of(file)) if writes(node)}
-    assert found == BESIDE_ATOMIC.get(file, set())
+def test_in_the_store_only_one_module_writes_files() -> None:
+    def written_by(file: str) -> set[str]:
+        return {ast.unparse(node) for node in running(tree_of(file)) if writes(node)}
+
+    files = [file for file in FILES if room_of(file) == "store" and file != "store/atomic.py"]
+    assert found_in(files, written_by) == BESIDE_ATOMIC
 
 
 _ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
@@ -259,9 +272,11 @@ def is_handed_the_environment(file: str) -> bool:
     return room_of(file) not in READS_THE_ENVIRONMENT or file.startswith("cli/render/")
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if is_handed_the_environment(file)])
-def test_only_those_who_answer_a_call_read_the_environment(file: str) -> None:
-    assert [ast.unparse(node) for node in running(tree_of(file)) if reads_environment(node)] == []
+def test_only_those_who_answer_a_call_read_the_environment() -> None:
+    def read(file: str) -> list[str]:
+        return [ast.unparse(node) for node in running(tree_of(file)) if reads_environment(node)]
+
+    assert found_in(filter(is_handed_the_environment, FILES), read) == {}
 
 
 # Who reads the wall clock; whoever answers a call asks ``utc_now`` and passes ``now`` on.
@@ -273,39 +288,38 @@ READS_THE_CLOCK = {
 _CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "localtime", "gmtime"}
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_only_the_table_says_who_reads_the_wall_clock(file: str) -> None:
-    calls = {called(node) for node in running(tree_of(file)) if isinstance(node, ast.Call)}
-    found = {call for call in calls if call.partition(".")[0] in {"datetime", "date", "time"}}
-    assert {call for call in found if call.rpartition(".")[2] in _CLOCKS} == READS_THE_CLOCK.get(file, set())
+def calls_in(file: str) -> set[str]:
+    return {called(node) for node in running(tree_of(file)) if isinstance(node, ast.Call)}
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file.startswith("cli/render/")])
-def test_wording_reads_no_store_no_clock_and_no_file(file: str) -> None:
-    imports = {found.name for found in imports_of(file)}
-    assert [name for name in imports if name.startswith(f"{PACKAGE}.store")] == []
-    calls = {called(node) for node in running(tree_of(file)) if isinstance(node, ast.Call)}
-    assert calls & {"open", "os.open", "utc_now"} == set()
+def test_only_the_table_says_who_reads_the_wall_clock() -> None:
+    def clocks(file: str) -> set[str]:
+        found = {call for call in calls_in(file) if call.partition(".")[0] in {"datetime", "date", "time"}}
+        return {call for call in found if call.rpartition(".")[2] in _CLOCKS}
+
+    assert found_in(FILES, clocks) == READS_THE_CLOCK
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if room_of(file) in PURE])
-def test_the_domain_touches_no_file_no_process_and_no_clock(file: str) -> None:
-    world = {
-        "os",
-        "io",
-        "pathlib",
-        "shutil",
-        "subprocess",
-        "socket",
-        "tempfile",
-        "time",
-        "random",
-        "secrets",
-        "threading",
-    }
-    assert [found for found in imports_of(file) if found.name.split(".")[0] in world] == []
-    calls = {called(node) for node in running(tree_of(file)) if isinstance(node, ast.Call)}
-    assert calls & {"open", "print", "input", "utc_now", "datetime.now", "datetime.utcnow", "datetime.today"} == set()
+def test_wording_reads_no_store_no_clock_and_no_file() -> None:
+    def read(file: str) -> set[str]:
+        stores = {found.name for found in imports_of(file) if found.name.startswith(f"{PACKAGE}.store")}
+        return stores | (calls_in(file) & {"open", "os.open", "utc_now"})
+
+    assert found_in((file for file in FILES if file.startswith("cli/render/")), read) == {}
+
+
+_WORLD = {
+    *("os", "io", "pathlib", "shutil", "subprocess", "socket", "tempfile", "time", "random", "secrets", "threading")
+}
+_WORLDLY_CALLS = {"open", "print", "input", "utc_now", "datetime.now", "datetime.utcnow", "datetime.today"}
+
+
+def test_the_domain_touches_no_file_no_process_and_no_clock() -> None:
+    def touched(file: str) -> set[str]:
+        imports = {found.name for found in imports_of(file) if found.name.split(".")[0] in _WORLD}
+        return imports | (calls_in(file) & _WORLDLY_CALLS)
+
+    assert found_in((file for file in FILES if room_of(file) in PURE), touched) == {}
 
 
 _IGNORE = re.compile(r"# (?:noqa: [A-Z0-9, ]+|type: ignore\[(?P<codes>[a-z, -]+)\])(?P<reason>  # \S.*)?$")
@@ -313,11 +327,13 @@ _OF_KEYS = {"literal-required", "return-value", "assignment"}
 """What a type checker says where a TypedDict is made of the keys of another: there the code is the reason."""
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_whatever_a_check_is_told_to_ignore_has_its_reason_beside_it(file: str) -> None:
-    lines = (SOURCE / file).read_text(encoding="utf-8").splitlines()
-    ignores = [(line.strip(), _IGNORE.search(line)) for line in lines if "# noqa" in line or "# type: ignore" in line]
-    assert [line for line, found in ignores if not (found and (found["reason"] or is_of_keys(found["codes"])))] == []
+def test_whatever_a_check_is_told_to_ignore_has_its_reason_beside_it() -> None:
+    def without_reason(file: str) -> list[str]:
+        lines = (SOURCE / file).read_text(encoding="utf-8").splitlines()
+        ignores = [(line, _IGNORE.search(line)) for line in lines if "# noqa" in line or "# type: ignore" in line]
+        return [line for line, found in ignores if not (found and (found["reason"] or is_of_keys(found["codes"])))]
+
+    assert found_in(FILES, without_reason) == {}
 
 
 def is_of_keys(codes: str | None) -> bool:
