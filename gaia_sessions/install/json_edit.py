@@ -93,7 +93,7 @@ def _fill_empty(text: JsonText, start: int, close: int, value: Json, key: str | 
     """
     inner = text.text[start + 1 : close].rstrip(BLANKS)
     spot = start + 1 + len(inner)
-    newline, outer, blanks = newline_of(text.text), _indent(text, start), text.text[spot:close]
+    newline, outer, blanks = _newline_of(text.text), _indent(text, start), text.text[spot:close]
     is_one_line = start != text.start and not _has_newline(text.text[text.start :].rstrip(BLANKS))
     if is_one_line or (inner and not _has_newline(blanks)):
         rendered = _render(text, value, None, key, spaced=_is_text_spaced(text))
@@ -110,7 +110,7 @@ def _gap(text: JsonText, start: int, elements: list[Element], *, apart: bool) ->
     begins = start + 1 if len(elements) == 1 else text.plain.rindex(",", 0, last.start) + 1
     before = text.text[begins : last.start]
     if apart or _has_newline(before):
-        return newline_of(text.text) + _indent(text, last.start)
+        return _newline_of(text.text) + _indent(text, last.start)
     if len(elements) > 1:
         return before if not before.strip(BLANKS) else " "
     return " " if _is_spaced(text, last) else ""
@@ -123,11 +123,11 @@ def _render(text: JsonText, value: Json, indent: str | None, key: str | None, *,
         rendered = json.dumps(value, ensure_ascii=False, separators=separators)
     else:
         rendered = json.dumps(value, ensure_ascii=False, indent=_unit(text))
-        rendered = rendered.replace("\n", newline_of(text.text) + indent)
+        rendered = rendered.replace("\n", _newline_of(text.text) + indent)
     return rendered if key is None else json.dumps(key) + (": " if spaced or indent is not None else ":") + rendered
 
 
-def newline_of(text: str) -> str:
+def _newline_of(text: str) -> str:
     """The line ending of ``text``, as its first line has it."""
     first = text.find("\n")
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
@@ -136,7 +136,7 @@ def newline_of(text: str) -> str:
 def _join(text: JsonText, comments: str, rest: str) -> str:
     """``rest`` after ``comments``, on a new line if the last comment would extend over it."""
     needs_newline = "//" in comments.rpartition("\n")[2] and not rest.lstrip(" \t\r").startswith("\n")
-    return comments + (newline_of(text.text) if needs_newline else "") + rest
+    return comments + (_newline_of(text.text) if needs_newline else "") + rest
 
 
 def _has_newline(text: str) -> bool:

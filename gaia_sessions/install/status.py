@@ -62,6 +62,7 @@ def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookS
     """
     places = Places(root, variables)
     files = [file for host in HOSTS.values() for file in read_files(places, host)]
+    installed = [file.state() for file in files]
     last_events = _last_events(root)
     settings_in_force, faults = config.load_with_faults(root, variables)
     plugin = _has_plugin(places, [file for file in files if file.host.name == CLAUDE_CODE])
@@ -71,14 +72,14 @@ def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookS
         *warnings.entry_warnings(files),
         *warnings.root_warnings(files, places),
         *warnings.visibility_warnings(files, places, plugin=plugin),
-        *warnings.usage_warnings(files, last_events, now, enabled=settings_in_force.hooks),
+        *warnings.usage_warnings(installed, last_events, now, enabled=settings_in_force.hooks),
         *warnings.settings_warnings(files, plugin=plugin),
     ]
     return {
         "root": root,
         "enabled": settings_in_force.hooks,
         "plugin": plugin,
-        "installed": [file.state() for file in files],
+        "installed": installed,
         "heard": _merged_last_events(last_events),
         "heard_from": last_events,
         "warnings": found_warnings,

@@ -137,10 +137,10 @@ def root_advice(root: str) -> str:
 
 
 def usage_warnings(
-    files: list[InstalledFile], last_events: LastEvents, now: datetime, *, enabled: bool
+    installed: list[InstallState], last_events: LastEvents, now: datetime, *, enabled: bool
 ) -> Iterator[InstallWarning]:
     """A warning for each file whose host sent no event although one is due; if hooks are disabled, only that."""
-    present = [file.state() for file in files if file.own]
+    present = [found for found in installed if found["command"]]
     if present and not enabled:
         yield _warning(HOOKS_OFF, "the hooks are installed, but the setting hooks.enabled is off", None)
     for found in present if enabled else []:

@@ -87,7 +87,10 @@ def test_where_else_it_is_installed_is_named_with_the_command_that_takes_it_out(
 
 
 def test_what_was_written_by_hand_is_printed_whole_when_it_goes(gaia: Gaia, settings: Path) -> None:
-    entry = {"matcher": "Agent", "hooks": [{"type": "command", "command": f"'{PROGRAM}'", "timeout": 60}]}
+    entry = {
+        "matcher": "Agent",
+        "hooks": [{"type": "command", "command": f"'{PROGRAM}'  --root /é\x1b{'x' * 2000}", "timeout": 60}],
+    }
     settings.write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}), encoding="utf-8")
     wanted = f'written by hand: "PreToolUse": [{json.dumps(entry)}]'
     assert f"  removed what was {wanted}" in gaia("hooks", "uninstall").out.decode().splitlines()

@@ -11,6 +11,7 @@ import shlex
 from gaia_sessions.errors import well_formed
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.install import installed_file, notices, plan, warnings
+from gaia_sessions.session.visible import visible
 
 from .words import Copyable, ago, safe
 
@@ -85,8 +86,8 @@ def _detail_lines(result: InstallResult) -> Iterator[str]:
     yield from (Copyable(safe(rule, _LONGEST), before="  no longer allows: ") for rule in result["withdrawn"])
     word = "replaced" if result["action"] == plan.INSTALL else "removed"
     for found in result["by_hand"]:
-        text = f"{json.dumps(found['event'])}: [{json.dumps(found['entry'], ensure_ascii=False)}]"
-        yield Copyable(safe(text, _LONGEST), before=f"  {word} what was written by hand: ")
+        text = f"{json.dumps(found['event'])}: [{json.dumps(found['entry'])}]"
+        yield Copyable(visible(text), before=f"  {word} what was written by hand: ")
     yield from _note_lines(result)
 
 
