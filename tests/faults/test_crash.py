@@ -23,7 +23,7 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.store import read_cancellation
 from gaia_sessions.store.file_store import FileStore
-from tests.faults.conftest import message_lines
+from tests.faults.conftest import EACH, OPERATIONS, SAMPLE, message_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,12 +67,17 @@ def kill_at(case_of: CaseOf) -> Callable[[Operation, str], list[Kill]]:
     return cache(run_all)
 
 
-@pytest.fixture(params=[EACH_CHANGE, pytest.param(EACH_CALL, marks=pytest.mark.slow)])
-def kills(
-    operation: Operation, kill_at: Callable[[Operation, str], list[Kill]], request: pytest.FixtureRequest
-) -> list[Kill]:
-    """The kills of an operation, at each call that changes something or at each whatever it does."""
-    done = kill_at(operation, request.param)
+KILLED = [
+    *(pytest.param((name, EACH_CHANGE), id=name, marks=param.marks) for name, param in EACH.items()),
+    *(pytest.param((name, EACH_CALL), id=f"{name}, {EACH_CALL}", marks=pytest.mark.slow) for name in SAMPLE),
+]
+
+
+@pytest.fixture(params=KILLED)
+def kills(kill_at: Callable[[Operation, str], list[Kill]], request: pytest.FixtureRequest) -> list[Kill]:
+    """The kills of an operation at each call that changes something; of some also at each that only looks."""
+    name, reach = request.param
+    done = kill_at(OPERATIONS[name], reach)
     request.node.user_properties.append(("kill points", len(done)))
     return done
 
