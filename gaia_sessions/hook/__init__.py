@@ -11,7 +11,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -62,16 +62,6 @@ def one_by_one(
     from gaia_sessions.ingest.several import held_one_by_one
 
     return held_one_by_one(store, events, now, is_over, failed)
-
-
-def keep_mark(event: Event, result: EventResult, variables: Mapping[str, str], now: datetime) -> None:
-    """After an event that decides whether the next batches of tools of its agent must be heard, notes that."""
-    from gaia_sessions.session.events import PERMISSION_REQUEST, TOOL_BATCH
-
-    if event["kind"] in (PERMISSION_REQUEST, TOOL_BATCH):
-        from .batch import update_mark
-
-        update_mark(event, result, variables, now)
 
 
 def handle_event(

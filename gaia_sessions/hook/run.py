@@ -20,7 +20,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.system import streams, utc_now
 from gaia_sessions.system.project_root import check_owner, find_root, working_directory
 
-from . import READ_TIMEOUT, TimeLimits, apply_waiting, handle_event, is_countable, keep_mark, may_have_reply, one_by_one
+from . import READ_TIMEOUT, TimeLimits, apply_waiting, handle_event, is_countable, may_have_reply, one_by_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -212,7 +212,6 @@ class HookCall:
         result = handle_event(store, event, payload, host, self.time.is_over)
         self.line |= {"decision": result.word, "session": result.agent_id}
         self.line |= {"refused": result.refused} if result.refused else {}
-        keep_mark(event, result, payload.variables, self.now)
         if is_countable(event, result):
             self.results_to_count.append((store, event, result))
         if not may_have_reply(event, result, host):

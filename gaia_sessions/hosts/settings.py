@@ -22,14 +22,12 @@ class WantedEntry(NamedTuple):
 
     is_awaited: whether the host waits for the hook; where it does not, it obeys no reply. joins: the hook only waits
     for the host's note about an agent that started, and then joins the start that another entry has reported.
-    is_filtered: a shell script stands before the hook, and starts it only for what may say something new.
     """
 
     event: str
     matcher: str | None
     is_awaited: bool = True
     joins: bool = False
-    is_filtered: bool = False
 
 
 class HostSettings(NamedTuple):
@@ -38,8 +36,7 @@ class HostSettings(NamedTuple):
     folder: the folder of its settings, in a project and at home. files: the settings file of each scope. events: what
     our hook reads while the host waits; tools: the same when tools are tracked, where it replaces the matcher of an
     event. unawaited, unawaited_tools: what it reads while the host goes on, which may be heard in any order. joined:
-    the event of a start that has a second entry, which joins it. filtered: the unawaited events that mostly say nothing
-    new. delegates: the event that announces a delegation;
+    the event of a start that has a second entry, which joins it. delegates: the event that announces a delegation;
     delegation: the tool that starts one, under every name it has had. per_second: the unit of its timeouts. exec_form:
     whether it starts a program without a shell. comments: whether its settings may have comments. home: the variable
     that names the user's folder, if there is one.
@@ -55,7 +52,6 @@ class HostSettings(NamedTuple):
     unawaited: Matchers = {}  # noqa: RUF012  # never changed
     unawaited_tools: Matchers = {}  # noqa: RUF012  # never changed
     joined: str | None = None
-    filtered: tuple[str, ...] = ()
     home: str | None = None
     per_second: int = 1
     exec_form: bool = False
@@ -67,13 +63,10 @@ class HostSettings(NamedTuple):
         unawaited = {**self.unawaited, **self.unawaited_tools} if tools else self.unawaited
         joining = [WantedEntry(self.joined, None, is_awaited=False, joins=True)] if self.joined else []
         return [
-            *(self._entry(event, matcher) for event, matcher in awaited.items()),
-            *(self._entry(event, matcher)._replace(is_awaited=False) for event, matcher in unawaited.items()),
+            *(WantedEntry(event, matcher) for event, matcher in awaited.items()),
+            *(WantedEntry(event, matcher, is_awaited=False) for event, matcher in unawaited.items()),
             *joining,
         ]
-
-    def _entry(self, event: str, matcher: str | None) -> WantedEntry:
-        return WantedEntry(event, matcher, is_filtered=event in self.filtered)
 
     def wired_events(self, *, tools: bool) -> list[str]:
         """The events that have an entry, each once."""

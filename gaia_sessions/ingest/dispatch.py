@@ -26,7 +26,6 @@ from gaia_sessions.session.events import (
     SEVERAL,
     START,
     STOP,
-    TOOL_BATCH,
     TOOL_CALL,
     TOOL_USED,
 )
@@ -223,7 +222,6 @@ HANDLERS = {
     TOOL_CALL: ("tools", "tool_call"),
     PERMISSION_REQUEST: ("tools", "permission_request"),
     TOOL_USED: ("tools", "tool_used"),
-    TOOL_BATCH: ("tools", "tool_batch"),
     SEVERAL: ("several", "several"),
 }
 """The module and the name of the handler for each kind of event; a call imports no more than the one it needs."""
@@ -240,4 +238,4 @@ EARLY_KINDS = frozenset([START, STOP, FAIL, RETURNED])
 _END_KINDS = frozenset([STOP, FAIL, RETURNED, DELEGATION_CLOSED, NOTIFICATION, MAIN_STOP, SESSION_END, SESSION_LEFT])
 """Events that a host sends once about the end of work: they wait if the record has no room for them."""
 
-_TOOL_KINDS = (TOOL_CALL, PERMISSION_REQUEST, TOOL_USED, TOOL_BATCH)
+_TOOL_KINDS = (TOOL_CALL, PERMISSION_REQUEST, TOOL_USED)

@@ -60,16 +60,6 @@ def tool_used(store: Store, event: Event, context: HandlerContext) -> EventResul
     return _change_session_of_agent(store, event, context, rule)
 
 
-def tool_batch(store: Store, event: Event, context: HandlerContext) -> EventResult:
-    """All that a sub-agent wanted to do at once was done or refused, and it goes on."""
-
-    def rule(record: Record, run: Run) -> Record:
-        record = liveness.with_answer(record, run, context.now)
-        return tool_inference.with_heartbeat(record, updated_run(record, run), context.now)
-
-    return _change_session_of_agent(store, event, context, rule)
-
-
 def _change_session_of_agent(store: Store, event: Event, context: HandlerContext, rule: RunRule) -> EventResult:
     """``noted``; ``inferred`` if a phase was inferred; ``known``; ``no_key`` if no session has the agent.
 

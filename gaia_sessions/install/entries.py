@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 
-from .hook_command import TRACK_TOOLS, command_of, entries_for, is_own_hook, new_handler
+from .hook_command import TRACK_TOOLS, command_of, is_own_hook, new_handler
 from .json_edit import append_value, remove_element, with_member, without_value
 from .json_text import as_object
 
@@ -88,7 +88,7 @@ def without_hooks(text: JsonText) -> JsonText:
 
 def wanted_groups(host: HostSettings, words: list[str]) -> list[tuple[str, Group]]:
     """The events and groups that an installation of the command ``words`` writes."""
-    entries = entries_for(host, words, tools=TRACK_TOOLS in words)
+    entries = host.entries(tools=TRACK_TOOLS in words)
     return [(entry.event, _group(entry.matcher, new_handler(host, words, entry))) for entry in entries]
 
 

@@ -4,8 +4,7 @@ Owns the order of the search. An installer puts ``gaia-sessions-hook`` beside th
 writes the interpreter into its first line; a checkout without an installation has the same script as
 ``hooks/every_event.py``. Each candidate is started once, with ``--help``, before it is used: if the path of the
 environment contains a blank, pip writes a first line that no system can start. ``python -m`` works there too, at 1.2
-times the instructions. The filter of events that mostly say nothing new stands beside the program, and is tried in the
-same way.
+times the instructions.
 
 A program that no longer exists does no harm. Claude Code 2.1.197 and 2.1.330 (tried with every event that is installed)
 show an error and continue, also if its interpreter does not exist; a shell exits with 127, which no host treats as a
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOOK_PROGRAM_NAME = "gaia-sessions-hook"
-
-FILTERS = {HOOK_PROGRAM_NAME: f"{HOOK_PROGRAM_NAME}-filter", "every_event.py": "filter.sh"}
-"""The shell script beside each hook program that stands before it for events that mostly say nothing new."""
 
 _SCRIPT = os.path.join("hooks", "every_event.py")
 _TIMEOUT = 10
@@ -66,13 +62,6 @@ def _candidates() -> Iterator[tuple[str, ...]]:
     yield (os.path.join(checkout, _SCRIPT),)
     if sys.executable:
         yield (os.path.abspath(sys.executable), "-P", "-m", "gaia_sessions", "hook")
-
-
-def filter_of(words: list[str]) -> str | None:
-    """The shell script that starts the hook program of ``words`` only where needed; None if none beside it does."""
-    folder, name = os.path.split(words[0]) if words else ("", "")
-    path = os.path.join(folder, FILTERS.get(name, ""))
-    return path if name in FILTERS and _starts_hook((path,)) else None
 
 
 @lru_cache

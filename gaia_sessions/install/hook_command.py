@@ -3,8 +3,7 @@
 Owns both. A command is own only as a whole: the hook program, or an interpreter and a hook script, and their options. A
 command that also does something else belongs to the user, who alone knows what should become of the rest. Users have
 scripts of their own called ``subagent_stop.py``, so that name alone is not enough; ``gaia-sessions-hook`` and
-``hooks/every_event.py`` are own at any path, so that the entries of a checkout that was moved are found too, and so is
-the filter before it: ``gaia-sessions-hook-filter``, and ``hooks/filter.sh`` in a checkout or where it no longer exists.
+``hooks/every_event.py`` are own at any path, so that the entries of a checkout that was moved are found too.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from functools import lru_cache
 from gaia_sessions.errors import StoreFailure, well_formed
 from gaia_sessions.hosts import CLAUDE_CODE
 
-from .executable import FILTERS, HOOK_PROGRAM_NAME, filter_of, hook_program
+from .executable import HOOK_PROGRAM_NAME, hook_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,14 +31,10 @@ HOOK_TIMEOUT = 5
 """Seconds after which a host may end a hook, which ends by itself after three."""
 
 _SCRIPT = "every_event.py"
-_FILTER = FILTERS[_SCRIPT]
-_SCRIPTS = (_SCRIPT, _FILTER, "pre_delegate.py", "subagent_stop.py")
-_PROGRAMS = (HOOK_PROGRAM_NAME, FILTERS[HOOK_PROGRAM_NAME])
-_PROGRAM_OF = {name: program for program, name in FILTERS.items()}
-_SHELLS = ("sh", "dash", "bash")
+_SCRIPTS = (_SCRIPT, "pre_delegate.py", "subagent_stop.py")
 _PACKAGE_NAMES = ("gaia_sessions", "gaia-sessions")
 _SCRIPT_PATH = os.path.join("hooks", _SCRIPT)
-_PROGRAM = re.compile(rf"(?<![\w.-]){HOOK_PROGRAM_NAME}(?:-filter)?(?![\w.-])")
+_PROGRAM = re.compile(rf"(?<![\w.-]){HOOK_PROGRAM_NAME}(?![\w.-])")
 _INTERPRETERS = ("python", "pypy", "graalpy")
 _FLAGS = frozenset("-BEIOPSsu")
 _OPTIONS_ALONE = (TRACK_TOOLS, ALLOW_REPORT, JOIN)
@@ -58,9 +53,7 @@ def command_for(host: HostSettings, *options: str) -> list[str]:
 
 
 def new_handler(host: HostSettings, words: list[str], wanted: WantedEntry) -> dict[str, Json]:
-    """What makes ``host`` run the command ``words`` for the entry ``wanted``, if need be through the filter."""
-    if wanted.is_filtered:
-        words = [filter_of(words) or words[0], *words[1:]]
+    """What makes ``host`` run the command ``words`` for the entry ``wanted``."""
     words = [*words, JOIN] if wanted.joins else words
     rest: dict[str, Json] = {"timeout": HOOK_TIMEOUT * host.per_second}
     if not wanted.is_awaited:
@@ -75,29 +68,12 @@ def wanted_entry_of(event: str, matcher: Json, handler: Json) -> WantedEntry:
     from gaia_sessions.hosts.settings import WantedEntry
 
     is_awaited = not (isinstance(handler, dict) and handler.get("async") is True)
-    words = words_of(handler)
-    is_filtered = any(_is_filter(word) for word in words)
-    return WantedEntry(event, matcher, is_awaited, JOIN in words, is_filtered)  # type: ignore[arg-type]  # is compared
-
-
-def entries_for(host: HostSettings, words: list[str], *, tools: bool) -> list[WantedEntry]:
-    """The entries that ``host`` wants of the command ``words``, whose program may have no filter beside it."""
-    has_filter = filter_of(words) is not None
-    return [entry._replace(is_filtered=entry.is_filtered and has_filter) for entry in host.entries(tools=tools)]
+    return WantedEntry(event, matcher, is_awaited, JOIN in words_of(handler))  # type: ignore[arg-type]  # is compared
 
 
 def command_of(handler: Json) -> list[str]:
     """The words of an own handler without what differs between the entries of one installation."""
-    return [_program_behind(word) if _is_filter(word) else word for word in words_of(handler) if word != JOIN]
-
-
-def _is_filter(word: str) -> bool:
-    return os.path.basename(word) in _PROGRAM_OF
-
-
-def _program_behind(path: str) -> str:
-    folder, name = os.path.split(path)
-    return os.path.join(folder, _PROGRAM_OF[name])
+    return [word for word in words_of(handler) if word != JOIN]
 
 
 def words_of(entry: Json) -> list[str]:
@@ -153,13 +129,12 @@ def starts_script_directly(entry: Json) -> bool:
 def is_own_script(word: str) -> bool:
     """Whether ``word`` is the path of a hook script of gaia-sessions, which need not exist."""
     folder, name = os.path.split(word)
-    if name in _PROGRAMS:
+    if name == HOOK_PROGRAM_NAME:
         return True
     above, hooks = os.path.split(folder)
     if name not in _SCRIPTS or hooks != "hooks":
         return False
-    is_gone_filter = name == _FILTER and os.path.isabs(word) and not os.path.lexists(word)
-    is_known = name == _SCRIPT or is_gone_filter or os.path.basename(above) in _PACKAGE_NAMES
+    is_known = name == _SCRIPT or os.path.basename(above) in _PACKAGE_NAMES
     return is_known or os.path.isfile(os.path.join(above, "gaia_sessions", "hook", "__init__.py"))
 
 
@@ -178,8 +153,6 @@ def _words_after_hook(words: list[str]) -> list[str] | None:
 
 
 def _words_after_interpreter(words: list[str]) -> list[str]:
-    if len(words) > 1 and os.path.basename(words[0]) in _SHELLS and _is_filter(words[1]):
-        return words[1:]
     rest = words[1:] if words and os.path.basename(words[0]) == "env" else words
     if not rest or not _is_interpreter(rest[0]):
         return words

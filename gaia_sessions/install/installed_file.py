@@ -17,7 +17,6 @@ from .hook_command import (
     TRACK_TOOLS,
     command_for,
     command_of,
-    entries_for,
     is_mixed_entry,
     is_own_hook,
     wanted_entry_of,
@@ -129,8 +128,7 @@ class InstalledFile:
 
     def _missing_events(self, *, tools: bool) -> list[str]:
         present = [wanted_entry_of(entry.event, entry.matcher, entry.handler) for entry in self.own]
-        present += [entry._replace(is_filtered=False) for entry in present]  # where there is no filter, either will do
-        wanted = entries_for(self.host, self.command, tools=tools)
+        wanted = self.host.entries(tools=tools)
         return list(dict.fromkeys(entry.event for entry in wanted if entry not in present))
 
 

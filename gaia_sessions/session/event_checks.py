@@ -24,7 +24,6 @@ from .events import (
     SEVERAL,
     START,
     STOP,
-    TOOL_BATCH,
     TOOL_CALL,
     TOOL_USED,
 )
@@ -85,7 +84,6 @@ REQUIRED_FIELDS = {
     TOOL_CALL: ("host_session_id", "host_agent_id"),
     PERMISSION_REQUEST: ("host_session_id", "host_agent_id", "tool_name"),
     TOOL_USED: ("host_session_id", "host_agent_id", "tool_name", "call"),
-    TOOL_BATCH: ("host_session_id", "host_agent_id"),
     SEVERAL: ("events",),
 }
 """The fields without which an event of each kind cannot be applied, beside those that every event has."""

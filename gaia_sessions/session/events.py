@@ -113,7 +113,6 @@ FINALIZE = "finalize"
 TOOL_CALL = "call"
 PERMISSION_REQUEST = "permission"
 TOOL_USED = "tool"
-TOOL_BATCH = "batch"
 SEVERAL = "several"
 
 KINDS = (
@@ -133,6 +132,5 @@ KINDS = (
     TOOL_CALL,  # a sub-agent is about to use a tool
     PERMISSION_REQUEST,  # the host asks a person whether a sub-agent may use a tool
     TOOL_USED,  # a sub-agent has used a tool
-    TOOL_BATCH,  # the tools that a sub-agent wanted to use at once were used or refused
     SEVERAL,  # a host reported many events at once; only in the inbox
 )

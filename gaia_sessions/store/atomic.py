@@ -94,15 +94,6 @@ def touch(folder: Directory, name: str) -> None:
         return
 
 
-def set_time(folder: Directory, name: str, seconds: float) -> None:
-    """Gives ``name`` the time ``seconds``, unsynced; creates an empty file if there is none."""
-    fd = open_or_create(folder.fd, name, os.O_WRONLY)
-    try:
-        os.utime(fd, (seconds, seconds))
-    finally:
-        os.close(fd)
-
-
 def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: int | None = None) -> None:
     """Appends all ``lines`` to ``name``, or raises ``StoreFailure`` and appends none.
 

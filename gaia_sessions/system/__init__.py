@@ -59,12 +59,6 @@ def state_folder(environ: Mapping[str, str]) -> str:
     return _xdg_folder(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
 
 
-def cache_folder(environ: Mapping[str, str]) -> str:
-    """The folder of what this program may lose at any time; empty where no variable says it, as a shell would need."""
-    has_path = any(os.path.isabs(environ.get(name, "")) for name in ("XDG_CACHE_HOME", "HOME"))
-    return _xdg_folder(environ, "XDG_CACHE_HOME", ".cache") if has_path else ""
-
-
 def _xdg_folder(environ: Mapping[str, str], variable: str, default: str) -> str:
     """The folder of this program in that of ``variable``; by the XDG rule a relative path counts as unset."""
     base = environ.get(variable, "")

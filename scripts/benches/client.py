@@ -130,12 +130,6 @@ class Client:
         agent, _ = self._working_agent()
         return self.payload("SubagentStop", hook_event_name="StopFailure", agent_id=agent, error="server_error")
 
-    def refusal(self) -> bytes:
-        """The refusal of a delegation by another hook."""
-        delegation = json.loads(self.known_delegation())
-        call = {"tool_name": "Agent", "tool_use_id": delegation["tool_use_id"], "tool_response": "no"}
-        return self.payload("Stop", hook_event_name="PostToolBatch", tool_calls=[call])
-
     def message(self) -> bytes:
         """A message to an agent that is not known."""
         return self.payload("PreToolUse", tool_name="SendMessage", tool_input={"to": self._new_agent()})

@@ -115,7 +115,6 @@ def _every_event(client: Client, store: FileStore) -> tuple[tuple[str, str, Call
         ("a return", "paused", client.returned),
         ("a return that counts", "finalized", client.counted_return),
         ("a failure", "paused", client.failure),
-        ("a refusal", "finalized", client.refusal),
         ("a message to an unknown agent", "no_key", client.message),
         ("a notification", "paused", client.notification),
         ("another tool", "not_ours", client.other_tool),

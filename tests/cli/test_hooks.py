@@ -112,7 +112,7 @@ def test_json_has_all_of_it(gaia: Gaia, settings: Path) -> None:
         "changed": True,
         "dry_run": False,
         "command": [PROGRAM, "--track-tools"],
-        "events": [*HOSTS["claude-code"].events, "PostToolBatch", "PermissionRequest"],
+        "events": [*HOSTS["claude-code"].events, "PermissionRequest"],
         "by_hand": [],
         "rules": [],
         "withdrawn": [],

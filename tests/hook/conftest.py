@@ -185,11 +185,6 @@ class Host:
         keys = {"error": error, "is_interrupt": False, **changes}
         return self.delegation(tool_use_id, hook_event_name="PostToolUseFailure", **keys)
 
-    def refusing(self, tool_use_id: str = "toolu_1", response: object = "Denied by another hook") -> dict[str, Any]:
-        """The payload with which the host tells of a batch in which a delegation was refused."""
-        call = {"tool_name": "Agent", "tool_use_id": tool_use_id, "tool_input": {}, "tool_response": response}
-        return self.event_payload("PostToolBatch", tool_calls=[call])
-
     def notifying(
         self, status: str = "completed", agent: str = "a1", tool_use_id: str = "toolu_1", summary: str = ""
     ) -> dict[str, Any]:

@@ -176,7 +176,6 @@ EVENTS: dict[str, tuple[Prepare, str]] = {
     "a failure": (lambda host: host.dying(), "paused"),
     "a return": (lambda host: host.returning(), "paused"),
     "a failed delegation": (lambda host: host.failing(), "paused"),
-    "a refused delegation": (lambda host: host.refusing(), "known"),
     "a notification": (lambda host: host.notifying("failed"), "paused"),
     "the main stop": (lambda host: host.pausing("a1"), "settled"),
     "the session's start": (lambda host: host.event_payload("SessionStart"), "heard"),

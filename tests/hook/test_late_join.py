@@ -229,7 +229,7 @@ def test_an_agent_of_a_workflow_that_has_stopped_by_then_is_not_woken(host: Host
     assert before["phase"] == "completed"
 
 
-@pytest.mark.parametrize("event", ["ending", "dying", "delegation", "refusing"])
+@pytest.mark.parametrize("event", ["ending", "dying", "delegation"])
 def test_beside_any_other_event_it_changes_nothing(host: Host, event: str) -> None:
     host.work()
     before = host.record()

@@ -105,7 +105,7 @@ SIGNALLED = {"sigterm", "tui-hup"}
 SIGNAL_ENDS = {"claude-code-2.1.197": [INTERRUPTED], "claude-code-2.1.330": [WITH_HOST]}
 
 
-UNAWAITED = {"PermissionRequest", "PostToolBatch"}
+UNAWAITED = {"PermissionRequest"}
 """What the host does not wait for: beside any other news of the same agent."""
 
 

@@ -104,24 +104,24 @@ def test_the_tools_of_a_sub_agent_are_counted_and_say_where_its_work_stands(inst
 
 # The earlier client asks nobody where there is no terminal.
 @pytest.mark.parametrize("client", VERSIONS[-1:], indirect=True)
-def test_of_many_batches_few_are_heard_and_after_a_refusal_the_agent_waits_no_more(client: Client) -> None:
-    refused, later = bash("python3 -c 'print(6*7)'"), bash("sleep 2")  # meanwhile the request is heard
-    subs = [*[bash("ls")] * 4, refused, later, *[bash("ls")] * 4, {"text": "Report."}]
+def test_no_tool_call_starts_the_hook_but_one_that_needs_a_permission(client: Client) -> None:
+    refused, listing = bash("python3 -c 'print(6*7)'"), bash("sleep 2; gaia-sessions list --json")
+    subs = [*[bash("ls")] * 4, refused, listing, *[bash("ls")] * 4, {"text": "Report."}]
     scenario = {
         "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
         "subs": {"alpha": subs},
-        "allowed": ["Agent", "Bash(ls:*)", "Bash(sleep:*)"],
+        "allowed": ["Agent", "Bash(ls:*)", "Bash(sleep:*)", "Bash(gaia-sessions list:*)"],
         "env": trusting(client.host.project),
     }
 
     client.live("own", script(client.host.folder, scenario), installed=True)
 
-    heard = [line for line in client.host.log("hook") if line.get("event") in {"PermissionRequest", "PostToolBatch"}]
-    of_agent = [(line["event"], line["decision"]) for line in heard if line.get("agent_id")]
-    asked = of_agent.index(("PermissionRequest", "noted"))
-    assert ("PostToolBatch", "noted") in of_agent[asked:], of_agent
-    assert len(of_agent) < len(subs) - 1, of_agent
-    assert "approval" in tool_results(client.requests("sub:alpha")[-1])[4]
+    own = {"PermissionRequest", "SubagentStart", "SubagentStop"}
+    heard = [line["event"] for line in client.host.log("hook") if line.get("agent_id")]
+    assert (set(heard), heard.count("PermissionRequest")) == (own, 1), heard
+    results = tool_results(client.requests("sub:alpha")[-1])
+    assert "approval" in results[4]
+    assert '"liveness": {"state": "working"}' in results[5], "its own next call was written down"
     assert ["waiting" in run for run in client.host.record()["runs"]] == [False]
 
 

@@ -133,9 +133,11 @@ def test_work_that_the_user_stopped_rests_and_is_offered_to_nobody(client: Clien
 def test_an_agent_waits_for_the_user_until_the_question_is_answered(client: Client, folder: Path, answer: str) -> None:
     terminal = Terminal(client, folder, answer)
 
-    [listed] = json.loads((terminal.project / "listed.json").read_bytes())
-    liveness = listed["liveness"]
-    assert (liveness["state"], liveness["for"], listed["phase"]) == ("waiting", "Bash", "investigating")
+    [asked] = json.loads((terminal.project / "asked.json").read_bytes())
+    liveness = asked["liveness"]
+    assert (liveness["state"], liveness["for"], asked["phase"]) == ("waiting", "Bash", "investigating")
+    [answered] = json.loads((terminal.project / "answered.json").read_bytes())
+    assert (answered["liveness"], answered["running"]) == ({"state": "working"}, True)
     record = terminal.record()
     [run] = record["runs"]
     assert (record["phase"], run["end"], run["last_message"], "waiting" in run) == (

@@ -76,22 +76,27 @@ ASKED = "Do you want|proceed|Allow"
 """What the client writes above the answers to the question whether an agent may use a tool."""
 
 NEEDS_PERMISSION = {"tools": [{"name": "Bash", "input": {"command": "python3 -c 'print(6*7)'", "description": "Six"}}]}
-LISTS: list[dict[str, Any]] = [{"cmd": "{{gaia-sessions}} list --json > listed.json"}]
+
+
+def lists(name: str) -> dict[str, Any]:
+    return {"cmd": f"{{{{gaia-sessions}}}} list --json > {name}.json"}
 
 
 def asked(*answer: dict[str, Any]) -> dict[str, Any]:
-    """A background agent asks for a permission, the sessions are listed meanwhile, and the user types ``answer``."""
+    """A background agent asks for a permission; the sessions are listed, the user types ``answer``, and again."""
     return {
         "product": True,
         "allowed": ["Agent"],
         "main": [delegation("alpha"), LAUNCHED, {"text": "All done."}],
-        "subs": {"alpha": [NEEDS_PERMISSION, {"text": "Report of alpha."}]},
+        "subs": {"alpha": [NEEDS_PERMISSION, {"text": "Report of alpha.", "delay": 6}]},
         "steps": [
             {"say": FIRST},
             {"screen": ASKED},
             {"sleep": 2},
-            *LISTS,
+            lists("asked"),
             *answer,
+            {"sleep": 3},
+            lists("answered"),
             {"event": "SubagentStop", "limit": 15},
             {"event": ["Stop", 2], "limit": 15},
             {"sleep": 1},

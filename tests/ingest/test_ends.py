@@ -35,7 +35,6 @@ EVIDENCE: dict[str, Evidence] = {
     "a failed agent": lambda host: host.dying(),
     "a failed delegation": lambda host: host.failing(),
     "an interrupt": lambda host: host.failing(is_interrupt=True),
-    "a refusal": lambda host: host.refusing(),
     "a task stop": lambda host: host.killing(),
     "notified: completed": lambda host: host.notifying("completed"),
     "notified: failed": lambda host: host.notifying("failed"),
@@ -60,7 +59,6 @@ AT_WORK: dict[str, tuple[End, End]] = {
     "a failed delegation": (("investigating", "failed", 1), ("failed", "failed", 1)),
     "an interrupt": (("investigating", "killed", 0), ("planning", "killed", 0)),
     "a limit": (("investigating", "killed", 0), ("planning", "killed", 0)),
-    "a refusal": (("investigating", None, 0), ("executing", None, 0)),
     "a task stop": (("abandoned", "killed", 0), ("abandoned", "killed", 0)),
     "notified: completed": (("investigating", "returned", 0), ("failed", "returned", 0)),
     "notified: failed": (("investigating", "failed", 1), ("failed", "failed", 1)),
@@ -108,7 +106,7 @@ def test_what_becomes_of_an_agent_that_executes(host: Host, name: str) -> None:
     assert (record["resume_ready"], "finalized_at" in record) == (record["phase"] in {"approval", "planning"}, final)
 
 
-DENIALS = ["a failed delegation", "a refusal", "the main stop", "the session's end"]
+DENIALS = ["a failed delegation", "the main stop", "the session's end"]
 
 
 @pytest.mark.parametrize("name", DENIALS)
@@ -129,17 +127,6 @@ def test_an_interrupt_of_a_delegation_that_never_started_is_told_as_such(host: H
     assert end(host.record()) == ("abandoned", "killed", 0)
 
 
-def test_a_start_that_is_told_after_its_main_agents_stop_was_no_refusal(host: Host) -> None:
-    host.hear(host.delegation())
-    host.hear(host.refusing("toolu_0"))
-    host.knows("a1", "toolu_1")
-
-    host.hear(host.starting())
-    tell(host, "a stop", "a refusal")
-
-    assert end(host.record()) == ("completed", "stopped", 0)
-
-
 # Each tuple is told in every order, in the quick run in two: whatever comes first, the same is true in the end.
 TOGETHER: list[tuple[tuple[str, ...], End]] = [
     (("a stop", "a return", "the main stop"), ("completed", "stopped", 0)),
@@ -157,7 +144,7 @@ TOGETHER: list[tuple[tuple[str, ...], End]] = [
     (("a limit", "a return", "the main stop"), ("investigating", "killed", 0)),
     (("a limit", "notified: completed"), ("investigating", "killed", 0)),
     (("a limit", "the session's end"), ("investigating", "killed", 0)),
-    (("a silent stop", "a failed delegation", "a refusal"), ("investigating", "failed", 1)),
+    (("a silent stop", "a failed delegation"), ("investigating", "failed", 1)),
     (("a stop", "a silent stop"), ("completed", "stopped", 0)),
 ]
 
@@ -451,22 +438,23 @@ def test_a_session_whose_start_still_waits_may_be_resumed_once_its_host_was_kill
 
 
 def test_in_one_payload_an_agent_whose_news_does_not_fit_takes_nothing_from_the_next(host: Host) -> None:
-    for key in ("toolu_1", "toolu_2"):
-        host.hear(host.delegation(key))
-    first, second = sorted(host.records(), key=lambda agent_id: host.records()[agent_id]["runs"][0]["tool_use_id"])
+    first, second = host.work("toolu_1", "a1"), host.work("toolu_2", "a2")
     file = host.root / first / "state.json"
     padding = (1 << 20) - len(json.dumps(host.records()[first])) - 50  # so full that nothing more goes into it
     host.edit(first, metadata={"x": "y" * padding})
     full = file.read_bytes()
-    told = host.refusing("toolu_1")
+    said = {"type": "user", "message": {"content": [{"type": "text", "text": "[Request interrupted by user]"}]}}
+    for agent in ("a2", "a1"):  # the file that was changed last is read first
+        (host.agents / f"agent-{agent}.jsonl").write_text(json.dumps(said) + "\n", encoding="utf-8")
 
-    assert host.hear({**told, "tool_calls": [*told["tool_calls"], *host.refusing("toolu_2")["tool_calls"]]}) is None
+    told = host.hear(host.event_payload("UserPromptSubmit", prompt="Go on"))
 
+    assert f"resume {second}]" in told["additionalContext"]
     assert file.read_bytes() == full
-    assert (host.records()[second]["phase"], host.records()[second]["runs"][0]["end"]) == ("abandoned", "denied")
+    assert end(host.records()[second]) == ("investigating", "killed", 0)
     line = host.log("hook")[-1]
-    assert (line["kinds"], line["decision"], line["session"]) == (["over", "over"], "finalized", second)
-    assert [event["tool_use_id"] for event in host.deferred()] == ["toolu_1"]
+    assert (line["kinds"], line["decision"], line["session"]) == (["notification"] * 2, "paused", second)
+    assert [event["host_agent_id"] for event in host.deferred()] == ["a1"]
 
 
 def test_what_waits_and_cannot_be_read_keeps_no_decision_from_being_made(host: Host) -> None:

@@ -43,7 +43,6 @@ def tool(host: Host, event: str, **keys: object) -> dict[str, Any]:
 NEWS: dict[str, News] = {
     "its own delegation": lambda host: host.delegation("toolu_2", **AGENT),
     "the launch of what it delegated": lambda host: {**host.launching("toolu_2", "b1"), **AGENT},
-    "a batch of tools": lambda host: host.event_payload("PostToolBatch", tool_calls=[], **AGENT),
     "a request for permission": lambda host: tool(host, "PermissionRequest"),
     "a tool it used": lambda host: tool(host, "PostToolUse"),
     "its stop": lambda host: host.ending(),
@@ -165,7 +164,7 @@ def test_news_before_the_start_was_joined_makes_no_second_session(host: Host, na
 
 def test_much_news_of_one_agent_at_once_is_one_session(host: Host) -> None:
     host.knows("a1", "toolu_1")
-    payloads = [NEWS[name](host) for name in ("a batch of tools", "a request for permission", "a tool it used")] * 4
+    payloads = [NEWS[name](host) for name in ("a request for permission", "a tool it used")] * 6
 
     with ThreadPoolExecutor(len(payloads)) as pool:
         list(pool.map(lambda payload: hear(host, payload), payloads))
@@ -179,7 +178,7 @@ def test_news_that_is_heard_after_the_stop_of_the_agent_begins_nothing(host: Hos
     host.stop()
     before = host.records()
 
-    for name in ("a batch of tools", "a request for permission", "a tool it used"):
+    for name in ("a request for permission", "a tool it used"):
         hear(host, NEWS[name](host))
 
     assert host.records() == before
@@ -191,7 +190,7 @@ def test_the_agent_of_a_workflow_is_recorded_below_its_workflow(host: Host) -> N
     entry = {"type": "started", "key": "v2:abc", "agentId": "a1", "label": "alpha"}
     (folder / "journal.jsonl").write_text(json.dumps(entry) + "\n", encoding="utf-8")
 
-    hear(host, NEWS["a batch of tools"](host))
+    hear(host, NEWS["a request for permission"](host))
 
     record = host.record()
     assert (record["purpose"], record["runs"][0]["workflow"]) == ("alpha", {"run_id": folder.name, "key": "v2:abc"})

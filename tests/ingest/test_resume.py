@@ -277,10 +277,6 @@ def test_two_that_pause_at_once_are_each_resumed_by_their_own_line(host: Host) -
     assert len(host.records()) == 2
 
 
-def a_batch(host: Host) -> Any:
-    return host.refusing("toolu_2")
-
-
 def a_failure(host: Host) -> Any:
     return host.failing("toolu_2")
 
@@ -293,7 +289,7 @@ def a_session_end(host: Host) -> Any:
     return host.event_payload("SessionEnd", reason="other")
 
 
-@pytest.mark.parametrize("evidence", [a_batch, a_failure, a_main_stop, a_session_end])
+@pytest.mark.parametrize("evidence", [a_failure, a_main_stop, a_session_end])
 def test_a_claim_that_came_to_nothing_leaves_the_decision_exactly_as_it_was(
     host: Host, evidence: Callable[[Host], Any]
 ) -> None:

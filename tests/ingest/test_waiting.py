@@ -22,9 +22,12 @@ CAPTURES = sorted(HOSTS.glob("claude-code-*/tui-permission-*.jsonl"))
 UNTRACKED = ("--host", "claude-code")
 
 
-def batch(host: Host, agent: str = "a1") -> dict[str, Any]:
-    call = {"tool_name": "Bash", "tool_use_id": "toolu_b", "tool_input": {}, "tool_response": "denied"}
-    return host.event_payload("PostToolBatch", agent_id=agent, agent_type="Explore", tool_calls=[call])
+def write(host: Host, *, seconds_ahead: float) -> None:
+    """The agent writes to its transcript, so many seconds from now on."""
+    transcript = Path(host.record()["runs"][0]["transcript_path"])
+    transcript.parent.mkdir(parents=True, exist_ok=True)
+    transcript.write_text("{}\n", encoding="utf-8")
+    os.utime(transcript, (time.time() + seconds_ahead,) * 2)
 
 
 def waiting(host: Host) -> Any:
@@ -36,7 +39,7 @@ def liveness(host: Host) -> Any:
     return line.get("liveness")
 
 
-def test_a_request_is_shown_until_the_agent_is_heard_of_again(host: Host) -> None:
+def test_a_request_is_shown_until_the_agent_writes_and_noted_until_it_has_ended(host: Host) -> None:
     host.work()
     hear(host, asking(host), *UNTRACKED)
     asked = waiting(host)
@@ -45,12 +48,13 @@ def test_a_request_is_shown_until_the_agent_is_heard_of_again(host: Host) -> Non
     hear(host, host.pausing("a1"), *UNTRACKED)
     hear(host, host.event_payload("Notification", notification_type="permission_prompt"), *UNTRACKED)
     assert waiting(host) == asked
-    hear(host, batch(host, "another"), *UNTRACKED)
-    assert waiting(host) == asked
+    write(host, seconds_ahead=0.5)
+    assert liveness(host) == {"state": "waiting", **asked}
 
-    hear(host, batch(host), *UNTRACKED)
-
-    assert (waiting(host), liveness(host)) == (None, {"state": "working"})
+    write(host, seconds_ahead=60)
+    assert (waiting(host), liveness(host)) == (asked, {"state": "working"})
+    hear(host, host.ending(), *UNTRACKED)
+    assert (waiting(host), liveness(host)) == (None, None)
 
 
 def test_a_request_says_where_an_agent_that_outlived_its_conversation_writes(host: Host) -> None:
@@ -60,9 +64,7 @@ def test_a_request_says_where_an_agent_that_outlived_its_conversation_writes(hos
 
     written = cleared.with_suffix("") / "subagents" / "agent-a1.jsonl"
     assert host.record()["runs"][0]["transcript_path"] == str(written)
-    written.parent.mkdir(parents=True)
-    written.write_text("{}\n", encoding="utf-8")
-    os.utime(written, (time.time() + 60, time.time() + 60))
+    write(host, seconds_ahead=60)
     assert liveness(host) == {"state": "working"}
 
 
@@ -86,24 +88,12 @@ def test_a_request_of_the_main_agent_marks_nobody(host: Host) -> None:
     assert host.tree(host.root) == before
 
 
-def test_the_transcript_shows_that_an_agent_goes_on(host: Host) -> None:
-    host.work()
-    hear(host, asking(host), *UNTRACKED)
-    transcript = Path(host.record()["runs"][0]["transcript_path"])
-    transcript.parent.mkdir(parents=True, exist_ok=True)
-    transcript.write_text("{}\n", encoding="utf-8")
-    os.utime(transcript, (time.time() - 60, time.time() - 60))
-    assert liveness(host)["state"] == "waiting"
-    os.utime(transcript, (time.time() + 60, time.time() + 60))
-    assert liveness(host) == {"state": "working"}
-
-
 def test_an_agent_that_was_not_heard_of_is_quiet(host: Host) -> None:
     agent_id = host.work()
     run = {**host.record()["runs"][0], "started_at": host.ago(minutes=20)}
     host.edit(agent_id, last_updated=host.ago(minutes=12), runs=[run])
     assert liveness(host) == {"state": "quiet", "since": host.record()["last_updated"]}
-    hear(host, batch(host), *UNTRACKED)
+    write(host, seconds_ahead=0)
     assert liveness(host) == {"state": "working"}
     host.run("subagent_stop", host.ending())
     assert liveness(host) is None
@@ -130,7 +120,9 @@ def test_nobody_waits_for_a_person_whose_host_is_gone(host: Host) -> None:
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=[f"{path.parent.name[-3:]}-{path.stem}" for path in CAPTURES])
-def test_in_every_capture_the_agent_waits_from_the_request_to_the_next_batch(host: Host, capture: Path) -> None:
+def test_in_every_capture_it_is_noted_from_the_request_to_the_end_that_the_agent_asked(
+    host: Host, capture: Path
+) -> None:
     seen: list[tuple[str, bool]] = []
     for payload in payloads_of(host, capture):
         host.run("every_event", payload)
@@ -139,5 +131,5 @@ def test_in_every_capture_the_agent_waits_from_the_request_to_the_next_batch(hos
     marked = [event for event, is_waiting in seen if is_waiting]
     names = [event for event, _ in seen]
     asked = names.index("PermissionRequest")
-    assert marked == names[asked : names.index("PostToolBatch", asked)]
+    assert marked == names[asked : names.index("SubagentStop", asked)]
     assert format_time(utc_now()) > host.record()["runs"][0]["ended_at"]

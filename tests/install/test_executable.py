@@ -88,34 +88,6 @@ def test_an_installed_program_is_the_whole_command(tmp_path: Path, project: Proj
     assert project.start(environment.finds()) == (0, b"", b"")
 
 
-def test_the_filter_beside_the_program_is_found_if_it_starts_it(tmp_path: Path, project: Project) -> None:
-    environment = Environment(tmp_path / "env")
-    words = [str(environment.program), "--track-tools"]
-    beside = environment.program.with_name("gaia-sessions-hook-filter")
-    host = HOSTS["claude-code"]
-    wanted = [entry for entry in host.entries(tools=True) if entry.is_filtered]
-
-    assert executable.filter_of(words) is None
-    plain = hook_command.entries_for(host, words, tools=True)
-    assert plain == [entry._replace(is_filtered=False) for entry in host.entries(tools=True)]
-    assert [hook_command.words_of(hook_command.new_handler(host, words, entry)) for entry in wanted] == [words, words]
-
-    executable._starts_hook.cache_clear()
-    shutil.copy(CHECKOUT / "hooks" / "filter.sh", beside)
-    assert executable.filter_of(words) == str(beside)
-    assert hook_command.entries_for(host, words, tools=True) == host.entries(tools=True)
-    assert project.start([str(beside), "--track-tools"]) == (0, b"", b"")
-    assert executable.filter_of([str(environment.python), "-P", "-m", "gaia_sessions", "hook"]) is None
-
-
-def test_the_programs_of_this_environment_and_of_the_checkout_have_a_filter() -> None:
-    installed = str(Path(sys.executable).with_name("gaia-sessions-hook-filter"))
-    assert executable.filter_of(executable.hook_program()) == installed, "installed anew since pyproject.toml?"
-    in_checkout = CHECKOUT / "hooks" / "filter.sh"
-    assert Path(installed).read_bytes() == in_checkout.read_bytes(), "installed anew since it was changed?"
-    assert executable.filter_of([str(in_checkout.with_name("every_event.py"))]) == str(in_checkout)
-
-
 def test_where_a_blank_in_the_path_breaks_the_first_line_the_interpreter_runs_the_package(
     tmp_path: Path, project: Project
 ) -> None:

@@ -107,14 +107,14 @@ def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) ->
     assert [line for line in lines if line.lstrip().startswith(("events", "missing events")) or line[:4] == "    "] == [
         "  events: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse,",
         "    PostToolUseFailure, SubagentStart, SubagentStop, StopFailure, SessionEnd,",
-        "    PostToolBatch, PermissionRequest",
+        "    PermissionRequest",
         "  missing events: Stop",
     ]
     setup.install(tools=True)
     assert "events only with" not in "\n".join(status_lines(look(setup), utc_now()))
 
 
-@pytest.mark.parametrize("event", ["PostToolBatch", "SubagentStart"])
+@pytest.mark.parametrize("event", ["PermissionRequest", "SubagentStart"])
 def test_an_entry_of_an_earlier_version_that_is_waited_for_is_reported_and_replaced(setup: Setup, event: str) -> None:
     setup.install()
     complete = setup.said()
@@ -302,43 +302,11 @@ def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_reported(
     setup.install()
     log_event(setup)
     setup.put((setup.held() or b"").replace(PROGRAM.encode(), b"/gone/bin/gaia-sessions-hook"))
-    found = look(setup)["warnings"]
-    assert (codes(setup), row(setup)["state"]) == ([warnings.MISSING_SCRIPT] * 2, "elsewhere")
-    assert ["/gone/bin/gaia-sessions-hook-filter," in warned["message"] for warned in found] == [False, True]
-    assert ["the hooks then do nothing" in warned["message"] for warned in found] == [True, True]
+    [warned] = look(setup)["warnings"]
+    assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
+    assert "the hooks then do nothing" in warned["message"]
     setup.uninstall()
     assert codes(setup) == []
-
-
-def test_a_filter_that_is_gone_is_named_and_installing_again_replaces_it(setup: Setup) -> None:
-    setup.install()
-    complete = setup.said()
-    log_event(setup)
-    setup.put((setup.held() or b"").replace(f"{PROGRAM}-filter".encode(), b"/gone/bin/gaia-sessions-hook-filter"))
-    [warned] = look(setup)["warnings"]
-    assert (warned["code"], "names /gone/bin/gaia-sessions-hook-filter," in warned["message"]) == (
-        warnings.MISSING_SCRIPT,
-        True,
-    )
-    setup.install()
-    assert (setup.said(), codes(setup), row(setup)["state"]) == (complete, [], "complete")
-
-
-@pytest.mark.parametrize("tools", [True, False])
-def test_entries_that_start_the_program_itself_as_earlier_are_reported_and_replaced(
-    setup: Setup, *, tools: bool
-) -> None:
-    setup.install(tools=tools)
-    complete = setup.said()
-    setup.put((setup.held() or b"").replace(f"{PROGRAM}-filter".encode(), PROGRAM.encode()))
-    assert setup.said() != complete
-    assert (row(setup)["state"], row(setup)["missing"]) == ("incomplete", ["UserPromptSubmit", "PostToolBatch"])
-
-    setup.install(tools=tools)
-
-    assert (setup.said(), row(setup)["state"], setup.install(tools=tools)["changed"]) == (complete, "complete", False)
-    setup.uninstall()
-    assert setup.held() is None
 
 
 def test_a_program_whose_interpreter_is_gone_is_reported(setup: Setup, tmp_path: Path) -> None:

@@ -112,7 +112,6 @@ KINDS_IN_WORDS = (
     "call",
     "permission",
     "tool",
-    "batch",
     "several",
 )
 

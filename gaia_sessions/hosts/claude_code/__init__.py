@@ -164,18 +164,6 @@ def _post_tool_use_failure(payload: HookPayload) -> list[Event]:
     return [interruptions.failed_delegation(payload, tool_use_id, _agent_name(payload))]
 
 
-def _post_tool_batch(payload: HookPayload) -> list[Event]:
-    """The only event that reports a refused tool of an agent, or a refused delegation, whose response is a text."""
-    calls = payload.raw.get("tool_calls")
-    objects = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    delegations = [call for call in objects if call.get("tool_name") in _AGENT_TOOLS]
-    if not delegations:
-        return _of_agent(payload)
-    from .refusals import refusal_events
-
-    return [*refusal_events(payload, delegations), *_of_agent(payload)]
-
-
 def _of_agent(payload: HookPayload) -> list[Event]:
     if not payload.key("agent_id"):
         return []
@@ -226,7 +214,6 @@ _READERS: EventReaders = {
     "PostToolUse": _post_tool_use,
     "PostToolUseFailure": _post_tool_use_failure,
     "PermissionRequest": _of_agent,
-    "PostToolBatch": _post_tool_batch,
     "UserPromptSubmit": _user_prompt_submit,
     "Stop": _stop,
     "SessionStart": _session_start,

@@ -35,10 +35,9 @@ SETTINGS = HostSettings(
     },
     delegation=("Agent", "Task"),
     tools=dict.fromkeys(_TOOL_EVENTS, _AWAITED_TOOLS),
-    unawaited={"PostToolBatch": None, "PermissionRequest": None},
+    unawaited={"PermissionRequest": None},
     unawaited_tools=dict.fromkeys(_TOOL_EVENTS, _OTHER_TOOLS),
     joined="SubagentStart",
-    filtered=("PostToolBatch", "UserPromptSubmit"),
     home="CLAUDE_CONFIG_DIR",
     exec_form=True,
 )

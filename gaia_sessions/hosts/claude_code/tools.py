@@ -26,7 +26,6 @@ _KINDS = {
     "PermissionRequest": events.PERMISSION_REQUEST,
     "PostToolUse": events.TOOL_USED,
     "PostToolUseFailure": events.TOOL_USED,
-    "PostToolBatch": events.TOOL_BATCH,
 }
 
 
@@ -35,8 +34,6 @@ def events_of(payload: HookPayload, *, tracked: bool = False) -> list[Event]:
     kind = _KINDS.get(payload.text("hook_event_name"))
     agent, name = payload.key("agent_id"), one_line(payload.text("tool_name"), MAX_TOOL_NAME_LENGTH)
     keys: dict[str, object] = {"host_agent_id": agent, "agent_name": payload.key("agent_type")}
-    if agent and kind == events.TOOL_BATCH:
-        return [payload.event(kind, **keys)]
     if not kind or not agent or not name:
         return []
     keys["tool_name"] = name
