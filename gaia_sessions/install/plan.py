@@ -74,8 +74,6 @@ if TYPE_CHECKING:
 
 INSTALL, UNINSTALL = "install", "uninstall"
 
-_ATTEMPTS = 10
-
 
 class InstallRequest:
     """What the user asked for; a ``scope`` of None is the one with the hooks, or the default.
@@ -139,9 +137,7 @@ def carry_out(
         return {**plan.result, "dry_run": True, "diff": "\n".join(lines)}
     if plan.result["changed"] and request.action == INSTALL:
         announce(plan.path)
-    for _ in range(_ATTEMPTS):
-        if not plan.result["changed"]:
-            break
+    while plan.result["changed"]:
         try:
             plan.write()
             break
