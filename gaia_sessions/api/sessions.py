@@ -16,8 +16,7 @@ from .reading import SessionReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Sequence
 
     from gaia_sessions.session.requests import Ending, NewSession, Update
     from gaia_sessions.session.schema import Record
@@ -161,16 +160,11 @@ class Sessions(SessionReader):
         self._apply_deferred()
         return self._store
 
-    def _ended_host_sessions(self) -> Mapping[tuple[str, str], datetime]:
-        from gaia_sessions.usecases.session_ends import ended_host_sessions
-
-        return ended_host_sessions(self.root)
-
     def _evidence_reader(self) -> EvidenceReader:
         from gaia_sessions.hosts import end_in_files
         from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
 
-        return EvidenceReader(self._ended_host_sessions, end_in_files)
+        return EvidenceReader(self.root, end_in_files)
 
     def _apply_deferred(self) -> None:
         """Applies the events that wait in the inbox, and logs which."""

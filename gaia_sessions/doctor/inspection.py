@@ -19,7 +19,6 @@ from gaia_sessions.store.hook_log_reader import read_lines
 from gaia_sessions.usecases.preview import Preview
 from gaia_sessions.usecases.reconcile import reconcile
 from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
-from gaia_sessions.usecases.session_ends import ended_host_sessions
 
 from . import tree
 from .findings import shell_command
@@ -147,7 +146,7 @@ class Inspection:
     def run_verdicts(self) -> list[Verdict]:
         """The verdict of ``reconcile --dry-run`` on every run without an end."""
         sessions = Preview(self.store, self.now, self.config)
-        evidence_reader = EvidenceReader(lambda: ended_host_sessions(self.root), end_in_files)
+        evidence_reader = EvidenceReader(self.root, end_in_files)
         result = reconcile(self.store, self.now, evidence_reader, dry_run=True, sessions=sessions)
         return result["verdicts"]
 

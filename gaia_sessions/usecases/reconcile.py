@@ -156,7 +156,8 @@ def _refusals_in(report: Reconciled, agent_id: str) -> Iterator[None]:
     try:
         yield
     except LockTimeout:
-        report["busy"] += [agent_id] * (agent_id not in report["busy"])
+        if agent_id not in report["busy"]:
+            report["busy"].append(agent_id)
     except SessionNotFound:
         return
     except SessionsError as error:

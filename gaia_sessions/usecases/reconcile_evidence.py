@@ -1,33 +1,32 @@
 """The evidence on a run without an end: the process of its host, the log of the hooks, the time of its transcript.
 
-Owns how each is examined, and what counts as not known.
+Owns how each is examined, which lines of the log say that a main session ended, and what counts as not known.
 """
 
 from __future__ import annotations
 
+from gaia_sessions.session.clock import parse_time
+from gaia_sessions.session.events import SESSION_END
 from gaia_sessions.session.runs import conversation_of
 from gaia_sessions.store.hook_log import MAX_LOGGED_ID_LENGTH
+from gaia_sessions.store.hook_log_reader import LOG_NAMES, read_log
 from gaia_sessions.system import processes, written_at
 
 from .reconcile_rules import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
 
-    ReadSessionEnds = Callable[[], Mapping[tuple[str, str], datetime]]
-    """Reads when main sessions ended, by host and session id as the log of the hooks has them."""
+    HostSession = tuple[str, str]
+    """A main session: the name of its host, and the id that the host gave it, shortened as the log keeps it."""
 
     ReadEndInFiles = Callable[[Run], ReportedEnd | None]
     """Reads how a run ended from the files that its host keeps about the agent; None if they do not say."""
-
-
-def _no_session_ends() -> Mapping[tuple[str, str], datetime]:
-    return {}
 
 
 def _no_end(_: Run) -> ReportedEnd | None:
@@ -37,14 +36,12 @@ def _no_end(_: Run) -> ReportedEnd | None:
 class EvidenceReader:
     """Gathers the evidence on runs, afresh for each call; only the log is read at most once, and only if needed."""
 
-    __slots__ = ("_read_end_in_files", "_read_session_ends", "_session_ends")
+    __slots__ = ("_read_end_in_files", "_root", "_session_ends")
 
-    def __init__(
-        self, read_session_ends: ReadSessionEnds = _no_session_ends, read_end_in_files: ReadEndInFiles = _no_end
-    ) -> None:
-        self._read_session_ends = read_session_ends
+    def __init__(self, root: str | None = None, read_end_in_files: ReadEndInFiles = _no_end) -> None:
+        self._root = root
         self._read_end_in_files = read_end_in_files
-        self._session_ends: Mapping[tuple[str, str], datetime] | None = None
+        self._session_ends: dict[HostSession, datetime] | None = None
 
     def of(self, run: Run) -> Evidence:
         """The evidence on ``run`` as it is now."""
@@ -62,5 +59,31 @@ class EvidenceReader:
         if len(host_session_id) >= MAX_LOGGED_ID_LENGTH:  # the log cuts such ids, and a cut id is not unique
             return None
         if self._session_ends is None:
-            self._session_ends = self._read_session_ends()
+            self._session_ends = _ended_host_sessions(self._root) if self._root else {}
         return self._session_ends.get((host, host_session_id))
+
+
+def _ended_host_sessions(root: str) -> dict[HostSession, datetime]:
+    """When each main session ended whose last event was its end.
+
+    What follows in the same log happened later, whatever its time: clocks are set back.
+    """
+    last_events: dict[HostSession, tuple[datetime, bool]] = {}
+    for name in LOG_NAMES:
+        for host_session, event in _last_events(root, name).items():
+            last_events[host_session] = max(last_events.get(host_session, event), event)
+    return {host_session: at for host_session, (at, is_end) in last_events.items() if is_end}
+
+
+def _last_events(root: str, name: str) -> dict[HostSession, tuple[datetime, bool]]:
+    """When the last event of each main session in the log ``name`` came, and whether that was its end."""
+    last: dict[HostSession, tuple[datetime, bool]] = {}
+    for line in read_log(root, name):
+        host, session, kinds = line.get("host"), line.get("host_session_id", line.get("session_id")), line.get("kinds")
+        try:
+            event = parse_time(line.get("at")), isinstance(kinds, list) and SESSION_END in kinds
+        except ValueError:
+            continue
+        if isinstance(host, str) and isinstance(session, str):
+            last[host, session] = event
+    return last

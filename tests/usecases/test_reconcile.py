@@ -153,13 +153,24 @@ def test_a_verdict_names_what_it_rests_on() -> None:
 
 
 def reconciled(
-    root: str, *runs: dict[str, Any], phase: str = "executing", session_ends: Any = None, dry_run: bool = False
+    root: str, *runs: dict[str, Any], phase: str = "executing", ended: bool = False, dry_run: bool = False
 ) -> Any:
-    """What becomes of a session with ``runs``: the report, the record, and the entries in its events."""
+    """What becomes of a session with ``runs``: the report, the record, and the entries in its events.
+
+    ended: whether the log says that the main session of the runs ended a minute ago.
+    """
     store = FileStore(root)
     store.create(record_with(*runs, phase=phase))
-    report = reconcile(store, NOW, EvidenceReader(lambda: session_ends or {}), dry_run=dry_run)
-    second = reconcile(store, NOW, EvidenceReader(lambda: session_ends or {}), dry_run=False)
+    if ended:
+        line: dict[str, object] = {
+            "at": ago(minutes=1),
+            "host": "claude-code",
+            "host_session_id": "s",
+            "kinds": ["session_end"],
+        }
+        hook_log.append_line(root, HOOK, line)
+    report = reconcile(store, NOW, EvidenceReader(root), dry_run=dry_run)
+    second = reconcile(store, NOW, EvidenceReader(root), dry_run=False)
     assert [verdict for verdict in second["verdicts"] if verdict["closed"]] == [] or dry_run
     return report, store.read("agent-1"), list(store.entries("agent-1", "events.jsonl"))
 
@@ -206,12 +217,10 @@ def test_a_delegation_that_never_started_takes_the_session_it_made_along_and_no_
     assert (record["phase"], record["runs"][1]["end"]) == ("approval", "denied")
 
 
-@pytest.mark.parametrize(
-    ("session_ends", "end"), [(None, "lost"), ({("claude-code", "s"): at(minutes=1)}, "ended_with_host")]
-)
-def test_what_has_no_start_event_was_at_work_since_its_delegation(root: str, session_ends: Any, end: str) -> None:
+@pytest.mark.parametrize(("ended", "end"), [(False, "lost"), (True, "ended_with_host")])
+def test_what_has_no_start_event_was_at_work_since_its_delegation(root: str, end: str, *, ended: bool) -> None:
     run = {**WITHOUT_START_EVENT, "claimed_at": WHEN, "host_process": gone_here()}
-    _, record, _ = reconciled(root, run, phase="initializing", session_ends=session_ends)
+    _, record, _ = reconciled(root, run, phase="initializing", ended=ended)
     assert (record["phase"], record["resume_ready"]) == ("investigating", True)
     assert (record["last_updated"], record["history"][-1]["timestamp"]) == (WHEN, WHEN)
     [closed] = record["runs"]
@@ -228,7 +237,7 @@ def test_activity_since_the_delegation_is_never_moved_back(root: str) -> None:
 
 
 def test_an_end_found_in_the_log_closes_the_run_as_the_host_would_have(root: str) -> None:
-    _, record, [event] = reconciled(root, BEGUN, session_ends={("claude-code", "s"): at(minutes=1)})
+    _, record, [event] = reconciled(root, BEGUN, ended=True)
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "ended_with_host")
     assert event["evidence"] == {
         "host": "claude-code",
