@@ -26,7 +26,6 @@ from gaia_sessions.session.events import (
     SEVERAL,
     START,
     STOP,
-    TOOL_CALL,
     TOOL_USED,
 )
 
@@ -219,7 +218,6 @@ HANDLERS = {
     SESSION_END: ("turn", "session_end"),
     SESSION_LEFT: ("turn", "session_left"),
     FINALIZE: ("dispatch", "finalize"),
-    TOOL_CALL: ("tools", "tool_call"),
     PERMISSION_REQUEST: ("tools", "permission_request"),
     TOOL_USED: ("tools", "tool_used"),
     SEVERAL: ("several", "several"),
@@ -238,4 +236,4 @@ EARLY_KINDS = frozenset([START, STOP, FAIL, RETURNED])
 _END_KINDS = frozenset([STOP, FAIL, RETURNED, DELEGATION_CLOSED, NOTIFICATION, MAIN_STOP, SESSION_END, SESSION_LEFT])
 """Events that a host sends once about the end of work: they wait if the record has no room for them."""
 
-_TOOL_KINDS = (TOOL_CALL, PERMISSION_REQUEST, TOOL_USED)
+_TOOL_KINDS = (PERMISSION_REQUEST, TOOL_USED)

@@ -28,15 +28,6 @@ if TYPE_CHECKING:
     from .join import RunRule
 
 
-def tool_call(store: Store, event: Event, context: HandlerContext) -> EventResult:
-    """A sub-agent is about to use a tool."""
-
-    def rule(record: Record, run: Run) -> Record:
-        return tool_inference.with_heartbeat(record, run, context.now)
-
-    return _change_session_of_agent(store, event, context, rule)
-
-
 def permission_request(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """The host asks a person whether a sub-agent may use a tool."""
 

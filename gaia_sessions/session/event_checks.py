@@ -24,7 +24,6 @@ from .events import (
     SEVERAL,
     START,
     STOP,
-    TOOL_CALL,
     TOOL_USED,
 )
 from .phases import FAILED, OUTCOMES, RESUMABLE
@@ -81,7 +80,6 @@ REQUIRED_FIELDS = {
     SESSION_LEFT: ("host_session_id",),
     MAIN_STOP: ("host_session_id",),
     FINALIZE: ("agent_id", "outcome"),
-    TOOL_CALL: ("host_session_id", "host_agent_id"),
     PERMISSION_REQUEST: ("host_session_id", "host_agent_id", "tool_name"),
     TOOL_USED: ("host_session_id", "host_agent_id", "tool_name", "call"),
     SEVERAL: ("events",),

@@ -110,7 +110,6 @@ SESSION_END = "session_end"
 SESSION_LEFT = "session_left"
 MAIN_STOP = "main_stop"
 FINALIZE = "finalize"
-TOOL_CALL = "call"
 PERMISSION_REQUEST = "permission"
 TOOL_USED = "tool"
 SEVERAL = "several"
@@ -129,7 +128,6 @@ KINDS = (
     SESSION_LEFT,  # a conversation ended, and its process continues with another one
     MAIN_STOP,  # the main agent ended its turn
     FINALIZE,  # somebody stated how the work ended
-    TOOL_CALL,  # a sub-agent is about to use a tool
     PERMISSION_REQUEST,  # the host asks a person whether a sub-agent may use a tool
     TOOL_USED,  # a sub-agent has used a tool
     SEVERAL,  # a host reported many events at once; only in the inbox

@@ -7,7 +7,6 @@ run any more. Pure.
 
 from __future__ import annotations
 
-from .clock import FUTURE_TOLERANCE, parse_time, timedelta
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, PLANNING, VALIDATING, is_final
 from .runs import is_latest, is_live, with_run
 from .updates import with_activity, with_phase
@@ -28,27 +27,14 @@ OTHER_TOOLS = "other"
 at once.
 """
 
-HEARTBEAT_INTERVAL = timedelta(minutes=1)
-"""An event that changes nothing but the last activity is written only if that is older than this."""
-
 _BEFORE_EXECUTING = (INITIALIZING, INVESTIGATING, PLANNING)
 _PHASES_TO_RETURN_TO = (PLANNING, EXECUTING, VALIDATING)
-
-
-def with_heartbeat(record: Record, run: Run, now: datetime) -> Record:
-    """The agent of ``run`` is about to use a tool: it is at work, and the use may still be refused."""
-    if (
-        not _is_at_work(record, run)
-        or -FUTURE_TOLERANCE <= now - parse_time(record["last_updated"]) < HEARTBEAT_INTERVAL
-    ):
-        return record
-    return with_activity(record, now)
 
 
 def with_permission_request(record: Record, run: Run, now: datetime) -> Record:
     """The host asks a person to permit what the agent of ``run`` wants: ``approval``, unless the agent reports."""
     if not _is_at_work(record, run) or "reported" in run or record["phase"] == APPROVAL:
-        return with_heartbeat(record, run, now)
+        return record
     return _with_inferred_phase(with_activity(record, now), run, APPROVAL, now)
 
 

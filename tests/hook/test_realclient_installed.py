@@ -9,6 +9,7 @@ import json
 import os
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,8 +23,6 @@ from gaia_sessions.system import utc_now
 from tests.hook.test_realclient import VERSIONS, client, delegation, script
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.hook.test_realclient import Client
 
 __all__ = ["client"]  # the fixture is found by its name
@@ -105,12 +104,13 @@ def test_the_tools_of_a_sub_agent_are_counted_and_say_where_its_work_stands(inst
 # The earlier client asks nobody where there is no terminal.
 @pytest.mark.parametrize("client", VERSIONS[-1:], indirect=True)
 def test_no_tool_call_starts_the_hook_but_one_that_needs_a_permission(client: Client) -> None:
-    refused, listing = bash("python3 -c 'print(6*7)'"), bash("sleep 2; gaia-sessions list --json")
-    subs = [*[bash("ls")] * 4, refused, listing, *[bash("ls")] * 4, {"text": "Report."}]
+    program = Path(sys.executable).with_name("gaia-sessions")
+    refused, later, listing = bash("python3 -c 'print(6*7)'"), bash("sleep 2"), bash(f"{program} list --json")
+    subs = [*[bash("ls")] * 4, refused, later, listing, *[bash("ls")] * 4, {"text": "Report."}]
     scenario = {
         "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
         "subs": {"alpha": subs},
-        "allowed": ["Agent", "Bash(ls:*)", "Bash(sleep:*)", "Bash(gaia-sessions list:*)"],
+        "allowed": ["Agent", "Bash(ls:*)", "Bash(sleep:*)", f"Bash({program} list:*)"],
         "env": trusting(client.host.project),
     }
 
@@ -121,7 +121,8 @@ def test_no_tool_call_starts_the_hook_but_one_that_needs_a_permission(client: Cl
     assert (set(heard), heard.count("PermissionRequest")) == (own, 1), heard
     results = tool_results(client.requests("sub:alpha")[-1])
     assert "approval" in results[4]
-    assert '"liveness": {"state": "working"}' in results[5], "its own next call was written down"
+    [listed] = json.loads(json.loads(results[6]))
+    assert listed["liveness"] == {"state": "working"}, "it has written more than a second after the request"
     assert ["waiting" in run for run in client.host.record()["runs"]] == [False]
 
 

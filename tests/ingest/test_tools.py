@@ -202,20 +202,6 @@ def test_the_phase_is_inferred_from_edits_and_from_nothing_else(
     assert (record["phase"], record["tools"]["counts"]) == (phase, {name: 1})
 
 
-def test_that_a_tool_is_about_to_be_used_says_nothing_but_that_the_agent_is_alive(host: Host) -> None:
-    agent_id = host.work()
-    host.edit(agent_id, last_updated=host.ago(minutes=20))
-    before = host.record()
-
-    hear(host, tool(host, "Edit", "PreToolUse"))
-    after = host.record()
-    hear(host, tool(host, "Edit", "PreToolUse"))
-
-    assert after["last_updated"] > before["last_updated"]
-    assert host.timeless(after) == host.timeless({**before, "revision": before["revision"] + 1})
-    assert host.record() == after  # heard a moment ago is not worth a write
-
-
 def test_a_request_for_permission_is_an_approval_until_a_tool_has_been_used(host: Host) -> None:
     agent_id = host.work()
 
@@ -371,7 +357,7 @@ def test_an_agent_that_is_resumed_is_followed_in_its_new_run(host: Host) -> None
 
 
 def news_of_tools(host: Host) -> Iterator[dict[str, Any]]:
-    for event in ("PreToolUse", "PostToolUse", "PostToolUseFailure"):
+    for event in ("PostToolUse", "PostToolUseFailure"):
         for name in ("Read", "Edit", "Bash", "SomethingNew"):
             yield tool(host, name, event)
     yield asking(host)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.system import utc_now
 from tests.ingest.test_tools import asking, hear, payloads_of, phases, tool
 
@@ -22,12 +22,12 @@ CAPTURES = sorted(HOSTS.glob("claude-code-*/tui-permission-*.jsonl"))
 UNTRACKED = ("--host", "claude-code")
 
 
-def write(host: Host, *, seconds_ahead: float) -> None:
-    """The agent writes to its transcript, so many seconds from now on."""
+def write(host: Host, after: float, since: str | None = None) -> None:
+    """The agent writes to its transcript, so many seconds after ``since``, or from now on."""
     transcript = Path(host.record()["runs"][0]["transcript_path"])
     transcript.parent.mkdir(parents=True, exist_ok=True)
     transcript.write_text("{}\n", encoding="utf-8")
-    os.utime(transcript, (time.time() + seconds_ahead,) * 2)
+    os.utime(transcript, ((parse_time(since).timestamp() if since else time.time()) + after,) * 2)
 
 
 def waiting(host: Host) -> Any:
@@ -48,10 +48,10 @@ def test_a_request_is_shown_until_the_agent_writes_and_noted_until_it_has_ended(
     hear(host, host.pausing("a1"), *UNTRACKED)
     hear(host, host.event_payload("Notification", notification_type="permission_prompt"), *UNTRACKED)
     assert waiting(host) == asked
-    write(host, seconds_ahead=0.5)
+    write(host, 0.5, asked["since"])
     assert liveness(host) == {"state": "waiting", **asked}
 
-    write(host, seconds_ahead=60)
+    write(host, 60)
     assert (waiting(host), liveness(host)) == (asked, {"state": "working"})
     hear(host, host.ending(), *UNTRACKED)
     assert (waiting(host), liveness(host)) == (None, None)
@@ -64,7 +64,7 @@ def test_a_request_says_where_an_agent_that_outlived_its_conversation_writes(hos
 
     written = cleared.with_suffix("") / "subagents" / "agent-a1.jsonl"
     assert host.record()["runs"][0]["transcript_path"] == str(written)
-    write(host, seconds_ahead=60)
+    write(host, 60)
     assert liveness(host) == {"state": "working"}
 
 
@@ -93,7 +93,7 @@ def test_an_agent_that_was_not_heard_of_is_quiet(host: Host) -> None:
     run = {**host.record()["runs"][0], "started_at": host.ago(minutes=20)}
     host.edit(agent_id, last_updated=host.ago(minutes=12), runs=[run])
     assert liveness(host) == {"state": "quiet", "since": host.record()["last_updated"]}
-    write(host, seconds_ahead=0)
+    write(host, 0)
     assert liveness(host) == {"state": "working"}
     host.run("subagent_stop", host.ending())
     assert liveness(host) is None

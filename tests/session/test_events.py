@@ -109,7 +109,6 @@ KINDS_IN_WORDS = (
     "session_left",
     "main_stop",
     "finalize",
-    "call",
     "permission",
     "tool",
     "several",

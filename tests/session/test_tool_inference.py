@@ -10,11 +10,9 @@ from gaia_sessions.session.phases import APPROVAL, EXECUTING, INVESTIGATING, PHA
 from gaia_sessions.session.record import encode
 from gaia_sessions.session.runs import with_run
 from gaia_sessions.session.tool_inference import (
-    HEARTBEAT_INTERVAL,
     MAX_RECENT_CALLS,
     MAX_TOOL_NAMES,
     call_digest,
-    with_heartbeat,
     with_permission_request,
     with_tool_use,
 )
@@ -39,10 +37,6 @@ def ask(record: Record) -> Any:
     return unchanged(lambda before: with_permission_request(before, before["runs"][-1], LATER), record)
 
 
-def begin(record: Record) -> Any:
-    return unchanged(lambda before: with_heartbeat(before, before["runs"][-1], LATER), record)
-
-
 def test_a_call_is_counted_and_is_activity_and_nothing_else() -> None:
     record = record_with(WORKING)
     told = tell(record, name="Read")
@@ -61,9 +55,9 @@ def test_calls_are_counted_by_the_name_of_their_tool() -> None:
 
 def test_a_sign_of_life_mends_activity_that_lies_in_the_future() -> None:
     record = {**record_with(WORKING), "last_updated": format_time(LATER + timedelta(days=1))}
-    assert begin(record) == {**record, "last_updated": format_time(LATER)}  # type: ignore[arg-type]
+    assert tell(record)["last_updated"] == format_time(LATER)  # type: ignore[arg-type]
     ahead = {**record_with(WORKING), "last_updated": format_time(LATER + timedelta(minutes=4))}
-    assert begin(ahead) is ahead  # type: ignore[arg-type]
+    assert tell(ahead)["last_updated"] == ahead["last_updated"]  # type: ignore[arg-type]
 
 
 def test_the_same_call_told_again_changes_nothing() -> None:
@@ -197,7 +191,7 @@ def test_an_approval_of_an_earlier_run_is_not_answered_by_a_tool() -> None:
         *(pytest.param([WORKING], phase, id=phase) for phase in PHASES if is_final(phase)),
     ],
 )
-@pytest.mark.parametrize("tell_of", [lambda record: tell(record, writes=True), ask, begin], ids=["tool", "ask", "call"])
+@pytest.mark.parametrize("tell_of", [lambda record: tell(record, writes=True), ask], ids=["tool", "ask"])
 def test_where_nobody_is_at_work_nothing_changes(
     runs: list[dict[str, Any]], phase: str, tell_of: Callable[[Record], Any]
 ) -> None:
@@ -208,21 +202,6 @@ def test_where_nobody_is_at_work_nothing_changes(
 def test_news_of_a_run_that_is_not_the_latest_changes_nothing() -> None:
     record = record_with(WORKING, {**WORKING, "run": 2})
     assert with_tool_use(record, record["runs"][0], "c1", "Bash", LATER, writes=True) is record
-
-
-def test_that_a_tool_is_about_to_be_used_is_activity_and_no_more() -> None:
-    record = record_with(WORKING)
-    assert begin(record) == {**record, "last_updated": WHEN}
-
-
-@pytest.mark.parametrize("tell_of", [begin, ask], ids=["call", "ask"])
-def test_activity_alone_is_not_written_again_and_again(tell_of: Callable[[Record], Any]) -> None:
-    moments = {"a moment ago": HEARTBEAT_INTERVAL - timedelta(seconds=1), "long ago": HEARTBEAT_INTERVAL}
-    changed = {}
-    for name, ago in moments.items():
-        record = record_with(WORKING, phase=APPROVAL, last_updated=format_time(LATER - ago))
-        changed[name] = tell_of(record) is not record
-    assert changed == {"a moment ago": False, "long ago": True}
 
 
 def test_a_history_that_somebody_took_away_is_no_obstacle() -> None:

@@ -1,10 +1,9 @@
 """Claude Code: the use of tools by its sub-agents, as events. Imported only for these.
 
-Two are always heard: that a permission is asked for, and the end of a batch of tools, the only news after a refusal.
-The others come with ``--track-tools``. A phase is inferred from the tools that edit and from nothing else: the text
-of a command does not say what it changes. The event before a use comes only from settings of an earlier version. It
-proves nothing: a rule, a hook or a person may refuse the use, and the host sends nothing more about that tool (seen in
-runs of 2.1.197 and 2.1.330). Only the event after a use counts.
+That a permission is asked for is always heard; the others come with ``--track-tools``. A phase is inferred from the
+tools that edit and from nothing else: the text of a command does not say what it changes. Only the event after a use
+counts: one before it proves nothing, since a rule, a hook or a person may refuse the use (seen in runs of 2.1.197 and
+2.1.330).
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 _EDITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 
 _KINDS = {
-    "PreToolUse": events.TOOL_CALL,
     "PermissionRequest": events.PERMISSION_REQUEST,
     "PostToolUse": events.TOOL_USED,
     "PostToolUseFailure": events.TOOL_USED,
@@ -40,8 +38,6 @@ def events_of(payload: HookPayload, *, tracked: bool = False) -> list[Event]:
     if kind == events.PERMISSION_REQUEST:
         transcript = transcript_of(payload.raw.get("transcript_path"), agent)
         return [payload.event(kind, **keys, transcript_path=transcript, tracked=tracked or None)]
-    if kind == events.TOOL_CALL:
-        return [payload.event(kind, **keys)]
     call = payload.key("tool_use_id")
     edited = name in _EDITING and payload.raw["hook_event_name"] == "PostToolUse"  # one that failed changed nothing
     return [payload.event(kind, **keys, call=call, writes=edited)] if call else []
