@@ -81,6 +81,13 @@ def gaia(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture
+def session(gaia: Callable[..., Ended]) -> str:
+    """A session that has just begun."""
+    assert gaia("create", "--id", "agent-123").code == 0
+    return "agent-123"
+
+
+@pytest.fixture
 def program() -> Callable[..., Ended]:
     """Runs a command line as a process of its own, ``through`` another program if need be."""
 

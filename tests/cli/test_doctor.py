@@ -19,6 +19,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system.processes import describe
+from tests.hook.conftest import HOLDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,14 +28,6 @@ if TYPE_CHECKING:
 
 LONG_AGO = "2026-01-08T18:05:30.000000Z"
 NOBODY = 2**22 + 1  # no pid is as large
-
-HOLDS = """
-import fcntl, sys
-with open(sys.argv[1], "ab") as file:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    print("held", flush=True)
-    sys.stdin.read()
-"""
 
 
 @pytest.fixture(autouse=True)

@@ -12,12 +12,6 @@ if TYPE_CHECKING:
     Gaia = Callable[..., Any]
 
 
-@pytest.fixture
-def session(gaia: Gaia) -> str:
-    assert gaia("create", "--id", "agent-123").code == 0
-    return "agent-123"
-
-
 def test_e8_a_second_time_says_so_changes_nothing_and_is_success(gaia: Gaia, state: Gaia, session: str) -> None:
     assert gaia("skill", "add", session, "aws", "--tokens", "100").all == (
         0,

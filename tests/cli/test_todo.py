@@ -13,12 +13,6 @@ if TYPE_CHECKING:
     Gaia = Callable[..., Any]
 
 
-@pytest.fixture
-def session(gaia: Gaia) -> str:
-    assert gaia("create", "--id", "agent-123").code == 0
-    return "agent-123"
-
-
 def test_todos_are_added_done_and_listed(gaia: Gaia, session: str) -> None:
     assert gaia("todo", "list", session).all == (0, "No todos\n", "")
     assert gaia("todo", "list", session, "--json").json == []

@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     Gaia = Callable[..., Any]
 
 
-@pytest.fixture
-def session(gaia: Gaia) -> str:
-    """A session that has just begun."""
-    assert gaia("create", "--id", "agent-123").code == 0
-    return "agent-123"
-
-
 def test_a_move_is_kept_with_its_history(gaia: Gaia, state: Gaia, session: str) -> None:
     before = state(session)
     assert gaia("update", session, "--phase", "approval").all == (

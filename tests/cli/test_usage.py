@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 WANTED = "must be a whole number from 0 to 1,000,000,000,000"
 
 
-@pytest.fixture
-def session(gaia: Gaia) -> str:
-    assert gaia("create", "--id", "agent-123").code == 0
-    return "agent-123"
-
-
 def test_as_json_it_has_what_was_used_of_how_much(gaia: Gaia, put: Gaia) -> None:
     put("a", idle=timedelta(hours=1), max_tokens=500, charged_tokens=120, skills={"aws": 30})
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +16,7 @@ from gaia_sessions.doctor.inspection import Inspection
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.store import hook_log
 from gaia_sessions.system import utc_now
+from tests.cli.test_doctor import shell
 
 if TYPE_CHECKING:
     from gaia_sessions.doctor.findings import Finding
@@ -33,10 +33,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def settings(project: Path) -> Path:
     return project / ".claude" / "settings.local.json"
-
-
-def shell(command: str) -> None:
-    subprocess.run(["sh", "-euc", command], check=True, stdin=subprocess.DEVNULL, capture_output=True)
 
 
 def look(project: Path, **environment: str) -> Finding:

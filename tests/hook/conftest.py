@@ -325,6 +325,13 @@ class Host:
         return format_time(datetime.now(UTC) - timedelta(**span))
 
 
+def paused(host: Host) -> str:
+    """A session that waits for an approval."""
+    agent_id = host.work()
+    host.hear(host.ending(message="[gaia-sessions: approval]"))
+    return agent_id
+
+
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
     return Host(tmp_path)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import gaia_sessions
+from tests.hook.conftest import SCRIPTS, paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     Prepare = Callable[[Host], dict[str, Any]]
 
-SCRIPTS = Path(__file__).parents[2] / "hooks"
 HOOKS = ["pre_delegate", "subagent_stop", "every_event"]
 
 STANDARD = frozenset(
@@ -86,12 +86,6 @@ def loaded(host: Host, hook: str, payload: object, *arguments: str) -> Loaded:
 def is_quiet(found: Loaded) -> bool:
     """Whether no session can have been read or written."""
     return not found.rooms() & {"ingest", "usecases"} and "store.file_store" not in found.ours
-
-
-def paused(host: Host) -> str:
-    agent_id = host.work()
-    host.hear(host.ending(message="[gaia-sessions: approval]"))
-    return agent_id
 
 
 def test_the_standard_library_has_every_module_that_may_be_loaded_of_it() -> None:

@@ -8,20 +8,20 @@ import shlex
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gaia_sessions
+from tests.hook.conftest import SCRIPTS
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     from tests.hook.conftest import Host
 
 HOOKS = ["pre_delegate", "subagent_stop"]
-SCRIPTS = Path(__file__).parents[2] / "hooks"
 LONGEST = 6
 
 

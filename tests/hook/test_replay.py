@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from tests.hook.conftest import SCRIPTS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SCRIPTS = Path(__file__).parents[2] / "hooks"
 HOOKS = ("pre_delegate", "subagent_stop")
 HOSTS = Path(__file__).parents[1] / "data" / "hosts"
 CAPTURES = [

@@ -15,7 +15,7 @@ from gaia_sessions.hook import messages
 from gaia_sessions.hook.messages import LONGEST_NOTE
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.install import permission
-from tests.hook.conftest import SCRIPTS
+from tests.hook.conftest import SCRIPTS, paused
 
 if TYPE_CHECKING:
     from typing import Any
@@ -32,12 +32,6 @@ def allowed(host: Host) -> Host:
     """A host whose settings start the hook with the option."""
     host.words = ["--allow-report"]
     return host
-
-
-def paused(host: Host) -> str:
-    agent_id = host.work()
-    host.hear(host.ending(message="[gaia-sessions: approval]"))
-    return agent_id
 
 
 def resume(host: Host, agent_id: str, settings: dict[str, str] | None = None) -> str:

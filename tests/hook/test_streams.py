@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from tests.hook.conftest import SCRIPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +30,6 @@ NO: dict[str, dict[str, object]] = {
     "pre_delegate": {"should_resume": False},
     "subagent_stop": {"finalized": False, "outcome": None},
 }
-SCRIPTS = Path(__file__).parents[2] / "hooks"
 
 LONGEST = 6
 

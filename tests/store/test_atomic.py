@@ -14,12 +14,12 @@ import pytest
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store import atomic
-from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
+
+    from gaia_sessions.store.directory import Directory
 
 LINES = b'{"number": 1}\n{"number": 2}\n'
 
@@ -42,12 +42,6 @@ try:
 except SessionsError as error:
     sys.exit(exit_code(error))
 """
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Directory]:
-    with Directory.at(str(tmp_path)) as opened:
-        yield opened
 
 
 @pytest.fixture

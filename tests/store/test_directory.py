@@ -13,13 +13,7 @@ from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store.directory import Directory, NotAFile, TooBig, translate_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Directory]:
-    with Directory.at(str(tmp_path)) as opened:
-        yield opened
+    from collections.abc import Callable
 
 
 def test_what_is_made_is_there_at_every_level_private_and_made_once(folder: Directory) -> None:

@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.store import hook_log
-from gaia_sessions.store.directory import Directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Directory]:
-    with Directory.at(str(tmp_path)) as opened:
-        yield opened
+    from gaia_sessions.store.directory import Directory
 
 
 def test_a_log_over_its_limit_becomes_the_one_old_file(folder: Directory) -> None:

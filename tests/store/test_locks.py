@@ -15,10 +15,9 @@ from filelock import FileLock
 
 from gaia_sessions.errors import LockTimeout, StoreFailure
 from gaia_sessions.store import locks
-from gaia_sessions.store.directory import Directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from gaia_sessions.store.directory import Directory
 
 MANNERS = [locks.wait_with_filelock, locks.sleep_and_retry]
 
@@ -72,12 +71,6 @@ for _ in range(300):
             if sys.argv[3] == "remove":
                 lock.remove()
 """
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Directory]:
-    with Directory.at(str(tmp_path)) as opened:
-        yield opened
 
 
 def holder_of(path: str) -> subprocess.Popen[str]:
