@@ -137,9 +137,14 @@ def with_transcript(record: Record, size: int, seq: int) -> Record:
     return {**record, "transcript_bytes": size, "last_seq": seq}
 
 
-def with_archived_transcript(record: Record, number: int, seq: int) -> Record:
-    """With an empty transcript; the one before is archived under ``number``."""
-    return {**with_transcript(record, 0, seq), "transcripts_archived": number}
+def generation_of(record: Record) -> int:
+    """Which generation of the transcript the messages are in; the first is 0."""
+    return record.get("transcripts_archived", 0)
+
+
+def with_next_transcript(record: Record, generation: int, seq: int) -> Record:
+    """With an empty transcript of a new ``generation``."""
+    return {**with_transcript(record, 0, seq), "transcripts_archived": generation}
 
 
 def message_rule(now: datetime) -> PureRule:

@@ -155,13 +155,6 @@ def _append_to_copy(folder: Directory, name: str, fd: int, start: int, lines: by
     replace(folder, name, lines, durable=durable, prepare=copy_start)
 
 
-def link(folder: Directory, name: str, second_name: str, *, durable: bool) -> None:
-    """Gives the file ``name`` a second name, which no file has yet; raises ``OSError``."""
-    os.link(name, second_name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
-    if durable:
-        os.fsync(folder.fd)
-
-
 def with_random_suffix(name: str) -> str:
     """A name that nobody else uses: ``name``, a dot and 16 random hexadecimal digits."""
     from gaia_sessions.session.ids import random_hex  # loaded where a name is needed: not for a line in a log

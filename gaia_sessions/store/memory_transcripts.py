@@ -12,9 +12,10 @@ from gaia_sessions.session.transcript import (
     committed_bytes,
     current_turn,
     decode_message,
+    generation_of,
     last_seq,
     number_messages,
-    with_archived_transcript,
+    with_next_transcript,
     with_transcript,
 )
 
@@ -77,7 +78,7 @@ class MemoryTranscripts:
         def adapt(record: Record, changed: Record) -> Record:
             if not committed_bytes(record):
                 return changed
-            return with_archived_transcript(changed, record.get("transcripts_archived", 0) + 1, last_seq(record))
+            return with_next_transcript(changed, generation_of(record) + 1, last_seq(record))
 
         record = self._change(agent_id, rule, 0, adapt)
         self._transcripts[agent_id] = b""

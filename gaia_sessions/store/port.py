@@ -159,8 +159,8 @@ class Store(Reader, Protocol):
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
         """Begins a new transcript and applies ``rule``, in one commit: both hold, or neither.
 
-        The old one is kept beside it, archived under the number ``transcripts_archived`` of the record; if it has no
-        message, nothing is archived. Numbers go on. All else is as in ``add_messages``.
+        The old one is archived: it is kept, and ``transcripts_archived`` of the record grows; if it has no message,
+        nothing is archived. Numbers go on. All else is as in ``add_messages``.
         """
 
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:

@@ -31,31 +31,34 @@ CANCELLED = "cancelled.json"
 """The mark of a session that was cancelled."""
 
 EVENTS = "events.jsonl"
-TRANSCRIPT = "transcript.jsonl"
 ASIDE = "transcript-aside.jsonl"
 """Messages that a writer found behind those that the record commits."""
 
-_ARCHIVED = ("transcript-", ".jsonl")
+_FIRST_TRANSCRIPT = "transcript.jsonl"
+_LATER_TRANSCRIPT = ("transcript-", ".jsonl")
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
 _MAX_RECENT_BYTES = 1 << 16
 """Bytes of the records that a cache keeps beside the last one: an event of a host concerns few sessions."""
 
 
-def archived_name(number: int) -> str:
-    """The name of the archived transcript with this ``number``."""
-    return f"{number}".join(_ARCHIVED)
+def transcript_name(generation: int) -> str:
+    """The name of the file of a ``generation`` of the transcript; the first is 0."""
+    return f"{generation}".join(_LATER_TRANSCRIPT) if generation else _FIRST_TRANSCRIPT
 
 
-def is_archived(name: str) -> bool:
-    """Whether ``name`` is that of an archived transcript."""
-    before, after = _ARCHIVED
+def generation_in(name: str) -> int | None:
+    """The generation of the transcript whose file has this ``name``; None for any other name."""
+    if name == _FIRST_TRANSCRIPT:
+        return 0
+    before, after = _LATER_TRANSCRIPT
     number = name[len(before) : -len(after)]
-    return number.isascii() and number.isdecimal() and name == archived_name(int(number))
+    is_number = number.isascii() and number.isdecimal()
+    return int(number) if is_number and int(number) and name == transcript_name(int(number)) else None
 
 
 def is_file_name(name: str) -> bool:
     """Whether the store gives this ``name`` to a file in the directory of a session."""
-    return name in (STATE, CANCELLED, EVENTS, TRANSCRIPT, ASIDE) or is_archived(name)
+    return name in (STATE, CANCELLED, EVENTS, ASIDE) or generation_in(name) is not None
 
 
 def is_unfinished(name: str) -> bool:

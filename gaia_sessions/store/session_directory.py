@@ -94,7 +94,7 @@ class Change:
         if line:
             journals.append_event(session, line, durable=durable)
         if transcript:
-            transcript.finish(session, durable=durable)
+            transcript.finish(session)
         return kept
 
 

@@ -1,8 +1,6 @@
-"""The transcript of a session as readers see it: the committed lines of ``transcript.jsonl``, from either end.
+"""The transcript of a session as readers see it, without a lock: the committed lines of its file, from either end.
 
-Owns the names of the files, how a reader finds a file and a record that belong together without a lock, and how lines
-are read without those that nobody asked for. Must never read behind the bytes that the record says are committed, nor
-write anything.
+The record says which file that is, and how much of it counts. A file that was begun anew stays as it was.
 """
 
 from __future__ import annotations
@@ -12,10 +10,10 @@ import stat
 from itertools import chain
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.session.transcript import committed_bytes, decode_message
+from gaia_sessions.session.transcript import committed_bytes, decode_message, generation_of
 
 from .directory import FILE_FLAGS, NotAFile, translate_errors
-from .reading import TRANSCRIPT
+from .reading import transcript_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,32 +35,29 @@ _FEW = 64 << 10
 
 def messages(session: Directory, load: Callable[[], Record], take: Callable[[CommittedLines], Messages]) -> Messages:
     """What ``take`` takes of the committed messages; ``load`` reads the record of ``session``."""
-    with translate_errors("read", f"{session.path}/{TRANSCRIPT}"), open_committed(session, load) as transcript:
+    with _open_committed(session, load) as transcript, translate_errors("read", transcript.path):
         yield from take(transcript)
 
 
-def open_committed(session: Directory, load: Callable[[], Record]) -> CommittedLines:
-    """The file, and how much of it counts by a record that is about this file.
-
-    The file is opened before the record is read, so the record is not of an earlier file. It may be of a later one, if
-    the transcript was emptied meanwhile: but messages are committed to a new file only after it has got its name, so
-    the record is of this file if the name still leads to it, or else says that nothing is committed.
-    """
-    while True:
-        fd = open_transcript(session)
-        try:
-            committed = committed_bytes(load())
-            is_current = session.is_at(TRANSCRIPT, fd) if fd >= 0 else not session.has(TRANSCRIPT)
-            if is_current or not committed:
-                return CommittedLines(fd, f"{session.path}/{TRANSCRIPT}", committed)
-        except BaseException:
-            _close(fd)
-            raise
-        _close(fd)
+def _open_committed(session: Directory, load: Callable[[], Record]) -> CommittedLines:
+    """What counts by the record. Where its file is missing, ``load`` says once more what the record is by now."""
+    record, latest = None, load()
+    while record != latest:
+        record = latest
+        lines = open_lines(session, transcript_name(generation_of(record)), committed_bytes(record))
+        if lines.fd < 0:
+            latest = load()
+    return lines
 
 
-def open_transcript(session: Directory, name: str = TRANSCRIPT) -> int:
-    """The descriptor of the transcript, or of a file of lines with another ``name``; -1 if there is none."""
+def open_lines(session: Directory, name: str, committed: int) -> CommittedLines:
+    """The lines of the file ``name``, of which so many bytes count; none if there is no such file."""
+    path = f"{session.path}/{name}"
+    with translate_errors("read", path):
+        return CommittedLines(_open(session, name), path, committed)
+
+
+def _open(session: Directory, name: str) -> int:
     try:
         fd = os.open(name, os.O_RDONLY | FILE_FLAGS, dir_fd=session.fd)
     except FileNotFoundError:
@@ -81,8 +76,8 @@ def _close(fd: int) -> None:
 class CommittedLines:
     """The committed lines of the file open as ``fd``, which is closed at the end of the ``with`` block; -1: no file.
 
-    Files are only added to while they have this name, and never shortened below what is committed. So the lines stay
-    the same however long they are being read, whatever becomes of the name.
+    A file is only added to, and never shortened below what is committed: the lines stay the same however long they are
+    being read.
     """
 
     __slots__ = ("committed", "end", "fd", "path")

@@ -96,12 +96,11 @@ def documents(root: str | Path) -> Documents:
 
 
 def _committed(name: str, data: bytes, state: bytes) -> bytes:
-    """Of a transcript what its record says is committed; nothing of an archived one of which the record knows not."""
+    """Of a transcript what its record says is committed; nothing of one that is later than the record."""
     record = json.loads(state or b"{}")
-    number = name.rpartition("-")[2].removesuffix(".jsonl")
-    if number.isdecimal():
-        return data if int(number) <= record.get("transcripts_archived", 0) else b""
-    return data[: record.get("transcript_bytes", 0)]
+    number = name.rpartition("transcript-")[2].removesuffix(".jsonl")
+    generation, latest = int(number) if number.isdecimal() else 0, record.get("transcripts_archived", 0)
+    return data[: record.get("transcript_bytes", 0)] if generation == latest else data * (generation < latest)
 
 
 def message_lines(root: str | Path) -> set[bytes]:
@@ -275,7 +274,7 @@ def _is_appended(_agent_id: str, data: bytes | None) -> bool:
     return json.loads(first) == {"by": "somebody before"} and set(lines) == {b'{"by": "a worker"}\n'}
 
 
-def _has_messages(before: int, revisions: set[int]) -> dict[str, Holds]:
+def _has_messages(before: int, revisions: set[int], name: str = "transcript.jsonl") -> dict[str, Holds]:
     """A message of the worker behind ``before`` others; or two, if the first was never acknowledged."""
 
     def holds(_agent_id: str, data: bytes | None) -> bool:
@@ -292,20 +291,15 @@ def _has_messages(before: int, revisions: set[int]) -> dict[str, Holds]:
     def counts(record: Mapping[str, object]) -> bool:
         return bool(record["transcript_bytes"]) and record["revision"] in revisions
 
-    return {"agent-1/state.json": _record(counts), "agent-1/transcript.jsonl": holds}
-
-
-def _is_archived(_agent_id: str, data: bytes | None) -> bool:
-    return [json.loads(line)["seq"] for line in (data or b"").splitlines()] == [1, 2, 3]
+    return {"agent-1/state.json": _record(counts), f"agent-1/{name}": holds}
 
 
 _EMPTIED: dict[str, Holds] = {
     "agent-1/state.json": _record(
         lambda record: (record["transcript_bytes"], record["transcripts_archived"], record["revision"]) == (0, 1, 4)
-    ),
-    "agent-1/transcript.jsonl": _is_gone,
-    "agent-1/transcript-1.jsonl": _is_archived,
+    )
 }
+"""And nothing else: the committed lines stay where they are."""
 
 
 def _is_noted(data: bytes | None, kind: str) -> bool:
@@ -427,7 +421,7 @@ OPERATIONS = {
             "add a message after emptying",
             _populate_and_archive,
             _by_worker("add-message", "agent-1"),
-            _has_messages(0, {5, 6}),
+            _has_messages(0, {5, 6}, "transcript-1.jsonl"),
         ),
         Operation("empty a transcript", _populate_and_talk, _by_worker("empty-transcript", "agent-1"), _EMPTIED),
         Operation(

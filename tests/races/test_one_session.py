@@ -130,7 +130,8 @@ def test_every_message_of_six_processes_is_in_one_transcript_however_often_a_new
     readers = running.results()[len(acknowledged) :]
 
     archived = record_of(root, agent_id)["transcripts_archived"]
-    names = [*(f"transcript-{number}.jsonl" for number in range(1, archived + 1)), "transcript.jsonl"]
+    names = ["transcript.jsonl", *(f"transcript-{number}.jsonl" for number in range(1, archived + 1))]
+    names = names if record_of(root, agent_id)["transcript_bytes"] else names[:-1]
     spoken: list[tuple[str, int]] = []
     numbers: list[int] = []
     for name in names:

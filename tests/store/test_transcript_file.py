@@ -16,7 +16,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.transcript import after, committed_bytes, new_message
 from gaia_sessions.store import transcript_reader
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.reading import archived_name, is_archived, is_file_name
+from gaia_sessions.store.reading import generation_in, is_file_name, transcript_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,34 +133,32 @@ def test_an_emptying_keeps_whole_lines_aside_too(store: FileStore, path: Path) -
     with pytest.warns(MessagesKeptAside, match="3 messages"):
         store.empty_transcript("one", untouched)
 
-    assert path.with_name("transcript-1.jsonl").read_bytes() == committed
+    assert path.read_bytes() == committed
     assert path.with_name("transcript-aside.jsonl").read_bytes() == lines
     say(store, "new")
     assert read(store) == ["6 new"]
 
 
-@pytest.mark.parametrize("older", ["nothing was said", "another transcript was there"])
-def test_a_record_of_before_an_emptying_costs_no_line(store: FileStore, path: Path, older: str) -> None:
+@pytest.mark.parametrize("older", ["nothing was said", "the transcript of before was there"])
+def test_a_record_of_before_an_emptying_cuts_no_line_of_a_later_file(store: FileStore, path: Path, older: str) -> None:
     state = path.with_name("state.json")
     record = json.loads(state.read_bytes())
-    before = (
-        {key: record[key] for key in record.keys() - {"transcript_bytes", "last_seq"}}
-        if older == "nothing was said"
-        else record
-    )
+    if older == "nothing was said":
+        record = {key: record[key] for key in record.keys() - {"transcript_bytes", "last_seq"}}
+        path.unlink()
     store.empty_transcript("one", untouched)
     say(store, *(f"message {number} of the new transcript" for number in range(10)))
-    said = path.read_bytes().splitlines()
-    state.write_bytes(json.dumps(before).encode())
+    later = path.with_name("transcript-1.jsonl").read_bytes()
+    state.write_bytes(json.dumps(record).encode())
 
-    store.empty_transcript("one", untouched) if older == "nothing was said" else None
-    with pytest.warns(MessagesKeptAside):
-        say(store, "new")
+    say(store, "new")
+    emptied = store.empty_transcript("one", untouched)
+    say(store, "newer")
 
-    kept = path.with_name("transcript-aside.jsonl").read_bytes().splitlines()
-    assert kept == said[-len(kept) :]
-    assert [line for line in said if line not in kept] == path.read_bytes().splitlines()[: len(said) - len(kept)]
-    assert numbers(store)[-1] == 13
+    assert emptied["transcripts_archived"] == 2
+    assert path.with_name("transcript-1.jsonl").read_bytes() == later
+    assert read(store) == ["14 newer"]
+    assert names(path) == ["state.json", "transcript-1.jsonl", "transcript-2.jsonl", "transcript.jsonl"]
 
 
 def test_no_number_is_given_again_after_lines_were_kept_aside_and_the_new_ones_not_written(
@@ -185,9 +183,11 @@ def test_with_the_record_of_before_an_emptying_no_number_of_an_archived_transcri
         store.empty_transcript("one", untouched)
     path.with_name("state.json").write_bytes(older)
 
-    say(store, "new", "newer")
+    with pytest.warns(MessagesKeptAside, match="2 messages"):
+        say(store, "new", "newer")
 
-    assert numbers(store) == [2 + 2 * emptied + 1, 2 + 2 * emptied + 2]
+    assert numbers(store)[:2] == [1, 2]
+    assert numbers(store)[2:] == [2 + 2 * emptied + 1, 2 + 2 * emptied + 2]
 
 
 def test_of_a_snapshot_that_shares_the_file_no_line_is_dropped_for_a_record_without_messages(
@@ -229,56 +229,45 @@ def test_only_what_was_committed_is_archived(store: FileStore, path: Path) -> No
 
     store.empty_transcript("one", untouched)
 
+    assert (names(path), path.read_bytes()) == (["state.json", "transcript.jsonl"], committed)
+    say(store, "new")
     assert names(path) == ["state.json", "transcript-1.jsonl", "transcript.jsonl"]
-    assert (path.with_name("transcript-1.jsonl").read_bytes(), path.read_bytes()) == (committed, b"")
+    assert (read(store), path.read_bytes()) == (["3 new"], committed)
     assert {each.stat().st_mode & 0o777 for each in path.parent.iterdir()} == {0o600}
 
 
-def test_a_second_name_that_came_too_early_is_taken_back_and_nothing_is_cut(store: FileStore, path: Path) -> None:
-    os.link(path, path.with_name("transcript-1.jsonl"))
+def test_an_emptying_touches_no_file_but_the_record(store: FileStore, path: Path) -> None:
+    before = path.stat()
 
-    assert read(store) == ["1 first", "2 second"]
-    say(store, "third")
+    store.empty_transcript("one", untouched)
 
+    after_it = path.stat()
+    assert (after_it.st_ino, after_it.st_nlink, after_it.st_mtime_ns) == (before.st_ino, 1, before.st_mtime_ns)
     assert names(path) == ["state.json", "transcript.jsonl"]
-    assert read(store) == ["1 first", "2 second", "3 third"]
-
-
-def test_an_emptying_that_was_committed_is_finished_by_the_next_message_and_the_archived_file_stays(
-    store: FileStore, path: Path
-) -> None:
-    archived = path.read_bytes()
-    store.empty_transcript("one", untouched)
-    path.unlink()
-    os.link(path.with_name("transcript-1.jsonl"), path)
-
     assert read(store) == []
-    say(store, "new")
-
-    assert read(store) == ["3 new"]
-    assert path.with_name("transcript-1.jsonl").read_bytes() == archived
 
 
-def test_an_emptying_that_was_committed_is_finished_by_the_next_emptying(store: FileStore, path: Path) -> None:
-    archived = path.read_bytes()
-    store.empty_transcript("one", untouched)
-    path.unlink()
-    os.link(path.with_name("transcript-1.jsonl"), path)
+def test_no_file_has_two_names_however_often_the_transcript_is_emptied(store: FileStore, path: Path) -> None:
+    for number in range(1, 4):
+        assert store.empty_transcript("one", untouched)["transcripts_archived"] == number
+        say(store, f"of the file {number}")
 
-    store.empty_transcript("one", untouched)
-
-    assert (path.read_bytes(), path.with_name("transcript-1.jsonl").read_bytes()) == (b"", archived)
-    assert names(path) == ["state.json", "transcript-1.jsonl", "transcript.jsonl"]
+    assert names(path) == ["state.json", *(f"transcript-{number}.jsonl" for number in (1, 2, 3)), "transcript.jsonl"]
+    assert {each.stat().st_nlink for each in path.parent.iterdir()} == {1}
+    assert read(store) == ["5 of the file 3"]
 
 
-def test_an_archived_file_is_never_replaced_by_another(store: FileStore, path: Path) -> None:
-    path.with_name("transcript-1.jsonl").write_bytes(b"of a backup")
+@pytest.mark.parametrize("there", [[1], [3], [1, 2, 5]])
+def test_the_next_transcript_has_a_number_that_no_file_has(store: FileStore, path: Path, there: list[int]) -> None:
+    for number in there:
+        path.with_name(f"transcript-{number}.jsonl").write_bytes(b"of a backup")
 
     record = store.empty_transcript("one", untouched)
+    say(store, "new")
 
-    assert record["transcripts_archived"] == 2
-    assert path.with_name("transcript-1.jsonl").read_bytes() == b"of a backup"
-    assert path.with_name("transcript-2.jsonl").read_bytes().count(b"\n") == 2
+    assert record["transcripts_archived"] == there[-1] + 1
+    assert {path.with_name(f"transcript-{number}.jsonl").read_bytes() for number in there} == {b"of a backup"}
+    assert read(store) == ["3 new"]
 
 
 def test_a_name_elsewhere_keeps_the_messages_that_it_had(store: FileStore, path: Path, tmp_path: Path) -> None:
@@ -305,7 +294,7 @@ def test_what_a_killed_writer_left_is_cut_from_the_transcript_and_not_from_its_n
 
     store.empty_transcript("one", untouched)
 
-    assert path.with_name("transcript-1.jsonl").read_bytes() + b"uncommitted" == before
+    assert path.read_bytes() + b"uncommitted" == before
     assert (tmp_path / "elsewhere").read_bytes() == before
 
 
@@ -347,13 +336,12 @@ def test_a_transcript_that_somebody_removed_says_so_and_begins_again(store: File
     assert [message for message in read(store) if isinstance(message, str)] == [f"{numbers(store)[0]} third"]
 
 
-def test_a_removed_transcript_is_emptied_without_an_archived_one(store: FileStore, path: Path) -> None:
+def test_a_removed_transcript_can_be_emptied(store: FileStore, path: Path) -> None:
     path.unlink()
 
     record = store.empty_transcript("one", untouched)
 
-    assert (record["transcript_bytes"], names(path)) == (0, ["state.json"])
-    assert "transcripts_archived" not in record
+    assert (record["transcript_bytes"], names(path), read(store)) == (0, ["state.json"], [])
 
 
 def test_a_link_in_the_place_of_the_transcript_is_never_followed(store: FileStore, path: Path, tmp_path: Path) -> None:
@@ -383,22 +371,24 @@ def test_a_pipe_in_the_place_of_the_transcript_makes_nobody_wait(store: FileStor
         say(store, "third")
 
 
-def test_a_reader_never_takes_a_new_file_for_the_old_one(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The transcript is emptied, and spoken in again, right after the reader has opened the file."""
-    whole_open = transcript_reader.open_transcript  # the one place between the two looks
+def test_who_reads_while_the_transcript_is_emptied_reads_the_one_that_there_was(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transcript is emptied, and spoken in again, right after the reader has read the record."""
+    whole_open = transcript_reader.open_lines  # what comes next
 
-    def interfere(session: Directory) -> int:
-        fd = whole_open(session)
+    def interfere(session: Directory, name: str, committed: int) -> transcript_reader.CommittedLines:
         monkeypatch.undo()
         writer = FileStore(store.root, durable=False)
         writer.empty_transcript("one", untouched)
         say(writer, "of the new file, and longer than both messages of the old one " * 10)
-        return fd
+        return whole_open(session, name, committed)
 
-    monkeypatch.setattr(transcript_reader, "open_transcript", interfere)
+    monkeypatch.setattr(transcript_reader, "open_lines", interfere)
 
-    [only] = read(store)
-    assert str(only).startswith("3 of the new file")
+    found = [message["content"] for message in store.messages("one") if isinstance(message, dict)]
+    assert found == ["first", "second"]
+    assert str(read(store)[0]).startswith("3 of the new file")
 
 
 def test_a_session_that_is_deleted_while_it_is_read_is_not_found(store: FileStore) -> None:
@@ -429,17 +419,12 @@ def test_no_descriptor_stays_open(store: FileStore) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_the_names_of_archived_transcripts_are_known_exactly() -> None:
-    assert [archived_name(1), archived_name(12)] == ["transcript-1.jsonl", "transcript-12.jsonl"]
-    assert all(is_archived(archived_name(number)) for number in (1, 9, 10, 12345))
-    others = [
-        "transcript.jsonl",
-        "transcript-.jsonl",
-        "transcript-01.jsonl",
-        "transcript--1.jsonl",
-        "transcript-1.json",
-    ]
-    assert not any(map(is_archived, [*others, "transcript-1.jsonl.old", "x-transcript-1.jsonl", "transcript-²"]))
+def test_the_names_of_transcripts_are_known_exactly() -> None:
+    assert [*map(transcript_name, (0, 1, 12))] == ["transcript.jsonl", "transcript-1.jsonl", "transcript-12.jsonl"]
+    assert [generation_in(transcript_name(number)) for number in (0, 1, 9, 10, 12345)] == [0, 1, 9, 10, 12345]
+    others = ["transcript-.jsonl", "transcript-0.jsonl", "transcript-01.jsonl", "transcript--1.jsonl", "state.json"]
+    others += ["transcript-1.json", "transcript-1.jsonl.old", "x-transcript-1.jsonl", "transcript-²", "transcript.json"]
+    assert [name for name in others if generation_in(name) is not None] == []
 
 
 def test_a_message_costs_no_more_bytes_behind_many(store: FileStore, path: Path) -> None:
