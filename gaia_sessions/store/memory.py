@@ -180,9 +180,10 @@ class MemoryStore(MemoryTranscripts):
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         if not self.has(agent_id):
             raise errors.SessionNotFound(agent_id)
-        return self._own_entries(agent_id, journal)
+        return self.own_entries(agent_id, journal)
 
-    def _own_entries(self, agent_id: str, journal: str) -> Iterator[Json]:
+    def own_entries(self, agent_id: str, journal: str) -> Iterator[Json]:
+        """The entries that were written to this very store."""
         return (json.loads(line) for line in self._journals.get((agent_id, journal), []))
 
     def defer(self, event: Event, now: datetime) -> str:  # noqa: ARG002  # order of arrival is order of time

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .inbox_keys import WaitingEvent
-    from .port import Messages, RecordOrError, Store, StoreRule
+    from .port import Messages, RecordOrError, StoreReader, StoreRule
 
     Copied = TypeVar("Copied")
 
@@ -37,7 +37,7 @@ class Overlay(MemoryStore):
     The records that are kept here are handed out as copies, which a caller may change.
     """
 
-    def __init__(self, base: Store, inbox: Iterable[WaitingEvent]) -> None:
+    def __init__(self, base: StoreReader, inbox: Iterable[WaitingEvent]) -> None:
         super().__init__()
         self._base = base
         self._base_inbox = dict(inbox)
@@ -158,7 +158,7 @@ class Overlay(MemoryStore):
         below: Iterable[Json | SessionsError] = ()
         if agent_id not in self._deleted and self._base.has(agent_id):
             below = self._base.entries(agent_id, journal)
-        return (entry for part in (below, self._own_entries(agent_id, journal)) for entry in part)
+        return (entry for part in (below, self.own_entries(agent_id, journal)) for entry in part)
 
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
         record = super().empty_transcript(agent_id, rule, timeout=timeout)

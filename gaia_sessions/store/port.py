@@ -100,17 +100,47 @@ class Reader(ReaderAbove, Protocol):
         """What ``messages`` has, the newest first. The cost follows what is taken."""
 
 
-class Store(Reader, Protocol):
-    """Records by id. Acknowledged means durable; a reader never waits; no writer is ever lost.
-
-    When the system refuses a write, nothing has changed.
-    """
+class StoreReader(Reader, Protocol):
+    """All that can be read of a store."""
 
     def has(self, agent_id: str) -> bool:
         """Whether ``read`` would find a record, or something corrupt. The cost does not depend on the record's size."""
 
     def ids(self) -> list[str]:
         """The ids under which a record stands, or something corrupt in its place, in no order. Reads no record."""
+
+    def find(self, alias: Alias) -> str | None:
+        """The id of the session whose record has exactly this ``alias``, by ``aliases_of``; None if no record has it.
+
+        Of several it is the newest, by ``created_at`` and then by id: an agent that is woken after its work was
+        finished begins another session, and its next events belong there.
+        """
+
+    def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
+        """The entries of a journal in order, with an ``InvalidInput`` in the place of each unreadable one.
+
+        An unfinished last entry is left out. Takes no lock. Raises ``SessionNotFound`` when it is called, not when the
+        first entry is asked for.
+        """
+
+    def waiting(self) -> list[WaitingEvent]:
+        """The names of the events in the inbox, the oldest first, each with the keys of whom it concerns.
+
+        Reads no event, so one may be gone when it is read. An event whose keys are not known may concern anybody.
+        """
+
+    def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
+        """The events of the inbox with their names, the oldest first, or those of ``names`` in the order of these.
+
+        An event that was removed meanwhile is left out.
+        """
+
+
+class Store(StoreReader, Protocol):
+    """Records by id. Acknowledged means durable; a reader never waits; no writer is ever lost.
+
+    When the system refuses a write, nothing has changed.
+    """
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
         """Stores a new record durably; ``find`` finds it by its aliases. Of concurrent calls for one id one succeeds.
@@ -172,13 +202,6 @@ class Store(Reader, Protocol):
         cannot be read.
         """
 
-    def find(self, alias: Alias) -> str | None:
-        """The id of the session whose record has exactly this ``alias``, by ``aliases_of``; None if no record has it.
-
-        Of several it is the newest, by ``created_at`` and then by id: an agent that is woken after its work was
-        finished begins another session, and its next events belong there.
-        """
-
     def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
         """Deletes the session if ``should_delete``, called with what is found under the lock, says so; whether it did.
 
@@ -213,29 +236,10 @@ class Store(Reader, Protocol):
         Raises ``SessionNotFound``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``.
         """
 
-    def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
-        """The entries of a journal in order, with an ``InvalidInput`` in the place of each unreadable one.
-
-        An unfinished last entry is left out. Takes no lock. Raises ``SessionNotFound`` when it is called, not when the
-        first entry is asked for.
-        """
-
     def defer(self, event: Event, now: datetime) -> str:
         """Puts an event that cannot be applied yet into the inbox, durably, and returns its name there.
 
         Raises ``DurabilityUnknown``.
-        """
-
-    def waiting(self) -> list[WaitingEvent]:
-        """The names of the events in the inbox, the oldest first, each with the keys of whom it concerns.
-
-        Reads no event, so one may be gone when it is read. An event whose keys are not known may concern anybody.
-        """
-
-    def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-        """The events of the inbox with their names, the oldest first, or those of ``names`` in the order of these.
-
-        An event that was removed meanwhile is left out.
         """
 
     def dismiss(self, name: str) -> None:

@@ -38,6 +38,8 @@ BEGAN = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 class OverlayOverNewSessions(Overlay):
     """Has every new session below, and what is done to it later above."""
 
+    _base: Store
+
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
         if self.has(record["agent_id"]) or self._base.has(record["agent_id"]):
             super().create(record, entry, reserved=reserved)
