@@ -104,6 +104,7 @@ FULL: dict[str, Any] = {
     "phase": "completed",
     "history_dropped": 3,
     "continues": "agent-0",
+    "imported_from": "/old/session",
     "parent_id": "agent-7",
     "max_depth": 0,
     "max_tokens": 1,

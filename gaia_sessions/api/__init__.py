@@ -241,10 +241,11 @@ def reconcile_sessions(*, dry_run: bool = False, root: str | None = None) -> Rec
     return Sessions(root).reconcile(dry_run=dry_run)
 
 
-def import_sessions(directory: str | os.PathLike[str], *, dry_run: bool = False, root: str | None = None) -> Imported:
-    """Copies the sessions of ``directory``, which has one folder per session, and returns a report.
+def import_sessions(*directories: str | os.PathLike[str], dry_run: bool = False, root: str | None = None) -> Imported:
+    """Copies the sessions of ``directories`` whole, and returns a report.
 
-    The sessions keep their ids. A session that already exists here stays as it is, and ``directory`` is not changed.
-    Raises ``NoSuchFolder``, and ``StoreFailure`` if ``directory`` cannot be read.
+    Each is a folder that has one folder per session, a project, or the folder of one session. The sessions keep their
+    ids. One whose id is here already stays as it is, and nothing in ``directories`` is changed. Raises
+    ``NoSuchFolder``, and ``StoreFailure`` if one of them cannot be read, before anything is imported.
     """
-    return Sessions(root).import_sessions(directory, dry_run=dry_run)
+    return Sessions(root).import_sessions(*directories, dry_run=dry_run)

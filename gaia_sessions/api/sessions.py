@@ -145,13 +145,14 @@ class Sessions(SessionReader):
         readers = (consumption, label_in_files) if self.config.store_description else (consumption,)
         return {**report, "counted": count_ended_runs(self._store, reader, *readers, dry_run=dry_run)}
 
-    def import_sessions(self, directory: str | os.PathLike[str], *, dry_run: bool = False) -> Imported:
-        """Copies the sessions of ``directory`` into this root."""
-        from gaia_sessions.usecases.importing import import_folder
+    def import_sessions(self, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
+        """Copies the sessions of ``directories`` into this root."""
+        from gaia_sessions.usecases.importing import import_folders
 
-        path = os.fspath(directory)
-        path = os.path.join(working_directory(), path) if path else path
-        return import_folder(self._store, lambda: self._reader_for(dry_run=dry_run), path, self.root, dry_run=dry_run)
+        named: list[str] = [os.fspath(directory) for directory in directories]
+        paths = [os.path.join(working_directory(), path) if path else path for path in named]
+        reader = self._reader_for(dry_run=dry_run)
+        return import_folders(self._store, reader, paths, utc_now(), self.config, dry_run=dry_run)
 
     def _reader_for(self, *, dry_run: bool) -> Reader:
         """What to judge by: a dry run sees the waiting events as applied, a real run applies them."""

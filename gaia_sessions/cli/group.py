@@ -34,7 +34,7 @@ COMMANDS = {
     "todo": "Keep the todos of a session: add, done, list.",
     "events": "Show what hosts reported about a session, with evidence.",
     "transcript": "Show the messages of a session in their order, or add one.",
-    "import": "Import the sessions of another folder.",
+    "import": "Import whole sessions from other folders.",
     "hooks": "Install, remove or check the hooks in a host's settings.",
     "hook": "Handle one event of a host: JSON on standard input.",
     "schema": "Print the JSON Schema of state.json.",

@@ -27,7 +27,6 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     │   └── HooksElsewhere
     ├── LockTimeout             5
     ├── CorruptSession          6
-    │   └── NothingReadable         no session of a folder can be read
     ├── InvalidInput            7   a text or value that was passed in is not acceptable
     │   ├── InvalidId
     │   ├── SettingsUnreadable
@@ -76,7 +75,6 @@ if TYPE_CHECKING:
     from .files import DurabilityUnknown as DurabilityUnknown
     from .files import LockUnsupported as LockUnsupported
     from .files import MessagesKeptAside as MessagesKeptAside
-    from .files import NothingReadable as NothingReadable
     from .files import OwnedByAnother as OwnedByAnother
     from .files import SettingsUnreadable as SettingsUnreadable
     from .inputs import InvalidId as InvalidId

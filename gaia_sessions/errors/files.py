@@ -5,7 +5,7 @@ Loaded when one of these errors is first named.
 
 from __future__ import annotations
 
-from .main_branches import CorruptSession, InvalidInput, SessionsError, StoreFailure, plural
+from .main_branches import InvalidInput, SessionsError, StoreFailure, plural
 
 EXPORT_ROOT_COMMAND = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
 """What a user may type who cannot use the sessions here; a host started after it passes the value on to its hooks."""
@@ -49,21 +49,6 @@ class MessagesKeptAside(UserWarning):
         return (
             f"{plural(self.number, 'message')} of the transcript had been written but never acknowledged, or the"
             f" record was restored from an older copy: kept in {self.path}"
-        )
-
-
-class NothingReadable(CorruptSession):
-    """A folder has sessions, but none of them can be read; they are kept."""
-
-    code = "nothing_readable"
-
-    def __init__(self, folder: str, number: int) -> None:
-        self.folder = folder
-        self.number = number
-        SessionsError.__init__(
-            self,
-            f"{folder}: {'its only session cannot' if number == 1 else f'none of its {number} sessions can'} be read",
-            "the report says what is wrong with each; fix the files and import again",
         )
 
 

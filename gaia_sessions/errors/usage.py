@@ -83,7 +83,7 @@ class NoSuchFolder(UsageError):
         self.path = path
         super().__init__(
             f"{path!r} is not a folder",
-            "use a folder that contains one folder per session, for example /path/to/project/.claude/session",
+            "name a project, a folder that has one folder per session, or the folder of one session",
         )
 
 

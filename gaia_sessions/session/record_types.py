@@ -177,6 +177,7 @@ class Record(TypedDict):
     revision: Annotated[Count, "One more with every write: this is what orders writes."]
     history_dropped: NotRequired[Count]
     continues: NotRequired[Annotated[str, "The finished session whose work this one continues."]]
+    imported_from: NotRequired[Annotated[str, "The folder of sessions that it was imported from."]]
     parent_id: NotRequired[Annotated[str, "The session whose agent, or whose workflow, started this one's."]]
     max_depth: NotRequired[Annotated[Count, "The greatest depth that a session below this one may be begun with."]]
     max_tokens: NotRequired[Annotated[Count, "How many tokens the work may use."]]

@@ -139,6 +139,7 @@ _check_record_keys = object_with(
     {
         "history_dropped": integer_from(0),
         "continues": check_string,
+        "imported_from": check_string,
         "parent_id": check_string,
         "max_depth": integer_from(0),
         "max_tokens": integer_from(0),

@@ -14,7 +14,6 @@ from .record import SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
@@ -140,32 +139,6 @@ def without_end(record: Record) -> Record:
 
 
 _END_KEYS = ("finalized_at", "duration_seconds", "summary")
-_TRANSCRIPT_KEYS = ("turns", "transcript_bytes", "last_seq", "transcripts_archived", "compaction")
-
-
-def normalize_imported(record: Record) -> Record:
-    """A record of another store or of the users' earlier tool as it is stored here: next revision, canonical times.
-
-    That tool kept the time of an end when it reopened a session; here only a final session has one. The record comes
-    without its transcript.
-    """
-    cleaned = _without_keys(record if record["phase"] in OUTCOMES else without_end(record), *_TRANSCRIPT_KEYS)
-    times = {key: _canonical_time(cleaned[key]) for key in _TIME_KEYS if key in cleaned}  # type: ignore[literal-required]  # keys of a record
-    messages = {key: _with_canonical_timestamp(cleaned[key]) for key in _MESSAGE_KEYS if cleaned.get(key)}  # type: ignore[literal-required]  # see above
-    moves = [_with_canonical_timestamp(move) for move in cleaned["history"]]
-    return with_next_revision({**cleaned, **times, **messages, "history": moves})  # type: ignore[typeddict-item]  # of the same types as before
-
-
-_TIME_KEYS = ("created_at", "last_updated", "finalized_at", "paused_until")
-_MESSAGE_KEYS = ("last_error", "denial")
-
-
-def _with_canonical_timestamp(entry: Mapping[str, object]) -> dict[str, object]:
-    return {**entry, "timestamp": _canonical_time(entry["timestamp"])}
-
-
-def _canonical_time(moment: object) -> str:
-    return format_time(parse_time(moment))
 
 
 def _without_keys(record: Record, *keys: str) -> Record:

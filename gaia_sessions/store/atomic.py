@@ -145,14 +145,25 @@ def _append_to_copy(folder: Directory, name: str, fd: int, start: int, lines: by
     if os.fstat(fd).st_uid != os.fstat(folder.fd).st_uid:  # whoever may read the folder might not read this
         raise OSError(errno.EMLINK, "the file has a second name, and another owner than its folder")
 
-    def copy_start(new: int) -> None:
+    replace(folder, name, lines, durable=durable, prepare=_copy_first(start, fd))
+
+
+def write_copy(folder: Directory, name: str, fd: int, size: int, *, durable: bool) -> None:
+    """Creates a new private file ``name`` with the first ``size`` bytes of the file open as ``fd``; ``OSError``."""
+    write_new(folder, name, b"", durable=durable, prepare=_copy_first(size, fd))
+
+
+def _copy_first(size: int, fd: int) -> Callable[[int], None]:
+    """What makes a new file private and copies the first ``size`` bytes of the file open as ``fd`` into it."""
+
+    def copy(new: int) -> None:
         os.fchmod(new, PRIVATE_FILE)
-        rest = start
+        rest = size
         while rest and (chunk := os.read(fd, min(rest, _COPIED_BYTES))):
             _write_all(new, chunk)
             rest -= len(chunk)
 
-    replace(folder, name, lines, durable=durable, prepare=copy_start)
+    return copy
 
 
 def with_random_suffix(name: str) -> str:

@@ -88,16 +88,26 @@ class Directory:
 
     def read(self, name: str, limit: int) -> bytes:
         """The whole of the regular file ``name``; ``TooBig`` over ``limit`` bytes, ``NotAFile`` for anything else."""
-        fd = _open_file(self.fd, name)
+        fd, found = self.open_file(name)
         try:
-            found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode):
-                raise NotAFile(f"{name} is not a regular file")
             if found.st_size > limit:
                 raise TooBig(f"{name} is larger than {limit} bytes")
             return _read_all(fd, found.st_size)
         finally:
             os.close(fd)
+
+    def open_file(self, name: str) -> tuple[int, os.stat_result]:
+        """The regular file ``name``, open for reading, and what the system says of it; ``NotAFile`` for others."""
+        fd = _open_file(self.fd, name)
+        try:
+            found = os.fstat(fd)
+        except OSError:
+            os.close(fd)
+            raise
+        if stat.S_ISREG(found.st_mode):
+            return fd, found
+        os.close(fd)
+        raise NotAFile(f"{name} is not a regular file")
 
     def is_of_this_user(self) -> bool:
         """Whether it belongs to the user who runs this, or that user is root; asked of what is open, not of a path."""

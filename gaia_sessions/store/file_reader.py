@@ -59,8 +59,11 @@ class FileReader:
         with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
             return self._load(session, agent_id)
 
+    def _open_root(self) -> Directory | None:
+        return roots.open_if_exists(self.root)
+
     def _open_root_for(self, agent_id: str) -> Directory:
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             raise SessionNotFound(agent_id)
         return root
@@ -79,14 +82,14 @@ class FileReader:
 
     def has(self, agent_id: str) -> bool:
         check_agent_id(agent_id)
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return False
         with root, translate_errors("open", f"{self.root}/{agent_id}"):
             return reading.has(root, agent_id)
 
     def ids(self) -> list[str]:
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return []
         with root, translate_errors("list", self.root):
@@ -95,7 +98,7 @@ class FileReader:
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
     ) -> Iterator[tuple[str, RecordOrError]]:
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return
         with root:
@@ -127,7 +130,7 @@ class FileReader:
 
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         wanted = frozenset(map(check_agent_id, parent_ids))
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return []
         with root:
@@ -139,7 +142,7 @@ class FileReader:
         return [record for record in readable if is_child(record, wanted, open_only=open_only)]
 
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return []
         with root:
@@ -154,7 +157,7 @@ class FileReader:
         return marks.read_each(root, marked_ids)
 
     def find(self, alias: Alias) -> str | None:
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return None
         with root:
@@ -212,7 +215,7 @@ class FileReader:
     def may_have_waiting(self) -> bool:
         """Whether any event may wait; False only if the inbox is surely empty, so that a call need not ask further."""
         try:
-            root = roots.open_if_exists(self.root)
+            root = self._open_root()
             if root is None:
                 return False
             with root:
@@ -221,7 +224,7 @@ class FileReader:
             return True
 
     def waiting(self) -> list[WaitingEvent]:
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return []
         with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
@@ -234,7 +237,7 @@ class FileReader:
     def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
         from . import inbox
 
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return
         with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import Message, NewMessage
 
     from .directory import Directory
+    from .import_source import Source
     from .key_lock import KeyLock
     from .port import Entry, MarkRule, RecordOrError, StoreRule
     from .transcript_file import Appending, Emptying
@@ -78,13 +79,39 @@ class FileStore(FileReader):
         return cls(root, durable=durable, lock_timeout=timeout, wait=wait, seconds_left=seconds_left)
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
+        def write_journal(session: Directory) -> None:
+            if line:
+                atomic.write_new(session, reading.EVENTS, line, durable=self.durable)
+
+        line = journals.entry_line(entry)
+        self._create(record, write_journal, reserved)
+
+    def take_in(self, record: Record, source: Source, entries: Iterable[Json], *, reserved: int = 0) -> None:
+        """Creates a session as ``create`` does, with copies of the files that ``source`` has of it.
+
+        ``entries`` are added to the copy of its journal. Also raises ``CorruptSession`` if one of the files cannot be
+        copied, and ``StoreFailure`` if the session was written meanwhile.
+        """
+
+        def copy_files(session: Directory) -> None:
+            source.copy(record["agent_id"], session, durable=self.durable)
+            if lines:
+                atomic.append(session, reading.EVENTS, lines, durable=self.durable)
+
+        lines = b"".join(map(strict.dump_line, entries))
+        self._create(record, copy_files, reserved)
+
+    def _create(self, record: Record, write_others: Callable[[Directory], None], reserved: int) -> None:
         from gaia_sessions.session.retention import fit_record
 
         from . import session_directory
 
+        def write_files(session: Directory) -> None:
+            atomic.write_new(session, reading.STATE, data, durable=self.durable)
+            write_others(session)
+
         agent_id = check_agent_id(record["agent_id"])
-        line = journals.entry_line(entry)
-        files = {reading.STATE: fit_record(record, reserved)[1]} | ({reading.EVENTS: line} if line else {})
+        data = fit_record(record, reserved)[1]
         with translate_errors("create", f"{self.root}/{agent_id}"), self._make_root() as root:
             if not index.is_complete(root):
                 from .index_repair import mark_empty_complete
@@ -94,7 +121,7 @@ class FileStore(FileReader):
                 if root.has(agent_id):
                     raise errors.SessionExists(agent_id)
                 self._marks_in(root, ids_up_to_root(self, record)[1:])  # refused while they cannot be read
-                session_directory.create(root, record, files, durable=self.durable)
+                session_directory.create(root, record, write_files, durable=self.durable)
 
     def change(
         self,
@@ -159,7 +186,7 @@ class FileStore(FileReader):
             return marks.change(root, session, agent_id, rule, durable=self.durable)
 
     def ensure_index(self) -> None:
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return
         with root, translate_errors("index", self.root):
@@ -184,8 +211,17 @@ class FileStore(FileReader):
             found = self._read_or_error(root, agent_id)
             return session_directory.delete_if(root, agent_id, found, should_delete, lock, durable=self.durable)
 
+    def sync(self) -> None:
+        """Makes durable which sessions are here: a process may have been killed before it did that."""
+        root = self._open_root()
+        if root is None:
+            return
+        with root:
+            if self.durable:
+                atomic.sync_folder(root)
+
     def purge_trash(self) -> None:
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return
         from . import session_directory
@@ -196,7 +232,7 @@ class FileStore(FileReader):
     def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:
         from .sweep import sweep
 
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return []
         with root, translate_errors("sweep", self.root):
@@ -234,7 +270,7 @@ class FileStore(FileReader):
     def dismiss(self, name: str) -> None:
         from . import inbox
 
-        root = roots.open_if_exists(self.root)
+        root = self._open_root()
         if root is None:
             return
         with root, translate_errors("dismiss", f"{self.root}/{roots.INBOX}/{name}"):

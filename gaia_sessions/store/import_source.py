@@ -1,125 +1,135 @@
-"""Reads a folder of sessions for an import; it need not be a store.
+"""The folder of sessions that an import reads: a root, or what the tool in the users' documents left.
 
-Owns what counts as a session there: a folder with a ``state.json``. It may belong to any user, because a user has named
-it. Must never take a lock, write anything, or follow a link below the folder.
+It may belong to any user, because a user has named it. Nothing in it is locked or written, and below it no link is
+followed. Others may write there at any time, so whoever imports asks afterwards whether a session ``has_changed``.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-import stat
 
-from gaia_sessions.errors import CorruptSession, InvalidId, NoSuchFolder, SessionsError
-from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.errors import CorruptSession, NoSuchFolder, SessionNotFound, StoreFailure
+from gaia_sessions.session.ids import is_agent_id
 
-from . import marks, reading
-from .directory import Directory, translate_errors
+from . import atomic, reading
+from .directory import Directory, NotAFile, translate_errors
+from .file_reader import FileReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from gaia_sessions.session.cancellation import Mark
-    from gaia_sessions.session.schema import Record
+    Times = list[tuple[int, int, int] | None]
+    """Of a record and a mark: which file it is, when it was written and how long it is; None for no file."""
 
-    from .port import RecordOrError
-
-_NEARBY_PLACES = ((".claude", os.path.join(".claude", "session")), ("session", "session"), (reading.STATE, os.pardir))
-"""What shows that a project, a ``.claude`` or a session was named by mistake, and where the sessions are instead."""
+_PROJECT_SESSIONS = os.path.join(".claude", "session")
 
 
-def open_folder(path: str) -> Directory:
-    """Opens the folder at ``path``. Raises ``NoSuchFolder``, or ``StoreFailure`` if the system does not open it."""
+def open_source(path: str) -> Source:
+    """The sessions in the folder at ``path``, or in the project there; or the one session whose folder it is.
+
+    Raises ``NoSuchFolder``, and ``StoreFailure`` if the folder, or what waits there, cannot be read.
+    """
     with translate_errors("open", path):
         try:
-            return Directory.at(path)
+            os.close(Directory.at(path).fd)
         except (FileNotFoundError, NotADirectoryError, ValueError):  # a path with a NUL is a ValueError
             raise NoSuchFolder(path) from None
+    folder = os.path.realpath(path)
+    below = "session" if os.path.basename(folder) == ".claude" else _PROJECT_SESSIONS
+    source = Source(os.path.join(folder, below) if os.path.isdir(os.path.join(folder, below)) else folder)
+    if not source.names() and os.path.lexists(os.path.join(source.root, reading.STATE)):
+        source = Source(*os.path.split(source.root))
+    source.waiting()
+    return source
 
 
-def is_root(folder: Directory, root: str) -> bool:
-    """Whether ``folder`` is the store at ``root``, however the two paths are spelled."""
+class Source(FileReader):
+    """The sessions in the folder ``root``, of which ``only`` one may be meant."""
+
+    def __init__(self, root: str, only: str | None = None) -> None:
+        super().__init__(root)
+        self.only = only
+        self._times: dict[str, Times] = {}
+
+    def _open_root(self) -> Directory:
+        with translate_errors("open", self.root):
+            return Directory.at(self.root)
+
+    def names(self) -> list[str]:
+        """The names of the folders that have a ``state.json``, ids or not, in no order."""
+        if self.only is not None:
+            return [self.only]
+        with self._open_root() as root, translate_errors("list", self.root):
+            others = (name for name in root.names() if name[:1] != "." and not is_agent_id(name))
+            return [*self.ids(), *(name for name in others if reading.has_state(root, name))]
+
+    def remember(self, names: Iterable[str]) -> None:
+        """From now on ``has_changed`` compares with the sessions as they are at this moment."""
+        self._times = {name: self._times_of(name) for name in names}
+
+    def has_changed(self, name: str) -> bool:
+        """Whether the record or the mark of a session was written or removed."""
+        return self._times_of(name) != self._times.get(name, [None, None])
+
+    def _times_of(self, name: str) -> Times:
+        times: Times = []
+        for file in (reading.STATE, reading.CANCELLED):
+            try:
+                found = os.lstat(os.path.join(self.root, name, file))
+            except OSError:
+                times.append(None)
+            else:
+                times.append((found.st_ino, found.st_mtime_ns, found.st_size))
+        return times
+
+    def copy(self, agent_id: str, target: Directory | None, *, durable: bool) -> None:
+        """Copies the files of a session into ``target``, all but its record; with None only sees that it could.
+
+        Raises ``CorruptSession`` for what is no file of its own, and ``StoreFailure`` if the system refuses or the
+        session is written meanwhile.
+        """
+        try:
+            with self._open_root() as root, reading.open_session(root, agent_id) as session:
+                self._copy_files(agent_id, session, target, durable=durable)
+        except SessionNotFound:  # only an event makes it
+            pass
+        if self.has_changed(agent_id):
+            raise StoreFailure(
+                "copy", f"{self.root}/{agent_id}", "somebody is writing to it", "import it again when nobody does"
+            )
+
+    def _copy_files(self, agent_id: str, session: Directory, target: Directory | None, *, durable: bool) -> None:
+        for name in sorted(session.names()):
+            if not reading.is_file_name(name) or name == reading.STATE:
+                continue
+            path = f"{session.path}/{name}"
+            with translate_errors("copy", path):
+                fd, found = _open(agent_id, session, name, path)
+                try:
+                    if found.st_nlink > 1 and found.st_uid != os.fstat(session.fd).st_uid:
+                        raise CorruptSession(agent_id, path, "a second name of somebody else's file")
+                    if target is not None:
+                        _check_space(target, path, found.st_size)
+                        atomic.write_copy(target, name, fd, found.st_size, durable=durable)
+                finally:
+                    os.close(fd)
+
+
+def _open(agent_id: str, session: Directory, name: str, path: str) -> tuple[int, os.stat_result]:
     try:
-        return os.path.samestat(os.fstat(folder.fd), os.stat(root))
-    except OSError:
-        return False
+        return session.open_file(name)
+    except NotAFile as error:
+        raise CorruptSession(agent_id, path, str(error)) from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise CorruptSession(agent_id, path, "a link, not a file") from None
+        raise
 
 
-def records(folder: Directory) -> Iterator[tuple[str, RecordOrError]]:
-    """Each session in ``folder`` in order of names, with its record or the error that reading it raised.
-
-    The error is ``InvalidId`` for a name that is not a valid id, and ``CorruptSession`` for a link to a folder.
-    """
-    with translate_errors("list", folder.path):
-        names = sorted(folder.names())
-    for name in names:
-        if not name.startswith(".") and _may_be_session(folder, name):
-            yield name, _read_or_error(folder, name)
-
-
-class SourceReader:
-    """What ``Above`` reads, from ``folder``."""
-
-    __slots__ = ("_folder",)
-
-    def __init__(self, folder: Directory) -> None:
-        self._folder = folder
-
-    def read(self, agent_id: str) -> Record:
-        """The record of a session. Raises what kept it from being read."""
-        found = _read_or_error(self._folder, agent_id)
-        if isinstance(found, SessionsError):
-            raise found
-        return found
-
-    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
-        """The marks of those that have one."""
-        return marks.read_each(self._folder, reading.marked_ids(self._folder, agent_ids))
-
-
-def likely_folder(folder: Directory) -> str | None:
-    """Where sessions are in or just above ``folder``, which was named by mistake; None if there are none."""
-    folder_path = os.path.realpath(folder.path)
-    places = (os.path.normpath(os.path.join(folder_path, place)) for hint, place in _NEARBY_PLACES if folder.has(hint))
-    return next((place for place in places if _has_sessions(place)), None)
-
-
-def _has_sessions(path: str) -> bool:
-    try:
-        with open_folder(path) as folder:
-            return next(records(folder), None) is not None
-    except SessionsError:
-        return False
-
-
-def _may_be_session(folder: Directory, name: str) -> bool:
-    """Whether ``name`` is a folder with a ``state.json``, a link to one, or a folder that may not be searched."""
-    try:
-        found = os.stat(name, dir_fd=folder.fd)
-        if not stat.S_ISDIR(found.st_mode):
-            return False
-        os.stat(os.path.join(name, reading.STATE), dir_fd=folder.fd, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    except OSError:  # reading it raises the reason
-        return True
-    return True
-
-
-def _read_or_error(folder: Directory, name: str) -> RecordOrError:
-    try:
-        check_agent_id(name)
-        return reading.read(folder, name)
-    except InvalidId as error:
-        return error
-    except CorruptSession as error:
-        return CorruptSession(name, error.path, "a link, which is not followed") if _is_link(folder, name) else error
-    except SessionsError as error:
-        return error
-
-
-def _is_link(folder: Directory, name: str) -> bool:
-    try:
-        return stat.S_ISLNK(os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode)
-    except OSError:
-        return False
+def _check_space(target: Directory, path: str, size: int) -> None:
+    """Refuses a file that is larger than the disk has room, before it has filled that."""
+    free = os.fstatvfs(target.fd)
+    if size > free.f_bavail * free.f_frsize:
+        raise StoreFailure("copy", path, f"it has {size} bytes, and the disk has less room", "make room, and try again")

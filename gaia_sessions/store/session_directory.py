@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from .transcript_file import Appending, Emptying
 
 
-def create(root: Directory, record: Record, files: dict[str, bytes], *, durable: bool) -> None:
-    """Creates the directory of the session of ``record`` with ``files`` in it: whole, or not at all.
+def create(root: Directory, record: Record, write_files: Callable[[Directory], None], *, durable: bool) -> None:
+    """Creates the directory of the session of ``record`` with what ``write_files`` writes: whole, or not at all.
 
     Raises ``OSError``, ``DurabilityUnknown``.
     """
@@ -45,21 +45,16 @@ def create(root: Directory, record: Record, files: dict[str, bytes], *, durable:
     with root.make(roots.STAGE) as stage:
         staged_name = atomic.with_random_suffix(agent_id)
         try:
-            _write_staged(stage, staged_name, files, durable=durable)
+            with stage.make(staged_name) as session:
+                write_files(session)
+                if durable:
+                    os.fsync(session.fd)
             os.rename(staged_name, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
-        except OSError:
+        except BaseException:
             atomic.discard_folder(stage, staged_name)
             raise
     if durable:
         atomic.sync_folder(root)
-
-
-def _write_staged(stage: Directory, name: str, files: dict[str, bytes], *, durable: bool) -> None:
-    with stage.make(name) as session:
-        for file, data in files.items():
-            atomic.write_new(session, file, data, durable=durable)
-        if durable:
-            os.fsync(session.fd)
 
 
 class Change:
@@ -118,8 +113,8 @@ def _replace(
     if not is_open(new):
         for leftover in filter(reading.is_unfinished, session.names()):  # its writer was killed: we hold its lock
             atomic.discard(session, leftover)
-    if durable and old["revision"] <= 1:
-        os.fsync(root.fd)  # whoever created it may have been killed before its name was on the disk
+    if durable and (old["revision"] <= 1 or "imported_from" in old):
+        os.fsync(root.fd)  # whoever brought it here may have been killed before its name was on the disk
     if write_first:
         write_first()
     atomic.replace(session, reading.STATE, data, durable=durable)

@@ -1,7 +1,6 @@
-"""Imports the sessions of another folder, above all those of the users' earlier tool.
+"""Imports whole sessions from other folders: how work moves to another machine.
 
-Owns which sessions are imported, and why others are skipped. The store creates each record whole or not at all, so an
-import that was killed can be repeated.
+The store creates each session whole or not at all, so an import that was killed can be repeated.
 """
 
 from __future__ import annotations
@@ -10,167 +9,190 @@ import os
 
 from gaia_sessions.errors import (
     CorruptSession,
-    InvalidId,
-    InvalidInput,
-    NewerSchema,
     SessionExists,
     SessionNotFound,
     SessionsError,
     StoreFailure,
     well_formed,
 )
+from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.cancellation import abandoned
-from gaia_sessions.session.record import has_newer_schema, is_open
+from gaia_sessions.session.record import is_open
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
-from gaia_sessions.session.updates import check_writable, normalize_imported
-from gaia_sessions.store import import_source
+from gaia_sessions.session.run_ends import with_end
+from gaia_sessions.session.runs import has_ended, updated_run
+from gaia_sessions.session.schema import LOST
+from gaia_sessions.session.updates import check_writable, with_next_revision
 from gaia_sessions.store.above import Above
+from gaia_sessions.store.import_source import open_source
+from gaia_sessions.store.overlay import Overlay
+from gaia_sessions.store.reading import EVENTS
+from gaia_sessions.system import written_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Sequence
+    from datetime import datetime
     from typing import TypedDict
 
+    from gaia_sessions.config import Config
+    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.directory import Directory
-    from gaia_sessions.store.port import Reader, RecordOrError, Store
+    from gaia_sessions.store.file_store import FileStore
+    from gaia_sessions.store.import_source import Source
+    from gaia_sessions.store.port import Reader
 
-    class SkippedImport(TypedDict):
+    class NotImported(TypedDict):
         """A session and why it was not imported: ``reason`` is the code of an error, ``detail`` its message."""
 
         agent_id: str
+        directory: str
         reason: str
         detail: str
 
     class Imported(TypedDict):
         """The report of an import.
 
-        directory, root: the paths of the folder that was read and of the store.
-        in_place: whether the two are the same folder, so that nothing needs to be imported.
-        instead: the folder that was probably meant, if directory has no session; else None.
+        root: the path of the store. directories: those that were read, one for each that was named.
         imported, already_there: the ids of the sessions.
         """
 
         dry_run: bool
-        directory: str
         root: str
-        in_place: bool
-        instead: str | None
+        directories: list[str]
         imported: list[str]
         already_there: list[str]
-        skipped: list[SkippedImport]
-        failed: list[SkippedImport]
+        failed: list[NotImported]
 
 
-_DIFFERS = "a session with this id is here already, and it is not the same"
-_UNREADABLE = frozenset([CorruptSession.code, InvalidId.code, StoreFailure.code])
+UNENDED_DETAIL = "it had no end when its session was imported"
+
+_ATTEMPTS = 3
+"""How often a session is read whose record is written while it is being copied."""
 
 
-def import_folder(store: Store, open_reader: Callable[[], Reader], path: str, root: str, *, dry_run: bool) -> Imported:
-    """Imports the sessions of the folder at ``path`` into ``store``, which is at ``root``; the report.
+def import_folders(
+    store: FileStore, sessions: Reader, paths: Sequence[str], now: datetime, config: Config, *, dry_run: bool
+) -> Imported:
+    """Imports the sessions in the folders at ``paths`` into ``store``, one folder after the other; the report.
 
-    ``open_reader`` makes what reads the sessions of ``store``: for a dry run a ``Preview``. It is called only if there
-    is something to import. Raises ``NoSuchFolder``, and ``StoreFailure`` if the folder cannot be read.
+    ``sessions`` reads those of ``store``; for a dry run, which only decides, it is a ``Preview``. Raises
+    ``NoSuchFolder``, and ``StoreFailure`` if a folder cannot be read, before anything is imported.
     """
-    with import_source.open_folder(path) as folder:
-        in_place = import_source.is_root(folder, root)
-        directory = well_formed(os.path.realpath(folder.path))
-        report = _empty_report(directory, well_formed(root), dry_run=dry_run, in_place=in_place)
-        if not in_place:
-            _import_all(store, open_reader(), _ended_if_cancelled(folder), report)
-            if is_empty(report):
-                report["instead"] = import_source.likely_folder(folder)
+    sources = [open_source(path) for path in paths]
+    report: Imported = {
+        "dry_run": dry_run,
+        "root": well_formed(store.root),
+        "directories": [well_formed(source.root) for source in sources],
+        "imported": [],
+        "already_there": [],
+        "failed": [],
+    }
+    for source in sources:
+        names = None
+        for attempt in range(_ATTEMPTS):
+            one_pass = _Pass(store, sessions, source, now, config, report, is_last=attempt == _ATTEMPTS - 1)
+            names = one_pass.import_all(names)
+            if not names:
+                break
+    if report["already_there"] and not dry_run:
+        store.sync()
     return report
 
 
-def _empty_report(directory: str, root: str, *, dry_run: bool, in_place: bool) -> Imported:
-    """The report before any session is imported."""
-    return {
-        "dry_run": dry_run,
-        "directory": directory,
-        "root": root,
-        "in_place": in_place,
-        "instead": None,
-        "imported": [],
-        "already_there": [],
-        "skipped": [],
-        "failed": [],
-    }
+class _Pass:
+    """One look at the sessions of a folder, with the events applied that wait there."""
 
+    def __init__(
+        self,
+        store: FileStore,
+        sessions: Reader,
+        source: Source,
+        now: datetime,
+        config: Config,
+        report: Imported,
+        *,
+        is_last: bool,
+    ) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._source = source
+        self._now = now
+        self._report = report
+        self._is_last = is_last
+        self._names = source.names()
+        source.remember(self._names)
+        self._copies = Overlay(source, source.waiting())
+        apply_deferred(self._copies, now, config)
+        self._above = Above(self._copies)
 
-def _ended_if_cancelled(folder: Directory) -> Iterator[tuple[str, RecordOrError]]:
-    """The sessions of ``folder``. One that is cancelled there has ended, as nobody here is at work on it."""
-    above = Above(import_source.SourceReader(folder))
-    for name, found in import_source.records(folder):
-        if isinstance(found, SessionsError) or has_newer_schema(found) or not is_open(found):
-            yield name, found
-            continue
-        try:
-            cancellation = above.proved_cancellation(found)
-            yield name, found if cancellation is None else abandoned(found, cancellation)
-        except SessionsError as error:
-            yield name, error
+    def import_all(self, names: Sequence[str] | None) -> list[str]:
+        """Imports those of ``names``, None for all; returns those that must be tried again.
 
+        A session that already exists stays as it is. One that cannot be taken stops no other.
+        """
+        if names is None:
+            made_by_events = self._copies.ids() if self._source.only is None else []
+            names = sorted({*self._names, *made_by_events})
+        return [name for name in names if not self._is_settled(name)]
 
-def _import_all(store: Store, sessions: Reader, found: Iterable[tuple[str, RecordOrError]], report: Imported) -> None:
-    """Imports the records of ``found``, or for a dry run only decides; adds the result of each to ``report``.
-
-    ``sessions`` reads those of ``store``; for a dry run it is a ``Preview``. A session that already exists stays as it
-    is. One that the store cannot create is reported as failed and stops no other.
-    """
-    for name, record in found:
+    def _is_settled(self, name: str) -> bool:
+        """Imports one session, or says why it cannot be; False if it was written meanwhile and may be tried again."""
         agent_id = well_formed(name)
-        if isinstance(record, SessionsError):
-            report["skipped"].append(_skipped(agent_id, record))
-            continue
         try:
-            is_new = _import_record(store, sessions, record, dry_run=report["dry_run"])
-            report["imported" if is_new else "already_there"].append(agent_id)
-        except SessionExists as error:
-            report["skipped"].append({"agent_id": agent_id, "reason": error.code, "detail": _DIFFERS})
-        except (InvalidInput, NewerSchema) as error:
-            report["skipped"].append(_skipped(agent_id, error))
-        except SessionsError as error:
-            report["failed"].append(_skipped(agent_id, error))
-
-
-def _import_record(store: Store, sessions: Reader, record: Record, *, dry_run: bool) -> bool:
-    """Whether ``record`` is new; False if the store has the same one. Raises ``SessionExists`` if it has another."""
-    check_writable(record)
-    spare = RESERVED_BYTES if is_open(record) else 0
-    expected, _ = fit_record(normalize_imported(record), spare)
-    if _has_same(sessions, expected):
-        return False
-    if not dry_run:
-        try:
-            store.create(expected, reserved=spare)
-        except SessionExists:  # another process has just created it
-            return not _has_same(sessions, expected)
-    return True
-
-
-def _has_same(sessions: Reader, expected: Record) -> bool:
-    try:
-        if sessions.read(expected["agent_id"]) == expected:
+            self._report["imported" if self._import(name) else "already_there"].append(agent_id)
+        except SessionNotFound:  # it was removed meanwhile
             return True
-    except SessionNotFound:
-        return False
-    except CorruptSession:  # what cannot be read is not the same record, and its ID is taken all the same
-        pass
-    raise SessionExists(expected["agent_id"])
+        except SessionsError as error:
+            if not self._is_last and self._source.has_changed(name):
+                return False
+            directory, reason = well_formed(self._source.root), error.code
+            self._report["failed"].append(
+                {"agent_id": agent_id, "directory": directory, "reason": reason, "detail": str(error)}
+            )
+        return True
+
+    def _import(self, agent_id: str) -> bool:
+        """Whether the session is new; False if one with its id is here, readable or not."""
+        if self._is_here(agent_id):
+            return False
+        if os.path.lexists(path := os.path.join(self._store.root, agent_id)):
+            raise StoreFailure("import", path, "what stands there is no session", "move it away, and import again")
+        record = self._copies.read(agent_id)
+        check_writable(record)
+        taken = _as_imported(record, self._above.proved_cancellation(record), self._source.root, self._now)
+        spare = RESERVED_BYTES if is_open(taken) else 0
+        taken, _ = fit_record(taken, spare)
+        if self._report["dry_run"]:
+            self._source.copy(agent_id, None, durable=False)
+            return True
+        try:
+            self._store.take_in(taken, self._source, self._copies.own_entries(agent_id, EVENTS), reserved=spare)
+        except SessionExists:  # another process has just created it
+            return False
+        return True
+
+    def _is_here(self, agent_id: str) -> bool:
+        try:
+            self._sessions.read(agent_id)
+        except SessionNotFound:
+            return agent_id in self._report["imported"]  # by a dry run from another folder
+        except CorruptSession:
+            return True
+        return True
 
 
-def _skipped(agent_id: str, error: SessionsError) -> SkippedImport:
-    return {"agent_id": agent_id, "reason": error.code, "detail": str(error)}
+def _as_imported(record: Record, cancellation: Cancellation | None, directory: str, now: datetime) -> Record:
+    """``record`` as it is kept here: nobody is at work on it, and a cancelled session has ended."""
+    for run in record.get("runs", ()):
+        if not has_ended(run):
+            written = written_at(run.get("transcript_path"))
+            record = with_end(record, updated_run(record, run), LOST, {"detail": UNENDED_DETAIL}, now, written)
+    if cancellation is not None and is_open(record):
+        record = abandoned(record, cancellation)
+    return with_next_revision({**record, "imported_from": well_formed(directory)})
 
 
 def is_empty(report: Imported) -> bool:
-    """Whether the directory had no session at all."""
-    return not (report["imported"] or report["already_there"] or report["skipped"] or report["failed"])
-
-
-def unreadable_count(report: Imported) -> int:
-    """The number of sessions in the directory if none of them could be read, else 0."""
-    has_readable = report["imported"] or report["already_there"] or report["failed"]
-    codes = [skipped["reason"] for skipped in report["skipped"]]
-    return 0 if has_readable or not _UNREADABLE.issuperset(codes) else len(codes)
+    """Whether the directories had no session at all."""
+    return not (report["imported"] or report["already_there"] or report["failed"])

@@ -1,4 +1,4 @@
-"""``import``: the sessions that the users' earlier tool left come in whole, with their ids, and nothing is lost."""
+"""``import``: sessions come in whole, with their ids; those of the tool in the users' documents too."""
 
 from __future__ import annotations
 
@@ -39,17 +39,11 @@ OPEN: dict[str, Any] = {
 }
 """As the earlier tool wrote it, byte for byte but for the values: offsets in its times, no schema, no revision."""
 
-TAKEN: dict[str, Any] = {
-    **OPEN,
-    "created_at": "2026-01-08T18:05:30.123456Z",
-    "last_updated": "2026-01-08T18:10:15.000000Z",
-    "history": [
-        {"from_phase": "initializing", "to_phase": "approval", "timestamp": "2026-01-08T18:10:15.000000Z"},
-    ],
-    "last_error": {"message": "boom", "timestamp": "2026-01-08T18:07:00.000000Z"},
-    "schema": 1,
-    "revision": 1,
-}
+
+def taken(document: dict[str, Any], source: Path) -> dict[str, Any]:
+    """What of ``document`` is here once it was imported: all that was there."""
+    return {**document, "schema": 1, "revision": 1, "imported_from": str(source)}
+
 
 FINAL: dict[str, Any] = {
     **OPEN,
@@ -98,19 +92,16 @@ def everything_in(folder: Path) -> dict[str, tuple[int, int, bytes]]:
 def report(source: Path, root: str, **changed: Any) -> dict[str, Any]:
     return {
         "dry_run": False,
-        "directory": str(source),
         "root": root,
-        "in_place": False,
-        "instead": None,
+        "directories": [str(source)],
         "imported": [],
         "already_there": [],
-        "skipped": [],
         "failed": [],
         **changed,
     }
 
 
-def test_sessions_come_in_with_their_ids_their_content_and_times_in_the_canonical_form(
+def test_sessions_of_the_earlier_tool_come_in_with_their_ids_and_all_that_they_have(
     gaia: Gaia, leave: Gaia, state: Gaia, source: Path, root: str
 ) -> None:
     for document in (OPEN, FINAL, REOPENED):
@@ -119,19 +110,19 @@ def test_sessions_come_in_with_their_ids_their_content_and_times_in_the_canonica
     ids = sorted(document["agent_id"] for document in (OPEN, FINAL, REOPENED))
     assert gaia("import", str(source), "--json").json == report(source, root, imported=ids)
     assert everything_in(source) == before
-    assert list(state(OPEN["agent_id"])) == [*OPEN, "schema", "revision"]
-    assert state(OPEN["agent_id"]) == TAKEN
-    ending = {"finalized_at": "2026-01-08T18:10:15.000000Z", "duration_seconds": 284.876544}
-    assert state("sub-final") == {**FINAL, **TAKEN, **{key: FINAL[key] for key in REOPENED if key not in TAKEN}} | {
-        "agent_id": "sub-final",
-        "phase": "failed",
-        "resume_ready": False,
-        **ending,
-    }
-    reopened = state("reopened")
-    assert (reopened["phase"], reopened["theirs"], set(reopened) & set(ending)) == ("planning", FINAL["theirs"], set())
-    for agent_id in ids:
-        models.validate(state(agent_id))
+    for document in (OPEN, FINAL, REOPENED):
+        assert state(document["agent_id"]) == taken(document, source)
+        models.validate(state(document["agent_id"]))
+
+
+def test_what_the_earlier_tool_reopened_goes_on_and_ends_as_any_other(gaia: Gaia, leave: Gaia, source: Path) -> None:
+    leave(REOPENED)
+    assert gaia("import", str(source)).code == 0
+    assert gaia("list", "--json").json[0]["status"] == "active"
+    assert gaia("report", "reopened").code == 1  # it is still running
+    assert gaia("finalize", "reopened", "completed").code == 0
+    record = gaia("get", "reopened").json
+    assert (record["phase"], record["finalized_at"] > FINAL["finalized_at"]) == ("completed", True)
 
 
 def test_an_imported_session_goes_on_as_any_other(gaia: Gaia, leave: Gaia, root: str, source: Path) -> None:
@@ -144,41 +135,16 @@ def test_an_imported_session_goes_on_as_any_other(gaia: Gaia, leave: Gaia, root:
     assert [path.stat().st_mode & 0o777 for path in sorted(Path(root, agent_id).iterdir())] == [0o600]
 
 
-def test_a_session_comes_without_its_transcript_and_its_record_says_so(gaia: Gaia, leave: Gaia, source: Path) -> None:
-    path = leave({**OPEN, "turns": 3, "transcript_bytes": 500, "transcripts_archived": 1})
-    path.with_name("transcript.jsonl").write_bytes(b"{}\n" * 200)
-    path.with_name("transcript-1.jsonl").write_bytes(b"{}\n")
-    for expected in (["imported"], ["already_there"]):
-        report = gaia("import", str(source), "--json").json
-        assert [key for key in ("imported", "already_there", "skipped", "failed") if report[key]] == expected
-    assert not {"turns", "transcript_bytes", "transcripts_archived"} & gaia("get", OPEN["agent_id"]).json.keys()
-
-
-def test_what_is_cancelled_there_comes_in_as_abandoned(gaia: Gaia, tmp_path: Path, state: Gaia) -> None:
-    there = str(tmp_path / "there")
-    for words in (("solo",), ("above",), ("below", "--parent", "above"), ("other",)):
-        gaia("create", "--id", *words, "--root", there)
-        gaia("update", words[0], "--phase", "approval", "--root", there)
-    gaia("cancel", "solo", "--root", there)
-    gaia("cancel", "above", "--root", there)
-
-    for key in ("imported", "already_there"):
-        assert gaia("import", there, "--json").json[key] == ["above", "below", "other", "solo"]
-        phases = {name: state(name)["phase"] for name in ("above", "below", "other", "solo")}
-        assert phases == {"above": "abandoned", "below": "abandoned", "other": "approval", "solo": "abandoned"}
-
-
-def test_what_nobody_can_say_of_whether_it_is_cancelled_there_is_skipped_and_not_abandoned(
-    gaia: Gaia, tmp_path: Path
-) -> None:
+def test_what_nobody_can_say_of_whether_it_is_cancelled_there_is_not_taken(gaia: Gaia, tmp_path: Path) -> None:
     there = tmp_path / "there"
     for agent_id in ("a", "b"):
         gaia("create", "--id", agent_id, "--root", str(there))
     (there / "a" / "cancelled.json").mkdir()
 
-    report = gaia("import", str(there), "--json").json
+    ended = gaia("import", str(there), "--json")
+    report = json.loads(ended.out)
 
-    assert (report["imported"], [one["agent_id"] for one in report["skipped"]]) == (["b"], ["a"])
+    assert (ended.code, report["imported"], [one["agent_id"] for one in report["failed"]]) == (8, ["b"], ["a"])
 
 
 def test_for_people_it_says_what_came_from_where_into_which_place(
@@ -187,12 +153,13 @@ def test_for_people_it_says_what_came_from_where_into_which_place(
     leave(OPEN)
     leave("{", "torn")
     problem = "line 1 column 2: not JSON: Expecting property name enclosed in double quotes"
-    skipped = f"skipped: torn: {source}/torn/state.json: {problem}\n"
+    hint = "Hint: fix the reported problem and try again"
+    said = f"Error: torn: not imported: {source}/torn/state.json: {problem}\n{hint}\n"
     counted = f"1 session from {source} into {root}\n  {OPEN['agent_id']}\n"
-    assert gaia("import", str(source), "--dry-run").all == (0, f"would import {counted}{skipped}", "")
-    assert gaia("import", str(source)).all == (0, f"imported {counted}{skipped}", "")
-    second_answer = f"imported 0 sessions from {source} into {root}\nalready exists: {OPEN['agent_id']}\n{skipped}"
-    assert gaia("import", str(source)).all == (0, second_answer, "")
+    assert gaia("import", str(source), "--dry-run").all == (6, f"would import {counted}", said)
+    assert gaia("import", str(source)).all == (6, f"imported {counted}", said)
+    second_answer = f"imported 0 sessions from {source} into {root}\nalready exists: {OPEN['agent_id']}\n"
+    assert gaia("import", str(source)).all == (6, second_answer, said)
 
 
 def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(
@@ -202,13 +169,13 @@ def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(
     leave({**FINAL, "metadata": {"x": "y" * (1 << 20)}})
     leave({**OPEN, "agent_id": "newer", "schema": 2})
     before = tree()
-    dry = gaia("import", str(source), "-n", "--json").json
-    assert (dry["imported"], [one["reason"] for one in dry["skipped"]]) == (
+    dry = json.loads(gaia("import", str(source), "-n", "--json").out)
+    assert (dry["imported"], [one["reason"] for one in dry["failed"]]) == (
         [OPEN["agent_id"]],
         ["newer_schema", "corrupt"],
     )
     assert tree() == before
-    assert gaia("import", str(source), "--json").json == {**dry, "dry_run": False}
+    assert json.loads(gaia("import", str(source), "--json").out) == {**dry, "dry_run": False}
 
 
 def test_importing_again_changes_nothing(gaia: Gaia, leave: Gaia, source: Path, root: str) -> None:
@@ -226,9 +193,7 @@ def test_a_session_that_went_on_here_is_left_as_it_is(gaia: Gaia, leave: Gaia, s
     gaia("import", str(source))
     gaia("update", OPEN["agent_id"], "-m", "more=known")
     before = state(OPEN["agent_id"])
-    detail = "a session with this id is here already, and it is not the same"
-    skipped = [{"agent_id": OPEN["agent_id"], "reason": "exists", "detail": detail}]
-    assert gaia("import", str(source), "--json").json["skipped"] == skipped
+    assert gaia("import", str(source), "--json").json["already_there"] == [OPEN["agent_id"]]
     assert state(OPEN["agent_id"]) == before
 
 
@@ -251,20 +216,22 @@ def problem_in(detail: str) -> str:
     return re.sub(r"^(.*/state\.json: )?(a\.)*(: )?", "", detail)
 
 
-def test_what_cannot_be_read_is_skipped_with_its_reason_and_hides_nothing(
+def test_what_cannot_be_taken_is_an_error_with_its_reason_and_stops_no_other(
     gaia: Gaia, leave: Gaia, source: Path
 ) -> None:
     unreadable_sessions(source, leave)
     leave({**OPEN, "agent_id": "newer", "schema": 2})
     leave({**OPEN, "agent_id": "no-room", "metadata": {"x": "y" * ((1 << 20) - 1400)}})
     leave(FINAL)
-    report = gaia("import", str(source), "--json").json
-    assert report["imported"] == ["sub-final"]
-    shortened = [(one["agent_id"], one["reason"], problem_in(one["detail"])) for one in report["skipped"]]
+    ended = gaia("import", str(source), "--json")
+    report = json.loads(ended.out)
+    assert (ended.code, report["imported"]) == (6, ["sub-final"])
+    assert {one["directory"] for one in report["failed"]} == {str(source)}
+    shortened = [(one["agent_id"], one["reason"], problem_in(one["detail"])) for one in report["failed"]]
     assert shortened == [
         ("a-pipe", "corrupt", "state.json is not a regular file"),
         ("bad id", "invalid_id", "'bad id' is not a session ID: has a character other than letters, digits, . _ -"),
-        ("linked", "corrupt", f"{source}/linked: a link, which is not followed"),
+        ("linked", "corrupt", f"{source}/linked: not a directory of its own"),
         ("linked-file", "corrupt", "a link, not a file"),
         ("newer", "newer_schema", "session 'newer' has schema 2; this version writes 1 and can only show newer ones"),
         ("no-room", "too_large", "the document is over the limit of 1046528 bytes"),
@@ -276,12 +243,12 @@ def test_what_cannot_be_read_is_skipped_with_its_reason_and_hides_nothing(
     ]
 
 
-def test_where_nothing_can_be_read_it_fails_with_the_reasons(gaia: Gaia, leave: Gaia, source: Path, root: str) -> None:
+def test_where_nothing_can_be_taken_nothing_is_made(gaia: Gaia, leave: Gaia, source: Path, root: str) -> None:
     unreadable_sessions(source, leave)
     ended = gaia("import", str(source), "--json")
     error = json.loads(ended.err)["error"]
-    assert (ended.code, error["code"], len(json.loads(ended.out)["skipped"])) == (6, "nothing_readable", 9)
-    assert error["message"] == f"{source}: none of its 9 sessions can be read"
+    assert (ended.code, error["code"], len(json.loads(ended.out)["failed"])) == (6, "corrupt", 9)
+    assert error["message"].startswith(f"a-pipe: not imported: {source}/a-pipe/state.json: ")
     assert not Path(root).exists()
 
 
@@ -300,26 +267,24 @@ def test_an_empty_folder_has_nothing_to_import(gaia: Gaia, source: Path, tree: G
     Path(source, "no-record").mkdir()
     Path(source, ".hidden").mkdir()
     before = tree()
-    said = f"nothing to import in {source}: it has no folder that contains a state.json\n"
+    said = f"nothing to import: no folder in {source} contains a state.json\n"
     assert gaia("import", str(source)).all == (0, said, "")
     assert tree() == before
 
 
-@pytest.mark.parametrize("named", [".", ".claude", ".claude/session/sub-final"])
-def test_a_folder_named_by_mistake_leads_to_the_right_one(gaia: Gaia, leave: Gaia, source: Path, named: str) -> None:
+@pytest.mark.parametrize("named", [".", ".claude", ".claude/session", ".claude/session/sub-final"])
+def test_a_project_its_folder_of_sessions_and_that_of_one_session_lead_to_what_is_in_them(
+    gaia: Gaia, leave: Gaia, source: Path, root: str, named: str
+) -> None:
     leave(FINAL)
-    wrong = Path(source, "..", "..", named).resolve()
-    ended = gaia("import", str(wrong))
-    assert ended.all == (
-        0,
-        f"nothing to import in {wrong}: it has no folder that contains a state.json\n",
-        f"Note: no sessions in {wrong}; found some in {source}\nHint: gaia-sessions import '{source}'\n",
-    )
-    assert json.loads(gaia("import", str(wrong), "--json").out)["instead"] == str(source)
+    leave({**OPEN, "agent_id": "another"})
+    project = source.parent.parent
+    wanted = ["sub-final"] if named.endswith("final") else ["another", "sub-final"]
+    assert gaia("import", str(project / named), "--json").json == report(source, root, imported=wanted)
 
 
-@pytest.mark.parametrize("spelling", ["{root}", "{root}/../session/", "{link}", "session"])
-def test_the_root_itself_is_said_to_be_read_where_it_is(
+@pytest.mark.parametrize("spelling", ["{root}", "{root}/../session/", "{link}", "session", "{root}/a"])
+def test_of_the_root_itself_everything_is_here_already(
     gaia: Gaia, put: Gaia, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
 ) -> None:
     put("a")
@@ -327,10 +292,8 @@ def test_the_root_itself_is_said_to_be_read_where_it_is(
     link.symlink_to(root)
     monkeypatch.chdir(tmp_path)
     before = everything_in(Path(root))
-    words = ["import", spelling.format(root=root, link=link)]
-    said = f"nothing to import: {root} is already the directory of the sessions\n"
-    assert gaia(*words).all == (0, said, "")
-    assert gaia(*words, "--json").json == report(Path(root), root, in_place=True)
+    named = spelling.format(root=root, link=link)
+    assert gaia("import", named, "--json").json == report(Path(root), root, already_there=["a"])
     assert everything_in(Path(root)) == before
 
 
@@ -355,9 +318,10 @@ def test_names_that_are_no_text_do_not_spoil_the_answer_and_none_reaches_the_ter
     leave(OPEN, "\x1b[2Jmine")
     os.mkdir(os.fsencode(source) + b"/\xff")
     Path(os.fsdecode(os.fsencode(source) + b"/\xff"), "state.json").write_text("{}", encoding="utf-8")
-    assert [one["reason"] for one in gaia("import", str(source), "--json").json["skipped"]] == ["invalid_id"] * 2
+    report = json.loads(gaia("import", str(source), "--json").out)
+    assert [one["reason"] for one in report["failed"]] == ["invalid_id"] * 2
     ended = gaia("import", str(source))
-    assert (ended.code, [byte for byte in ended.out if byte < 0x20 and byte != 0x0A]) == (0, [])
+    assert (ended.code, [byte for byte in ended.out + ended.err if byte < 0x20 and byte != 0x0A]) == (6, [])
 
 
 def test_what_the_system_refuses_to_store_is_an_error_that_stops_no_other(
@@ -370,14 +334,15 @@ def test_what_the_system_refuses_to_store_is_an_error_that_stops_no_other(
     lock, hint = f"{root}/.locks/sub-final.lock", "fix the reported problem and try again"
     reason = f"{lock}: cannot lock: Is a directory"
     out = f"imported 1 session from {source} into {root}\n  {OPEN['agent_id']}\n"
-    assert gaia("import", str(source)).all == (8, out, f"Error: {reason}\nHint: {hint}\n")
+    assert gaia("import", str(source)).all == (8, out, f"Error: sub-final: not imported: {reason}\nHint: {hint}\n")
     ended = gaia("import", str(source), "--json")
-    failed = [{"agent_id": "sub-final", "reason": "io_error", "detail": reason}]
+    failed = [{"agent_id": "sub-final", "directory": str(source), "reason": "io_error", "detail": reason}]
     assert (ended.code, json.loads(ended.out)) == (
         8,
         report(source, root, already_there=[OPEN["agent_id"]], failed=failed),
     )
-    assert json.loads(ended.err) == {"error": {"code": "io_error", "message": reason, "hint": hint}}
+    message = f"sub-final: not imported: {reason}"
+    assert json.loads(ended.err) == {"error": {"code": "io_error", "message": message, "hint": hint}}
 
 
 def test_the_api_takes_a_path_and_says_the_same(leave: Gaia, source: Path, root: str) -> None:
@@ -385,7 +350,7 @@ def test_the_api_takes_a_path_and_says_the_same(leave: Gaia, source: Path, root:
     wanted: Any = report(source, root, imported=[OPEN["agent_id"]])
     assert gaia_sessions.import_sessions(source, dry_run=True) == {**wanted, "dry_run": True}
     assert gaia_sessions.import_sessions(source) == wanted
-    assert gaia_sessions.get_session(OPEN["agent_id"]) == TAKEN
+    assert gaia_sessions.get_session(OPEN["agent_id"]) == taken(OPEN, source)
 
 
 def test_of_several_imports_at_once_one_takes_each_session_in(leave: Gaia, source: Path) -> None:

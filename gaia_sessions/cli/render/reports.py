@@ -72,16 +72,12 @@ def cleanup_lines(report: Report) -> Iterator[str]:
 
 
 def import_lines(report: Imported) -> Iterator[str]:
-    """What was imported, or would be; then what was not, with the reason."""
-    directory, root = safe(report["directory"], _LONGEST), safe(report["root"], _LONGEST)
-    if report["in_place"]:
-        yield f"nothing to import: {directory} is already the directory of the sessions"
-        return
+    """What was imported, or would be; then what is here already."""
+    directories, root = safe(", ".join(report["directories"]), _LONGEST), safe(report["root"], _LONGEST)
     if is_empty(report):
-        yield f"nothing to import in {directory}: it has no folder that contains a state.json"
+        yield f"nothing to import: no folder in {directories} contains a state.json"
         return
     verb = "would import" if report["dry_run"] else "imported"
-    yield f"{verb} {plural(len(report['imported']), 'session')} from {directory} into {root}"
+    yield f"{verb} {plural(len(report['imported']), 'session')} from {directories} into {root}"
     yield from (f"  {agent_id}" for agent_id in report["imported"])
     yield from (f"already exists: {agent_id}" for agent_id in report["already_there"])
-    yield from (f"skipped: {safe(one['agent_id'])}: {safe(one['detail'], _LONGEST)}" for one in report["skipped"])
