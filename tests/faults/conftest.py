@@ -239,6 +239,25 @@ def _populate_and_take_snapshot(root: str) -> None:
     subprocess.run(["cp", "-al", root, f"{root}-snapshot"], check=True)
 
 
+def _populate_elsewhere(root: str) -> None:
+    """Beside the root is another one, whose only session has one file of each kind and an event that waits."""
+    _populate(root)
+    there, now = FileStore(_elsewhere(Path(root).parents[1])), datetime.now(UTC)
+    sessions.create(there, now, os.urandom, requests.NewSession("worker", "from elsewhere", None, "agent-new"))
+    sessions.update(there, now, "agent-new", requests.Update("planning"))
+    for text in ("archived", "before 0"):
+        there.empty_transcript("agent-new", lambda record: record)
+        there.add_messages("agent-new", [new_message("user", text, now)], lambda record: record)
+    there.append("agent-new", JOURNAL, [{"by": "somebody before"}])
+    cancellation.cancel(there, now, "agent-new", "by a worker", below=True)
+    ending: Event = {"kind": "finalize", "at": now.isoformat(), "agent_id": "agent-new", "outcome": "completed"}
+    there.defer(ending, now)
+
+
+def _elsewhere(project: str | Path) -> str:
+    return f"{project}/elsewhere"
+
+
 def _populate_and_pause(root: str) -> None:
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
@@ -349,6 +368,15 @@ def _by_hook(name: str) -> Callable[[str], list[str]]:
 
 _CREATED = {"agent-new/state.json": _record(lambda record: record["revision"] == 1)}
 _UPDATED = {"agent-1/state.json": _record(_is_updated)}
+_IMPORTED: dict[str, Holds] = {
+    "agent-new/state.json": _record(
+        lambda record: record["phase"] == "abandoned" and str(record["imported_from"]).endswith("/elsewhere")
+    ),
+    "agent-new/cancelled.json": _is_cancelled,
+    "agent-new/transcript.jsonl": lambda _agent_id, data: (data or b"").count(b"\n") == 1,
+    "agent-new/transcript-1.jsonl": lambda _agent_id, data: (data or b"").count(b"\n") == 1,
+    "agent-new/events.jsonl": lambda _agent_id, data: (data or b"").startswith(b'{"by": "somebody before"}\n'),
+}
 _GONE: dict[str, Holds] = {"old-1/state.json": _is_gone, "old-2/state.json": _is_gone}
 
 _DELEGATION = {
@@ -453,6 +481,12 @@ OPERATIONS = {
             _populate_and_restore,
             _by_worker("empty-transcript", "agent-1"),
             _EMPTIED,
+        ),
+        Operation(
+            "import a session from elsewhere",
+            _populate_elsewhere,
+            lambda project: command("import", root_of(project), _elsewhere(project)),
+            _IMPORTED,
         ),
         Operation(
             "pre_delegate of a host",

@@ -9,6 +9,7 @@ a cleanup.
 from __future__ import annotations
 
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +24,7 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.store import read_cancellation
 from gaia_sessions.store.file_store import FileStore
-from tests.faults.conftest import EACH, OPERATIONS, SAMPLE, message_lines
+from tests.faults.conftest import EACH, OPERATIONS, SAMPLE, STRACE, command, message_lines, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -110,6 +111,29 @@ def test_a_folder_made_by_a_process_that_was_killed_is_synced_before_the_next_on
 
     assert "ACK" in ended.stdout
     assert [call for call in calls if call.name == "fsync" and "<.claude>" in call.line] != []
+
+
+@pytest.mark.parametrize("name", ["import a session from elsewhere", "update"])
+def test_a_session_whose_import_was_killed_is_synced_before_the_next_command_acknowledges(
+    case_of: CaseOf, operation_named: Callable[[str], Operation], name: str
+) -> None:
+    case = case_of(operation_named("import a session from elsewhere"))
+    rename = next(n for n, call in enumerate(case.calls) if "rename" in call.name and '"agent-new"' in call.line)
+    sync = next(call for call in case.calls[rename:] if call.name == "fsync")
+    assert sync.line.endswith("<.claude/session>) = 0")
+    project = case.copy()
+
+    case.start_with(f"fsync:signal=SIGKILL:when={sync.ordinal}", project)
+    assert case.outcome_of(project) == "new"
+    Path(case.root(project), "agent-new", "cancelled.json").unlink()
+    record = Path(case.root(project), "agent-new", "state.json")
+    record.write_bytes(record.read_bytes().replace(b'"phase": "abandoned"', b'"phase": "planning"'))
+    words = command(name, case.root(project), "agent-new") if name == "update" else case.operation.words(project)
+    trace = f"{project}.synced"
+    ended = run([*STRACE, "-o", trace, *words])
+
+    assert "ACK" in ended.stdout
+    assert re.search(r"fsync\(\d+<[^>]*/\.claude/session>\)", Path(trace).read_text(encoding="utf-8"))
 
 
 def test_after_a_kill_anywhere_in_an_emptying_the_next_message_cuts_neither_the_transcript_nor_the_archived_one(

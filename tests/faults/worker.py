@@ -14,7 +14,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from gaia_sessions.errors import MessagesKeptAside, SessionsError, exit_code
+from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError, exit_code
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import sessions as use
 
@@ -75,6 +75,14 @@ def empty_transcript(root: str, agent_id: str) -> object:
     return FileStore(root).empty_transcript(agent_id, lambda record: record).get("transcripts_archived", 0)
 
 
+def import_(root: str, directory: str) -> object:
+    report = gaia_sessions.import_sessions(directory, root=root)
+    for failed in report["failed"]:
+        sys.stderr.write(failed["detail"] + "\n")
+        sys.exit(9 if failed["reason"] == DurabilityUnknown.code else 8)
+    return report["imported"]
+
+
 def entries(root: str, agent_id: str) -> object:
     return [str(entry) for entry in FileStore(root).entries(agent_id, JOURNAL)]
 
@@ -106,6 +114,7 @@ OPERATIONS: dict[str, Operation] = {
     "append": append,
     "add-message": add_message,
     "empty-transcript": empty_transcript,
+    "import": import_,
     "entries": entries,
     "messages": messages,
     "get": get,

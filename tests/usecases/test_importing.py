@@ -1,0 +1,403 @@
+"""Whole sessions from other folders: every file that is theirs, nothing of others, and an end of what was left."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import stat
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.config import Config
+from gaia_sessions.errors import NoSuchFolder, StoreFailure
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.record import new_record
+from gaia_sessions.session.runs import with_claimed_run, with_start
+from gaia_sessions.store import index
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.import_source import Source
+from gaia_sessions.usecases.importing import import_folders
+
+if TYPE_CHECKING:
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Run
+    from gaia_sessions.store.directory import Directory
+
+NOW = datetime.now(UTC)
+BEGAN = NOW - timedelta(minutes=5)
+KEYS: Run = {"host": "claude-code", "host_session_id": "s-1", "tool_use_id": "toolu_1"}
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> str:
+    return str(tmp_path / "there")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> str:
+    return str(tmp_path / "here")
+
+
+def create(root: str, agent_id: str, phase: str = "planning", **created: Any) -> Path:
+    gaia_sessions.create_session("worker", "some work", agent_id=agent_id, root=root, **created)
+    gaia_sessions.update_state(agent_id, phase, root=root)
+    return Path(root, agent_id)
+
+
+def create_at_work(root: str, agent_id: str, phase: str = "investigating") -> Path:
+    """A session with a run that has started and has no end."""
+    record = with_claimed_run(new_record(agent_id, "worker", "some work", {}, BEGAN), KEYS, BEGAN)
+    record = with_start(record, record["runs"][-1], {"started_at": format_time(BEGAN), "host_agent_id": "a1"}, BEGAN)
+    FileStore(root).create({**record, "phase": phase, "resume_ready": phase != "executing"})
+    return Path(root, agent_id)
+
+
+def everything_in(top: str) -> dict[str, tuple[int, int, int]]:
+    """What stands below ``top``, with which mode, when it was written, and which file it is."""
+    found = {path: path.lstat() for path in [Path(top), *Path(top).rglob("*")]}
+    return {str(path): (status.st_mode, status.st_mtime_ns, status.st_ino) for path, status in found.items()}
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def said(agent_id: str, root: str) -> list[str]:
+    messages = list(gaia_sessions.session_messages(agent_id, root=root))
+    assert [message for message in messages if not isinstance(message, dict)] == []
+    return [message["content"] for message in messages if isinstance(message, dict)]
+
+
+def record_of(root: str, agent_id: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(Path(root, agent_id, "state.json").read_bytes())
+    return record
+
+
+def test_a_session_comes_with_every_file_that_is_its_own_private_and_shared_with_nobody(here: str, there: str) -> None:
+    folder = create(there, "a")
+    gaia_sessions.add_message("a", "user", "first", root=there)
+    FileStore(there).empty_transcript("a", lambda record: record)
+    gaia_sessions.add_message("a", "user", "second", root=there)
+    FileStore(there).append("a", "events.jsonl", [{"at": "then"}])
+    folder.joinpath("transcript-aside.jsonl").write_bytes(b"{}\n")
+    folder.joinpath("cancelled.json").write_text('{"at": "2026-01-08T18:10:15Z", "below": false}', encoding="utf-8")
+    folder.joinpath("notes.txt").write_text("mine", encoding="utf-8")
+    folder.joinpath(".state.json.0123456789abcdef.tmp").write_bytes(b"{")
+    folder.joinpath("transcript.jsonl.bak").symlink_to("/etc/passwd")
+    folder.joinpath("more").mkdir()
+    for path in folder.iterdir():
+        if not path.is_symlink():
+            path.chmod(0o777)
+    before = everything_in(there)
+    files = files_of(Path(shutil.copytree(folder, f"{there}-copy", ignore=shutil.ignore_patterns("more", "*.bak"))))
+
+    assert gaia_sessions.import_sessions(there, root=here)["imported"] == ["a"]
+
+    assert everything_in(there) == before
+    taken = files_of(Path(here, "a"))
+    assert taken.keys() == files.keys() - {"notes.txt", ".state.json.0123456789abcdef.tmp"}
+    assert len(taken) >= 6
+    assert {name for name in taken if taken[name] != files[name]} == {"state.json"}
+    status = [path.lstat() for path in Path(here, "a").iterdir()]
+    assert {(stat.S_IMODE(one.st_mode), one.st_nlink, stat.S_ISREG(one.st_mode)) for one in status} == {
+        (0o600, 1, True)
+    }
+    assert stat.S_IMODE(Path(here, "a").stat().st_mode) == 0o700
+    assert said("a", here) == ["second"]
+
+
+def test_messages_are_numbered_on_after_an_import(here: str, there: str) -> None:
+    create(there, "a")
+    gaia_sessions.add_message("a", "user", "first", root=there)
+    FileStore(there).empty_transcript("a", lambda record: record)
+    gaia_sessions.import_sessions(there, root=here)
+    assert gaia_sessions.add_message("a", "user", "second", root=here)["seq"] == 2
+    FileStore(here).empty_transcript("a", lambda record: record)
+    archived = {path.read_bytes().count(b"\n") for path in Path(here, "a").glob("transcript*") if path.stat().st_size}
+    assert archived == {1}
+    assert len([path for path in Path(here, "a").glob("transcript*") if path.stat().st_size]) == 2
+
+
+def test_the_record_says_where_it_came_from_and_goes_on_with_the_next_revision(here: str, there: str) -> None:
+    create(there, "a")
+    before = record_of(there, "a")
+
+    gaia_sessions.import_sessions(there, root=here)
+
+    assert record_of(here, "a") == {**before, "revision": 3, "imported_from": there}
+    assert gaia_sessions.should_resume("a", root=here)
+    assert gaia_sessions.update_state("a", "executing", root=here)["revision"] == 4
+
+
+@pytest.mark.parametrize(("phase", "after"), [("investigating", "investigating"), ("executing", "abandoned")])
+def test_a_run_without_an_end_is_lost_and_its_work_may_be_resumed_if_its_phase_can(
+    here: str, there: str, phase: str, after: str
+) -> None:
+    create_at_work(there, "a", phase)
+
+    gaia_sessions.import_sessions(there, root=here)
+
+    record = record_of(here, "a")
+    (run,) = record["runs"]
+    assert (record["phase"], run["end"], "ended_at" in run) == (after, "lost", True)
+    assert run["detail"] == "it had no end when its session was imported"
+    assert record["last_updated"] == format_time(BEGAN)
+    assert gaia_sessions.should_resume("a", root=here) == (after == "investigating")
+    assert "ended_at" not in record_of(there, "a")["runs"][0]
+
+
+def test_what_is_cancelled_there_by_itself_or_above_is_abandoned_and_its_mark_comes_too(here: str, there: str) -> None:
+    create(there, "above")
+    create(there, "below", parent_id="above")
+    create_at_work(there, "solo", "planning")
+    create(there, "other")
+    create(there, "done")
+    gaia_sessions.finalize_session("done", "completed", root=there)
+    gaia_sessions.cancel_session("above", "enough", root=there)
+    for agent_id in ("solo", "done"):
+        gaia_sessions.cancel_session(agent_id, root=there)
+
+    gaia_sessions.import_sessions(os.path.join(there, "below"), there, root=here)
+
+    phases = {agent_id: record_of(here, agent_id)["phase"] for agent_id in ("above", "below", "done", "other", "solo")}
+    ended = dict.fromkeys(("above", "below", "solo"), "abandoned")
+    assert phases == {**ended, "done": "completed", "other": "planning"}
+    marks = {path.parent.name for path in Path(here).glob("*/cancelled.json")}
+    assert marks == {"above", "solo", "done"}
+
+
+def test_what_waits_there_is_applied_to_the_copy_and_still_waits_there(here: str, there: str) -> None:
+    create_at_work(there, "a")
+    stop: Event = {
+        "kind": "stop",
+        "at": format_time(NOW),
+        "host": "claude-code",
+        "host_session_id": "s-1",
+        "host_agent_id": "a1",
+        "last_message": "Done.",
+        "spoke": True,
+    }
+    FileStore(there).defer(stop, NOW)
+    ending: Event = {"kind": "finalize", "at": format_time(NOW), "agent_id": "b", "outcome": "failed"}
+    create(there, "b")
+    FileStore(there).defer(ending, NOW)
+    before = everything_in(there)
+
+    for dry_run in (True, False):
+        assert gaia_sessions.import_sessions(there, root=here, dry_run=dry_run)["imported"] == ["a", "b"]
+
+    assert everything_in(there) == before
+    records = [record_of(here, agent_id) for agent_id in ("a", "b")]
+    assert [record["phase"] for record in records] == ["completed", "failed"]
+    assert records[0]["runs"][0]["end"] == "stopped"
+    assert [json.loads(line)["kind"] for line in files_of(Path(here, "a"))["events.jsonl"].splitlines()] == ["stop"]
+    assert FileStore(here).waiting() == []
+
+
+def test_a_session_that_only_a_waiting_event_makes_comes_too(here: str, there: str) -> None:
+    create(there, "b")
+    start: Event = {
+        "kind": "start",
+        "at": format_time(NOW),
+        "host": "claude-code",
+        "host_session_id": "s-1",
+        "host_agent_id": "a9",
+        "agent_name": "Explore",
+        "workflow": {"run_id": "w-1", "key": "k"},
+    }
+    FileStore(there).defer(start, NOW)
+    assert len(list(gaia_sessions.list_sessions(root=there))) == 2
+
+    report = gaia_sessions.import_sessions(there, root=here)
+
+    (made,) = (agent_id for agent_id in report["imported"] if agent_id != "b")
+    assert record_of(here, made)["agent_name"] == "Explore"
+    assert record_of(here, made)["runs"][0]["end"] == "lost"
+
+
+def test_entries_of_the_index_lead_to_what_was_imported(here: str, there: str) -> None:
+    create_at_work(there, "a")
+    gaia_sessions.import_sessions(there, root=here)
+    with FileStore(here)._make_root() as root:
+        assert index.is_complete(root)
+        for key in index.keys_of(record_of(here, "a")):  # type: ignore[arg-type]
+            assert index.ids_under(root, key) == ["a"]
+    assert [line["agent_id"] for line in gaia_sessions.list_sessions(active_only=True, root=here)] == ["a"]
+
+
+def test_several_folders_are_taken_one_after_the_other_and_the_first_has_each_id(
+    here: str, there: str, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    create(there, "a")
+    create(there, "b")
+    create(str(project / ".claude" / "session"), "b", "executing")
+    create(str(project / ".claude" / "session"), "c")
+    create(here, "c", "approval")
+    kept = files_of(Path(here, "c"))
+    for dry_run in (True, False):
+        report = gaia_sessions.import_sessions(there, project, root=here, dry_run=dry_run)
+        assert report["directories"] == [there, str(project / ".claude" / "session")]
+        assert (report["imported"], report["already_there"], report["failed"]) == (["a", "b"], ["b", "c"], [])
+    assert record_of(here, "b")["phase"] == "planning"
+    assert files_of(Path(here, "c")) == kept
+
+
+def test_of_several_folders_none_is_taken_if_one_cannot_be_read(here: str, there: str, tmp_path: Path) -> None:
+    create(there, "a")
+    with pytest.raises(NoSuchFolder):
+        gaia_sessions.import_sessions(there, tmp_path / "nowhere", root=here)
+    other = tmp_path / "other"
+    create(str(other), "b")
+    other.joinpath(".inbox").symlink_to(there)
+    with pytest.raises(StoreFailure):
+        gaia_sessions.import_sessions(there, other, root=here)
+    assert not os.path.exists(here)
+
+
+def test_what_is_here_already_is_left_alone_whether_it_can_be_read_or_not(here: str, there: str) -> None:
+    create(there, "a")
+    Path(here, "a").mkdir(parents=True)
+    Path(here, "a", "state.json").write_text("{", encoding="utf-8")
+    for dry_run in (True, False):
+        assert gaia_sessions.import_sessions(there, root=here, dry_run=dry_run)["already_there"] == ["a"]
+    assert files_of(Path(here, "a")) == {"state.json": b"{"}
+
+
+def test_a_folder_of_somebody_else_in_its_place_is_said_and_left_alone(here: str, there: str) -> None:
+    create(there, "a")
+    Path(here, "a").mkdir(parents=True)
+    Path(here, "a", "notes").write_text("mine", encoding="utf-8")
+    for dry_run in (True, False):
+        report = gaia_sessions.import_sessions(there, root=here, dry_run=dry_run)
+        assert [(one["agent_id"], one["reason"]) for one in report["failed"]] == [("a", "io_error")]
+    assert files_of(Path(here, "a")) == {"notes": b"mine"}
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def link(path: Path) -> None:
+    path.symlink_to("/etc/passwd")
+
+
+def hanging_link(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def unix_socket(path: Path) -> None:
+    here = os.open(path.parent, os.O_RDONLY)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"/proc/self/fd/{here}/{path.name}")
+    os.close(here)
+
+
+def huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 43)
+
+
+KINDS = [fifo, link, hanging_link, folder, unix_socket, huge]
+
+
+@pytest.mark.parametrize("name", ["transcript.jsonl", "events.jsonl", "transcript-aside.jsonl"])
+@pytest.mark.parametrize("make", KINDS)
+def test_a_session_is_not_taken_without_a_file_of_its_own_that_is_none(
+    here: str, there: str, name: str, make: Any
+) -> None:
+    create(there, "a")
+    create(there, "b")
+    path = Path(there, "a", name)
+    path.unlink(missing_ok=True)
+    make(path)
+    reports = [gaia_sessions.import_sessions(there, root=here, dry_run=dry_run) for dry_run in (True, False)]
+    assert [report["imported"] for report in reports if make is not huge or not report["dry_run"]] == [["b"]] * (
+        1 if make is huge else 2
+    )
+    (failed,) = reports[-1]["failed"]
+    assert (failed["agent_id"], failed["detail"].startswith(str(path))) == ("a", True)
+    assert sorted(path.name for path in Path(here).glob("[!.]*")) == ["b"]
+    assert list(Path(here, ".stage").iterdir()) == []
+
+
+def test_a_second_name_of_a_file_is_copied_and_shares_nothing(here: str, there: str, tmp_path: Path) -> None:
+    create(there, "a")
+    gaia_sessions.add_message("a", "user", "first", root=there)
+    os.link(Path(there, "a", "transcript.jsonl"), tmp_path / "second")
+    gaia_sessions.import_sessions(there, root=here)
+    gaia_sessions.add_message("a", "user", "second", root=here)
+    assert (tmp_path / "second").read_bytes().count(b"\n") == 1
+
+
+class WrittenMeanwhile(Source):
+    """A folder in which somebody writes to the session each time when it has been copied."""
+
+    times = 1
+
+    def _copy_files(self, agent_id: str, session: Directory, target: Directory | None, *, durable: bool) -> None:
+        super()._copy_files(agent_id, session, target, durable=durable)
+        if self.times:
+            type(self).times -= 1
+            gaia_sessions.add_message(agent_id, "user", "one more", root=self.root)
+
+
+@pytest.mark.parametrize(("times", "taken"), [(1, ["a"]), (2, ["a"]), (1000, [])])
+def test_a_session_that_is_written_while_it_is_copied_is_copied_again_or_not_taken(
+    here: str, there: str, times: int, taken: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(there, "a")
+    monkeypatch.setattr("gaia_sessions.store.import_source.Source", WrittenMeanwhile)
+    monkeypatch.setattr(WrittenMeanwhile, "times", times)
+
+    store = FileStore(here)
+    report = import_folders(store, store, [there], NOW, Config({}), dry_run=False)
+
+    assert report["imported"] == taken
+    assert [one["agent_id"] for one in report["failed"]] == ([] if taken else ["a"])
+    if taken:
+        assert len(said("a", here)) == times
+        assert record_of(here, "a")["last_seq"] == record_of(there, "a")["last_seq"] == times
+    else:
+        assert "somebody is writing to it" in report["failed"][0]["detail"]
+
+
+def test_beside_a_writer_each_copy_is_one_of_the_states_that_were_acknowledged(there: str, tmp_path: Path) -> None:
+    create(there, "a")
+    is_over = threading.Event()
+
+    def write() -> None:
+        while not is_over.is_set():
+            gaia_sessions.add_message("a", "user", "x" * 1000, root=there)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for number in range(10):
+            here = str(tmp_path / f"here-{number}")
+            if gaia_sessions.import_sessions(there, root=here)["imported"]:
+                assert len(said("a", here)) == record_of(here, "a").get("last_seq", 0)
+    finally:
+        is_over.set()
+        writer.join()
+
+
+def test_a_folder_below_the_root_and_one_above_it_are_folders_like_any_other(here: str, tmp_path: Path) -> None:
+    create(here, "a")
+    below = os.path.join(here, "moved")
+    create(below, "b")
+    above = str(tmp_path)
+    assert gaia_sessions.import_sessions(below, root=here)["imported"] == ["b"]
+    assert gaia_sessions.import_sessions(here, root=here)["already_there"] == ["a", "b"]
+    assert gaia_sessions.import_sessions(above, root=here)["imported"] == []
