@@ -181,13 +181,36 @@ def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, na
     taken = {tool for tool, reported_kinds in kinds.items() if reported_kinds == [DELEGATE]}
     assert taken | ALIASES.get(name, set()) == set(host.delegation)
     matcher = host.events[host.delegates]
-    assert [tool for tool in host.delegation if not matches(matcher, tool)] == []
+    assert [tool for tool in taken if not matches(matcher, tool)] == []
 
 
 def test_what_is_received_of_tools_is_what_their_module_reads() -> None:
     host = HOSTS["claude-code"]
-    of_earlier_settings = {"PreToolUse"}
-    assert {*host.tools, *host.unawaited_tools, *host.unawaited} == set(tools._KINDS) - of_earlier_settings
+    assert {*host.tools, *host.unawaited_tools, *host.unawaited} == set(tools._KINDS)
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_no_ordinary_tool_starts_a_process_as_installed(name: str) -> None:
+    events = {"PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "BeforeTool", "AfterTool"}
+    ordinary = [*OTHER_TOOLS, "shell", "exec_command", "run_shell_command", "mcp__server__spawn_agents"]
+    wired = [entry for entry in HOSTS[name].entries(tools=False) if entry.event in events]
+    assert len(wired) >= 2
+    assert [(entry, tool) for entry in wired for tool in ordinary if matches(entry.matcher, tool)] == []
+
+
+@pytest.mark.parametrize("prefix", ["", "multi_agent_v1", "collaboration"])
+def test_the_tools_of_agents_are_heard_of_with_and_without_their_namespace(prefix: str) -> None:
+    found = {
+        event: [
+            tool for tool in ("spawn_agent", "send_input", "wait_agent", "close_agent") if matches(at, prefix + tool)
+        ]
+        for event, at in HOSTS["codex"].events.items()
+        if event in ("PreToolUse", "PostToolUse")
+    }
+    assert found == {
+        "PreToolUse": ["spawn_agent", "send_input"],
+        "PostToolUse": ["spawn_agent", "wait_agent", "close_agent"],
+    }
 
 
 def test_the_plugin_receives_what_the_settings_receive() -> None:

@@ -1,7 +1,7 @@
 """Codex's settings, as seen in runs of 0.169.0. Only ``install`` imports this module.
 
-No matcher is set: the name of a tool with its namespace is not matched, so the hook reads every tool and passes over
-those that start no agent.
+A bare name does not match a tool with its namespace in front (``multi_agent_v1wait_agent``,
+``collaborationspawn_agent``); a regular expression does.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ SETTINGS = HostSettings(
     CODEX,
     ".codex",
     {USER: "hooks.json", PROJECT: "hooks.json"},
-    dict.fromkeys(
-        [
-            *("SessionStart", "SessionEnd", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop"),
-            *("UserPromptSubmit", "Interrupt"),
-        ]
-    ),
+    {
+        "SessionStart": None,
+        "SessionEnd": None,
+        "PreToolUse": "^.*(spawn_agent|send_input)$",
+        "PostToolUse": "^.*(spawn_agent|wait_agent|close_agent)$",
+        "SubagentStart": None,
+        "SubagentStop": None,
+        "Stop": None,
+        "UserPromptSubmit": None,
+        "Interrupt": None,
+    },
     delegation=("spawn_agent", "Agent"),
     home="CODEX_HOME",
 )
