@@ -85,16 +85,17 @@ class HandlerContext:
     now: the time that the event counts for. config: its limits load the policy, which few handlers need. timeout: how
     many seconds a lock is waited for at most. should_stop: whether the time of the call is over. hold: keeps the event
     in the inbox until it is applied; for one that may take long, called before anything is written.
+    id_bytes: what the ids of new sessions are made of, the same for the same event.
     """
 
-    __slots__ = ("config", "hold", "now", "random_bytes", "should_stop", "timeout")
+    __slots__ = ("config", "hold", "id_bytes", "now", "should_stop", "timeout")
 
     def __init__(
         self,
         now: datetime,
         config: Config,
         timeout: float,
-        random_bytes: RandomBytes,
+        id_bytes: RandomBytes,
         *,
         should_stop: Callable[[], bool],
         hold: Callable[[], None],
@@ -102,6 +103,6 @@ class HandlerContext:
         self.now = now
         self.config = config
         self.timeout = timeout
-        self.random_bytes = random_bytes
+        self.id_bytes = id_bytes
         self.should_stop = should_stop
         self.hold = hold

@@ -197,8 +197,8 @@ def create_session(
     store: Store, event: Event, context: HandlerContext, *, earlier: Record | None = None, refused: str | None = None
 ) -> EventResult:
     """A new session for the delegation; ``earlier`` is the one whose work it continues."""
-    now, random_bytes = context.now, context.random_bytes
-    new = new_record(new_agent_id(now, random_bytes), event["agent_name"], event["purpose"], {}, now)
+    now, id_bytes = context.now, context.id_bytes
+    new = new_record(new_agent_id(now, id_bytes), event["agent_name"], event["purpose"], {}, now)
     if earlier:
         new["continues"] = earlier["agent_id"]
     mentioned_fields: Run = {} if earlier else _mentioned_fields(store, event)
@@ -206,7 +206,7 @@ def create_session(
     def begin(new: Record) -> Record:
         record = runs.with_claimed_run(new, {**run_fields_of(event), **mentioned_fields}, now)
         entry = entry_of_event(event, record, record["runs"][0], record["revision"])
-        return create_under_new_id(store, record, now, random_bytes, entry)
+        return create_under_new_id(store, record, now, id_bytes, entry)
 
     kept = _begin_below_parent(store, event, context, new, begin)
     word = "continued" if earlier else "created"

@@ -6,8 +6,6 @@ before their session. How waiting events are applied is in ``deferred``.
 
 from __future__ import annotations
 
-import os
-
 from gaia_sessions import errors
 from gaia_sessions.session.events import (
     DELEGATE,
@@ -28,6 +26,7 @@ from gaia_sessions.session.events import (
     STOP,
     TOOL_USED,
 )
+from gaia_sessions.session.ids import bytes_made_of
 
 from . import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult, HandlerContext
 
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 
@@ -122,7 +122,7 @@ def apply_event(
     handlers = WORKFLOW_HANDLERS if "workflow" in event else HANDLERS
     module, name = handlers[event["kind"]]
     handler: Handler = getattr(__import__(f"{__package__}.{module}", fromlist=[name]), name)
-    context = HandlerContext(now, config, timeout, os.urandom, should_stop=should_stop, hold=hold)
+    context = HandlerContext(now, config, timeout, _id_bytes(event), should_stop=should_stop, hold=hold)
     event = with_key(event)
     result = handler(store, event, context)
     if result.word in (NOT_JOINED, NO_KEY):
@@ -134,6 +134,12 @@ def apply_event(
     if result.record and event["kind"] in EARLY_KINDS and "host_agent_id" in event:
         return _with_orphans_adopted(store, result.record, event, context, result)
     return result
+
+
+def _id_bytes(event: Event) -> RandomBytes:
+    """What the id of a session that ``event`` begins is made of: whoever foresees it sees the id that it will have."""
+    keys = ("at", "host_session_id", "host_agent_id", "tool_use_id", "kind")
+    return bytes_made_of(" ".join(str(event.get(key)) for key in keys))
 
 
 def _with_orphans_adopted(

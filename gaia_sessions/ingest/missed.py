@@ -61,7 +61,7 @@ def record_agent(store: Store, event: Event, context: HandlerContext) -> None:
 
 def _create(store: Store, event: Event, context: HandlerContext) -> None:
     now, purpose = context.now, event.get("purpose", NO_PURPOSE)
-    new = new_record(new_agent_id(now, context.random_bytes), event["agent_name"], purpose, {}, now)
+    new = new_record(new_agent_id(now, context.id_bytes), event["agent_name"], purpose, {}, now)
     run: Run = {key: event[key] for key in _RUN_FIELDS if key in event}  # type: ignore[literal-required, assignment]
     create_started_session(store, event, context, new, run)
 

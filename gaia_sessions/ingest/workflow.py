@@ -134,7 +134,7 @@ def _begin_session(
 ) -> EventResult:
     """A new session for an agent of ``workflow``; ``earlier`` is the final one whose work it continues."""
     purpose = event.get("purpose") or (earlier["purpose"] if earlier else NO_PURPOSE)
-    new = new_record(new_agent_id(context.now, context.random_bytes), event["agent_name"], purpose, {}, context.now)
+    new = new_record(new_agent_id(context.now, context.id_bytes), event["agent_name"], purpose, {}, context.now)
     if earlier:
         new["continues"] = earlier["agent_id"]
     fields = starts.first_fields(event, context.now)

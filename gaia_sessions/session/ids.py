@@ -7,6 +7,8 @@ themselves.
 
 from __future__ import annotations
 
+from itertools import count
+
 from gaia_sessions import errors
 
 from .clock import compact_timestamp
@@ -45,6 +47,7 @@ _WINDOWS_DEVICES = frozenset(
     ["con", "prn", "aux", "nul"] + [port + digit for port in ("com", "lpt") for digit in "0123456789"]
 )
 
+_DIGEST_MODULUS = 2**32 - 5
 _MAX_NAME_LENGTH = 200
 _SLUG_LENGTH = 100
 
@@ -109,6 +112,17 @@ def random_hex(length: int, random_bytes: RandomBytes) -> str:
 def is_hex(text: str, length: int) -> bool:
     """Whether ``text`` is exactly so many hexadecimal digits, in lower case as ``random_hex`` makes them."""
     return len(text) == length and _HEX.issuperset(text)
+
+
+def quick_digest(text: str) -> str:
+    """Eight hexadecimal digits made of ``text``. A cryptographic digest would cost a hook an import."""
+    return f"{int.from_bytes(text.encode('utf-8', 'surrogatepass')) % _DIGEST_MODULUS:08x}"
+
+
+def bytes_made_of(text: str) -> RandomBytes:
+    """In place of random bytes: the same ones for the same ``text``, and others at each call. Makes four at a time."""
+    numbers = count()
+    return lambda _: bytes.fromhex(quick_digest(f"{next(numbers)} {text}"))
 
 
 def short_digest(data: bytes) -> str:

@@ -7,6 +7,7 @@ run any more. Pure.
 
 from __future__ import annotations
 
+from .ids import quick_digest
 from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, PLANNING, VALIDATING, is_final
 from .runs import is_latest, is_live, with_run
 from .updates import with_activity, with_phase
@@ -45,19 +46,12 @@ def with_tool_use(record: Record, run: Run, call: str, name: str, now: datetime,
     before was answered, so the phase is again that before the question.
     If the answer was a denial, only the agent itself can report how the work continues.
     """
-    tools, key = record.get("tools", _NO_TOOLS), call_digest(call)
+    tools, key = record.get("tools", _NO_TOOLS), quick_digest(call)
     if not _is_at_work(record, run) or key in tools["recent"]:
         return record
     counted: Record = {**with_activity(record, now), "tools": _with_counted_call(tools, key, name)}
     return _with_inferred_phase(counted, run, _phase_after_use(record, run, writes=writes), now)
 
-
-def call_digest(call: str) -> str:
-    """A short digest of ``call``. A cryptographic one would cost a hook an import, and a collision helps nobody."""
-    return f"{int.from_bytes(call.encode(), 'big') % _DIGEST_MODULUS:08x}"
-
-
-_DIGEST_MODULUS = 2**32 - 5
 
 _NO_TOOLS: Tools = {"counts": {}, "recent": []}
 

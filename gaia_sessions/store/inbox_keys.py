@@ -7,6 +7,7 @@ different ids may have the same key, and then an event is tried once more than n
 from __future__ import annotations
 
 from gaia_sessions.session.events import MAIN_STOP, SESSION_END, SESSION_LEFT
+from gaia_sessions.session.ids import quick_digest
 from gaia_sessions.session.record import has_newer_schema, is_orphan
 from gaia_sessions.session.runs import conversation_of
 
@@ -25,8 +26,7 @@ MAX_KEYS = 12
 MAX_MATCHING = 32
 """At most this many events that concern the same sessions as a new event are tried before it."""
 
-_KEY_LENGTH, _KEY_MODULUS = 8, (1 << 32) - 5
-"""Hexadecimal digits of a key, and the largest prime number that fits into them."""
+_KEY_LENGTH = len("01234567")
 
 _SESSION, _AGENT, _DELEGATION, _CONVERSATION, _PENDING_KEY = "satcl"
 """What a key stands for, as a letter: equal ids of different things have different keys."""
@@ -144,5 +144,4 @@ def _conversation_keys(event: Mapping[str, object]) -> list[str]:
 
 
 def _key(kind: str, value: str) -> str:
-    data = f"{kind}{value}".encode("utf-8", "surrogatepass")
-    return f"{int.from_bytes(data) % _KEY_MODULUS:0{_KEY_LENGTH}x}"
+    return quick_digest(f"{kind}{value}")

@@ -18,7 +18,7 @@ import gaia_sessions
 from gaia_sessions.config import Config
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.ingest.dispatch import apply_event
-from gaia_sessions.session.tool_inference import call_digest
+from gaia_sessions.session.ids import quick_digest
 from gaia_sessions.store.memory import MemoryStore
 from tests.hook.conftest import SCRIPTS
 from tests.records import START, WHEN, record_with
@@ -142,7 +142,7 @@ def test_a_tool_that_only_reads_is_counted_and_is_activity(host: Host) -> None:
 
     hear(host, tool(host, "Read", tool_use_id="toolu_r"))
 
-    tools = {"counts": {"Read": 1}, "recent": [call_digest("toolu_r")]}
+    tools = {"counts": {"Read": 1}, "recent": [quick_digest("toolu_r")]}
     after = host.record()
     assert after["last_updated"] > before["last_updated"]
     assert host.timeless(after) == host.timeless({**before, "tools": tools, "revision": before["revision"] + 1})
@@ -278,7 +278,7 @@ def test_the_same_call_told_twice_at_once_counts_once(host: Host) -> None:
         list(pool.map(lambda _: hear(host, payload), range(4)))
 
     record = host.record()
-    assert record["tools"] == {"counts": {"Edit": 1}, "recent": [call_digest(payload["tool_use_id"])]}
+    assert record["tools"] == {"counts": {"Edit": 1}, "recent": [quick_digest(payload["tool_use_id"])]}
     assert phases(record) == ["initializing", "investigating", "executing"]
 
 
@@ -291,7 +291,7 @@ def test_of_many_calls_at_once_none_is_lost(host: Host) -> None:
 
     tools = host.record()["tools"]
     assert tools["counts"] == {"Read": 4, "Grep": 4, "Glob": 4}
-    assert sorted(tools["recent"]) == sorted(call_digest(payload["tool_use_id"]) for payload in payloads)
+    assert sorted(tools["recent"]) == sorted(quick_digest(payload["tool_use_id"]) for payload in payloads)
 
 
 def test_news_that_meets_a_held_lock_is_let_go(host: Host) -> None:
@@ -462,4 +462,4 @@ def test_names_and_keys_can_be_anybodys_text(host: Host) -> None:
     hear(host, tool(host, "\x1b[31mEdit\n\u202e" + "x" * 500, tool_use_id="\x01\n" + "k" * 500))
 
     tools = host.record()["tools"]
-    assert tools == {"counts": {"[31mEdit " + "x" * 55: 1}, "recent": [call_digest("\x01\n" + "k" * 500)]}
+    assert tools == {"counts": {"[31mEdit " + "x" * 55: 1}, "recent": [quick_digest("\x01\n" + "k" * 500)]}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gaia_sessions.errors import InvalidId
 from gaia_sessions.session.ids import (
     MAX_ID_LENGTH,
+    bytes_made_of,
     check_agent_id,
     encode_key,
     fold_id,
@@ -250,3 +251,13 @@ def test_any_key_becomes_a_name_that_every_file_system_takes(parts: list[str]) -
 def test_different_keys_have_different_names_whatever_the_case(keys: list[list[str]]) -> None:
     names = {encode_key(*parts).casefold() for parts in keys}
     assert len(names) == len(keys)
+
+
+def test_ids_made_of_a_text_are_the_same_for_whoever_makes_them_and_never_twice_the_same() -> None:
+    now, texts = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC), [f"2026-01-08 h1 a{number} start" for number in range(50)]
+
+    made, again = ([[new_agent_id(now, make) for _ in range(3)] for make in map(bytes_made_of, texts)] for _ in (1, 2))
+
+    assert made == again
+    assert len({agent_id for ids in made for agent_id in ids}) == 150
+    assert all(is_generated_id(agent_id) for ids in made for agent_id in ids)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.ids import quick_digest
 from gaia_sessions.session.phases import APPROVAL, EXECUTING, INVESTIGATING, PHASES, PLANNING, is_final
 from gaia_sessions.session.record import encode
 from gaia_sessions.session.runs import with_run
 from gaia_sessions.session.tool_inference import (
     MAX_RECENT_CALLS,
     MAX_TOOL_NAMES,
-    call_digest,
     with_permission_request,
     with_tool_use,
 )
@@ -40,7 +40,7 @@ def ask(record: Record) -> Any:
 def test_a_call_is_counted_and_is_activity_and_nothing_else() -> None:
     record = record_with(WORKING)
     told = tell(record, name="Read")
-    assert told == {**record, "last_updated": WHEN, "tools": {"counts": {"Read": 1}, "recent": [call_digest("c1")]}}
+    assert told == {**record, "last_updated": WHEN, "tools": {"counts": {"Read": 1}, "recent": [quick_digest("c1")]}}
 
 
 def test_calls_are_counted_by_the_name_of_their_tool() -> None:
@@ -49,7 +49,7 @@ def test_calls_are_counted_by_the_name_of_their_tool() -> None:
         record = tell(record, call=call, name=name)
     assert record["tools"] == {
         "counts": {"Read": 2, "Bash": 1},
-        "recent": [call_digest("c1"), call_digest("c2"), call_digest("c3")],
+        "recent": [quick_digest("c1"), quick_digest("c2"), quick_digest("c3")],
     }
 
 
@@ -71,7 +71,7 @@ def test_only_the_latest_calls_are_remembered_and_all_are_counted() -> None:
         record = tell(record, call=f"c{number}")
     assert record["tools"] == {
         "counts": {"Bash": MAX_RECENT_CALLS + 5},
-        "recent": [call_digest(f"c{number}") for number in range(5, MAX_RECENT_CALLS + 5)],
+        "recent": [quick_digest(f"c{number}") for number in range(5, MAX_RECENT_CALLS + 5)],
     }
 
 
@@ -87,8 +87,8 @@ def test_of_sixty_calls_told_twice_in_any_order_each_counts_once_and_the_record_
 @pytest.mark.parametrize("one", ["c1", "x" * 200, "é", ""])
 @pytest.mark.parametrize("other", ["c2", "x" * 199 + "y", "y" + "x" * 199, "è"])
 def test_calls_that_differ_in_anything_are_two(one: str, other: str) -> None:
-    assert call_digest(one) != call_digest(other)
-    assert {len(call_digest(one)), len(call_digest(other))} == {8}
+    assert quick_digest(one) != quick_digest(other)
+    assert {len(quick_digest(one)), len(quick_digest(other))} == {8}
 
 
 @pytest.mark.parametrize("writes", [True, False])
@@ -116,7 +116,7 @@ def test_a_first_edit_or_command_that_does_not_only_read_begins_the_execution(ph
     assert tell(record, writes=True) == {
         **record,
         "last_updated": WHEN,
-        "tools": {"counts": {"Bash": 1}, "recent": [call_digest("c1")]},
+        "tools": {"counts": {"Bash": 1}, "recent": [quick_digest("c1")]},
         "phase": EXECUTING,
         "resume_ready": False,
         "history": [moved(phase, EXECUTING)],
