@@ -169,10 +169,11 @@ class Sessions(SessionReader):
 
     def _apply_deferred(self) -> None:
         """Applies the events that wait in the inbox, and logs which."""
+        from gaia_sessions.hosts import noted_since
         from gaia_sessions.ingest.deferred import apply_deferred
 
         now = utc_now()
-        applied = apply_deferred(self._store, now, self.config)
+        applied = apply_deferred(self._store, now, self.config, noted_since=noted_since)
         if applied:
             from gaia_sessions.store import hook_log
 

@@ -38,17 +38,18 @@ _SECONDS_TO_END = 0.4
 
 
 def apply_waiting(
-    store: FileStore, now: datetime, config: Config, events: list[Event], should_stop: Callable[[], bool] | None = None
+    store: FileStore, now: datetime, config: Config, events: list[Event], is_late: Callable[[], bool]
 ) -> list[str]:
     """Applies the events that wait in the inbox, first those that concern ``events``; a line on each that was tried.
 
-    In most calls none waits, and nothing is imported for it. Once ``should_stop`` returns true, the rest waits on.
+    In most calls none waits, and nothing is imported for it. Once ``is_late`` returns true, the rest waits on.
     """
     if not store.may_have_waiting():
         return []
+    from gaia_sessions.hosts import noted_since
     from gaia_sessions.ingest.deferred import apply_deferred
 
-    return apply_deferred(store, now, config, should_stop or (lambda: False), new_events=events)
+    return apply_deferred(store, now, config, is_late, new_events=events, noted_since=noted_since)
 
 
 def one_by_one(

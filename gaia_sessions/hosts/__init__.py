@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gaia_sessions.config import Config
+    from gaia_sessions.session.events import Event
     from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
@@ -52,6 +54,15 @@ def settings_of(host: str) -> HostSettings:
     """Where ``host`` keeps the settings that start our hooks. Only ``install`` needs them."""
     settings: HostSettings = __import__(f"{_module_name(host)}.settings", fromlist=["SETTINGS"]).SETTINGS
     return settings
+
+
+def noted_since(event: Event, config: Config) -> Event:
+    """``event``, which waits without a key, with the workflow of its agent if the host has noted that since."""
+    if event.get("host") != CLAUDE_CODE or "key_file" not in event:
+        return event
+    agents = __import__(f"{_module_name(CLAUDE_CODE)}.agents", fromlist=["with_workflow"])
+    found: Event = agents.with_workflow(event, config)
+    return found
 
 
 def end_in_files(run: Run) -> ReportedEnd | None:

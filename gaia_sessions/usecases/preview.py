@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
+    from gaia_sessions.ingest.deferred import NotedSince
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.inbox_keys import WaitingEvent
@@ -25,16 +26,24 @@ if TYPE_CHECKING:
 class Preview:
     """Reads ``store`` with the events applied that wait when the first session is read.
 
-    A hook passes ``is_late``: if many events wait, only those that concern the sessions read are applied, until the
-    time of the hook is up.
+    noted_since: see ``apply_deferred``. A hook passes ``is_late``: if many events wait, only those that concern the
+    sessions read are applied, until the time of the hook is up.
     """
 
-    __slots__ = ("_all_applied", "_config", "_is_late", "_now", "_store", "_waiting")
+    __slots__ = ("_all_applied", "_config", "_is_late", "_noted_since", "_now", "_store", "_waiting")
 
-    def __init__(self, store: Store, now: datetime, config: Config, is_late: Callable[[], bool] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        now: datetime,
+        config: Config,
+        noted_since: NotedSince | None = None,
+        is_late: Callable[[], bool] | None = None,
+    ) -> None:
         self._store = store
         self._now = now
         self._config = config
+        self._noted_since = noted_since
         self._is_late = is_late
         self._waiting: list[WaitingEvent] | None = None
         self._all_applied: Reader | None = None
@@ -139,5 +148,6 @@ class Preview:
         from gaia_sessions.store.overlay import Overlay
 
         sessions = Overlay(self._store, inbox)
-        apply_deferred(sessions, self._now, self._config, *([self._is_late] if self._is_late else []))
+        should_stop = self._is_late or (lambda: False)
+        apply_deferred(sessions, self._now, self._config, should_stop, noted_since=self._noted_since)
         return sessions

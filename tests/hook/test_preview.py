@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,7 @@ from gaia_sessions.usecases.preview import Preview
 from tests.hook.test_lives import LIVES, Life
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.hook.conftest import Host
@@ -362,7 +366,7 @@ def test_in_a_hook_a_preview_stops_when_it_is_late(host: Host) -> None:
         looks += 1
         return looks > 1
 
-    found = dict(Preview(store, now, Config({}), is_late).scan(active_only=True))
+    found = dict(Preview(store, now, Config({}), is_late=is_late).scan(active_only=True))
 
     assert (len(found), {record["phase"] for record in found.values()}) == (20, {"initializing"})  # type: ignore[index]
 
@@ -375,7 +379,7 @@ def test_the_children_of_a_session_have_the_events_applied_that_concern_them(hos
         store.defer(event, now)
 
     for is_late in (None, lambda: False):
-        found = Preview(store, now, Config({}), is_late).children(["s-01"])
+        found = Preview(store, now, Config({}), is_late=is_late).children(["s-01"])
 
         assert sorted((record["agent_id"], record["phase"]) for record in found) == [
             (f"s-{number:02}", "completed") for number in range(1, 20, 2)
@@ -400,3 +404,65 @@ def test_many_ends_of_one_conversation_read_its_sessions_once(host: Host, monkey
     found = dict(Preview(store, now, Config({})).scan())
 
     assert (len(found), len([asked for asked in scans if asked.get("host_session_id")])) == (3, 1)
+
+
+# Sessions that only a waiting event begins
+
+
+def held_delegation(host: Host) -> None:
+    """Somebody else is at the delegation, so it waits."""
+    with host.key_held("toolu_1"):
+        host.hear(host.delegation())
+
+
+def agent_named_late(host: Host) -> None:
+    """The journal of a workflow names its agent after the start was reported."""
+    folder = host.agents / "workflows" / "wf_0a1b2c3d-4e5"
+    folder.mkdir(parents=True)
+    host.hear(host.starting())
+    entry = {"type": "started", "key": "v2:abc", "agentId": "a1", "label": "alpha"}
+    (folder / "journal.jsonl").write_text(json.dumps(entry) + "\n", encoding="utf-8")
+
+
+def many_at_once(host: Host) -> None:
+    """Two delegations wait, of the same moment by the clock's second."""
+    with host.key_held("toolu_1"), host.key_held("toolu_2"), ThreadPoolExecutor() as pool:
+        list(pool.map(host.hear, [host.delegation(), host.delegation("toolu_2")]))
+
+
+@pytest.mark.parametrize("wait", [held_delegation, agent_named_late, many_at_once])
+def test_a_session_that_a_waiting_event_begins_has_one_id_whoever_looks(
+    host: Host, wait: Callable[[Host], None]
+) -> None:
+    wait(host)
+    assert host.records() == {}
+    seen, again = list(listed(host)), list(listed(host))
+    shown = [gaia("show", agent_id, "--json", host=host) for agent_id in seen]
+    assert gaia_sessions.get_session(seen[0], root=str(host.root)) is None
+
+    written = gaia("update", seen[0], "--json", host=host)
+
+    assert again == seen
+    assert [record["agent_id"] for record in shown] == seen
+    assert written["agent_id"] == seen[0]
+    assert (set(host.records()), host.waiting()) == (set(seen), [])
+
+
+def test_an_agent_that_the_journal_of_its_workflow_names_late_is_at_work_for_whoever_looks(host: Host) -> None:
+    agent_named_late(host)
+
+    [line] = listed(host).values()
+    foreseen = previewed(host, line["agent_id"])
+
+    assert (line["purpose"], line["phase"], line["running"]) == ("alpha", "investigating", True)
+    assert (foreseen["runs"][0]["workflow"]["key"], foreseen["agent_name"]) == ("v2:abc", "Explore")
+    assert foreseen["runs"][0]["transcript_path"] == str(host.agents / "workflows/wf_0a1b2c3d-4e5/agent-a1.jsonl")
+    assert foreseen == left_by_the_next_writer(host)
+
+
+def gaia(*words: str, host: Host) -> Any:
+    """What the command prints as JSON."""
+    command = [sys.executable, "-m", "gaia_sessions", *words, "--root", str(host.root)]
+    done = subprocess.run(command, capture_output=True, check=False, env=host.environment())
+    assert (done.returncode, done.stderr) == (0, b"")
+    return json.loads(done.stdout)

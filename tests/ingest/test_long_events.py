@@ -182,7 +182,7 @@ def test_whoever_reads_through_a_preview_sees_all_of_it_applied(kind: str, tmp_p
     assert len(seen) == MANY + (kind == "killed workflow")
     assert all("ended_at" in record["runs"][-1] for record in seen)
     some = agents_in(store)[0]["agent_id"]
-    read = Preview(store, NOW + MINUTE, Config({}), stop_after(10 * MANY)).read(some)
+    read = Preview(store, NOW + MINUTE, Config({}), is_late=stop_after(10 * MANY)).read(some)
     assert "ended_at" in read["runs"][-1]
 
 

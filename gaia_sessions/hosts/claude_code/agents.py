@@ -6,12 +6,17 @@ the client's own files do, some of them only a moment later.
 
 from __future__ import annotations
 
+import os
+
 from gaia_sessions.hosts import agent_files
+from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.session import events
+from gaia_sessions.session.clock import parse_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.hosts.payload import HookPayload
+    from gaia_sessions.config import Config
+    from gaia_sessions.hosts.payload import Payload
     from gaia_sessions.session.events import Event
 
 
@@ -53,6 +58,21 @@ def failure(payload: HookPayload) -> list[Event]:
     transcript = agent_files.transcript_of(path, agent)
     why = interruptions.keys_of_failure(payload.text("error"), text, transcript, payload.now)
     return [payload.failure(text, **keys, spoke=True, **why)]
+
+
+def with_workflow(event: Event, config: Config) -> Event:
+    """``event`` about an agent with its workflow, whose journal names an agent a moment late on a busy machine."""
+    folder = os.path.dirname(event["key_file"])
+    raw: Payload = {
+        "transcript_path": f"{os.path.dirname(folder)}.jsonl",
+        "agent_id": event.get("host_agent_id"),
+        "agent_type": event.get("agent_name"),
+    }
+    keys = _agent_keys(HookPayload(event["host"], raw, config, parse_time(event["at"]), {}))
+    if "workflow" not in keys:
+        return event
+    known = {name: value for name, value in event.items() if name not in ("key_file", "key_name")}
+    return known | keys  # type: ignore[return-value]  # these are keys of events
 
 
 def _agent_keys(payload: HookPayload) -> dict[str, object]:
