@@ -46,10 +46,9 @@ def test_the_plugin_hears_every_event_the_hook_is_there_for_through_one_script()
     assert set(hooks) == set(EVENTS_BY_HOOK[HOOK])
     script = "${CLAUDE_PLUGIN_ROOT}/hooks/every_event.py"
     handlers = [handler for groups in hooks.values() for group in groups for handler in group["hooks"]]
-    assert {(entry["type"], entry["command"], *entry["args"][:2], entry["timeout"]) for entry in handlers} == {
+    assert {(entry["type"], entry["command"], *entry["args"], entry["timeout"]) for entry in handlers} == {
         ("command", "python3", "-S", script, 5)
     }
-    assert [entry["args"][2:] for entry in handlers if entry["args"][2:]] == [["--join"]]
     assert CHECKOUT.joinpath("hooks", "every_event.py").is_file()
 
 

@@ -14,7 +14,7 @@ from . import output
 
 COMMANDS = {
     "create": "Create a session and print its ID.",
-    "get": "Print the record of a session as JSON.",
+    "get": "Print the record of a session as JSON, as it is stored.",
     "update": "Update a session: phase, metadata, errors.",
     "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
     "list": "List sessions, the most recently active first.",

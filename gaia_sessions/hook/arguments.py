@@ -1,4 +1,4 @@
-"""The arguments of a hook's command in a host's settings: the host, the root, which of its tasks the call has.
+"""The arguments of a hook's command in a host's settings: the host, the root, what else it is to do.
 
 Owns these options, in both spellings (``--host NAME``, ``--host=NAME``), and which of them are for people. Any other
 word is ignored and logged: a host would take a usage error for a veto. Must never refuse a command.
@@ -12,20 +12,19 @@ TEST = "--test"
 HELP = frozenset(["-h", "--help"])
 
 _LONGEST_WORD = 128
-_HOST, _ROOT, _TOOLS, _REPORT, _JOIN = "--host", "--root", "--track-tools", "--allow-report", "--join"
+_HOST, _ROOT, _TOOLS, _REPORT = "--host", "--root", "--track-tools", "--allow-report"
 
 
 class HookArguments:
     """What the command of a hook says; ``host`` and ``root`` are None where it says nothing."""
 
-    __slots__ = ("host", "ignored", "joins", "reports", "root", "tools")
+    __slots__ = ("host", "ignored", "reports", "root", "tools")
 
     def __init__(self) -> None:
         self.host: str | None = None
         self.root: str | None = None
         self.tools = False
         self.reports = False
-        self.joins = False
         self.ignored: list[str] = []
 
 
@@ -40,10 +39,9 @@ def parse_arguments(arguments: list[str]) -> HookArguments:
     while rest:
         word = rest.pop(0)
         name, glued, value = word.partition("=")
-        if word in (_TOOLS, _REPORT, _JOIN):
+        if word in (_TOOLS, _REPORT):
             parsed.tools |= word == _TOOLS
             parsed.reports |= word == _REPORT
-            parsed.joins |= word == _JOIN
             continue
         if name in (_HOST, _ROOT) and not glued and rest and not rest[0].startswith("--"):
             value = rest.pop(0)

@@ -38,8 +38,8 @@ INPUT_LIMIT = 8 << 20
 OUTPUT_LIMIT = 2 * INPUT_LIMIT
 """Bytes. Hosts send whole prompts, and some replies hold the rewritten prompt."""
 
-_TRACK_TOOLS, _ALLOW_REPORT, _JOIN = "--track-tools", "--allow-report", "--join"
-_MOST_OFTEN = frozenset([_TRACK_TOOLS, _ALLOW_REPORT, _JOIN])
+_TRACK_TOOLS, _ALLOW_REPORT = "--track-tools", "--allow-report"
+_MOST_OFTEN = frozenset([_TRACK_TOOLS, _ALLOW_REPORT])
 """What ``hooks install`` writes most often: it is read without importing ``arguments``."""
 
 _TERMINAL_PROMPT = "Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\n"
@@ -51,7 +51,6 @@ def main(hook: str, arguments: list[str]) -> int:
     call = HookCall(hook)
     if _MOST_OFTEN.issuperset(arguments):
         call.tools, call.reports = _TRACK_TOOLS in arguments, _ALLOW_REPORT in arguments
-        call.joins = _JOIN in arguments
     else:
         from . import arguments as words
 
@@ -61,7 +60,6 @@ def main(hook: str, arguments: list[str]) -> int:
             return test(hook, arguments)
         call.arguments = words.parse_arguments(arguments)
         call.tools, call.reports = call.arguments.tools, call.arguments.reports
-        call.joins = call.arguments.joins
     try:
         call.run()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # a host must never notice that we failed
@@ -78,7 +76,6 @@ class HookCall:
         self.arguments: HookArguments | None = None
         self.tools = False
         self.reports = False
-        self.joins = False
         self.time = TimeLimits()
         self.now = utc_now()
         self.is_host_call = True  # until the payload shows that no host sent it
@@ -171,13 +168,6 @@ class HookCall:
             return
         self.line |= hook_log.payload_fields(raw, hosts.EVENT_NAME_KEY)
         self.line |= {"host": name, **hook_log.event_fields(events), "decision": "not_ours"}
-        if self.joins:
-            from .late_join import join_starts
-
-            self.line |= join_starts(
-                events, lambda: host.events_of(self.hook, payload, tools=self.tools), self.root or "", config, self.time
-            )
-            return
         self._reply(self._apply(events, payload, host) if events else [])
         if self.results_to_count and host.consumption:
             from .counting import count_runs

@@ -20,14 +20,12 @@ SHARED_FILES = {USER: "settings.json", PROJECT: "settings.json"}
 class WantedEntry(NamedTuple):
     """One entry of our hook that belongs in the settings.
 
-    is_awaited: whether the host waits for the hook; where it does not, it obeys no reply. joins: the hook only waits
-    for the host's note about an agent that started, and then joins the start that another entry has reported.
+    is_awaited: whether the host waits for the hook; where it does not, it obeys no reply.
     """
 
     event: str
     matcher: str | None
     is_awaited: bool = True
-    joins: bool = False
 
 
 class HostSettings(NamedTuple):
@@ -35,11 +33,10 @@ class HostSettings(NamedTuple):
 
     folder: the folder of its settings, in a project and at home. files: the settings file of each scope. events: what
     our hook reads while the host waits; tools: the same when tools are tracked, where it replaces the matcher of an
-    event. unawaited, unawaited_tools: what it reads while the host goes on, which may be heard in any order. joined:
-    the event of a start that has a second entry, which joins it. delegates: the event that announces a delegation;
-    delegation: the tool that starts one, under every name it has had. per_second: the unit of its timeouts. exec_form:
-    whether it starts a program without a shell. comments: whether its settings may have comments. home: the variable
-    that names the user's folder, if there is one.
+    event. unawaited, unawaited_tools: what it reads while the host goes on, which may be heard in any order.
+    delegates: the event that announces a delegation; delegation: the tool that starts one, under every
+    name it has had. per_second: the unit of its timeouts. exec_form: whether it starts a program without a shell.
+    comments: whether its settings may have comments. home: the variable that names the user's folder, if any.
     """
 
     name: str
@@ -51,7 +48,6 @@ class HostSettings(NamedTuple):
     tools: Matchers = {}  # noqa: RUF012  # never changed
     unawaited: Matchers = {}  # noqa: RUF012  # never changed
     unawaited_tools: Matchers = {}  # noqa: RUF012  # never changed
-    joined: str | None = None
     home: str | None = None
     per_second: int = 1
     exec_form: bool = False
@@ -61,11 +57,9 @@ class HostSettings(NamedTuple):
         """The entries as they stand in the settings; of one event, those that the host waits for come first."""
         awaited = {**self.events, **self.tools} if tools else self.events
         unawaited = {**self.unawaited, **self.unawaited_tools} if tools else self.unawaited
-        joining = [WantedEntry(self.joined, None, is_awaited=False, joins=True)] if self.joined else []
         return [
             *(WantedEntry(event, matcher) for event, matcher in awaited.items()),
             *(WantedEntry(event, matcher, is_awaited=False) for event, matcher in unawaited.items()),
-            *joining,
         ]
 
     def wired_events(self, *, tools: bool) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 
-from .hook_command import TRACK_TOOLS, command_of, is_own_hook, new_handler
+from .hook_command import TRACK_TOOLS, is_own_hook, new_handler, words_of
 from .json_edit import append_value, remove_element, with_member, without_value
 from .json_text import as_object
 
@@ -94,7 +94,7 @@ def wanted_groups(host: HostSettings, words: list[str]) -> list[tuple[str, Group
 
 def is_as_installed(entry: HookEntry, host: HostSettings) -> bool:
     """Whether an installation wrote the own ``entry`` like this; a person did if not."""
-    return (entry.event, entry.group) in wanted_groups(host, command_of(entry.handler))
+    return (entry.event, entry.group) in wanted_groups(host, words_of(entry.handler))
 
 
 def matches(matcher: Json, tool: str) -> bool:

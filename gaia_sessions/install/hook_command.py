@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
 TRACK_TOOLS, ALLOW_REPORT = "--track-tools", "--allow-report"
-JOIN = "--join"
 
 HOOK_TIMEOUT = 5
 """Seconds after which a host may end a hook, which ends by itself after three."""
@@ -37,7 +36,7 @@ _SCRIPT_PATH = os.path.join("hooks", _SCRIPT)
 _PROGRAM = re.compile(rf"(?<![\w.-]){HOOK_PROGRAM_NAME}(?![\w.-])")
 _INTERPRETERS = ("python", "pypy", "graalpy")
 _FLAGS = frozenset("-BEIOPSsu")
-_OPTIONS_ALONE = (TRACK_TOOLS, ALLOW_REPORT, JOIN)
+_OPTIONS_ALONE = (TRACK_TOOLS, ALLOW_REPORT)
 _OPTIONS_WITH_VALUE = ("--host", "--root")
 _SUBSTITUTES = ("`", "$(", "\n")
 
@@ -54,7 +53,6 @@ def command_for(host: HostSettings, *options: str) -> list[str]:
 
 def new_handler(host: HostSettings, words: list[str], wanted: WantedEntry) -> dict[str, Json]:
     """What makes ``host`` run the command ``words`` for the entry ``wanted``."""
-    words = [*words, JOIN] if wanted.joins else words
     rest: dict[str, Json] = {"timeout": HOOK_TIMEOUT * host.per_second}
     if not wanted.is_awaited:
         rest["async"] = True
@@ -68,12 +66,7 @@ def wanted_entry_of(event: str, matcher: Json, handler: Json) -> WantedEntry:
     from gaia_sessions.hosts.settings import WantedEntry
 
     is_awaited = not (isinstance(handler, dict) and handler.get("async") is True)
-    return WantedEntry(event, matcher, is_awaited, JOIN in words_of(handler))  # type: ignore[arg-type]  # is compared
-
-
-def command_of(handler: Json) -> list[str]:
-    """The words of an own handler without what differs between the entries of one installation."""
-    return [word for word in words_of(handler) if word != JOIN]
+    return WantedEntry(event, matcher, is_awaited)  # type: ignore[arg-type]  # is compared
 
 
 def words_of(entry: Json) -> list[str]:

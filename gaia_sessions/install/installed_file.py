@@ -16,10 +16,10 @@ from .hook_command import (
     ALLOW_REPORT,
     TRACK_TOOLS,
     command_for,
-    command_of,
     is_mixed_entry,
     is_own_hook,
     wanted_entry_of,
+    words_of,
 )
 from .json_text import parse
 from .settings import read_settings
@@ -89,7 +89,7 @@ class InstalledFile:
         self.entries = all_entries(self.text)
         self.own = [entry for entry in self.entries if is_own_hook(entry.handler)]
         self.mixed = [entry for entry in self.entries if is_mixed_entry(entry.handler)]
-        self.command = command_of(self.own[0].handler) if self.own else []
+        self.command = words_of(self.own[0].handler) if self.own else []
 
     def state(self) -> InstallState:
         """What is installed, compared with what an installation would write now."""
@@ -116,7 +116,7 @@ class InstalledFile:
         if not self.own:
             return ABSENT
         wanted = self._wanted_command()
-        if any(command_of(entry.handler) != wanted for entry in self.own):
+        if any(words_of(entry.handler) != wanted for entry in self.own):
             return ELSEWHERE
         return INCOMPLETE if missing else COMPLETE
 

@@ -104,10 +104,6 @@ class Client:
         """The start of an agent before the client has written which delegation it belongs to."""
         return self._start_of(self._new_agent())
 
-    def start_that_waits(self) -> bytes:
-        """The start of an agent that was reported before the client wrote which delegation it belongs to."""
-        return self._start_of(self.started_agent())
-
     def launch(self) -> bytes:
         """The launch of an agent in the background."""
         return self._of_delegation("PostToolUse", {"status": "async_launched", "agentId": self._new_agent()})

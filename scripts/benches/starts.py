@@ -60,8 +60,6 @@ def events(folder: str) -> Iterator[Finding]:
     client = Client(project)
     for what, decision, feed in _every_event(client, store):
         yield measure(client.start(f"every_event, {what}", decision, feed), HOOK_LIMIT)
-    what = "every_event, the join of a start that waits"
-    yield measure(client.start(what, "known", client.start_that_waits, "--join"), HOOK_LIMIT)
 
 
 def waiting(folder: str) -> Iterator[Finding]:

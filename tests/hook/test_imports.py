@@ -205,10 +205,10 @@ def test_a_transcript_is_counted_with_few_more_modules(host: Host) -> None:
     assert record["usage"]["output_tokens"] == 5
 
 
-def test_joining_a_start_that_waits_loads_few_modules(host: Host) -> None:
+def test_applying_a_start_that_waits_loads_few_modules(host: Host) -> None:
     host.begin()
 
-    found = loaded(host, "every_event", host.starting(), "--join")
+    found = loaded(host, "every_event", host.event_payload("SessionStart", source="startup"))
 
     assert sorted(found.others - STANDARD) == []
     assert len(found.ours) <= MOST_FOR_EVENT

@@ -48,7 +48,6 @@ EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--tr
         {"command": "python3 -m gaia_sessions hook"},
         {"command": "/gone/bin/gaia-sessions-hook", "args": []},
         {"command": "gaia-sessions-hook", "args": ["--track-tools", "--allow-report"]},
-        {"command": "gaia-sessions-hook", "args": ["--track-tools", "--join"], "async": True},
         {"command": "'/opt/with blank/gaia-sessions-hook' --host codex"},
         {"command": "/usr/bin/python3 /opt/bin/gaia-sessions-hook"},
         {"command": "/opt/python", "args": ["-P", "-m", "gaia_sessions", "hook", "--host", "codex"]},
@@ -131,7 +130,7 @@ def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, too
     words = hook_command.command_for(HOSTS[host], *(["--track-tools", "--allow-report"] if tools else []))
     for wanted in HOSTS[host].entries(tools=tools):
         handler = hook_command.new_handler(HOSTS[host], words, wanted)
-        assert (hook_command.is_own_hook(handler), hook_command.command_of(handler)) == (True, words)
+        assert (hook_command.is_own_hook(handler), hook_command.words_of(handler)) == (True, words)
         assert hook_command.wanted_entry_of(wanted.event, wanted.matcher, handler) == wanted
     entry = hook_command.new_handler(HOSTS[host], words, WantedEntry("SessionEnd", None))
     assert (hook_command.is_own_hook(entry), hook_command.words_of(entry)) == (True, words)
@@ -238,6 +237,16 @@ def test_every_tool_has_one_entry_and_that_of_a_tool_that_starts_no_agent_is_not
     assert found == {tool: [tool in DELEGATING] for tool in [*DELEGATING, *OTHER_TOOLS]}
 
 
+@pytest.mark.parametrize("tools", [True, False])
+def test_a_conversation_with_one_delegation_starts_eight_processes_and_waits_for_them(*, tools: bool) -> None:
+    heard = ["SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse"]
+    heard += ["Stop", "SessionEnd"]
+    entries = [entry for entry in HOSTS["claude-code"].entries(tools=tools) if entry.event in heard]
+    started = [entry for entry in entries if entry.matcher is None or matches(entry.matcher, "Agent")]
+    assert sorted(entry.event for entry in started) == sorted(heard)
+    assert all(entry.is_awaited for entry in started)
+
+
 def test_before_a_tool_is_used_the_hook_is_started_for_delegations_and_messages_only() -> None:
     found = [
         [entry for entry in HOSTS["claude-code"].entries(tools=tools) if entry.event == "PreToolUse"]
@@ -249,10 +258,9 @@ def test_before_a_tool_is_used_the_hook_is_started_for_delegations_and_messages_
 @pytest.mark.parametrize("tools", [True, False])
 def test_whatever_may_be_answered_is_waited_for(*, tools: bool) -> None:
     host = HOSTS["claude-code"]
-    unawaited = {entry.event for entry in host.entries(tools=tools) if not (entry.is_awaited or entry.joins)}
+    unawaited = {entry.event for entry in host.entries(tools=tools) if not entry.is_awaited}
     answered = {"PostToolUse", "PostToolUseFailure"} if tools else set()
     assert unawaited - answered == {"PermissionRequest"}
-    assert {entry.event for entry in host.entries(tools=tools) if entry.joins} == {"SubagentStart"}
 
 
 @pytest.mark.parametrize("host", ["codex", "qwen-code", "gemini-cli"])

@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 @declare("get agent-20260108-180530-abc12345")
 @ID
 def command(call: Call, agent_id: str) -> None:
-    """Print the record of a session as JSON."""
+    """Print the record of a session as JSON, as it is stored."""
     output.print_json(call.sessions().read(call.session_id(agent_id)))

@@ -37,7 +37,6 @@ SETTINGS = HostSettings(
     tools=dict.fromkeys(_TOOL_EVENTS, _AWAITED_TOOLS),
     unawaited={"PermissionRequest": None},
     unawaited_tools=dict.fromkeys(_TOOL_EVENTS, _OTHER_TOOLS),
-    joined="SubagentStart",
     home="CLAUDE_CONFIG_DIR",
     exec_form=True,
 )
