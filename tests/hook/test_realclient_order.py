@@ -1,0 +1,105 @@
+"""Real clients whose hooks are late, each in turn: the sessions are those of hooks that are in time.
+
+See ``test_realclient``, whose harness this uses.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.hook.test_lives import DONE, FAILED
+from tests.hook.test_realclient import client, delegation, script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.hook.test_realclient import Client
+
+__all__ = ["client"]  # the fixture is found by its name
+
+pytestmark = pytest.mark.realclient
+
+ONE_DELEGATION = [
+    *("SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart"),
+    *("SubagentStop", "PostToolUse", "Stop", "SessionEnd"),
+]
+
+
+def two(folder: Path) -> Path:
+    """One agent that is waited for, whose command is refused, and then one in the background."""
+    command = {"command": "python3 -c 'print(6*7)'", "description": "Run it"}
+    background = delegation("beta")
+    background["input"]["run_in_background"] = True
+    scenario = {
+        "main": [
+            {"tools": [delegation("alpha")]},
+            {"tools": [background]},
+            {"text": "Launched; waiting."},
+            {"text": "Got the news."},
+        ],
+        "subs": {
+            "alpha": [{"text": "So.", "tools": [{"name": "Bash", "input": command}]}, {"text": "Report of alpha."}],
+            "beta": [{"text": "Report of beta.", "delay": 2}],
+        },
+        "allowed": ["Agent"],
+    }
+    return script(folder, scenario)
+
+
+def delay(client: Client, event: str, seconds: float) -> None:
+    """The hooks as they are installed, but those of ``event`` begin late."""
+    client.install()
+    late = client.host.folder / "late"
+    late.write_text(f'#!/bin/sh\nsleep {seconds}\nexec "$@"\n', encoding="utf-8")
+    late.chmod(0o755)
+    file = client.host.project / ".claude" / "settings.json"
+    settings = json.loads(file.read_bytes())
+    for group in settings["hooks"][event]:
+        for handler in group["hooks"]:
+            handler["args"] = [handler["command"], *handler["args"]]
+            handler["command"] = str(late)
+    file.write_text(json.dumps(settings), encoding="utf-8")
+
+
+def test_a_client_waits_for_eight_hooks_in_a_conversation_with_one_delegation(client: Client) -> None:
+    client.live("single", installed=True)
+
+    assert sorted(line["event"] for line in client.host.log("hook")) == sorted(ONE_DELEGATION)
+    assert client.ends() == [DONE]
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4])
+@pytest.mark.parametrize("event", [*ONE_DELEGATION, "PermissionRequest"])
+def test_whichever_hook_is_late_each_agent_is_one_session_with_its_true_end(
+    client: Client, event: str, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "configure", lambda: delay(client, event, seconds))
+
+    client.live("own", two(client.host.folder))
+
+    records = list(client.host.records().values())
+    assert [phases(record) for record in records] == [["investigating", "completed"]] * 2
+    assert client.ends() == [DONE, DONE]
+    assert [run["started_at"] < run["ended_at"] for record in records for run in record["runs"]] == [True, True]
+    assert [run for record in records for run in record["runs"] if "waiting" in run] == []
+    assert client.host.waiting() == []
+    assert [line for line in client.host.log("hook") if line["decision"] == "error"] == []
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4])
+@pytest.mark.parametrize("event", ["StopFailure", "PostToolUseFailure"])
+def test_whichever_news_of_a_failure_is_late_it_is_one_session_that_failed(
+    client: Client, event: str, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "configure", lambda: delay(client, event, seconds))
+
+    client.live("sub-error-400")
+
+    assert (client.ends(), client.host.waiting()) == ([FAILED], [])
+
+
+def phases(record: Any) -> list[str]:
+    return [move["to_phase"] for move in record["history"]]
