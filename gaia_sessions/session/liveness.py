@@ -28,12 +28,13 @@ STATES = WORKING, WAITING, QUIET = ("working", "waiting", "quiet")
 def with_request(record: Record, run: Run, tool: str, transcript: str | None, now: datetime) -> Record:
     """The host asks a person whether the agent of ``run`` may use ``tool``. Of several requests the latest counts.
 
-    ``transcript`` is where the agent writes by now: to another file once its conversation has become another one.
+    ``transcript`` is where the agent writes by now: to another file once its conversation has become another one. Those
+    of a workflow keep theirs, which is among the files of the workflow.
     """
     has_stopped = not is_live(run) or "end" in run
     if has_stopped or _waits_since_later(run, now):
         return record
-    renewed: Run = {**run, "transcript_path": transcript} if transcript else run
+    renewed: Run = {**run, "transcript_path": transcript} if transcript and "workflow" not in run else run
     return _with_sign_of_life(record, {**renewed, "waiting": {"since": format_time(now), "for": tool}}, now)
 
 

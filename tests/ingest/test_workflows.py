@@ -375,3 +375,17 @@ def test_no_label_is_kept_where_descriptions_are_not(host: Host, monkeypatch: py
     monkeypatch.setenv("GAIA_SESSIONS_STORE_DESCRIPTION", "0")
 
     assert killed.reconciled()["purpose"] == "general"
+
+
+def test_an_agent_that_asks_for_a_permission_still_writes_among_the_files_of_its_workflow(
+    project: Project, tmp_path: Path
+) -> None:
+    written = tmp_path / "c" / "subagents" / "workflows" / "wf_1" / "agent-a1.jsonl"
+    written.parent.mkdir(parents=True)
+    written.write_text("{}\n", encoding="utf-8")
+    guessed = str(tmp_path / "c" / "subagents" / "agent-a1.jsonl")  # no request says that its agent is of a workflow
+    request = {"kind": "permission", "host_agent_id": "a1", "tool_name": "Bash", "transcript_path": guessed}
+    project.tell(DELEGATION, LAUNCH, alpha(transcript_path=str(written)), request)
+
+    [run] = project.sessions()["alpha"]["runs"]
+    assert (run["waiting"]["for"], run["transcript_path"]) == ("Bash", str(written))

@@ -57,6 +57,12 @@ def test_a_request_says_where_the_agent_writes_by_now() -> None:
     assert run == {**WAITING, "transcript_path": "/now.jsonl"}
 
 
+def test_a_request_of_a_workflows_agent_leaves_its_transcript_among_those_of_the_workflow() -> None:
+    at_work: Any = {**AT_WORK, "workflow": {"run_id": "wf_1", "key": "k"}, "transcript_path": "/workflows/wf_1/a.jsonl"}
+    [run] = with_request(record_with(at_work), at_work, "Bash", "/a.jsonl", ASKED)["runs"]
+    assert run == {**at_work, "waiting": WAITING["waiting"]}
+
+
 @pytest.mark.parametrize(
     "run",
     [
