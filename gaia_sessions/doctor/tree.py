@@ -9,9 +9,11 @@ import os
 import stat
 from typing import NamedTuple
 
+from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.store import inbox, index, locks, reading
 from gaia_sessions.store import root as roots
+from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.session_directory import id_in_transit
 from gaia_sessions.system.project_root import claude_folder
 
@@ -113,14 +115,15 @@ def _choose(root: str, place: str, fd: int) -> Callable[[str], object]:
 
 
 def _is_session(root: str, name: str, fd: int) -> bool:
-    """Whether the folder ``name`` has a record; in a project also one that may not be looked into."""
-    if not is_agent_id(name):
+    """Whether the folder ``name`` has a record; outside of projects one that can be read, as others may have one."""
+    folder = Directory(fd, root)
+    if not is_agent_id(name) or not reading.has_state(folder, name):
         return False
+    if claude_folder(root) is not None:
+        return True
     try:
-        os.stat(f"{name}/{reading.STATE}", dir_fd=fd, follow_symlinks=False)
-    except PermissionError:
-        return claude_folder(root) is not None
-    except OSError:
+        reading.read(folder, name)
+    except SessionsError:
         return False
     return True
 

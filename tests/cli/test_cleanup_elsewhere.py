@@ -230,3 +230,15 @@ def test_a_maker_of_the_root_that_was_killed_is_followed_by_one_that_ends_its_wo
 
     assert Path(root, ".gitignore").read_bytes() == b"*\n"
     assert gaia("cleanup", "--json").json["swept"] == [str(left)]
+
+
+def test_a_folder_with_a_record_of_another_program_keeps_its_mode(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "a")
+    fill(root, {"web/state.json": '{"theme": "dark"}', "web/index.html": "hello"})
+
+    assert b"fixed modes: 2 made private" in gaia("doctor", "--fix").out
+    assert [(path.name, path.stat().st_mode & 0o777) for path in sorted(Path(root, "web").rglob("*"))] == [
+        ("index.html", 0o644),
+        ("state.json", 0o644),
+    ]
+    assert Path(root, "web").stat().st_mode & 0o777 == 0o755

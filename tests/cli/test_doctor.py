@@ -416,8 +416,9 @@ def test_what_failed_in_a_hook_is_reported_here(gaia: Gaia, root: str) -> None:
 def test_a_command_can_be_copied_whatever_the_root_is_called(gaia: Gaia, tmp_path: Path, folder: str) -> None:
     root = tmp_path / folder
     gaia("create", "--id", "a", "--root", str(root))
+    gaia("create", "--id", "b", "--root", str(root))
     (root / "a" / "state.json").write_bytes(b"{")
-    (root / "a").chmod(0o755)
+    (root / "b").chmod(0o755)
     report = json.loads(gaia("doctor", "--json", "--root", str(root)).out)
     fixes = [finding["fix"] for finding in report["checks"] if not finding["ok"]]
     assert len(fixes) == 2
