@@ -220,6 +220,7 @@ def test_a_session_that_only_a_waiting_event_makes_comes_too(here: str, there: s
     (made,) = (agent_id for agent_id in report["imported"] if agent_id != "b")
     assert record_of(here, made)["agent_name"] == "Explore"
     assert record_of(here, made)["runs"][0]["end"] == "lost"
+    assert gaia_sessions.import_sessions(there, root=here)["already_there"] == sorted(["b", made])
 
 
 def test_entries_of_the_index_lead_to_what_was_imported(here: str, there: str) -> None:
