@@ -30,7 +30,6 @@ def tools(folder: str) -> Iterator[Finding]:
     project, _ = samples.project(folder)
     client = Client(project)
     for what, decision, event, name in (
-        ("a tool about to be used", "known", "PreToolUse", "Bash"),
         ("a request for permission", "inferred", "PermissionRequest", "Bash"),
         ("a command", "noted", "PostToolUse", "Bash"),
         ("an edit", "inferred", "PostToolUse", "Edit"),
