@@ -293,7 +293,6 @@ def test_a_delegation_that_waits_for_the_lock_on_its_key_loads_few_modules(host:
 
 
 TOOLS: dict[str, tuple[str, str, str]] = {
-    "one about to be used": ("PreToolUse", "Edit", "known"),
     "one that was used": ("PostToolUse", "Read", "noted"),
     "a command": ("PostToolUse", "Bash", "noted"),
     "an edit": ("PostToolUse", "Edit", "inferred"),
