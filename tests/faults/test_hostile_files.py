@@ -125,11 +125,14 @@ def test_a_record_cut_off_at_any_byte_is_named_and_kept(populated: str, tree: Tr
     _check_cleanup(populated, tree)
 
 
-def test_a_session_without_its_record_is_named_and_kept(populated: str, tree: TreeOf) -> None:
+def test_a_folder_without_a_record_is_no_session_and_is_kept(populated: str, run: Run, tree: TreeOf) -> None:
     Path(populated, AGENT, "state.json").unlink()
+    before = tree(f"{populated}/{AGENT}")
 
-    _check_corrupt(populated, tree)
-    _check_cleanup(populated, tree)
+    assert gaia_sessions.get_session(AGENT, root=populated) is None
+    assert [run(name, populated, AGENT).returncode for name in ("update", "finalize")] == [3, 3]
+    assert run("cleanup", populated, "corrupt").stdout == 'ACK {"removed": ["old-1", "old-2"]}\n'
+    assert tree(f"{populated}/{AGENT}") == before
 
 
 def _check_corrupt(root: str, tree: TreeOf) -> None:
@@ -213,7 +216,11 @@ def test_what_is_no_file_in_place_of_the_record_is_a_corrupt_session(populated: 
     assert run("should-resume", populated, AGENT).stdout == "ACK false\n"
     assert '"status": "corrupt"' in run("list", populated).stdout
     assert run("cleanup", populated).stdout == 'ACK {"removed": ["old-1", "old-2"]}\n'
-    assert run("cleanup", populated, "corrupt").stdout == 'ACK {"removed": ["agent-1"]}\n'
+    ended = run("cleanup", populated, "corrupt")
+    if kind == "a folder":  # what is in it is not ours
+        assert (ended.returncode, Path(populated, AGENT, "state.json").is_dir()) == (8, True)
+    else:
+        assert ended.stdout == 'ACK {"removed": ["agent-1"]}\n'
 
 
 @pytest.mark.parametrize("kind", PLANTS)
