@@ -99,8 +99,12 @@ def test_what_the_system_refuses_is_reported_and_is_no_success(
 ) -> None:
     put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
 
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
+    rename = os.rename
+
+    def refuse(source: str, target: str, **folders: int) -> None:
+        if target == "state.json":
+            raise OSError(28, "No space left on device")
+        rename(source, target, **folders)
 
     monkeypatch.setattr(os, "rename", refuse)
     reason = f"{root}/gone/state.json: cannot write: No space left on device"
