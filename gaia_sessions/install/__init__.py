@@ -1,4 +1,4 @@
 """The entries of gaia-sessions in the settings of hosts: how they are planned, written, checked and removed.
 
-Owns every change to a file that belongs to others, with a backup of it. Must never be loaded by a hook.
+Owns every change to a file that belongs to others.
 """
