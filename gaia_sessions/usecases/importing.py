@@ -83,7 +83,7 @@ def import_folders(
     report: Imported = {
         "dry_run": dry_run,
         "root": well_formed(store.root),
-        "directories": [well_formed(source.root) for source in sources],
+        "directories": list(dict.fromkeys(well_formed(source.root) for source in sources)),
         "imported": [],
         "already_there": [],
         "failed": [],

@@ -251,6 +251,13 @@ def test_several_folders_are_taken_one_after_the_other_and_the_first_has_each_id
     assert files_of(Path(here, "c")) == kept
 
 
+def test_a_folder_of_which_several_sessions_are_named_is_told_once(here: str, there: str) -> None:
+    for name in ("a", "b"):
+        create(there, name)
+    report = gaia_sessions.import_sessions(Path(there, "a"), Path(there, "b"), root=here)
+    assert (report["directories"], report["imported"]) == ([there], ["a", "b"])
+
+
 def test_of_several_folders_none_is_taken_if_one_cannot_be_read(here: str, there: str, tmp_path: Path) -> None:
     create(there, "a")
     with pytest.raises(NoSuchFolder):
