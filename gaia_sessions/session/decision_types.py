@@ -29,6 +29,7 @@ class Decision(TypedDict):
     until: str | None
     checks: list[CheckResult]
     advice: str
+    last_activity: NotRequired[str]
     cancellation: NotRequired[Cancellation]
     denial: NotRequired[Denial]
     paused_until: NotRequired[str]

@@ -87,7 +87,8 @@ def decide(
 
     ``dead_runs``, the numbers of runs whose host is proved to be gone, count as ended. ``cancellation`` says why it is
     cancelled. ``written_at`` is when its transcript was last written to. ``reason`` is that of the first of ``checks``
-    that fails. ``until`` is when it can no longer be resumed.
+    that fails. ``until`` is when it can no longer be resumed. ``last_activity`` is there if it is later than
+    ``last_updated``.
     """
     idle_since = resting_since(record, now, written_at)
     case = ResumeCase(record, now, limits, dead_runs, cancellation, idle_since)
@@ -103,6 +104,9 @@ def decide(
         "checks": [result for _, result in results],
         "advice": _advice(reason, agent_id, record),
     }
+    active = last_activity(record, now, written_at)
+    if active > parse_time(record["last_updated"]):
+        decision["last_activity"] = format_time(active)
     return _with_hindrances(decision, case)
 
 
@@ -130,14 +134,16 @@ def _with_hindrances(decision: Decision, case: ResumeCase) -> Decision:
     return {**decision, "paused_until": record["paused_until"]} if is_waiting_for_limit(record, now) else decision
 
 
-def resting_since(record: Record, now: datetime, written_at: datetime | None) -> datetime:
-    """Since when idle time counts: the last activity, or the reset of the limit that interrupted the work.
+def last_activity(record: Record, now: datetime, written_at: datetime | None) -> datetime:
+    """When the work was last active; a write to the agent's transcript counts, unless that time is in the future."""
+    updated = parse_time(record["last_updated"])
+    return max(updated, written_at) if written_at and written_at <= now + FUTURE_TOLERANCE else updated
 
-    What the agent wrote to its transcript is activity too, unless that time is in the future.
-    """
-    moments = (record["last_updated"], record.get("paused_until", record["last_updated"]))
-    since = max(map(parse_time, moments))
-    return max(since, written_at) if written_at and written_at <= now + FUTURE_TOLERANCE else since
+
+def resting_since(record: Record, now: datetime, written_at: datetime | None) -> datetime:
+    """Since when idle time counts: the last activity, or the reset of the limit that interrupted the work."""
+    active = last_activity(record, now, written_at)
+    return max(active, parse_time(record["paused_until"])) if "paused_until" in record else active
 
 
 def is_waiting_for_limit(record: Record, now: datetime) -> bool:

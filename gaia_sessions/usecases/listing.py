@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         """One session in a list.
 
         status: ``active``, ``final``, or ``newer`` if a later version wrote it.
+        last_activity: when its agent last wrote to its transcript, if that was after ``last_updated``.
         resume: whether it may be resumed, why, and until when.
         running: whether an agent is at work on it, as far as can be determined.
         liveness: what is known of that agent; absent if none is at work.
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         status: str
         created_at: str
         last_updated: str
+        last_activity: NotRequired[str]
         resume_ready: bool
         error_count: int
         resume: ResumeSummary
@@ -169,6 +171,8 @@ def summarize(record: Record, decision: Decision) -> Summary:
         "resume": resume_summary(decision),
         "running": is_running(decision),
     }
+    if "last_activity" in decision:
+        line["last_activity"] = decision["last_activity"]
     if "cancellation" in decision:
         line["cancelled"] = True
     if "denial" in record:
@@ -224,5 +228,5 @@ def _is_readable(record: Record) -> bool:
 
 def newest_first(line: Line) -> tuple[float, str]:
     """The key by which lines are sorted: the latest activity first, and last what cannot be read."""
-    last_updated = line.get("last_updated")
-    return -parse_time(last_updated).timestamp() if last_updated else float("inf"), line["agent_id"]
+    active = line.get("last_activity", line.get("last_updated"))
+    return -parse_time(active).timestamp() if active else float("inf"), line["agent_id"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +83,31 @@ def test_work_whose_client_was_killed_is_judged_by_its_last_write_whoever_is_ask
     told = host.hear(host.delegation("toolu_2", tool_input=asking(agent_id), session_id="another"))
     begins = "You go on with work" if minutes == RECENT else "This is new work that continues an earlier session"
     assert begins in told["updatedInput"]["prompt"]
+
+
+def _printed(*words: str) -> str:
+    command = [sys.executable, "-m", "gaia_sessions", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["at work", "its client was killed"])
+def test_its_last_write_is_shown_as_its_last_activity_and_gives_its_place_in_the_list(
+    host: Host, *, is_gone: bool
+) -> None:
+    root = str(host.root)
+    with host.client() as client:
+        agent_id, written = work_for_long(host, RECENT)
+        other = gaia_sessions.create_session("other", "between", root=root)
+        host.edit(other, last_updated=format_time(parse_time(written) - timedelta(minutes=1)))
+        if is_gone:
+            client.kill()
+        lines = [*gaia_sessions.list_sessions(root=root)]
+        listed, shown = (_printed(*words, "--root", root) for words in (("list",), ("show", agent_id)))
+
+    assert [(line["agent_id"], line.get("last_activity")) for line in lines] == [(agent_id, written), (other, None)]
+    assert gaia_sessions.explain_resume(agent_id, root=root).get("last_activity") == written
+    assert "5 minutes ago" in listed.splitlines()[0]
+    assert re.search(r"last activity: .*, 5 minutes ago", shown)
 
 
 def test_what_a_conversation_is_told_of_the_time_that_is_left_counts_from_the_last_write(host: Host) -> None:

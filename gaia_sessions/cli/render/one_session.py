@@ -57,7 +57,8 @@ def facts(
     if alive:
         yield "agent", liveness_text(alive, now)
     yield "created", f"{local_time(record['created_at'])}, {ago(record['created_at'], now)}"
-    yield "last activity", f"{local_time(record['last_updated'])}, {ago(record['last_updated'], now)}"
+    active = decision.get("last_activity", record["last_updated"])
+    yield "last activity", f"{local_time(active)}, {ago(active, now)}"
     if record["last_error"]:
         message = safe(record["last_error"]["message"])
         yield "errors", f"{record['error_count']}, the last {ago(record['last_error']['timestamp'], now)}: {message}"

@@ -97,7 +97,7 @@ def columns(line: Line, now: datetime) -> list[str]:
     return [
         agent_and_purpose(line),
         line["phase"],
-        ago(line["last_updated"], now),
+        ago(line.get("last_activity", line["last_updated"]), now),
         ", ".join(_status_notes(line, now)),
     ]
 

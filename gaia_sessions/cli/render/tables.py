@@ -129,7 +129,7 @@ def _cells(short_id: str, line: Line, now: datetime) -> dict[str, str]:
         "agent": safe(line["agent_name"], 40),
         "phase": line["phase"],
         "resume": plain.state_text(line, now),
-        "active": short_ago(line["last_updated"], now),
+        "active": short_ago(line.get("last_activity", line["last_updated"]), now),
         "purpose": " ".join(purpose),
     }
     return cells if line.get("selected", True) else {**cells, "style": "dim"}
