@@ -166,6 +166,25 @@ def test_an_end_that_is_concluded_from_the_host_writes_when_the_agent_last_wrote
     assert 300 <= (decided["idle_seconds"] or 0) < 400
 
 
+@pytest.mark.parametrize(("conclude", "end"), CONCLUDED)
+def test_an_end_that_is_concluded_from_the_host_takes_back_no_activity_since_the_last_write(
+    host: Host, conclude: Callable[[Host], object], end: str
+) -> None:
+    """A command that runs for long reports a phase, or the agent writes to another file since ``/clear``."""
+    with host.client() as client:
+        agent_id, _ = work_for_long(host, LONG_AGO)
+        reported = format_time(datetime.now(UTC) - timedelta(minutes=RECENT))
+        host.edit(agent_id, last_updated=reported)
+        client.kill()
+
+    conclude(host)
+
+    record = host.record()
+    assert (record["runs"][0]["end"], record["last_updated"]) == (end, reported)
+    decided = gaia_sessions.explain_resume(agent_id, root=str(host.root))
+    assert decided["reason"] == ("claimed" if conclude is _claim else "session_resumable")
+
+
 @pytest.mark.parametrize(
     ("end_work", "end", "phase"),
     [
