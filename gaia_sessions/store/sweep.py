@@ -37,8 +37,9 @@ _IS_UNFINISHED_IN: dict[str, Callable[[str], bool]] = {
 def sweep(root: Directory, now: datetime, active: set[str], read: ReadSession) -> list[str]:
     """Sweeps and corrects; returns what was removed. ``active`` are the sessions that are not final."""
     cutoff = (now - LEFTOVER_AGE).timestamp()
-    if not (active or root.has(roots.LOCKS)):  # nobody ever wrote to a session here
-        return []
+    existing = set(reading.session_names(root))
+    if not (root.has(roots.LOCKS) or any(reading.has_state(root, agent_id) for agent_id in existing)):
+        return []  # no root of ours
     with root.make(roots.LOCKS) as folder:
         removed = [*_sweep_stage(root, folder, cutoff), *_sweep_sessions(root, folder, cutoff, active)]
         removed += _sweep_unfinished(root, cutoff, roots.is_unfinished_gitignore)
@@ -46,7 +47,6 @@ def sweep(root: Directory, now: datetime, active: set[str], read: ReadSession) -
             if root.has(name):
                 with root.below(name) as directory:
                     removed += _sweep_unfinished(directory, cutoff, is_unfinished)
-        existing = set(reading.session_names(root))
         removed += _sweep_locks(folder, cutoff, existing)
     index_repair.repair(root, active, existing, read)
     return removed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -162,6 +163,12 @@ def rebooted(root: str, _put: Gaia) -> None:
     Path(root, ".index", "complete").write_bytes(b"another boot")
 
 
+def copied(root: str, _put: Gaia) -> None:
+    edited(root, "a", phase="completed")
+    for name in (".locks", ".index"):
+        shutil.rmtree(Path(root, name))
+
+
 def killed_while_writing(root: str, _put: Gaia) -> None:
     left = Path(root, "a", ".state.json.0123456789abcdef.tmp")
     left.write_bytes(b"half")
@@ -210,6 +217,7 @@ HARM: dict[str, tuple[str, Callable[[str, Gaia], None]]] = {
     "a key of nobody": ("hints", nobodys_key),
     "a mark too few": ("hints", unmarked),
     "hints of another boot": ("hints", rebooted),
+    "ended work without its hints": ("hints", copied),
     "a temporary file": ("leftovers", killed_while_writing),
     "half created": ("leftovers", killed_while_creating),
     "half removed": ("leftovers", killed_while_removing),
