@@ -36,7 +36,6 @@ _SCRIPT_PATH = os.path.join("hooks", _SCRIPT)
 _PROGRAM = re.compile(rf"(?<![\w.-]){HOOK_PROGRAM_NAME}(?![\w.-])")
 _INTERPRETERS = ("python", "pypy", "graalpy")
 _FLAGS = frozenset("-BEIOPSsu")
-_OPTIONS_ALONE = (TRACK_TOOLS, ALLOW_REPORT)
 _OPTIONS_WITH_VALUE = ("--host", "--root")
 _SUBSTITUTES = ("`", "$(", "\n")
 
@@ -160,15 +159,15 @@ def _is_interpreter(word: str) -> bool:
 
 
 def _are_hook_options(words: list[str] | None) -> bool:
-    """Whether ``words`` are only options of the hooks."""
+    """Whether ``words`` are only options, those included that the hooks pass over since they do not know them."""
     if words is None:
         return False
     remaining = iter(words)
     for word in remaining:
         name, _, value = word.partition("=")
-        if word in _OPTIONS_ALONE:
-            continue
-        if name not in _OPTIONS_WITH_VALUE or not (value or _is_plain_word(next(remaining, ""))):
+        if not (word.startswith("--") and _is_plain_word(word)):
+            return False
+        if name in _OPTIONS_WITH_VALUE and not (value or _is_plain_word(next(remaining, ""))):
             return False
     return True
 
