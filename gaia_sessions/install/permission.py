@@ -19,7 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .json_text import JsonText
 
-_REPORT_RULE = re.compile(rf"Bash\((?:.*/)?gaia-sessions'? {UPDATE} \*\)")
+_PROGRAM = r"(?:[\w@%+=,./-]*/)?gaia-sessions"
+_QUOTED_PROGRAM = r"""'(?:[^']|'"'"')*/gaia-sessions'"""
+_REPORT_RULE = re.compile(rf"Bash\((?:{_PROGRAM}|{_QUOTED_PROGRAM}) {UPDATE} \*\)", re.ASCII)
 _FORBIDDEN_IN_RULE = frozenset("()*\\:\n\r")
 _PERMISSIONS, _ALLOW = "permissions", "allow"
 
