@@ -168,7 +168,11 @@ def _remove_own_files(root: Directory, agent_id: str, *, durable: bool) -> None:
     with session:
         names = filter(reading.is_own_name, session.names())
         for name in sorted(names, key=reading.STATE.__eq__):  # the record last: until then the session is found again
-            os.unlink(name, dir_fd=session.fd)
+            try:
+                os.unlink(name, dir_fd=session.fd)
+            except IsADirectoryError:  # somebody else's
+                if name == reading.STATE:
+                    raise
         if durable:
             os.fsync(session.fd)
     index_repair.remove_every_entry(root, agent_id)

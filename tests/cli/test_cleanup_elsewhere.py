@@ -166,6 +166,17 @@ def test_from_a_folder_whose_record_is_unreadable_only_names_of_the_store_go(
     assert gaia("get", "mine").code == 3
 
 
+def test_a_folder_with_the_name_of_a_file_of_ours_is_somebody_elses(gaia: Gaia, root: str) -> None:
+    fill(root, {"torn/state.json": "x", "torn/events.jsonl": "x", "torn/transcript.jsonl/notes.txt": "notes"})
+
+    assert gaia("cleanup", "--corrupt", "--json").json["removed"] == ["torn"]
+    assert [str(path.relative_to(root)) for path in sorted(Path(root, "torn").rglob("*"))] == [
+        "torn/transcript.jsonl",
+        "torn/transcript.jsonl/notes.txt",
+    ]
+    assert gaia("list", "--json").json == []
+
+
 @pytest.mark.parametrize("names", [(), ("events.jsonl",), (".state.json.0123456789abcdef.tmp", "cancelled.json")])
 def test_a_folder_whose_record_is_unreadable_and_that_has_nothing_else_goes_whole(
     gaia: Gaia, root: str, names: tuple[str, ...]
