@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         command: the words of the command that starts the hook; empty if there is none.
         wired: the events that start the hook.
         missing: the events that should start it and do not, or have another matcher or another manner of waiting.
-        optional: the events that would start it only with --track-tools.
         changed_at: when the file was last changed, if the hooks are in it.
         """
 
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
         allow_report: bool
         wired: list[str]
         missing: list[str]
-        optional: list[str]
         changed_at: str | None
 
 
@@ -96,7 +94,6 @@ class InstalledFile:
         tools = TRACK_TOOLS in self.command
         wired = list(dict.fromkeys(entry.event for entry in self.own))
         missing = self._missing_events(tools=tools) if self.own else []
-        later = [] if tools or not self.own else [*self.host.tools, *self.host.unawaited_tools]
         return {
             "host": self.host.name,
             "scope": self.scope,
@@ -108,7 +105,6 @@ class InstalledFile:
             "allow_report": ALLOW_REPORT in self.command,
             "wired": wired,
             "missing": missing,
-            "optional": [event for event in dict.fromkeys(later) if event not in wired],
             "changed_at": _time_of_change(self.path) if self.own else None,
         }
 

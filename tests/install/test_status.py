@@ -87,7 +87,6 @@ def test_what_was_just_installed_is_complete_and_never_ran(tmp_path: Path, host:
         "allow_report": False,
         "wired": HOSTS[host].wired_events(tools=False),
         "missing": [],
-        "optional": [],
         "changed_at": changed_at(setup),
     }
     assert codes(setup) == []
@@ -102,7 +101,7 @@ def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) ->
     setup.install()
     edit(setup, lambda said: said["hooks"].pop("Stop"))
     found = row(setup)
-    assert ("Stop" in found["wired"], found["missing"], found["optional"]) == (False, ["Stop"], [])
+    assert ("Stop" in found["wired"], found["missing"]) == (False, ["Stop"])
     lines = [*status_lines(look(setup), utc_now())]
     assert [line for line in lines if line.lstrip().startswith(("events", "missing events")) or line[:4] == "    "] == [
         "  events: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse,",
@@ -110,8 +109,6 @@ def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) ->
         "    PermissionRequest",
         "  missing events: Stop",
     ]
-    setup.install(tools=True)
-    assert "events only with" not in "\n".join(status_lines(look(setup), utc_now()))
 
 
 def test_an_entry_of_an_earlier_version_that_is_waited_for_is_reported_and_replaced(setup: Setup) -> None:

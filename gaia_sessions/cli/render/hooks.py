@@ -135,7 +135,6 @@ def _installation_lines(found: InstallState) -> Iterator[str]:
         yield Copyable(safe(shlex.join(found["command"]), _LONGEST), before="  starts: ")
     yield from _event_lines("events", found["wired"])
     yield from _event_lines("missing events", found["missing"])
-    yield from _event_lines("events only with --track-tools", found["optional"])
 
 
 def _event_lines(name: str, events: list[str]) -> Iterator[str]:
