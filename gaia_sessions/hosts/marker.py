@@ -30,9 +30,6 @@ NOTE = (
 )
 """The note to a sub-agent: what to do when it stops before the work is done."""
 
-QUOTED = "| "
-"""How every line of a briefing begins that comes from an earlier run."""
-
 _MOST_MENTIONS = 20
 _MOST_PLACES = 20_000
 """Places in a text that are examined for an id: a hook has little time, and a text may consist of brackets."""

@@ -58,7 +58,6 @@ def texts(values: st.SearchStrategy[Any], blanks: st.SearchStrategy[str], *, com
     return values.flatmap(lambda value: written(value, blanks)).map(lambda text: JsonText(text, comments=comments))
 
 
-OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4)
 FULL = st.dictionaries(KEYS, VALUES, min_size=1, max_size=4)
 ARRAYS = st.lists(VALUES, max_size=4)
 EITHER = st.one_of(
