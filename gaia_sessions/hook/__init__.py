@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.locks import Release
 
+TRACK_TOOLS, ALLOW_REPORT = "--track-tools", "--allow-report"
+"""Options of the command in a host's settings; ``arguments`` reads all of them."""
+
 READ_TIMEOUT = 1.5
 """How many seconds a call waits for its input."""
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from gaia_sessions.errors import well_formed
 
+from . import ALLOW_REPORT, TRACK_TOOLS
+
 TEST = "--test"
 HELP = frozenset(["-h", "--help"])
 
 _LONGEST_WORD = 128
-_HOST, _ROOT, _TOOLS, _REPORT = "--host", "--root", "--track-tools", "--allow-report"
+_HOST, _ROOT = "--host", "--root"
 
 
 class HookArguments:
@@ -39,9 +41,11 @@ def parse_arguments(arguments: list[str]) -> HookArguments:
     while rest:
         word = rest.pop(0)
         name, glued, value = word.partition("=")
-        if word in (_TOOLS, _REPORT):
-            parsed.tools |= word == _TOOLS
-            parsed.reports |= word == _REPORT
+        if word == TRACK_TOOLS:
+            parsed.tools = True
+            continue
+        if word == ALLOW_REPORT:
+            parsed.reports = True
             continue
         if name in (_HOST, _ROOT) and not glued and rest and not rest[0].startswith("--"):
             value = rest.pop(0)

@@ -20,7 +20,17 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.system import streams, utc_now
 from gaia_sessions.system.project_root import check_owner, find_root, working_directory
 
-from . import READ_TIMEOUT, TimeLimits, apply_waiting, handle_event, is_countable, may_have_reply, one_by_one
+from . import (
+    ALLOW_REPORT,
+    READ_TIMEOUT,
+    TRACK_TOOLS,
+    TimeLimits,
+    apply_waiting,
+    handle_event,
+    is_countable,
+    may_have_reply,
+    one_by_one,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +48,7 @@ INPUT_LIMIT = 8 << 20
 OUTPUT_LIMIT = 2 * INPUT_LIMIT
 """Bytes. Hosts send whole prompts, and some replies hold the rewritten prompt."""
 
-_TRACK_TOOLS, _ALLOW_REPORT = "--track-tools", "--allow-report"
-_MOST_OFTEN = frozenset([_TRACK_TOOLS, _ALLOW_REPORT])
+_MOST_OFTEN = frozenset([TRACK_TOOLS, ALLOW_REPORT])
 """What ``hooks install`` writes most often: it is read without importing ``arguments``."""
 
 _TERMINAL_PROMPT = "Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\n"
@@ -50,7 +59,7 @@ def main(hook: str, arguments: list[str]) -> int:
     """Runs ``hook`` on standard input and returns the exit code 0; with ``--test`` or ``--help``, serves a person."""
     call = HookCall(hook)
     if _MOST_OFTEN.issuperset(arguments):
-        call.tools, call.reports = _TRACK_TOOLS in arguments, _ALLOW_REPORT in arguments
+        call.tools, call.reports = TRACK_TOOLS in arguments, ALLOW_REPORT in arguments
     else:
         from . import arguments as words
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import re
 
-from .hook_command import TRACK_TOOLS, is_own_hook, new_handler, words_of
+from gaia_sessions.hook import TRACK_TOOLS
+
+from .hook_command import is_own_hook, new_handler, words_of
 from .json_edit import append_value, remove_element, with_member, without_value
 from .json_text import as_object
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.settings import HostSettings, WantedEntry
     from gaia_sessions.jsonio.strict import Json
 
-TRACK_TOOLS, ALLOW_REPORT = "--track-tools", "--allow-report"
-
 HOOK_TIMEOUT = 5
 """Seconds after which a host may end a hook, which ends by itself after three."""
 

@@ -9,18 +9,11 @@ import os
 from datetime import UTC, datetime
 
 from gaia_sessions.errors import SessionsError
+from gaia_sessions.hook import ALLOW_REPORT, TRACK_TOOLS
 from gaia_sessions.session.clock import format_time
 
 from .entries import all_entries
-from .hook_command import (
-    ALLOW_REPORT,
-    TRACK_TOOLS,
-    command_for,
-    is_mixed_entry,
-    is_own_hook,
-    wanted_entry_of,
-    words_of,
-)
+from .hook_command import command_for, is_mixed_entry, is_own_hook, wanted_entry_of, words_of
 from .json_text import parse
 from .settings import read_settings
 

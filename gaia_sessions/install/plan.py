@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, StoreFailure, UsageError
+from gaia_sessions.hook import ALLOW_REPORT, TRACK_TOOLS
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.store import external_file
@@ -17,7 +18,7 @@ from gaia_sessions.store.directory import translate_errors
 
 from . import notices
 from .entries import is_as_installed, with_hooks, without_hooks
-from .hook_command import ALLOW_REPORT, TRACK_TOOLS, command_for
+from .hook_command import command_for
 from .installed_file import read_files
 from .patch import patch_lines
 from .permission import own_rules, permission_rule, with_rule, without_rules
