@@ -6,7 +6,6 @@ stands in a group of its own. Raises ``InvalidInput`` where the settings have an
 
 from __future__ import annotations
 
-import os
 import re
 
 from gaia_sessions.hook import TRACK_TOOLS
@@ -60,11 +59,6 @@ def all_entries(text: JsonText) -> list[HookEntry]:
 def own_entries(text: JsonText) -> list[HookEntry]:
     """The handlers that start a hook of gaia-sessions."""
     return [entry for entry in all_entries(text) if is_own_hook(entry.handler)]
-
-
-def is_missing(path: str) -> bool:
-    """Whether the file ``path`` does not exist; False for a path with a variable, which only a shell can expand."""
-    return os.path.isabs(path) and not os.path.isfile(path)
 
 
 def with_hooks(text: JsonText, host: HostSettings, words: list[str]) -> JsonText:

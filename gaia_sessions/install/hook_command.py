@@ -16,12 +16,13 @@ from functools import lru_cache
 
 from gaia_sessions.errors import StoreFailure, well_formed
 from gaia_sessions.hosts import CLAUDE_CODE
+from gaia_sessions.hosts.settings import WantedEntry
 
 from .executable import HOOK_PROGRAM_NAME, hook_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.hosts.settings import HostSettings, WantedEntry
+    from gaia_sessions.hosts.settings import HostSettings
     from gaia_sessions.jsonio.strict import Json
 
 HOOK_TIMEOUT = 5
@@ -60,8 +61,6 @@ def new_handler(host: HostSettings, words: list[str], wanted: WantedEntry) -> di
 
 def wanted_entry_of(event: str, matcher: Json, handler: Json) -> WantedEntry:
     """The entry that an own handler in the settings stands for."""
-    from gaia_sessions.hosts.settings import WantedEntry
-
     is_awaited = not (isinstance(handler, dict) and handler.get("async") is True)
     return WantedEntry(event, matcher, is_awaited)  # type: ignore[arg-type]  # is compared
 

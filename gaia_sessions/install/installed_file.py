@@ -1,6 +1,7 @@
 """One settings file of a host, read once: which entries of ours are in it, and what they amount to.
 
-``plan``, ``notices``, ``warnings`` and ``status`` all say what is read here.
+``plan``, ``notices``, ``warnings`` and ``status`` all say what is read here. A file that does not parse is refused by
+name.
 """
 
 from __future__ import annotations
@@ -8,21 +9,23 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 
-from gaia_sessions.errors import SessionsError
+from gaia_sessions.errors import InvalidInput, SessionsError, SettingsUnreadable, TooLarge
 from gaia_sessions.hook import ALLOW_REPORT, TRACK_TOOLS
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.store import external_file
 
 from .entries import all_entries
 from .hook_command import command_for, is_mixed_entry, is_own_hook, wanted_entry_of, words_of
 from .json_text import parse
-from .settings import read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import TypedDict
 
     from gaia_sessions.hosts.settings import HostSettings
 
+    from .json_text import Element, JsonText
     from .places import Places
 
     class InstallState(TypedDict):
@@ -49,6 +52,9 @@ if TYPE_CHECKING:
         changed_at: str | None
 
 
+LIMIT = 1 << 20
+"""The largest settings file, in bytes: far larger than real ones; a plan for that size takes seconds."""
+
 COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = STATES = (
     "complete",
     "incomplete",
@@ -74,7 +80,7 @@ class InstalledFile:
         self.path = places.file_of(host, scope)
         self.error: SessionsError | None = None
         try:
-            self.data, self.text = read_settings(self.path, host)
+            self.data, self.text = _read(self.path, host)
         except SessionsError as error:
             self.error, self.data, self.text = error, None, parse(b"", comments=False)
         self.entries = all_entries(self.text)
@@ -131,3 +137,45 @@ def _time_of_change(path: str) -> str | None:
         return format_time(datetime.fromtimestamp(os.stat(path).st_mtime, UTC))
     except (OSError, ValueError, OverflowError):
         return None
+
+
+def _read(path: str, host: HostSettings) -> tuple[bytes | None, JsonText]:
+    """The content of the settings of ``host`` at ``path``, None if there is no file: then the text is an empty object.
+
+    Raises ``SettingsUnreadable``, ``StoreFailure``.
+    """
+    try:
+        data = external_file.read(path, LIMIT)
+        return data, _parse_object(data or b"", host)
+    except TooLarge:
+        raise SettingsUnreadable(path, f"it is over the limit of {LIMIT} bytes", "") from None
+    except InvalidInput as error:
+        raise SettingsUnreadable(path, error.problem, error.where) from None
+
+
+def _parse_object(data: bytes, host: HostSettings) -> JsonText:
+    text = parse(data, comments=host.comments)
+    if not isinstance(text.value, dict):
+        raise InvalidInput("must be a JSON object")
+    _refuse_duplicate_keys(text, text.start, ("hooks", "permissions"))
+    permissions = text.member(text.start, "permissions")
+    if permissions is not None and isinstance(permissions.value, dict):
+        _refuse_duplicate_keys(text, permissions.value_start, ("allow",))
+    hooks = text.member(text.start, "hooks")
+    if hooks is not None and isinstance(hooks.value, dict):
+        _refuse_duplicate_keys(text, hooks.value_start, hooks.value)
+        for groups in text.elements(hooks.value_start)[0]:
+            _check_groups(text, groups)
+    return text
+
+
+def _check_groups(text: JsonText, groups: Element) -> None:
+    for group in text.elements(groups.value_start)[0] if isinstance(groups.value, list) else ():
+        if isinstance(group.value, dict):
+            _refuse_duplicate_keys(text, group.value_start, ("matcher", "hooks"))
+
+
+def _refuse_duplicate_keys(text: JsonText, start: int, keys: Iterable[str]) -> None:
+    """Raises ``InvalidInput`` for two members with one key: the host may read the other one."""
+    for key in keys:
+        text.member(start, key)

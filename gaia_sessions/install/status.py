@@ -15,10 +15,9 @@ from gaia_sessions.hosts.settings import USER
 from gaia_sessions.store import external_file, hook_log_reader
 
 from . import warnings
-from .installed_file import read_files
+from .installed_file import LIMIT, read_files
 from .json_text import as_object
 from .places import HOSTS, Places
-from .settings import LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

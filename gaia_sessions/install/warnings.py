@@ -13,7 +13,7 @@ from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time
 
-from .entries import is_missing, matches
+from .entries import matches
 from .executable import interpreter_of
 from .hook_command import is_own_script, own_scripts, starts_script_directly, wanted_entry_of, words_of
 from .installed_file import read_files
@@ -87,10 +87,10 @@ def entry_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:
     for file in files:
         own_handlers = [entry.handler for entry in file.own]
         mixed_handlers = [entry.handler for entry in file.mixed]
-        for harmless, consequence in ((False, _REFUSAL_NOTE), (True, _DOES_NOTHING_NOTE)):
-            for path in _missing_scripts(
-                [handler for handler in own_handlers if starts_script_directly(handler) is harmless]
-            ):
+        harmless = [handler for handler in own_handlers if starts_script_directly(handler)]
+        refusing = [handler for handler in own_handlers if not starts_script_directly(handler)]
+        for handlers, consequence in ((refusing, _REFUSAL_NOTE), (harmless, _DOES_NOTHING_NOTE)):
+            for path in _missing_scripts(handlers):
                 yield _warning(MISSING_SCRIPT, f"the file names {path}, which does not exist; {consequence}", file.path)
         for path in _missing_scripts(mixed_handlers):
             message = f"a command of your own names {path}, which does not exist; {_REFUSAL_NOTE}"
@@ -103,13 +103,19 @@ def entry_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:
 
 def _missing_scripts(handlers: list[Json]) -> list[str]:
     scripts = dict.fromkeys(path for entry in handlers for path in own_scripts(entry))
-    return [path for path in scripts if is_missing(path)]
+    return [path for path in scripts if _is_missing(path)]
+
+
+def _is_missing(path: str) -> bool:
+    """Whether the file ``path`` does not exist; False for a path with a variable, which only a shell can expand."""
+    return os.path.isabs(path) and not os.path.isfile(path)
 
 
 def root_warnings(files: list[InstalledFile], places: Places) -> Iterator[InstallWarning]:
     """A warning if the hooks keep their sessions in another root than this one."""
     if any(file.own for file in files) and not places.is_hooks_root:
-        message = f"hooks started here keep their sessions in {places.hooks_root}; {root_advice(places.root)}"
+        advice = f"for {places.root}, set GAIA_SESSIONS_ROOT to it where the host is started"
+        message = f"hooks started here keep their sessions in {places.hooks_root}; {advice}"
         yield _warning(ROOT_ELSEWHERE, message, None)
 
 
@@ -129,11 +135,6 @@ def own_setting_warnings(faults: list[BadSetting]) -> Iterator[InstallWarning]:
     """A warning for each fault in the settings of gaia-sessions, which hooks ignore."""
     for fault in faults:
         yield _warning(BAD_SETTING, f"{fault}; {fault.hint}", fault.origin if os.path.isabs(fault.origin) else None)
-
-
-def root_advice(root: str) -> str:
-    """The advice on how to make hooks use ``root``."""
-    return f"for {root}, set GAIA_SESSIONS_ROOT to it where the host is started"
 
 
 def usage_warnings(
