@@ -36,6 +36,9 @@ ASIDE = "transcript-aside.jsonl"
 
 _FIRST_TRANSCRIPT = "transcript.jsonl"
 _LATER_TRANSCRIPT = ("transcript-", ".jsonl")
+_MOST_DIGITS = 18
+"""Of the number of a transcript: one more than the largest must fit into a record too."""
+
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
 _MAX_RECENT_BYTES = 1 << 16
 """Bytes of the records that a cache keeps beside the last one: an event of a host concerns few sessions."""
@@ -52,7 +55,7 @@ def generation_in(name: str) -> int | None:
         return 0
     before, after = _LATER_TRANSCRIPT
     number = name[len(before) : -len(after)]
-    is_number = number.isascii() and number.isdecimal()
+    is_number = number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS
     return int(number) if is_number and int(number) and name == transcript_name(int(number)) else None
 
 

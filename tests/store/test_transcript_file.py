@@ -270,6 +270,16 @@ def test_the_next_transcript_has_a_number_that_no_file_has(store: FileStore, pat
     assert read(store) == ["3 new"]
 
 
+def test_a_file_with_a_number_that_no_record_can_have_prevents_no_emptying(store: FileStore, path: Path) -> None:
+    for number in ("9" * 19, "9" * 200):
+        path.with_name(f"transcript-{number}.jsonl").write_bytes(b"of somebody")
+
+    record = store.empty_transcript("one", untouched)
+
+    assert record["transcripts_archived"] == 1
+    assert store.read("one") == record
+
+
 def test_a_name_elsewhere_keeps_the_messages_that_it_had(store: FileStore, path: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     os.link(path, elsewhere)
