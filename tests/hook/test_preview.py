@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -458,6 +459,18 @@ def test_an_agent_that_the_journal_of_its_workflow_names_late_is_at_work_for_who
     assert (foreseen["runs"][0]["workflow"]["key"], foreseen["agent_name"]) == ("v2:abc", "Explore")
     assert foreseen["runs"][0]["transcript_path"] == str(host.agents / "workflows/wf_0a1b2c3d-4e5/agent-a1.jsonl")
     assert foreseen == left_by_the_next_writer(host)
+
+
+def test_a_journal_that_was_not_written_since_a_start_is_not_read_again(host: Host) -> None:
+    agent_named_late(host)
+    journal = host.agents / "workflows/wf_0a1b2c3d-4e5/journal.jsonl"
+    written = journal.stat().st_mtime
+
+    os.utime(journal, (written, written - 60))
+    assert listed(host) == {}
+
+    os.utime(journal, (written, written))
+    assert len(listed(host)) == 1
 
 
 def gaia(*words: str, host: Host) -> Any:

@@ -15,6 +15,8 @@ from gaia_sessions.session.clock import parse_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from gaia_sessions.config import Config
     from gaia_sessions.hosts.payload import Payload
     from gaia_sessions.session.events import Event
@@ -68,15 +70,19 @@ def with_workflow(event: Event, config: Config) -> Event:
         "agent_id": event.get("host_agent_id"),
         "agent_type": event.get("agent_name"),
     }
-    keys = _agent_keys(HookPayload(event["host"], raw, config, parse_time(event["at"]), {}))
+    at = parse_time(event["at"])
+    keys = _agent_keys(HookPayload(event["host"], raw, config, at, {}), since=at)
     if "workflow" not in keys:
         return event
     known = {name: value for name, value in event.items() if name not in ("key_file", "key_name")}
     return known | keys  # type: ignore[return-value]  # these are keys of events
 
 
-def _agent_keys(payload: HookPayload) -> dict[str, object]:
-    """The agent, and its delegation, the file where that will be noted, or its workflow; empty without a type."""
+def _agent_keys(payload: HookPayload, since: datetime | None = None) -> dict[str, object]:
+    """The agent, and its delegation, the file where that will be noted, or its workflow; empty without a type.
+
+    since: journals of workflows that were not written since then were read before.
+    """
     agent, name = payload.key("agent_id"), payload.key("agent_type")
     if not agent or not name:
         return {}
@@ -89,7 +95,7 @@ def _agent_keys(payload: HookPayload) -> dict[str, object]:
     if folder:
         from . import workflows
 
-        in_workflow = workflows.agent_keys(payload, folder, agent)
+        in_workflow = workflows.agent_keys(payload, folder, agent, since)
         if in_workflow:
             return keys | in_workflow
     meta_file = agent_files.meta_file_of(transcript, agent)

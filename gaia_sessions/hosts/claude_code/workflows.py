@@ -16,15 +16,18 @@ import os
 from gaia_sessions.hosts.agent_files import LONGEST_LINE, newest_names
 from gaia_sessions.hosts.payload import clean, is_key, key_in, object_in, object_in_bytes, one_line, text_in
 from gaia_sessions.session import events, schema
+from gaia_sessions.session.clock import timedelta
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import COMPLETED, FAILED
 from gaia_sessions.store.directory import Directory
+from gaia_sessions.system import written_at
 
 from .figures import figures_of_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from gaia_sessions.hosts.payload import HookPayload, Payload
     from gaia_sessions.session.events import Event
@@ -39,6 +42,9 @@ _MOST_DECODED = 8 << 20
 """Bytes of JSON, as many as a payload may have; a short line counts as one of 1 KiB, since it takes about as long."""
 
 _SHORT_LINE = 1 << 10
+_COARSENESS = timedelta(seconds=2)
+"""Of the times of files: some file systems count in such steps."""
+
 _MOST_STRETCHES = 100
 _LONGEST_SCRIPT_HEAD = 4000
 _DESCRIPTION = r"""\bdescription\s*:\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`([^`\\]*)`)"""
@@ -89,12 +95,14 @@ def launch(payload: HookPayload) -> list[Event]:
     ]
 
 
-def agent_keys(payload: HookPayload, folder: str, host_agent_id: str) -> dict[str, object]:
+def agent_keys(
+    payload: HookPayload, folder: str, host_agent_id: str, since: datetime | None = None
+) -> dict[str, object]:
     """The workflow of an agent, its key in it, its label as the purpose, and its transcript; empty if it has none.
 
-    folder: that in which each stretch of a workflow has a folder.
+    folder: that in which each stretch of a workflow has a folder. since: older journals are not read.
     """
-    for run_id, entry in _entries_about(host_agent_id, _newest_files(folder, _JOURNAL)):
+    for run_id, entry in _entries_about(host_agent_id, _newest_files(folder, _JOURNAL, since)):
         key, label = key_in(entry, "key"), entry.get("label")
         if key and entry.get("type") == "started":
             return {
@@ -181,17 +189,23 @@ def _described(tool_input: Payload) -> str | None:
     return next(filter(None, found.groups()), None) if found else key_in(tool_input, "name")
 
 
-def _newest_files(folder: str, name: str = "") -> Iterator[tuple[str, bytes]]:
+def _newest_files(folder: str, name: str = "", since: datetime | None = None) -> Iterator[tuple[str, bytes]]:
     """The newest entries of ``folder``, each with its content, or that of the file ``name`` in it.
 
-    No more is read than one file may have: an agent that starts is not waited for while all others are looked through.
+    Without those that were not written ``since`` a moment. No more is read than one file may have: an agent that starts
+    is not waited for while all others are looked through.
     """
     left = _LARGEST_FILE
     for entry in newest_names(folder, _MOST_STRETCHES):
-        if left > 0 and is_key(entry) and entry.isprintable():
+        if left > 0 and is_key(entry) and entry.isprintable() and _is_written(os.path.join(folder, entry, name), since):
             data = _read(os.path.join(folder, entry), name) if name else _read(folder, entry)
             left -= len(data)
             yield entry, data
+
+
+def _is_written(path: str, since: datetime | None) -> bool:
+    written = written_at(path) if since else None
+    return not since or (written is not None and written - since >= -_COARSENESS)
 
 
 def _entries_about(host_agent_id: str, journals: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Payload]]:
