@@ -49,7 +49,7 @@ def hooks(folder: str) -> Iterator[Finding]:
             client.start("pre_delegate, another tool", "not_ours", client.other_tool),
             client.start("subagent_stop, direct, finalized", "finalized", lambda: _end_payload(sessions(utc_now()))),
             client.start("subagent_stop, stop, finalized", "finalized", client.stop),
-            client.installed("as installed, another tool", "not_ours", client.other_tool),
+            client.installed("as installed, delegation, known", "known", client.known_delegation),
         ),
     )
 
