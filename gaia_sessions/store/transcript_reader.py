@@ -6,13 +6,12 @@ The record says which file that is, and how much of it counts. A file that was b
 from __future__ import annotations
 
 import os
-import stat
 from itertools import chain
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.transcript import committed_bytes, decode_message, generation_of
 
-from .directory import FILE_FLAGS, NotAFile, translate_errors
+from .directory import translate_errors
 from .reading import transcript_name
 
 TYPE_CHECKING = False
@@ -59,18 +58,9 @@ def open_lines(session: Directory, name: str, committed: int) -> CommittedLines:
 
 def _open(session: Directory, name: str) -> int:
     try:
-        fd = os.open(name, os.O_RDONLY | FILE_FLAGS, dir_fd=session.fd)
+        return session.open_file(name)[0]
     except FileNotFoundError:
         return -1
-    if stat.S_ISREG(os.fstat(fd).st_mode):
-        return fd
-    os.close(fd)
-    raise NotAFile(f"{name} is not a regular file")
-
-
-def _close(fd: int) -> None:
-    if fd >= 0:
-        os.close(fd)
 
 
 class CommittedLines:
@@ -92,7 +82,8 @@ class CommittedLines:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _close(self.fd)
+        if self.fd >= 0:
+            os.close(self.fd)
 
     def lost(self) -> Iterator[InvalidInput]:
         """An error if the file is shorter than the record says, as somebody or a power cut may have left it."""
