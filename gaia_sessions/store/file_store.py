@@ -140,8 +140,10 @@ class FileStore(FileReader):
             self._lock(folder, agent_id, timeout) as lock,
             reading.open_session(root, agent_id) as session,
         ):
-            check_writable(record := self._load(session, agent_id))
-            changed, entry = result if isinstance(result := lock.apply(rule, record), tuple) else (result, None)
+            record = self._load(session, agent_id)
+            check_writable(record)
+            result = lock.apply(rule, record)
+            changed, entry = result if isinstance(result, tuple) else (result, None)
             changed = transcript.prepare(session, record, changed) if transcript else changed
             if changed is record:
                 return record
