@@ -59,8 +59,8 @@ class SessionReader:
         return self._store.has(agent_id)
 
     def ids(self) -> Collection[str]:
-        """The ids of all sessions, readable or not, in no order."""
-        return self._store.ids()
+        """The ids of all sessions, readable or not, in no order; those that waiting events begin too."""
+        return self._preview().ids()
 
     def read(self, agent_id: str) -> Record:
         """The record as it is stored. Raises ``SessionNotFound``, ``CorruptSession``, ``InvalidId``."""

@@ -114,6 +114,7 @@ class Sessions(SessionReader):
         """The mark of the session, which is cancelled from now on, with ``below`` together with all below it."""
         from gaia_sessions.usecases.cancellation import cancel
 
+        self._apply_deferred()
         return cancel(self._store, utc_now(), agent_id, reason, below=below)
 
     def cancel_conversation(

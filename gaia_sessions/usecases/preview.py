@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.inbox_keys import WaitingEvent
     from gaia_sessions.store.overlay import Overlay
-    from gaia_sessions.store.port import IsWanted, Messages, Reader, RecordOrError, Store
+    from gaia_sessions.store.port import IsWanted, Messages, Reader, RecordOrError, Store, StoreReader
 
 
 class Preview:
@@ -46,7 +46,7 @@ class Preview:
         self._noted_since = noted_since
         self._is_late = is_late
         self._waiting: list[WaitingEvent] | None = None
-        self._all_applied: Reader | None = None
+        self._all_applied: StoreReader | None = None
 
     def read(self, agent_id: str) -> Record:
         """Reads one session, as ``Store.read`` does."""
@@ -55,6 +55,10 @@ class Preview:
         record = self._store.read(agent_id)
         inbox = self._events_concerning([record])
         return self._with_events_applied(inbox).read(agent_id) if inbox else record
+
+    def ids(self) -> list[str]:
+        """The ids of all sessions, as ``Store.ids`` has them."""
+        return (self._sessions() if self._applies_everything() else self._store).ids()
 
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
@@ -131,7 +135,7 @@ class Preview:
 
         return len(self._waiting) <= TRY_ALL_LIMIT
 
-    def _sessions(self) -> Reader:
+    def _sessions(self) -> StoreReader:
         if self._all_applied is None:
             self._all_applied = self._with_events_applied(self._waiting) if self._waiting else self._store
         return self._all_applied

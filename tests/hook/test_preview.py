@@ -473,6 +473,18 @@ def test_a_journal_that_was_not_written_since_a_start_is_not_read_again(host: Ho
     assert len(listed(host)) == 1
 
 
+def test_what_only_a_waiting_event_begins_is_found_by_a_part_of_its_id_and_can_be_cancelled(host: Host) -> None:
+    agent_named_late(host)
+    [agent_id] = listed(host)
+
+    assert gaia("show", agent_id[-8:], "--json", host=host)["agent_id"] == agent_id
+    assert host.records() == {}
+
+    [cancelled] = gaia("cancel", agent_id, "--json", host=host)["cancelled"]
+    assert (cancelled["agent_id"], cancelled["new"]) == (agent_id, True)
+    assert list(host.records()) == [agent_id]
+
+
 def gaia(*words: str, host: Host) -> Any:
     """What the command prints as JSON."""
     command = [sys.executable, "-m", "gaia_sessions", *words, "--root", str(host.root)]
