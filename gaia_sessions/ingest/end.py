@@ -145,9 +145,9 @@ class _EndRules:
 
     def delegation_closed(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(record, run)
-        return (
-            record if runs.has_started(run) else with_end(record, run, DENIED, self._detail("never started"), self.now)
-        )
+        if runs.has_started(run):
+            return record
+        return with_end(record, run, DENIED, self._detail("never started"), self.now)
 
     def notification(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(self._with_purpose(record), run)

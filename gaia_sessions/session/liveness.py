@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 STATES = WORKING, WAITING, QUIET = ("working", "waiting", "quiet")
 
+FLUSH_TIME = timedelta(seconds=1)
+"""How long after a request a client may still write down what led to it; then nothing more until it is answered.
+
+Seen in Claude Code 2.1.330: the last line before the dialog was written 0.1 to 0.4 seconds before the request.
+"""
+
 
 def with_request(record: Record, run: Run, tool: str, transcript: str | None, now: datetime) -> Record:
     """The host asks a person whether the agent of ``run`` may use ``tool``. Of several requests the latest counts.
@@ -75,10 +81,3 @@ def liveness(
 
 def _has_written_since(since: datetime, now: datetime, written_at: datetime | None) -> bool:
     return written_at is not None and since + FLUSH_TIME < written_at <= now + FUTURE_TOLERANCE
-
-
-FLUSH_TIME = timedelta(seconds=1)
-"""How long after a request a client may still write down what led to it; then nothing more until it is answered.
-
-Seen in Claude Code 2.1.330: the last line before the dialog was written 0.1 to 0.4 seconds before the request.
-"""

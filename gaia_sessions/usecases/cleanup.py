@@ -1,4 +1,4 @@
-"""Removes sessions that were not updated for a long time, whatever their phase, once runs are closed that have an end.
+"""Removes sessions that nobody has used for a long time, whatever their phase, once runs are closed that have an end.
 
 Must never remove one that may be resumed, waits for a limit, has a live run, is above an open one, or has an uncertain
 age. Each is judged twice, the second time under its lock.
@@ -108,7 +108,7 @@ class _Judge:
         return place[1] if place else 0
 
     def is_old(self, record: Record) -> bool:
-        """Whether the session was not updated for long enough; never so for the record of a later version."""
+        """Whether nobody has used the session for long enough; never so for the record of a later version."""
         if has_newer_schema(record):
             return False
         return self.now - resting_since(record, self.now, written_at(latest_transcript(record))) >= self.policy.age
