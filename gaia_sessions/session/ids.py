@@ -47,7 +47,9 @@ _WINDOWS_DEVICES = frozenset(
     ["con", "prn", "aux", "nul"] + [port + digit for port in ("com", "lpt") for digit in "0123456789"]
 )
 
-_DIGEST_MODULUS = 2**32 - 5
+_DIGEST_MODULUS = 3_999_999_979
+"""A prime number of 32 bits, but none close to 2**32: then texts that differ in two digits often have one remainder."""
+
 _MAX_NAME_LENGTH = 200
 _SLUG_LENGTH = 100
 

@@ -20,6 +20,7 @@ from gaia_sessions.session.ids import (
     is_generated_id,
     is_hex,
     new_agent_id,
+    quick_digest,
     random_hex,
     short_digest,
 )
@@ -261,3 +262,8 @@ def test_ids_made_of_a_text_are_the_same_for_whoever_makes_them_and_never_twice_
     assert made == again
     assert len({agent_id for ids in made for agent_id in ids}) == 150
     assert all(is_generated_id(agent_id) for ids in made for agent_id in ids)
+
+
+@pytest.mark.parametrize("form", ["toolu_{:08}", "agent-{}", "2026-01-08T18:05:30.{:06}Z s a None start", "{:06x}"])
+def test_texts_that_differ_in_a_number_have_different_digests(form: str) -> None:
+    assert len({quick_digest(form.format(number)) for number in range(100_000)}) == 100_000
