@@ -47,7 +47,9 @@ def stopped(put: Gaia, tmp_path: Path) -> Gaia:
         folder = tmp_path / "-p" / CONVERSATION / "subagents"
         if files:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"agent-of-{agent_id}.jsonl").write_text("{}\n")
+            transcript = folder / f"agent-of-{agent_id}.jsonl"
+            transcript.write_text("{}\n")
+            os.utime(transcript, times=(0, 0))  # so that idle time counts from the record
             folder.parent.with_suffix(".jsonl").write_text('{"cwd": "/p"}\n')
         first = {
             "run": 1,

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from gaia_sessions.store.directory import Directory
 
 NOW = datetime.now(UTC)
-BEGAN = NOW - timedelta(minutes=5)
 KEYS: Run = {"host": "claude-code", "host_session_id": "s-1", "tool_use_id": "toolu_1"}
 
 
@@ -52,9 +51,10 @@ def create(root: str, agent_id: str, phase: str = "planning", **created: Any) ->
 
 
 def create_at_work(root: str, agent_id: str, phase: str = "investigating") -> Path:
-    """A session with a run that has started and has no end."""
-    record = with_claimed_run(new_record(agent_id, "worker", "some work", {}, BEGAN), KEYS, BEGAN)
-    record = with_start(record, record["runs"][-1], {"started_at": format_time(BEGAN), "host_agent_id": "a1"}, BEGAN)
+    """A session with a run that started five minutes ago and has no end."""
+    began = datetime.now(UTC) - timedelta(minutes=5)
+    record = with_claimed_run(new_record(agent_id, "worker", "some work", {}, began), KEYS, began)
+    record = with_start(record, record["runs"][-1], {"started_at": format_time(began), "host_agent_id": "a1"}, began)
     FileStore(root).create({**record, "phase": phase, "resume_ready": phase != "executing"})
     return Path(root, agent_id)
 
@@ -148,7 +148,7 @@ def test_a_run_without_an_end_is_lost_and_its_work_may_be_resumed_if_its_phase_c
     (run,) = record["runs"]
     assert (record["phase"], run["end"], "ended_at" in run) == (after, "lost", True)
     assert run["detail"] == "it had no end when its session was imported"
-    assert record["last_updated"] == format_time(BEGAN)
+    assert record["last_updated"] == record_of(there, "a")["last_updated"]
     assert gaia_sessions.should_resume("a", root=here) == (after == "investigating")
     assert "ended_at" not in record_of(there, "a")["runs"][0]
 
