@@ -148,12 +148,13 @@ class Sessions(SessionReader):
 
     def import_sessions(self, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
         """Copies the sessions of ``directories`` into this root."""
+        from gaia_sessions.hosts import noted_since
         from gaia_sessions.usecases.importing import import_folders
 
         named: list[str] = [os.fspath(directory) for directory in directories]
         paths = [os.path.join(working_directory(), path) if path else path for path in named]
         reader = self._reader_for(dry_run=dry_run)
-        return import_folders(self._store, reader, paths, utc_now(), self.config, dry_run=dry_run)
+        return import_folders(self._store, reader, paths, utc_now(), self.config, noted_since, dry_run=dry_run)
 
     def _reader_for(self, *, dry_run: bool) -> Reader:
         """What to judge by: a dry run sees the waiting events as applied, a real run applies them."""

@@ -6,6 +6,7 @@ The store creates each session whole or not at all, so an import that was killed
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from gaia_sessions.errors import (
     CorruptSession,
@@ -31,11 +32,12 @@ from gaia_sessions.system import written_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
     from typing import TypedDict
 
     from gaia_sessions.config import Config
+    from gaia_sessions.ingest.deferred import NotedSince
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.file_store import FileStore
@@ -72,12 +74,20 @@ _ATTEMPTS = 3
 
 
 def import_folders(
-    store: FileStore, sessions: Reader, paths: Sequence[str], now: datetime, config: Config, *, dry_run: bool
+    store: FileStore,
+    sessions: Reader,
+    paths: Sequence[str],
+    now: datetime,
+    config: Config,
+    noted_since: NotedSince | None = None,
+    *,
+    dry_run: bool,
 ) -> Imported:
     """Imports the sessions in the folders at ``paths`` into ``store``, one folder after the other; the report.
 
-    ``sessions`` reads those of ``store``; for a dry run, which only decides, it is a ``Preview``. Raises
-    ``NoSuchFolder``, and ``StoreFailure`` if a folder cannot be read, before anything is imported.
+    ``sessions`` reads those of ``store``; for a dry run, which only decides, it is a ``Preview``. noted_since: see
+    ``apply_deferred``. Raises ``NoSuchFolder``, and ``StoreFailure`` if a folder cannot be read, before anything is
+    imported.
     """
     sources = [open_source(path) for path in paths]
     report: Imported = {
@@ -88,10 +98,11 @@ def import_folders(
         "already_there": [],
         "failed": [],
     }
+    apply_waiting = partial(apply_deferred, now=now, config=config, noted_since=noted_since)
     for source in sources:
         names = None
         for attempt in range(_ATTEMPTS):
-            one_pass = _Pass(store, sessions, source, now, config, report, is_last=attempt == _ATTEMPTS - 1)
+            one_pass = _Pass(store, sessions, source, now, apply_waiting, report, is_last=attempt == _ATTEMPTS - 1)
             names = one_pass.import_all(names)
             if not names:
                 break
@@ -109,7 +120,7 @@ class _Pass:
         sessions: Reader,
         source: Source,
         now: datetime,
-        config: Config,
+        apply_waiting: Callable[[Overlay], object],
         report: Imported,
         *,
         is_last: bool,
@@ -123,7 +134,7 @@ class _Pass:
         self._names = source.names()
         source.remember(self._names)
         self._copies = Overlay(source, source.waiting())
-        apply_deferred(self._copies, now, config)
+        apply_waiting(self._copies)
         self._above = Above(self._copies)
 
     def import_all(self, names: Sequence[str] | None) -> list[str]:

@@ -485,6 +485,17 @@ def test_what_only_a_waiting_event_begins_is_found_by_a_part_of_its_id_and_can_b
     assert list(host.records()) == [agent_id]
 
 
+def test_what_only_a_waiting_event_begins_is_imported_as_it_is_listed(host: Host, tmp_path: Path) -> None:
+    agent_named_late(host)
+    [agent_id] = listed(host)
+    elsewhere = str(tmp_path / "elsewhere")
+
+    report = gaia_sessions.import_sessions(str(host.root), root=elsewhere)
+
+    assert (report["imported"], report["failed"]) == ([agent_id], [])
+    assert FileStore(elsewhere).read(agent_id)["purpose"] == "alpha"
+
+
 def gaia(*words: str, host: Host) -> Any:
     """What the command prints as JSON."""
     command = [sys.executable, "-m", "gaia_sessions", *words, "--root", str(host.root)]
