@@ -26,7 +26,7 @@ MAX_KEYS = 12
 MAX_MATCHING = 32
 """At most this many events that concern the same sessions as a new event are tried before it."""
 
-_KEY_LENGTH = len("01234567")
+_KEY_LENGTH = 8
 
 _SESSION, _AGENT, _DELEGATION, _CONVERSATION, _PENDING_KEY = "satcl"
 """What a key stands for, as a letter: equal ids of different things have different keys."""
