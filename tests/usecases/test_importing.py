@@ -59,6 +59,12 @@ def create_at_work(root: str, agent_id: str, phase: str = "investigating") -> Pa
     return Path(root, agent_id)
 
 
+def news_of(agent: str, **fields: Any) -> Event:
+    """An event of the conversation ``s-1`` about ``agent``."""
+    keys = {"host": "claude-code", "host_session_id": "s-1", "host_agent_id": agent}
+    return {"at": format_time(NOW), **keys, **fields}  # type: ignore[typeddict-item]
+
+
 def everything_in(top: str) -> dict[str, tuple[int, int, int]]:
     """What stands below ``top``, with which mode, when it was written, and which file it is."""
     found = {path: path.lstat() for path in [Path(top), *Path(top).rglob("*")]}
@@ -175,16 +181,7 @@ def test_what_is_cancelled_there_by_itself_or_above_is_abandoned_and_its_mark_co
 
 def test_what_waits_there_is_applied_to_the_copy_and_still_waits_there(here: str, there: str) -> None:
     create_at_work(there, "a")
-    stop: Event = {
-        "kind": "stop",
-        "at": format_time(NOW),
-        "host": "claude-code",
-        "host_session_id": "s-1",
-        "host_agent_id": "a1",
-        "last_message": "Done.",
-        "spoke": True,
-    }
-    FileStore(there).defer(stop, NOW)
+    FileStore(there).defer(news_of("a1", kind="stop", last_message="Done.", spoke=True), NOW)
     ending: Event = {"kind": "finalize", "at": format_time(NOW), "agent_id": "b", "outcome": "failed"}
     create(there, "b")
     FileStore(there).defer(ending, NOW)
@@ -203,16 +200,8 @@ def test_what_waits_there_is_applied_to_the_copy_and_still_waits_there(here: str
 
 def test_a_session_that_only_a_waiting_event_makes_comes_too(here: str, there: str) -> None:
     create(there, "b")
-    start: Event = {
-        "kind": "start",
-        "at": format_time(NOW),
-        "host": "claude-code",
-        "host_session_id": "s-1",
-        "host_agent_id": "a9",
-        "agent_name": "Explore",
-        "workflow": {"run_id": "w-1", "key": "k"},
-    }
-    FileStore(there).defer(start, NOW)
+    of_workflow = {"agent_name": "Explore", "workflow": {"run_id": "w-1", "key": "k"}}
+    FileStore(there).defer(news_of("a9", kind="start", **of_workflow), NOW)
     assert len(list(gaia_sessions.list_sessions(root=there))) == 2
 
     report = gaia_sessions.import_sessions(there, root=here)
