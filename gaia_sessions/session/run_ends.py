@@ -192,8 +192,7 @@ def _with_last_write(record: Record, run: Run, now: datetime, written_at: dateti
     if written_at is None or written_at > now + FUTURE_TOLERANCE:
         return record
     is_open_work = record["phase"] not in OUTCOMES and is_latest(record, run)
-    is_news = not written_at < parse_time(record["last_updated"]) <= now + FUTURE_TOLERANCE
-    return with_activity(record, min(written_at, now)) if is_open_work and is_news else record
+    return with_activity(record, now, min(written_at, now)) if is_open_work else record
 
 
 def _with_corrected_end(run: Run, end: str, fields: Run) -> Run:

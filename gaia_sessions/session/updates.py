@@ -46,12 +46,15 @@ def with_next_revision(record: Record) -> Record:
     return {**record, "revision": record["revision"] + 1}
 
 
-def with_activity(record: Record, now: datetime) -> Record:
-    """With activity at ``now``; ``last_updated`` never moves backwards, unless it was too far in the future."""
-    last = parse_time(record["last_updated"])
-    if now < last <= now + FUTURE_TOLERANCE:
+def with_activity(record: Record, now: datetime, active_at: datetime | None = None) -> Record:
+    """With activity at ``active_at``, by default ``now``.
+
+    ``last_updated`` never moves backwards, unless it was too far in the future.
+    """
+    active, last = active_at or now, parse_time(record["last_updated"])
+    if active < last <= now + FUTURE_TOLERANCE:
         return record
-    return {**record, "last_updated": format_time(now)}
+    return {**record, "last_updated": format_time(active)}
 
 
 def with_phase(record: Record, phase: str, now: datetime) -> Record:
