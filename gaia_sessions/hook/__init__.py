@@ -97,7 +97,7 @@ def is_countable(event: Event, result: EventResult) -> bool:
     """Whether what the latest run used may be counted now: it has a transcript, which is not complete at a stop yet."""
     from gaia_sessions.session.events import FAIL, NOTIFICATION, RETURNED
 
-    if event["kind"] not in (FAIL, NOTIFICATION, RETURNED) or "spoke" in event:
+    if event["kind"] not in (FAIL, NOTIFICATION, RETURNED) or "has_message" in event:
         return False
     runs = result.record.get("runs", []) if result.record else []
     return bool(runs) and os.path.isfile(runs[-1].get("transcript_path", ""))

@@ -14,7 +14,7 @@ from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, NOTE, read_
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import MARKER_OPENING, resume_line
-from gaia_sessions.session.schema import MARKED_DETAIL
+from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.visible import visible, visible_line
 
 TYPE_CHECKING = False
@@ -169,7 +169,7 @@ def _why_it_stopped(record: Record) -> str | None:
     run = record["runs"][-1] if record.get("runs") else {}
     if "interruption" not in run:
         run = _latest_run(record)
-    return read_why(run.get("last_message", "")) if run.get("detail") == MARKED_DETAIL else run.get("detail")
+    return read_why(run.get("last_message", "")) if run.get("detail") == MARKER_DETAIL else run.get("detail")
 
 
 def _was_begun(record: Record) -> bool:

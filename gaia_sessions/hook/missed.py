@@ -23,7 +23,7 @@ def starts_of_sender(payload: HookPayload, host: HostModule) -> list[Event]:
     raw = {**payload.raw, "hook_event_name": host.START_EVENT}
     start = HookPayload(payload.host, raw, payload.config, payload.now, payload.variables)
     events = [event for event in host.events_of(HOOK, start) if event["kind"] == START and _has_key(event)]
-    return [{**event, "worked": True} for event in events if payload.is_tracked(event, host.GENERAL)]
+    return [{**event, "was_running": True} for event in events if payload.is_tracked(event, host.GENERAL)]
 
 
 def _has_key(event: Event) -> bool:

@@ -132,12 +132,12 @@ class HookPayload:
     def last_message_keys(self, message: str) -> dict[str, object]:
         """What an event keeps of an agent's last message: its marker, and its end if the settings allow that."""
         if not message.strip():
-            return {"spoke": False}
+            return {"has_message": False}
         from .marker import read_marker
 
-        marked, marked_id = read_marker(message)
+        phase, marker_id = read_marker(message)
         last_message = clean(message)[-MAX_MESSAGE_LENGTH:] if self.config.keep_last_message else None
-        return {"spoke": True, "marked": marked, "marked_id": marked_id, "last_message": last_message}
+        return {"has_message": True, "marker_phase": phase, "marker_id": marker_id, "last_message": last_message}
 
     def is_tracked(self, event: Event, general: str) -> bool:
         """Whether the settings want sessions for the type of agent in ``event``; one that names no type is kept.

@@ -34,7 +34,7 @@ def delegation_reader(keys_of: Callable[[HookPayload], Keys], programs: tuple[st
         keys = keys_of(payload)
         if not keys:
             return []
-        flags = {"recurring": True, "unannounced": True, "host_process": host_process(programs)}
+        flags = {"reused_id": True, "unannounced": True, "host_process": host_process(programs)}
         prompt, description = payload.tool_input.get("prompt"), payload.tool_input.get("description")
         return [payload.delegation(prompt, description, **keys, **flags)]
 
@@ -43,15 +43,15 @@ def delegation_reader(keys_of: Callable[[HookPayload], Keys], programs: tuple[st
 
 def report_events(payload: HookPayload, report: str, **keys: object) -> list[Event]:
     """The delegation returned with ``report``, the agent's last message."""
-    stop = payload.event(events.STOP, **keys, worked=True, **payload.last_message_keys(report))
+    stop = payload.event(events.STOP, **keys, was_running=True, **payload.last_message_keys(report))
     return [stop, *return_events(payload, **keys)]
 
 
 def return_events(payload: HookPayload, **keys: object) -> list[Event]:
     """The delegation returned, and nothing else is known: a limit may have stopped the agent."""
-    return [payload.event(events.RETURNED, **keys, worked=True)]
+    return [payload.event(events.RETURNED, **keys, was_running=True)]
 
 
 def failure_events(payload: HookPayload, error: str, keys: Keys, *, interrupted: bool = False) -> list[Event]:
     """The agent was at work when it failed or was interrupted."""
-    return [payload.failure(error, **keys, worked=True, interrupted=interrupted or None)]
+    return [payload.failure(error, **keys, was_running=True, interrupted=interrupted or None)]

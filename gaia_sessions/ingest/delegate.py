@@ -78,7 +78,7 @@ def session_of_delegation(store: Store, event: Event) -> Record | None:
 def _is_reused_id(record: Record, event: Event) -> bool:
     """Whether the host reuses ids, and the delegation that had this one before is over."""
     run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
-    return "recurring" in event and run is not None and runs.has_ended(run)
+    return "reused_id" in event and run is not None and runs.has_ended(run)
 
 
 def _with_late_parent(store: Store, record: Record, event: Event, context: HandlerContext) -> Record:

@@ -101,8 +101,8 @@ class _HeldEvent:
 
 def may_join_later(event: Event, result: EventResult) -> bool:
     """Whether ``event`` may only be too early: before its session, or before its host wrote its key to a file."""
-    key_pending = "key_file" in event or "unkeyed" in event
-    is_early = result.word == NOT_JOINED or (result.word == NO_KEY and key_pending)
+    is_key_pending = "key_file" in event or "key_pending" in event
+    is_early = result.word == NOT_JOINED or (result.word == NO_KEY and is_key_pending)
     return is_early and event["kind"] in EARLY_KINDS
 
 
@@ -181,9 +181,9 @@ def with_key(event: Event) -> Event:
 
 
 def session_start(store: Store, event: Event, context: HandlerContext) -> EventResult:  # noqa: ARG001  # as every handler
-    """``heard``: it changes no session, but is the first event after a reboot, which invalidates the index."""
+    """It changes no session, but is the first event after a reboot, which invalidates the index."""
     store.ensure_index()
-    return EventResult("heard")
+    return EventResult("conversation_started")
 
 
 def finalize(store: Store, event: Event, context: HandlerContext) -> EventResult:

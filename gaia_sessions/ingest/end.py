@@ -122,7 +122,7 @@ class _EndRules:
                 return record
             return with_later_stop(record, _without_silence(run), message_fields, self.now)
         record, run = self._with_start(record, run)
-        if not self.event.get("spoke"):
+        if not self.event.get("has_message"):
             return with_silent_stop(record, run, self.now)
         return with_end(record, run, STOPPED, message_fields, self.now)
 
@@ -135,7 +135,7 @@ class _EndRules:
             return with_end(record, run, KILLED, self._detail("interrupted"), self.now)
         if not has_begun:
             return with_end(record, run, DENIED, self._detail("never started"), self.now)
-        if self.event.get("spoke") and not is_stronger_evidence(run, RUN_FAILED):
+        if self.event.get("has_message") and not is_stronger_evidence(run, RUN_FAILED):
             return with_failure_detail(record, run, self._detail("failed")["detail"])
         return with_end(record, run, RUN_FAILED, self._detail("failed"), self.now)
 
@@ -158,7 +158,7 @@ class _EndRules:
             return with_end(record, run, KILLED, self._detail("stopped"), self.now)
         if outcome == FAILED:
             return with_end(record, run, RUN_FAILED, self._detail("failed"), self.now)
-        if self.event.get("spoke") is False:
+        if self.event.get("has_message") is False:
             return with_end(record, run, STOPPED, {"detail": SILENT_STOP_DETAIL}, self.now)
         if "workflow" in run:  # the host states the outcome of each agent of a workflow, and no stop is missing
             return with_end(record, run, STOPPED, self._message_fields() | self._failures(), self.now)
@@ -190,14 +190,14 @@ class _EndRules:
 
     def _with_own_words(self, record: Record, run: Run, fields: Run) -> Record:
         """With the agent's own description of an interruption that is known, in place of another."""
-        is_better = self.event.get("spoke") and run.get("interruption") == fields["interruption"]
+        is_better = self.event.get("has_message") and run.get("interruption") == fields["interruption"]
         return runs.with_run(record, {**run, **fields}) if is_better and not fields.items() <= run.items() else record
 
     def _replaces_stop(self, run: Run) -> bool:
         """Whether the agent has now sent a message: a hook kept it going after the stop, or its words were missing."""
-        if not self.event.get("spoke") or not runs.has_ended(run):
+        if not self.event.get("has_message") or not runs.has_ended(run):
             return False
-        is_after_block = self.event.get("again") and self.now >= parse_time(run["ended_at"])
+        is_after_block = self.event.get("after_block") and self.now >= parse_time(run["ended_at"])
         return is_after_block or run.get("detail") == SILENT_STOP_DETAIL
 
     def _with_start(self, record: Record, run: Run) -> tuple[Record, Run]:
@@ -217,13 +217,13 @@ class _EndRules:
         """What the event adds to the start of ``run``; a start that is not reported is that of the delegation."""
         if "host_agent_id" in self.event:
             return {} if "host_agent_id" in run else {"host_agent_id": self.event["host_agent_id"]}
-        if "worked" not in self.event or runs.has_started(run):
+        if "was_running" not in self.event or runs.has_started(run):
             return {}
         return {"started_at": run.get("claimed_at") or format_time(self.now)}
 
     def _message_fields(self) -> Run:
         fields: Run = {key: self.event[key] for key in _MESSAGE_FIELDS if key in self.event}  # type: ignore[literal-required, assignment]
-        return {**fields, **marker_fields(self.event.get("marked"))}
+        return {**fields, **marker_fields(self.event.get("marker_phase"))}
 
     def _detail(self, default: str) -> Run:
         return {"detail": (self.event.get("error") or default)[: events.MAX_MESSAGE_LENGTH]}

@@ -36,7 +36,7 @@ _RUN_KEYS = ("host_agent_id", "tool_use_id")
 _FIGURE_KEYS = frozenset(["usage", "consumed", "model", "worktree"])
 _EVIDENCE_FIELDS = (
     *("host", "host_session_id", "host_agent_id", "tool_use_id", "tool_name", "call"),
-    *("outcome", "interrupted", "background", "again"),
+    *("outcome", "interrupted", "background", "after_block"),
 )
 
 
@@ -193,7 +193,7 @@ def _run_of_event(store: Store, record: Record, event: Event) -> Run | None:
         run = runs.run_of_agent(record, host_session_id, event["host_agent_id"])
     if run is None and "tool_use_id" in event:
         run = runs.run_of_delegation(record, host_session_id, event["tool_use_id"])
-    is_named = record["agent_id"] in (event.get("marked_id"), event.get("told_id"))
+    is_named = record["agent_id"] in (event.get("marker_id"), event.get("briefed_id"))
     if run is None and is_named and not is_of_dropped_run(store, record, event, *_RUN_KEYS):
         run = runs.unended_run_in_conversation(record, host_session_id)
     return run
@@ -231,8 +231,8 @@ def _candidate_ids(store: Store, event: Event) -> Iterator[str | None]:
         yield session_id_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
     if "tool_use_id" in event:
         yield store.find(runs.delegation_alias(event["host_session_id"], event["tool_use_id"]))
-    yield event.get("marked_id")
-    yield event.get("told_id")
+    yield event.get("marker_id")
+    yield event.get("briefed_id")
 
 
 def may_be_of_host(run: Run, event: Event) -> bool:

@@ -121,7 +121,7 @@ class _StartRule:
 
 def _is_wake(run: Run, event: Event, now: datetime) -> bool:
     """Whether the start wakes an agent whose run had ended before the event."""
-    if event.get("launch") or "worked" in event or run.get("host_agent_id") != event["host_agent_id"]:
+    if event.get("launch") or "was_running" in event or run.get("host_agent_id") != event["host_agent_id"]:
         return False
     if run.get("end") == ENDED_WITH_HOST and runs.conversation_of(run) != event["host_session_id"]:
         return False  # only its conversation ended, and it works on in another one
@@ -173,7 +173,7 @@ def first_fields(event: Event, now: datetime) -> Run:
 
 def _time_of_start(event: Event, now: datetime) -> Run:
     """When the agent started; empty if it was at work before it was heard of."""
-    return {} if "worked" in event else {"started_at": format_time(now)}
+    return {} if "was_running" in event else {"started_at": format_time(now)}
 
 
 def _agent_fields(event: Event) -> Run:

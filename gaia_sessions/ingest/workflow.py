@@ -1,8 +1,8 @@
 """A workflow of a host, and the agents that it starts: a session for the workflow, and one below it for each agent.
 
-Owns how an agent finds its session: by the host's id of the stretch and its own key in it, which stay the same when the
-host resumes the workflow, whereas the agent's id does not. Every change runs under a lock on the stretch, since the
-launch of a workflow and the starts of its first agents come in any order.
+Owns how an agent finds its session: by the host's id of the workflow run and its own key in it, which stay the same
+when the host resumes the workflow, whereas the agent's id does not. Every change runs under a lock on the workflow run,
+since the launch of a workflow and the starts of its first agents come in any order.
 """
 
 from __future__ import annotations

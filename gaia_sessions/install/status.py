@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
         enabled: whether the settings let the hooks do anything.
         plugin: whether Claude Code enables the plugin.
-        heard: by event, the time at which it was last received, according to the log.
+        last_received: by event, the time at which it was last received, according to the log.
         heard_from: the same for each host by name.
         """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         enabled: bool
         plugin: bool
         installed: list[InstallState]
-        heard: dict[str, str]
+        last_received: dict[str, str]
         heard_from: dict[str, dict[str, str]]
         warnings: list[InstallWarning]
 
@@ -79,7 +79,7 @@ def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookS
         "enabled": settings_in_force.hooks,
         "plugin": plugin,
         "installed": installed,
-        "heard": _merged_last_events(last_events),
+        "last_received": _merged_last_events(last_events),
         "heard_from": last_events,
         "warnings": found_warnings,
     }

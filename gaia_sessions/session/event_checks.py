@@ -41,8 +41,8 @@ _string_keys = (
     "purpose",
     "transcript_path",
     "last_message",
-    "marked_id",
-    "told_id",
+    "marker_id",
+    "briefed_id",
     "key_file",
     "key_name",
     "summary",
@@ -56,10 +56,12 @@ _string_keys = (
 check_event = object_with(
     {"kind": one_of(KINDS), "at": check_time},
     dict.fromkeys(_string_keys, check_string)
-    | dict.fromkeys(("background", "spoke", "again", "launch", "interrupted", "writes", "tracked"), check_flag)
-    | dict.fromkeys(("worked", "unkeyed", "recurring", "unannounced", "outcome_assumed"), check_flag)
+    | dict.fromkeys(
+        ("background", "has_message", "after_block", "launch", "interrupted", "writes", "tracked"), check_flag
+    )
+    | dict.fromkeys(("was_running", "key_pending", "reused_id", "unannounced", "outcome_assumed"), check_flag)
     | dict.fromkeys(("resume", "mentioned", "running"), array_of(check_string))
-    | {"marked": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_host_process}
+    | {"marker_phase": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_host_process}
     | {"workflow": check_workflow, "worktree": check_worktree, "usage": check_usage, "consumed": check_usage}
     | {"events": array_of(object_with({"kind": check_string}, {}))}
     | {"interruption": one_of(INTERRUPTIONS), "interrupted_at": check_time, "paused_until": check_time},

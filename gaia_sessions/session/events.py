@@ -17,23 +17,24 @@ if TYPE_CHECKING:
 
         - kind: one of ``KINDS``. at: when the hook was called.
         - host_agent_id, tool_use_id, parent_host_agent_id: the host's own keys. key_file, key_name: where the host
-          will write the ``tool_use_id``. unkeyed: the host names the delegation later.
-          recurring: the host uses a ``tool_use_id`` more than once.
-        - workflow: the host's id of the stretch of a workflow, and its key of the agent in it; without the key, the
+          will write the ``tool_use_id``. key_pending: the host names the delegation later.
+          reused_id: the host uses a ``tool_use_id`` more than once.
+        - workflow: the host's id of the workflow run, and its key of the agent in it; without the key, the
           event is about the workflow itself.
         - host_process: the process that runs the agents. running: the agents of the host that are alive.
         - parent_id: the session for which the host of a delegation works, as its environment says.
         - resume: the session ids that the delegation's resume lines name, each as often as it stands there.
           mentioned: other session ids in its text.
-        - marked, marked_id: phase and id in the marker that ends ``last_message``. told_id: the session id in the
-          note at the beginning of the agent's transcript. transcript_path: that of the agent itself.
-        - spoke: there was a last message, kept or not; of a failure, the agent itself described it; of a notification,
-          false: the agent did its work, and what it said last comes with its stop, if that is reported.
-          again: a hook kept the agent going after an earlier stop. interrupted: somebody stopped the agent.
+        - marker_phase, marker_id: phase and id in the marker that ends ``last_message``.
+          briefed_id: the session id in the note at the beginning of the agent's transcript.
+          transcript_path: that of the agent itself.
+        - has_message: there was a last message, kept or not; of a failure, the agent itself described it; of a
+          notification, false: the agent did its work, and what it said last comes with its stop, if that is reported.
+          after_block: a hook kept the agent going after an earlier stop. interrupted: somebody stopped the agent.
           interruption, paused_until: why it was stopped although nobody gave up the work, and until when it must wait.
           interrupted_at: when that was, by the host's files: it says nothing of a run that began later.
-        - launch: the host launched the agent, which therefore did not wake. worked: the agent was at work, though no
-          start was reported. unannounced: the host reports no starts.
+        - launch: the host launched the agent, which therefore did not wake. was_running: the agent was at work, though
+          no start was reported. unannounced: the host reports no starts.
         - source: how a conversation began, in the host's word.
         - tool_name: the tool that the agent uses. call: the host's key of that single use. writes: the tool edited
           something. tracked: tools are tracked, so that a phase may be inferred from a request for permission.
@@ -64,19 +65,19 @@ if TYPE_CHECKING:
         mentioned: list[str]
         transcript_path: str
         last_message: str
-        marked: str
-        marked_id: str
-        told_id: str
-        spoke: bool
-        again: bool
+        marker_phase: str
+        marker_id: str
+        briefed_id: str
+        has_message: bool
+        after_block: bool
         launch: bool
         interrupted: bool
         interruption: str
         interrupted_at: str
         paused_until: str
-        worked: bool
-        unkeyed: bool
-        recurring: bool
+        was_running: bool
+        key_pending: bool
+        reused_id: bool
         running: list[str]
         source: str
         outcome: str
@@ -102,7 +103,7 @@ START = "start"
 STOP = "stop"
 FAIL = "fail"
 RETURNED = "returned"
-DELEGATION_CLOSED = "over"
+DELEGATION_CLOSED = "delegation_closed"
 MESSAGE = "message"
 NOTIFICATION = "notification"
 SESSION_START = "session_start"

@@ -74,9 +74,9 @@ class HostProcess(TypedDict, total=False):
 
 
 class Workflow(TypedDict):
-    """The stretch of a workflow, a script of the host that starts agents, to which a run belongs."""
+    """The workflow run to which a run belongs: one call of a script of the host that starts agents."""
 
-    run_id: Annotated[str, "The host's id of the stretch; it stays the same when the host resumes the workflow."]
+    run_id: Annotated[str, "The host's id of the workflow run; it stays the same when the host resumes the workflow."]
     key: NotRequired[Annotated[str, "The host's key of the agent in it; absent in the run of the workflow itself."]]
 
 
@@ -104,7 +104,7 @@ Waiting.__doc__ = "Somebody is asked whether an agent may do what it wants to."
 
 
 class Run(TypedDict, total=False):
-    """One stretch in which a host really ran the sub-agent; a key that is not known is absent."""
+    """One time that a host really ran the sub-agent; a key that is not known is absent."""
 
     run: Number
     host: str

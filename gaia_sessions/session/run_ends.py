@@ -25,7 +25,7 @@ from .schema import (
     INTERRUPTED,
     KILLED,
     LOST,
-    MARKED_DETAIL,
+    MARKER_DETAIL,
     RUN_FAILED,
     RUN_RETURNED,
     STOPPED,
@@ -141,7 +141,7 @@ def with_silent_stop(record: Record, run: Run, now: datetime) -> Record:
 
 def marker_fields(marked_phase: str | None) -> Run:
     """The fields of a run that the marker of its stop sets; none without a marker."""
-    return {} if marked_phase is None else {"reported": marked_phase, "detail": MARKED_DETAIL}
+    return {} if marked_phase is None else {"reported": marked_phase, "detail": MARKER_DETAIL}
 
 
 def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
@@ -169,7 +169,7 @@ def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Rec
 
     A phase reported by the marker of the first stop no longer counts; one reported by command does.
     """
-    earlier = without_keys(run, "reported", "detail") if run.get("detail") == MARKED_DETAIL else run
+    earlier = without_keys(run, "reported", "detail") if run.get("detail") == MARKER_DETAIL else run
     ended_run: Run = {**earlier, **fields, "ended_at": format_time(now), "end": STOPPED}
     return with_activity(
         with_run(with_rejudged_end(without_denial(record), _phase_after_stop(ended_run), now), ended_run), now
@@ -203,7 +203,7 @@ def _with_corrected_end(run: Run, end: str, fields: Run) -> Run:
 def _phase_after_stop(run: Run) -> str:
     """The phase that the marker names; else ``approval`` if the agent reported that before; else ``completed``."""
     reported = run.get("reported")
-    if run.get("detail") == MARKED_DETAIL and reported is not None:
+    if run.get("detail") == MARKER_DETAIL and reported is not None:
         return reported
     return APPROVAL if reported == APPROVAL else COMPLETED
 

@@ -1,4 +1,4 @@
-"""The runs of a session: the stretches in which a host really ran its sub-agent.
+"""The runs of a session: the times that a host really ran its sub-agent.
 
 Owns how runs begin and start, and how they are found by a host's exact keys. How they end is in ``run_ends``. Pure. Of
 hosts it knows by name only those whose agents have unique ids.

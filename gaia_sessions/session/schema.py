@@ -68,7 +68,7 @@ INTERRUPTIONS = (INTERRUPTED, STOPPED_BY_USER, USAGE_LIMIT, OVERLOADED, CONNECTI
 ``INTERRUPTED`` is presumed where a host reports no end and does not name the agent as alive any more.
 """
 
-MARKED_DETAIL = "said so in its last line"
+MARKER_DETAIL = "said so in its last line"
 """The detail of a run whose agent stated its end with the marker."""
 
 TODO_PENDING = "pending"

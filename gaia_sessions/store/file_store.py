@@ -114,9 +114,9 @@ class FileStore(FileReader):
         data = fit_record(record, reserved)[1]
         with translate_errors("create", f"{self.root}/{agent_id}"), self._make_root() as root:
             if not index.is_complete(root):
-                from .index_repair import mark_empty_complete
+                from .index_repair import set_empty_complete
 
-                mark_empty_complete(root)
+                set_empty_complete(root)
             with root.make(roots.LOCKS) as folder, self._lock(folder, agent_id):
                 if root.has(agent_id):
                     raise errors.SessionExists(agent_id)

@@ -54,7 +54,7 @@ def keys_named_in(event: Mapping[str, object]) -> list[str]:
 
 def sessions_named_in(event: Mapping[str, object]) -> Iterator[str]:
     """The ids of sessions that stand in any member of ``event``."""
-    for name in ("agent_id", "marked_id", "told_id"):
+    for name in ("agent_id", "marker_id", "briefed_id"):
         value = event.get(name)
         if isinstance(value, str):
             yield value
@@ -139,7 +139,7 @@ def _conversation_keys(event: Mapping[str, object]) -> list[str]:
     if not isinstance(session, str):
         return []
     keys = [_key(_CONVERSATION, session)] if event.get("kind") in CONVERSATION_KINDS else []
-    is_key_pending = "tool_use_id" not in event and ("key_file" in event or "unkeyed" in event)
+    is_key_pending = "tool_use_id" not in event and ("key_file" in event or "key_pending" in event)
     return [*keys, _key(_PENDING_KEY, session)] if is_key_pending else keys
 
 

@@ -79,7 +79,7 @@ def is_complete(root: Directory) -> bool:
     return version == _VERSION and boots.is_this_boot(boot)
 
 
-def mark_complete(root: Directory) -> None:
+def set_complete(root: Directory) -> None:
     """Notes that every session has its entries; called under the lock ``LOCK``, after the last entry was made."""
     with root.make(roots.INDEX) as index:
         index.add(_ACTIVE)

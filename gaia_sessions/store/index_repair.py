@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     ReadSession = Callable[[str], RecordOrError]
 
 
-def mark_empty_complete(root: Directory) -> None:
+def set_empty_complete(root: Directory) -> None:
     """Marks the index of an empty root as complete: every later session gets its entries before it is there."""
     with root.make(roots.LOCKS) as folder:
-        locks.run_if_free(folder, index.LOCK, lambda: _mark_complete_if_empty(root))
+        locks.run_if_free(folder, index.LOCK, lambda: _set_complete_if_empty(root))
 
 
-def _mark_complete_if_empty(root: Directory) -> None:
+def _set_complete_if_empty(root: Directory) -> None:
     if not reading.session_names(root):
-        index.mark_complete(root)
+        index.set_complete(root)
 
 
 def rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool] = lambda: False) -> None:
@@ -56,7 +56,7 @@ def _add_each_session(root: Directory, read: ReadSession, should_stop: Callable[
         if not isinstance(found, SessionNotFound):
             index.add(root, agent_id, [index.ACTIVE_KEY] if isinstance(found, SessionsError) else index.keys_of(found))
         last = agent_id
-    index.mark_complete(root)
+    index.set_complete(root)
 
 
 def repair(root: Directory, active: set[str], existing: set[str], read: ReadSession) -> None:

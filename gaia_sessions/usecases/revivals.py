@@ -186,7 +186,7 @@ def _order(candidate: tuple[Revival, Run]) -> tuple[bool, float, int, bool, floa
 
 
 def _once_for_each_workflow(found: Iterable[tuple[Revival, Run]]) -> Iterator[Revival]:
-    """One revival for each stretch of a workflow: its host resumes it as a whole."""
+    """One revival for each workflow run: its host resumes it as a whole."""
     seen = set()
     for revival, run in found:
         run_id = run["workflow"]["run_id"] if "workflow" in run else None

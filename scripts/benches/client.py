@@ -149,10 +149,10 @@ class Client:
             "host_session_id": captured["session_id"],
             "host_agent_id": f"a0123456789ab{number:04}",
             "agent_name": captured["agent_type"],
-            "again": False,
+            "after_block": False,
             "tool_use_id": f"toolu_0123456789abcdefghij{number:04}",
             "transcript_path": captured["agent_transcript_path"],
-            "spoke": True,
+            "has_message": True,
             "last_message": "The plan is ready.\n" * 20,
         }
         store.defer(stop, utc_now())

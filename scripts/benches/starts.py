@@ -82,7 +82,7 @@ def waiting(folder: str) -> Iterator[Finding]:
     _leave_open(client, store)
     for what, decision, feed in (
         ("the end of a turn", "known", lambda: client.twice("Stop", background_tasks=[])),
-        ("the start of a conversation", "heard", lambda: client.payload("SessionStart")),
+        ("the start of a conversation", "conversation_started", lambda: client.payload("SessionStart")),
         ("the end of a conversation", "known", lambda: client.twice("SessionEnd")),
     ):
         start = client.start(f"every_event, {what}, {_OPEN} open, {_WAITING} waiting", decision, feed)
@@ -130,7 +130,7 @@ def turns(folder: str) -> Iterator[Finding]:
     _leave_open(client, store)
     for what, decision, feed in (
         ("the end of a turn", "known", lambda: client.of_main("Stop", background_tasks=[])),
-        ("the start of a conversation", "heard", lambda: client.of_main("SessionStart")),
+        ("the start of a conversation", "conversation_started", lambda: client.of_main("SessionStart")),
         ("the end of a conversation", "known", lambda: client.of_main("SessionEnd")),
     ):
         yield measure(client.start(f"every_event, {what}, {_OPEN} sessions open", decision, feed), HOOK_LIMIT)

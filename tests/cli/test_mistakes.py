@@ -243,7 +243,7 @@ def test_json_may_stand_before_or_behind_the_name_of_a_command(gaia: Gaia, put: 
     "words", [("--json", "hooks", "status"), ("hooks", "--json", "status"), ("hooks", "status", "--json")]
 )
 def test_json_may_stand_before_each_name_of_a_nested_command(gaia: Gaia, words: tuple[str, ...]) -> None:
-    assert gaia(*words).json["heard"] == {}
+    assert gaia(*words).json["last_received"] == {}
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
     "transcript ID": lambda answer, _, __: answer == [],
     "hooks install": settings_exist,
     "hooks uninstall": lambda answer, *_: not settings_exist(answer),
-    "hooks status": lambda answer, _, __: "heard" in answer,
+    "hooks status": lambda answer, _, __: "last_received" in answer,
     "todo list ID": lambda answer, _, __: [todo["description"] for todo in answer] == ["read", "write"],
     "todo add ID TEXT": lambda _, record, __: record["todos"][2]["description"] == "too dear",
     "todo done ID N": lambda _, record, __: [todo["status"] for todo in record["todos"]] == ["pending", "completed"],

@@ -76,12 +76,12 @@ def test_a_stop_is_an_event_with_the_delegation_that_the_host_noted(host: Host) 
         "host_session_id": host.SESSION,
         "host_agent_id": "a1",
         "agent_name": "Explore",
-        "again": False,
+        "after_block": False,
         "tool_use_id": "toolu_7",
         "transcript_path": str(host.agents / "agent-a1.jsonl"),
-        "spoke": True,
-        "marked": "approval",
-        "marked_id": "agent-5",
+        "has_message": True,
+        "marker_phase": "approval",
+        "marker_id": "agent-5",
         "last_message": "So far.\n[gaia-sessions: approval agent-5] why",
     }
 
@@ -98,8 +98,8 @@ def test_a_stop_that_tells_nothing_more_is_an_event_all_the_same(host: Host) -> 
         "host_session_id": host.SESSION,
         "host_agent_id": "a1",
         "agent_name": "Explore",
-        "again": False,
-        "spoke": False,
+        "after_block": False,
+        "has_message": False,
     }
 
 
@@ -107,7 +107,7 @@ def test_a_stop_that_tells_nothing_more_is_an_event_all_the_same(host: Host) -> 
 def test_a_last_message_that_is_no_text_is_none(host: Host, message: Any) -> None:
     event = only(host.ending(message=message))
 
-    assert event["spoke"] is False
+    assert event["has_message"] is False
     assert "last_message" not in event
 
 
@@ -116,14 +116,14 @@ def test_the_marker_is_read_even_where_messages_are_not_kept(host: Host) -> None
 
     event = only(host.ending(message="[gaia-sessions: failed]"), config)
 
-    assert (event["spoke"], event["marked"]) == (True, "failed")
+    assert (event["has_message"], event["marker_phase"]) == (True, "failed")
     assert "last_message" not in event
 
 
 def test_the_marker_is_read_before_the_message_is_shortened(host: Host) -> None:
     event = only(host.ending(message="[gaia-sessions: approval]" + " " * 5_000))
 
-    assert (event["marked"], len(event["last_message"])) == ("approval", 4_000)
+    assert (event["marker_phase"], len(event["last_message"])) == ("approval", 4_000)
 
 
 NOTES: dict[str, bytes] = {

@@ -172,7 +172,7 @@ EVENTS: dict[str, tuple[Prepare, str]] = {
     "a failed delegation": (lambda host: host.failing(), "paused"),
     "a notification": (lambda host: host.notifying("failed"), "paused"),
     "the main stop": (lambda host: host.pausing("a1"), "settled"),
-    "the session's start": (lambda host: host.event_payload("SessionStart"), "heard"),
+    "the session's start": (lambda host: host.event_payload("SessionStart"), "conversation_started"),
     "the session's end": (lambda host: host.event_payload("SessionEnd"), "settled"),
 }
 

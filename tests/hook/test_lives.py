@@ -289,7 +289,7 @@ def expected(capture: Path, agents: int) -> list[End]:
     return sorted(ENDS.get(capture.stem, [DONE] * agents))
 
 
-def stretches(lines: list[Line]) -> int:
+def sessions_due(lines: list[Line]) -> int:
     """How many sessions there must be: a delegation each, and one for each time a finished agent is woken."""
     asked = [line for line in lines if line.event == "PreToolUse" and line.tool in {"Agent", "Task"}]
     delegations = {(line.session, line.payload["tool_use_id"]) for line in asked}
@@ -311,7 +311,7 @@ def test_every_agent_that_started_is_one_session_with_its_true_end(capture: Path
     life.live(lines)
 
     assert life.errors == []
-    assert life.ends() == expected(capture, stretches(lines))
+    assert life.ends() == expected(capture, sessions_due(lines))
     assert not any("waiting" in run for record in life.records() for run in record["runs"])
     assert {event for event, _ in life.answers} <= {"SubagentStart", "PostToolUse", "UserPromptSubmit", "SessionStart"}
 

@@ -307,7 +307,7 @@ def test_news_of_a_dropped_run_changes_nothing_in_a_preview_either(tmp_path: Pat
     old = {"at": format_time(now), "kind": "stop", "run": 3, "evidence": {"host_agent_id": "old"}}
     store.append("s-1", "events.jsonl", [old])  # type: ignore[list-item]
     late: Any = {"kind": "stop", "at": format_time(now), "host_session_id": "c", "host_agent_id": "old"}
-    store.defer(late | {"marked": "approval", "marked_id": "s-1", "spoke": True, "last_message": "?"}, now)
+    store.defer(late | {"marker_phase": "approval", "marker_id": "s-1", "has_message": True, "last_message": "?"}, now)
 
     foreseen = Preview(store, now, Config({})).read("s-1")
     apply_deferred(store, now, Config({}))

@@ -82,7 +82,7 @@ def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(install
     phases = [move["to_phase"] for move in installed.host.record()["history"]]
     assert phases == ["investigating", "planning", "completed"]
     assert [run["end"] for run in installed.host.record()["runs"]] == ["stopped"]
-    heard = hook_status(str(installed.host.root), {"HOME": str(installed.host.folder)}, utc_now())["heard"]
+    heard = hook_status(str(installed.host.root), {"HOME": str(installed.host.folder)}, utc_now())["last_received"]
     expected = {"SessionStart", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse", "SessionEnd"}
     assert expected <= set(heard), (installed.run / "debug.log").read_text(encoding="utf-8")[-4000:]
 

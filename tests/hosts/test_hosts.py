@@ -129,14 +129,14 @@ def read(host: str, payload: dict[str, Any]) -> list[Any]:
     return [*hosts.module_of(host).events_of(HOOK, message)]
 
 
-RETURNED = {"kind": "returned", "host_session_id": "s", "worked": True}
+RETURNED = {"kind": "returned", "host_session_id": "s", "was_running": True}
 REPORT = {
     "kind": "stop",
     "host_session_id": "s",
-    "worked": True,
-    "spoke": True,
+    "was_running": True,
+    "has_message": True,
     "last_message": "Twelve.\n[gaia-sessions: planning] more?",
-    "marked": "planning",
+    "marker_phase": "planning",
 }
 
 
@@ -171,7 +171,7 @@ def test_a_delegation_of_qwen_code_that_failed_had_an_agent_at_work(is_interrupt
     payload = {**STAMPED, "tool_name": "agent", "tool_input": ASKED, "tool_use_id": "t"}
     [event] = told("qwen-code", {**payload, "hook_event_name": "PostToolUseFailure", "is_interrupt": is_interrupt})
 
-    assert (event["kind"], event["worked"], event.get("interrupted")) == ("fail", True, interrupted)
+    assert (event["kind"], event["was_running"], event.get("interrupted")) == ("fail", True, interrupted)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_delegation_of_gemini_cli_is_known_by_what_was_asked_of_whom() -> None
     payload = {**STAMPED, "tool_name": "invoke_agent", "tool_input": asked, "tool_use_id": "t"}
     keys = {"host_session_id": "s", "tool_use_id": content_key("x", ASKED["prompt"]), "agent_name": "x"}
 
-    delegation = {**keys, "purpose": "Count quokkas", "resume": ["agent-1"], "recurring": True, "unannounced": True}
+    delegation = {**keys, "purpose": "Count quokkas", "resume": ["agent-1"], "reused_id": True, "unannounced": True}
     assert told("gemini-cli", {**payload, "hook_event_name": "BeforeTool"}) == [{"kind": "delegate", **delegation}]
     shown = {"state": "completed", "terminateReason": "GOAL", "result": REPORT["last_message"]}
     response = {**payload, "hook_event_name": "AfterTool", "tool_response": {"returnDisplay": shown}}
@@ -251,7 +251,7 @@ def test_a_spawn_of_codex_that_failed_is_over() -> None:
 
     assert told("codex", {**payload, "tool_response": "agent thread limit reached"}) == [
         {
-            "kind": "over",
+            "kind": "delegation_closed",
             "host_session_id": "s",
             "tool_use_id": "t",
             "agent_name": "default",

@@ -47,7 +47,12 @@ def test_an_agent_is_known_by_its_type_and_the_id_of_its_call() -> None:
     background = {"returnDisplay": {"subagentName": "Explore", "status": "background"}}
     launched = {"launch": True, "background": True}
     assert told("PostToolUse", **CALL, tool_response=background) == [{"kind": "start", **KEYS, **launched}]
-    last = {"spoke": True, "last_message": "Twelve.", "again": False, "transcript_path": "/subagents/s/a.jsonl"}
+    last = {
+        "has_message": True,
+        "last_message": "Twelve.",
+        "after_block": False,
+        "transcript_path": "/subagents/s/a.jsonl",
+    }
     assert told("SubagentStop", **AGENT, **ENDED) == [{"kind": "stop", **KEYS, **last}]
 
 
@@ -75,7 +80,7 @@ def test_the_end_of_a_turn_tells_who_is_at_work_and_how_the_others_ended() -> No
 
     found = told("Stop", background_tasks=[*tasks, {"status": "failed"}, {"id": 1}, "x", None])
 
-    notified = [(each["host_agent_id"], each["outcome"], each.get("spoke")) for each in found[:-1]]
+    notified = [(each["host_agent_id"], each["outcome"], each.get("has_message")) for each in found[:-1]]
     assert [each["kind"] for each in found] == ["notification"] * 3 + ["main_stop"]
     assert notified == [
         ("Explore-completed", "completed", False),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 
 
-def stretch(folder: Path, name: str, *entries: Any, minute: int = 0, size: int = 0) -> None:
+def workflow_run(folder: Path, name: str, *entries: Any, minute: int = 0, size: int = 0) -> None:
     """A journal with ``entries``, filled up to ``size``, in a folder that was changed in this minute."""
     journal = folder / name / "journal.jsonl"
     journal.parent.mkdir()
@@ -41,10 +41,10 @@ def keys_of(folder: Path, agent: str) -> Any:
     return agent_keys(payload, str(folder), agent).get("workflow")
 
 
-def test_the_newest_stretch_that_names_the_agent_is_its_own(tmp_path: Path) -> None:
-    stretch(tmp_path, "wf_1", started("a1"), started("a2"), minute=1)
-    stretch(tmp_path, "wf_2", started("a1", "v2:2"), minute=2)
-    stretch(tmp_path, "wf_3", {"type": "result", "key": "v2:3", "agentId": "a1"}, started("A1"), minute=3)
+def test_the_newest_run_that_names_the_agent_is_its_own(tmp_path: Path) -> None:
+    workflow_run(tmp_path, "wf_1", started("a1"), started("a2"), minute=1)
+    workflow_run(tmp_path, "wf_2", started("a1", "v2:2"), minute=2)
+    workflow_run(tmp_path, "wf_3", {"type": "result", "key": "v2:3", "agentId": "a1"}, started("A1"), minute=3)
 
     assert keys_of(tmp_path, "a1") == {"run_id": "wf_2", "key": "v2:2"}
     assert keys_of(tmp_path, "a2") == {"run_id": "wf_1", "key": "v2:1"}
@@ -53,17 +53,17 @@ def test_the_newest_stretch_that_names_the_agent_is_its_own(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("size", "workflow"), [(63 * MIB, {"run_id": "wf_1", "key": "v2:1"}), (64 * MIB, None)])
 def test_no_more_is_read_of_all_journals_than_one_may_have(size: int, workflow: object, tmp_path: Path) -> None:
-    stretch(tmp_path, "wf_1", started("a1"), minute=1)
-    stretch(tmp_path, "wf_2", minute=2, size=size)
+    workflow_run(tmp_path, "wf_1", started("a1"), minute=1)
+    workflow_run(tmp_path, "wf_2", minute=2, size=size)
 
     assert keys_of(tmp_path, "a1") == workflow
 
 
 def test_what_is_no_journal_is_passed_over(tmp_path: Path) -> None:
-    stretch(tmp_path, "wf_1", started("a1"), minute=1)
-    stretch(tmp_path, "wf_\x1b[31m\n", started("a1", "v2:2"), minute=2)
+    workflow_run(tmp_path, "wf_1", started("a1"), minute=1)
+    workflow_run(tmp_path, "wf_\x1b[31m\n", started("a1", "v2:2"), minute=2)
     os.mkdir(os.fsencode(tmp_path) + b"/wf_\xff")
-    stretch(tmp_path, "wf_key", started("a1", 7), minute=3)
+    workflow_run(tmp_path, "wf_key", started("a1", 7), minute=3)
     (tmp_path / "wf_none").mkdir()
     (tmp_path / "wf_file").touch()
     no_journals: dict[str, Callable[[Path], object]] = {
@@ -120,8 +120,8 @@ def test_a_line_may_be_as_long_as_one_of_a_transcript(tmp_path: Path) -> None:
     for name, size in (("wf_1", 2 * MIB), ("wf_2", 2 * MIB + 1)):
         entry = started("a1", note="")
         entry["note"] = "x" * (size - len(json.dumps(entry)))
-        stretch(tmp_path, name, entry, minute=1 if name == "wf_1" else 2)
-    stretch(tmp_path, "wf_3", {"type": "result", "agentId": "a2", "result": "a1"}, minute=3)
+        workflow_run(tmp_path, name, entry, minute=1 if name == "wf_1" else 2)
+    workflow_run(tmp_path, "wf_3", {"type": "result", "agentId": "a2", "result": "a1"}, minute=3)
 
     assert keys_of(tmp_path, "a1") == {"run_id": "wf_1", "key": "v2:1"}
 

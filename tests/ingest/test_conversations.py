@@ -346,14 +346,14 @@ def test_an_agent_of_another_conversation_that_is_called_the_same_is_another_age
     alpha = {"host_agent_id": "/root/alpha"}
     codex(host, "delegate", "A", tool_use_id="t1", agent_name="alpha", purpose="one")
     codex(host, "start", "A", tool_use_id="t1", launch=True, **alpha)
-    codex(host, "stop", "A", spoke=True, marked="approval", last_message=ASKS, **alpha)
+    codex(host, "stop", "A", has_message=True, marker_phase="approval", last_message=ASKS, **alpha)
     [first] = host.records()
     before = host.records()
     codex(host, "delegate", "B", tool_use_id="t2", agent_name="alpha", purpose="two")
     [second] = set(host.records()) - {first}
 
     codex(host, "start", "B", **alpha)
-    codex(host, "stop", "B", spoke=True, last_message="Done B.", **alpha)
+    codex(host, "stop", "B", has_message=True, last_message="Done B.", **alpha)
     codex(host, "fail", "B", interrupted=True, error="closed by the main agent", **alpha)
     codex(host, "start", "B", tool_use_id="t2", launch=True, **alpha)
 

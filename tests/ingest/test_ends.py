@@ -597,7 +597,7 @@ def test_the_journal_has_one_line_for_each_news_that_changed_something(host: Hos
             "phase": "investigating",
             "end": "stopped",
             "detail": "stopped without a word",
-            "evidence": {**known, **agent, **key, "again": False},
+            "evidence": {**known, **agent, **key, "after_block": False},
         },
         {
             "kind": "fail",

@@ -26,15 +26,15 @@ AGENT = {"host_agent_id": "a", "tool_use_id": "t"}
 DELEGATE: dict[str, Any] = {"kind": "delegate", "tool_use_id": "t", "agent_name": "Explore", "purpose": "p"}
 START = {"kind": "start", **AGENT}
 LAUNCH = {"kind": "start", **AGENT, "launch": True, "background": True}
-STOP = {"kind": "stop", **AGENT, "spoke": True, "last_message": "All done.", "transcript_path": "/t"}
-PAUSE = {**STOP, "marked": "approval"}
+STOP = {"kind": "stop", **AGENT, "has_message": True, "last_message": "All done.", "transcript_path": "/t"}
+PAUSE = {**STOP, "marker_phase": "approval"}
 RETURNED = {"kind": "returned", **AGENT}
-DELEGATION_CLOSED = {"kind": "over", **AGENT}
+DELEGATION_CLOSED = {"kind": "delegation_closed", **AGENT}
 NOTIFIED_COMPLETED = {"kind": "notification", **AGENT, "outcome": "completed"}
 NOTIFIED_FAILED = {"kind": "notification", **AGENT, "outcome": "failed", "error": "boom"}
 NOTIFIED_KILLED = {"kind": "notification", **AGENT, "outcome": "abandoned"}
 FAIL = {"kind": "fail", **AGENT, "error": "boom"}
-OWN_FAIL = {**FAIL, "spoke": True, "error": "rate limit"}
+OWN_FAIL = {**FAIL, "has_message": True, "error": "rate limit"}
 INTERRUPT = {"kind": "fail", **AGENT, "interrupted": True}
 
 # The lives of one agent, told in the order in which they happened; the delegation always comes first.
@@ -116,7 +116,9 @@ def test_a_stop_without_a_word_reported_after_its_delegation_returned_is_the_sam
 
 
 def test_a_stop_with_a_word_after_one_without_is_a_stop_with_a_word() -> None:
-    [delegation, start, silent, with_message] = in_order([START, {"kind": "stop", **AGENT}, {**STOP, "again": True}])
+    [delegation, start, silent, with_message] = in_order(
+        [START, {"kind": "stop", **AGENT}, {**STOP, "after_block": True}]
+    )
     assert record_after([delegation, start, silent, with_message]) == record_after([delegation, start, with_message])
 
 

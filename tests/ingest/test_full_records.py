@@ -102,7 +102,9 @@ class Full:
             case ("start",):
                 self.tell("start", **self.process())
             case ("stop", message, marked):
-                self.tell("stop", spoke=True, last_message=message, **({"marked": marked} if marked else {}))
+                self.tell(
+                    "stop", has_message=True, last_message=message, **({"marker_phase": marked} if marked else {})
+                )
             case ("fail", message):
                 self.tell("fail", error=message)
             case ("notification", outcome):
@@ -153,7 +155,7 @@ def check_events(full: Full, steps: list[tuple[Any, ...]]) -> None:
 def test_a_session_full_of_metadata_is_woken_often_and_ends(free: int) -> None:
     full = Full(free)
     for number in range(10):
-        full.tell("stop", spoke=True, marked="approval", last_message=f"{number} {'x' * 3990}")
+        full.tell("stop", has_message=True, marker_phase="approval", last_message=f"{number} {'x' * 3990}")
         assert full.record["runs"][-1]["end"] == "stopped"
         full.tell("start", **full.process())
         assert "ended_at" not in full.record["runs"][-1]
@@ -171,12 +173,12 @@ def test_a_session_full_of_metadata_is_woken_often_and_ends(free: int) -> None:
 @pytest.mark.parametrize("claims", [1, 2, 3, 4, 5, 6, 40])
 def test_an_end_is_recorded_however_many_claims_before_never_started(claims: int) -> None:
     full = Full(0)
-    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
     for number in range(claims):
         full.claim(number)
 
     full.tell("start", host_agent_id="b" * 17, tool_use_id=f"toolu_{claims - 1:024}", **full.of(claims - 1))
-    full.tell("stop", host_agent_id="b" * 17, spoke=True, last_message="x" * 4000, **full.of(claims - 1))
+    full.tell("stop", host_agent_id="b" * 17, has_message=True, last_message="x" * 4000, **full.of(claims - 1))
 
     record = full.record
     assert (record["phase"], record["runs"][-1]["run"], record["runs"][-1]["end"]) == (
@@ -191,7 +193,7 @@ def test_an_end_is_recorded_however_many_claims_before_never_started(claims: int
 @pytest.mark.parametrize("claims", [1, 2, 3, 4, 5, 6, 40])
 def test_a_command_ends_a_full_session_whose_claims_never_started(claims: int) -> None:
     full = Full(0)
-    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
     for number in range(claims):
         full.claim(number)
 
@@ -205,14 +207,14 @@ def test_a_command_ends_a_full_session_whose_claims_never_started(claims: int) -
 @pytest.mark.parametrize("late", [2, 3, 5, 10])
 def test_an_end_is_recorded_though_every_lapsed_claim_started_after_all(late: int) -> None:
     full = Full(0)
-    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
     for number in range(late):
         full.claim(number)
     for number in range(late):
         told = {"host_agent_id": f"{number:017}", "tool_use_id": f"toolu_{number:024}", **full.of(number)}
         full.tell("start", **told)
     for number in reversed(range(late)):
-        full.tell("stop", host_agent_id=f"{number:017}", spoke=True, last_message="done", **full.of(number))
+        full.tell("stop", host_agent_id=f"{number:017}", has_message=True, last_message="done", **full.of(number))
 
     record = full.record
     assert (record["phase"], record["runs"][-1]["run"], record["runs"][-1]["end"]) == ("completed", late + 1, "stopped")
@@ -221,7 +223,7 @@ def test_an_end_is_recorded_though_every_lapsed_claim_started_after_all(late: in
 
 def test_a_resume_for_whose_end_there_is_no_room_begins_a_new_session() -> None:
     full = Full(0)
-    full.tell("stop", spoke=True, marked="approval", last_message="may I?")
+    full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
     room = LIMIT - BYTES_FOR_RUN // 2 - len(encode(full.record))
     full.store.change(full.agent_id, lambda record: {**record, "metadata": {**record["metadata"], "n": "x" * room}})
     before = full.record
@@ -238,7 +240,7 @@ def test_an_end_for_which_metadata_leaves_no_room_waits_until_there_is_some() ->
     full.store.change(full.agent_id, lambda record: {**record, "metadata": {"f": "x" * room}})
     before = full.record
 
-    full.tell("stop", spoke=True, last_message="done")
+    full.tell("stop", has_message=True, last_message="done")
     assert (full.record, len(full.store.waiting())) == (before, 1)
     assert "waits: too_large" in deferred.apply_deferred(full.store, full.now, Config({}))[0]
 

@@ -68,10 +68,10 @@ def test_a_hosts_stop_that_meets_a_held_lock_is_deferred_without_a_word(host: Ho
             "host_session_id": host.SESSION,
             "host_agent_id": "a1",
             "agent_name": "Explore",
-            "again": False,
+            "after_block": False,
             "tool_use_id": "toolu_1",
             "transcript_path": str(host.agents / "agent-a1.jsonl"),
-            "spoke": True,
+            "has_message": True,
             "last_message": "Done.",
         }
     ]
@@ -326,7 +326,7 @@ def leave_waiting(host: Host, count: int, **changes: object) -> None:
             "host_session_id": host.SESSION,
             "host_agent_id": f"b{number}",
             "tool_use_id": f"toolu_b{number}",
-            "spoke": True,
+            "has_message": True,
             **changes,
         }
         store.defer(stop, then)

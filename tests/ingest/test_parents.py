@@ -26,7 +26,7 @@ assert OTHERS > TRY_ALL_LIMIT
 
 PARENT = {"host_agent_id": "a", "tool_use_id": "ta", "agent_name": "Explore"}
 CHILD = {"host_agent_id": "b", "tool_use_id": "tb", "agent_name": "Explore"}
-SAID = {"spoke": True, "last_message": "Done."}
+SAID = {"has_message": True, "last_message": "Done."}
 DELEGATED = {"kind": "delegate", "tool_use_id": "tb", "agent_name": "Explore", "purpose": "child"}
 
 # In the order in which it happened.

@@ -114,7 +114,7 @@ def test_an_agent_whose_workflow_is_resumed_gets_a_new_run_however_long_it_was_i
 
 
 def test_what_had_ended_when_its_workflow_is_resumed_is_continued_in_a_new_session(project: Project) -> None:
-    project.tell(DELEGATION, LAUNCH, alpha(), {"kind": "stop", "host_agent_id": "a1", "spoke": True})
+    project.tell(DELEGATION, LAUNCH, alpha(), {"kind": "stop", "host_agent_id": "a1", "has_message": True})
     project.tell({"kind": "notification", "host_agent_id": "w1", "tool_use_id": "t1", "outcome": "completed"})
     before = project.sessions()
 
@@ -148,7 +148,7 @@ def test_the_agents_of_a_killed_workflow_end_with_it_and_those_that_had_ended_st
     project: Project, killed: dict[str, Any]
 ) -> None:
     beta = alpha("b1", purpose="beta", workflow={**RUN, "key": "k-beta"})
-    project.tell(DELEGATION, LAUNCH, alpha(), beta, {"kind": "stop", "host_agent_id": "b1", "spoke": True})
+    project.tell(DELEGATION, LAUNCH, alpha(), beta, {"kind": "stop", "host_agent_id": "b1", "has_message": True})
 
     project.tell(killed)
 
@@ -215,7 +215,7 @@ def test_an_agent_that_the_journal_did_not_have_at_its_start_is_recorded_at_its_
     early = {"kind": "start", "host_agent_id": "a1", "agent_name": "workflow-subagent", "key_file": "/nowhere/a1.json"}
     assert project.tell({**early, "key_name": "toolUseId"}) == ["deferred"]
 
-    stop = {**alpha(), "kind": "stop", "spoke": True}
+    stop = {**alpha(), "kind": "stop", "has_message": True}
     assert project.tell(stop, after=timedelta(seconds=4)) == ["finalized"]
     apply_deferred(project.store, NOW, Config({}))
 
@@ -247,7 +247,7 @@ def test_reconcile_finds_the_end_of_an_agent_in_the_journal_of_its_workflow(
     started = {"type": "started", "key": "k-alpha", "agentId": "a1"}
     (folder / "journal.jsonl").write_text(journal({"type": "launched"}, started, last), encoding="utf-8")
     project.tell(DELEGATION, LAUNCH, alpha(transcript_path=str(folder / "agent-a1.jsonl")))
-    project.tell({"kind": "stop", "host_agent_id": "a1", "spoke": False})
+    project.tell({"kind": "stop", "host_agent_id": "a1", "has_message": False})
 
     report = Sessions(project.store.root).reconcile()
 

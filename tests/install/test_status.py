@@ -62,7 +62,7 @@ def test_nothing_installed_is_nothing_to_warn_of(setup: Setup) -> None:
     assert {installed["state"] for installed in found["installed"]} == {"absent"}
     where = [(installed["host"], installed["scope"]) for installed in found["installed"]]
     assert where == [(host.name, scope) for host in HOSTS.values() for scope in host.files]
-    assert (found["heard"], found["warnings"], found["enabled"], found["plugin"]) == ({}, [], True, False)
+    assert (found["last_received"], found["warnings"], found["enabled"], found["plugin"]) == ({}, [], True, False)
 
 
 def test_looking_writes_nothing(setup: Setup, away_from_home: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> No
         log_event(setup, at, event, hook)
     Path(hook_log.log_folder(setup.root), "hook.log.old").write_text("torn {\n[]\n", encoding="utf-8")
 
-    assert look(setup)["heard"] == {"PreToolUse": EARLIER, "Stop": LATER}
+    assert look(setup)["last_received"] == {"PreToolUse": EARLIER, "Stop": LATER}
     assert look(setup)["heard_from"] == {"claude-code": {"PreToolUse": EARLIER, "Stop": LATER}}
     assert codes(setup) == []
 
@@ -220,7 +220,7 @@ def test_times_in_another_form_are_ordered_as_the_times_they_are(setup: Setup) -
     for at in ("2026-01-08T23:00:00+12:00", "2026-01-08T12:00:00Z"):
         log_event(setup, at)
 
-    assert look(setup)["heard"] == {"Stop": "2026-01-08T12:00:00.000000Z"}
+    assert look(setup)["last_received"] == {"Stop": "2026-01-08T12:00:00.000000Z"}
 
 
 def test_an_event_at_any_time_shows_that_the_hooks_run(setup: Setup) -> None:
@@ -280,7 +280,7 @@ def test_the_events_of_one_host_do_not_count_for_another(setup: Setup) -> None:
     log_event(setup, LATER, "Stop", host="claude-code")
     log_event(setup, EARLIER, "Stop", host="codex")
     found = look(setup)
-    assert found["heard"] == {"Stop": LATER}
+    assert found["last_received"] == {"Stop": LATER}
     assert found["heard_from"] == {"claude-code": {"Stop": LATER}, "codex": {"Stop": EARLIER}}
     assert found["warnings"] == []
 

@@ -35,11 +35,11 @@ STOP: dict[str, Any] = {
     "mentioned": ["agent-1", "agent-2"],
     "transcript_path": "t.jsonl",
     "last_message": "done",
-    "marked": "approval",
-    "marked_id": "agent-1",
-    "told_id": "agent-1",
-    "spoke": True,
-    "again": True,
+    "marker_phase": "approval",
+    "marker_id": "agent-1",
+    "briefed_id": "agent-1",
+    "has_message": True,
+    "after_block": True,
     "launch": False,
     "interrupted": False,
     "interruption": "usage_limit",
@@ -53,9 +53,9 @@ STOP: dict[str, Any] = {
     "call": "c",
     "writes": True,
     "tracked": True,
-    "worked": True,
-    "unkeyed": True,
-    "recurring": True,
+    "was_running": True,
+    "key_pending": True,
+    "reused_id": True,
     "unannounced": True,
     "outcome_assumed": True,
     "usage": {"input_tokens": 1, "duration_ms": 0},
@@ -79,8 +79,8 @@ TEXTS = [
     "purpose",
     "transcript_path",
     "last_message",
-    "marked_id",
-    "told_id",
+    "marker_id",
+    "briefed_id",
     "summary",
     "summary",
     "error",
@@ -91,8 +91,8 @@ TEXTS = [
 ]
 
 FLAGS = [
-    *("background", "spoke", "again", "launch", "interrupted", "writes", "tracked"),
-    *("worked", "unkeyed", "recurring", "unannounced", "outcome_assumed"),
+    *("background", "has_message", "after_block", "launch", "interrupted", "writes", "tracked"),
+    *("was_running", "key_pending", "reused_id", "unannounced", "outcome_assumed"),
 ]
 LISTS = ["resume", "mentioned", "running"]
 KINDS_IN_WORDS = (
@@ -101,7 +101,7 @@ KINDS_IN_WORDS = (
     "stop",
     "fail",
     "returned",
-    "over",
+    "delegation_closed",
     "message",
     "notification",
     "session_start",
@@ -123,9 +123,9 @@ FAULTS: list[tuple[str, Any, str, str]] = [
     ("no real time", {**STOP, "at": "today"}, "must be an ISO 8601 time", "at"),
     (
         "marked otherwise",
-        {**STOP, "marked": "executing"},
+        {**STOP, "marker_phase": "executing"},
         "must be one of investigating, planning, approval, failed",
-        "marked",
+        "marker_phase",
     ),
     (
         "an interruption that is none",
@@ -137,7 +137,7 @@ FAULTS: list[tuple[str, Any, str, str]] = [
     ("no time to wait for", {**STOP, "paused_until": "soon"}, "must be an ISO 8601 time", "paused_until"),
     ("unknown outcome", {**STOP, "outcome": "done"}, "must be one of completed, failed, abandoned", "outcome"),
     ("background a word", {**STOP, "background": "yes"}, "must be true or false, not a string", "background"),
-    ("again a number", {**STOP, "again": 1}, "must be true or false, not a number", "again"),
+    ("after_block a number", {**STOP, "after_block": 1}, "must be true or false, not a number", "after_block"),
     ("a pid of 0", {**STOP, "host_process": {"pid": 0}}, "must be a whole number from 1", "host_process.pid"),
     (
         "a start time in ticks",
@@ -177,7 +177,10 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         pytest.param({**STOP, "kind": "finalize", "of later": [1]}, id="an unknown key"),
         pytest.param({**STOP, "resume": [], "mentioned": [], "running": [], "host_process": {}}, id="nothing in it"),
         *(pytest.param({**STOP, "kind": kind}, id=kind) for kind in KINDS_IN_WORDS),
-        *(pytest.param({**STOP, "marked": marked}, id=marked) for marked in ("investigating", "planning", "failed")),
+        *(
+            pytest.param({**STOP, "marker_phase": marked}, id=marked)
+            for marked in ("investigating", "planning", "failed")
+        ),
         *(pytest.param({**STOP, "outcome": outcome}, id=outcome) for outcome in ("failed", "abandoned")),
     ],
 )
@@ -196,7 +199,7 @@ def test_every_key_of_an_event_is_checked() -> None:
     """The type is for type checkers only: its keys are read from the source."""
     [said] = [node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.ClassDef)]
     keys = {ast.unparse(node.target) for node in said.body if isinstance(node, ast.AnnAssign)}
-    checked = {*TEXTS, *FLAGS, *LISTS, "kind", "at", "marked", "outcome", "host_process", "workflow"}
+    checked = {*TEXTS, *FLAGS, *LISTS, "kind", "at", "marker_phase", "outcome", "host_process", "workflow"}
     checked |= {"usage", "consumed", "worktree", "interruption", "interrupted_at", "paused_until", "events"}
     assert keys == checked == set(STOP)
 

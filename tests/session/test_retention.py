@@ -11,7 +11,7 @@ from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.retention import MAX_RUNS, RESERVED_BYTES, fit_record, trim_record
-from gaia_sessions.session.schema import MARKED_DETAIL
+from gaia_sessions.session.schema import MARKER_DETAIL
 from tests.records import WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def test_a_record_that_fits_is_not_shortened_whatever_is_in_it() -> None:
 def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
     full = record_with(
         ended_run(1, last_message="e" * 200, transcript_path="/t" * 50),
-        {"run": 2, "started_at": WHEN, "detail": MARKED_DETAIL},
+        {"run": 2, "started_at": WHEN, "detail": MARKER_DETAIL},
         {"run": 3, "claimed_at": WHEN, "host_session_id": "h" * 36},
         ended_run(4, last_message="m" * 4000, detail="d" * 4000, transcript_path="/t" * 50),
         history=[moved("planning", "approval")] * 30,
@@ -155,7 +155,7 @@ def described(record: Record) -> tuple[object, ...]:
     runs: list[Any] = record["runs"]
     last = record["last_error"]
     assert last
-    assert all(run["detail"] == MARKED_DETAIL for run in runs if run["run"] == 2)
+    assert all(run["detail"] == MARKER_DETAIL for run in runs if run["run"] == 2)
     return (
         tuple(run["run"] for run in runs),
         len(runs[0].get("last_message", "")),

@@ -32,8 +32,8 @@ UNJOINED: Any = {"agent_id": "one", "runs": [{"run": 1, "host_session_id": "h1",
 
 CONCERNS: dict[str, tuple[dict[str, object], Any]] = {
     "the end of a session": ({"kind": "finalize", "agent_id": "one"}, SESSION),
-    "a stop that names the session in its last line": ({"kind": "stop", "marked_id": "one"}, SESSION),
-    "a stop whose first message names it": ({"kind": "stop", "host_agent_id": "a9", "told_id": "one"}, SESSION),
+    "a stop that names the session in its last line": ({"kind": "stop", "marker_id": "one"}, SESSION),
+    "a stop whose first message names it": ({"kind": "stop", "host_agent_id": "a9", "briefed_id": "one"}, SESSION),
     "a delegation that resumes it": ({"kind": "delegate", "tool_use_id": "t9", "resume": ["two", "one"]}, SESSION),
     "a stop of its agent": ({"kind": "stop", "host_session_id": "h1", "host_agent_id": "a1"}, JOINED),
     "its agent in another conversation": ({"kind": "stop", "host_session_id": "h2", "host_agent_id": "a1"}, JOINED),
@@ -45,7 +45,7 @@ CONCERNS: dict[str, tuple[dict[str, object], Any]] = {
         UNJOINED,
     ),
     "a stop whose delegation the host tells later": (
-        {"kind": "stop", "host_session_id": "h1", "host_agent_id": "a9", "unkeyed": True},
+        {"kind": "stop", "host_session_id": "h1", "host_agent_id": "a9", "key_pending": True},
         UNJOINED,
     ),
     "the start of the agent that began it, while no parent is known": (
@@ -96,7 +96,7 @@ def test_keys_are_the_same_in_every_process_and_short_enough_for_a_file_name() -
         "host_session_id": "h",
         "host_agent_id": "a" * 512,
         "tool_use_id": "té\ud800",
-        "told_id": "x",
+        "briefed_id": "x",
     }
     assert keys_of_event({"kind": "stop", "host_agent_id": "a1", "tool_use_id": "t1"}) == "0061613100747431"
     assert len(keys_of_event(event)) == 3 * 8
@@ -109,7 +109,7 @@ def test_a_delegation_waits_for_the_start_of_the_agent_that_delegates() -> None:
     assert matching_events([("start", start)], set(keys_named_in(delegation))) == [("start", start)]
 
 
-@pytest.mark.parametrize("event", [{"kind": "main_stop"}, {"kind": "session_end"}, {"kind": "stop", "marked_id": "x"}])
+@pytest.mark.parametrize("event", [{"kind": "main_stop"}, {"kind": "session_end"}, {"kind": "stop", "marker_id": "x"}])
 def test_only_records_say_whom_a_conversation_or_a_named_session_is_about(event: dict[str, object]) -> None:
     assert may_concern_others(event)
     assert not may_concern_others({"kind": "stop", "host_agent_id": "a", "tool_use_id": "t"})

@@ -404,7 +404,14 @@ def test_an_event_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_
     delegation = {"tool_use_id": "new", "agent_name": "Explore", "purpose": "-"}
     events: list[Any] = [
         {**of_host, "kind": "delegate", **delegation},
-        {**of_host, "kind": "stop", "tool_use_id": "a", "host_agent_id": "a1", "spoke": True, "last_message": "done"},
+        {
+            **of_host,
+            "kind": "stop",
+            "tool_use_id": "a",
+            "host_agent_id": "a1",
+            "has_message": True,
+            "last_message": "done",
+        },
         {**of_host, "kind": "main_stop", "running": ["x", "y"]},
     ]
 

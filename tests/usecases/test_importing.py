@@ -181,7 +181,7 @@ def test_what_is_cancelled_there_by_itself_or_above_is_abandoned_and_its_mark_co
 
 def test_what_waits_there_is_applied_to_the_copy_and_still_waits_there(here: str, there: str) -> None:
     create_at_work(there, "a")
-    FileStore(there).defer(news_of("a1", kind="stop", last_message="Done.", spoke=True), NOW)
+    FileStore(there).defer(news_of("a1", kind="stop", last_message="Done.", has_message=True), NOW)
     ending: Event = {"kind": "finalize", "at": format_time(NOW), "agent_id": "b", "outcome": "failed"}
     create(there, "b")
     FileStore(there).defer(ending, NOW)

@@ -42,8 +42,8 @@ def stop(payload: HookPayload) -> list[Event]:
     transcript = payload.raw.get("agent_transcript_path")
     first_line = "" if "tool_use_id" in keys else agent_files.first_transcript_line(transcript)
     end: dict[str, object] = {
-        "told_id": read_briefing_id(first_line) if first_line else None,
-        "again": payload.raw.get("stop_hook_active") is True,
+        "briefed_id": read_briefing_id(first_line) if first_line else None,
+        "after_block": payload.raw.get("stop_hook_active") is True,
         "transcript_path": transcript if isinstance(transcript, str) else None,
         **payload.last_message_keys(payload.text("last_assistant_message")),
     }
@@ -59,7 +59,7 @@ def failure(payload: HookPayload) -> list[Event]:
     keys = _agent_keys(payload) or {"host_agent_id": agent}
     transcript = agent_files.transcript_of(path, agent)
     why = interruptions.keys_of_failure(payload.text("error"), text, transcript, payload.now)
-    return [payload.failure(text, **keys, spoke=True, **why)]
+    return [payload.failure(text, **keys, has_message=True, **why)]
 
 
 def with_workflow(event: Event, config: Config) -> Event:

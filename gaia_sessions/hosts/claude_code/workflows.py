@@ -58,7 +58,7 @@ _WORKFLOW_ENDS: dict[str, ReportedEnd] = {
 
 
 def delegation(payload: HookPayload, host_process: object) -> Event:
-    """The main agent, or another one, calls the tool; a stretch that is resumed keeps its id."""
+    """The main agent, or another one, calls the tool; a workflow run that is resumed keeps its id."""
     run_id = key_in(payload.tool_input, "resumeFromRunId")
     return payload.event(
         events.DELEGATE,
@@ -100,7 +100,7 @@ def agent_keys(
 ) -> dict[str, object]:
     """The workflow of an agent, its key in it, its label as the purpose, and its transcript; empty if it has none.
 
-    folder: that in which each stretch of a workflow has a folder. since: older journals are not read.
+    folder: that in which each workflow run has a folder. since: older journals are not read.
     """
     for run_id, entry in _entries_about(host_agent_id, _newest_files(folder, _JOURNAL, since)):
         key, label = key_in(entry, "key"), entry.get("label")

@@ -136,8 +136,8 @@ def _subagent_stop(payload: HookPayload) -> list[Event]:
         events.STOP,
         host_agent_id=agent,
         agent_name=payload.key("agent_type"),
-        unkeyed=True,
-        again=payload.raw.get("stop_hook_active") is True,
+        key_pending=True,
+        after_block=payload.raw.get("stop_hook_active") is True,
         transcript_path=payload.text("agent_transcript_path") or None,
         **payload.last_message_keys(payload.text("last_assistant_message")),
     )

@@ -60,7 +60,7 @@ def stop(payload: HookPayload) -> list[Event]:
     if not keys or "background_tasks" not in payload.raw or transcript == payload.text("transcript_path"):
         return []
     end: dict[str, object] = {
-        "again": payload.raw.get("stop_hook_active") is True,
+        "after_block": payload.raw.get("stop_hook_active") is True,
         "transcript_path": transcript or None,
         **payload.last_message_keys(payload.text("last_assistant_message")),
     }
@@ -81,7 +81,7 @@ def _ends(payload: HookPayload, task: Payload) -> list[Event]:
     if not outcome:
         return []
     keys = {"host_agent_id": key_in(task, "id"), "agent_name": key_in(task, "agent_type"), "outcome": outcome}
-    return [payload.event(events.NOTIFICATION, **keys, spoke=False if outcome == COMPLETED else None)]
+    return [payload.event(events.NOTIFICATION, **keys, has_message=False if outcome == COMPLETED else None)]
 
 
 def _keys(payload: HookPayload) -> dict[str, object]:
