@@ -8,11 +8,6 @@ import pytest
 
 from gaia_sessions import errors
 from gaia_sessions.errors import (
-    EXIT_BUG,
-    EXIT_CODES,
-    EXIT_DONE,
-    EXIT_INTERRUPTED,
-    EXIT_NO,
     AmbiguousId,
     BadArgument,
     BadSetting,
@@ -47,11 +42,12 @@ from gaia_sessions.errors import (
     UnknownPhase,
     UsageError,
     conflicts,
-    exit_code,
+    exit_codes,
     files,
     inputs,
     usage,
 )
+from gaia_sessions.errors.exit_codes import EXIT_CODES
 
 # One of each kind: the error, its code, its exit code, its message, its hint, its own data.
 EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
@@ -394,7 +390,7 @@ KINDS = [
 def test_an_error_says_what_happened_and_what_to_do_and_carries_its_data(
     error: SessionsError, code: str, ends_with: int, message: str, hint: str, data: dict[str, object]
 ) -> None:
-    said = {"code": error.code, "exit_code": exit_code(error), "message": str(error), "data": vars(error)}
+    said = {"code": error.code, "exit_code": error.exit_code, "message": str(error), "data": vars(error)}
     assert said == {"code": code, "exit_code": ends_with, "message": message, "data": {**data, "hint": hint}}
 
 
@@ -446,28 +442,17 @@ def test_no_two_kinds_of_error_share_a_code() -> None:
     assert sorted(codes) == sorted(set(codes))
 
 
-def test_the_exit_codes_are_the_documented_ones() -> None:
-    table = {kind.__name__: number for kind, number in EXIT_CODES.items()}
-    assert table == {
-        "UsageError": 2,
-        "SessionNotFound": 3,
-        "Conflict": 4,
-        "LockTimeout": 5,
-        "CorruptSession": 6,
-        "InvalidInput": 7,
-        "StoreFailure": 8,
-        "DurabilityUnknown": 9,
-        "Cancelled": 10,
+def test_the_table_of_exit_codes_has_the_code_of_every_error_and_those_without_an_error() -> None:
+    own = {kind.exit_code for kind in KINDS if kind is not SessionsError}
+    without_error = {
+        number for name, number in vars(exit_codes).items() if name.startswith("EXIT_") and number is not EXIT_CODES
     }
-    assert (EXIT_DONE, EXIT_NO, EXIT_BUG, EXIT_INTERRUPTED) == (0, 1, 70, 130)
-
-
-def test_every_error_but_the_root_has_an_ancestor_in_the_exit_table() -> None:
-    assert [kind for kind in KINDS if EXIT_CODES.keys().isdisjoint(kind.__mro__)] == [SessionsError]
+    assert own.isdisjoint(without_error)
+    assert list(EXIT_CODES) == sorted(own | without_error) == [*range(12), 70, 124, 130]
 
 
 def test_an_error_of_a_later_part_ends_like_its_nearest_ancestor() -> None:
-    assert exit_code(Later("p", 7)) == 8
+    assert Later("p", 7).exit_code == 8
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from gaia_sessions.errors import (
     UnknownPhase,
     well_formed,
 )
-from gaia_sessions.errors.exit_codes import EXIT_BUG, EXIT_DONE, EXIT_INTERRUPTED, exit_code
+from gaia_sessions.errors.exit_codes import EXIT_BUG, EXIT_CODES, EXIT_DONE, EXIT_INTERRUPTED
 from gaia_sessions.system import state_folder, streams
 
 from . import output
@@ -31,7 +31,7 @@ _BUG_LOG = "bugs.log"
 _BUG_LOG_LIMIT = 1 << 20
 _LONGEST = 2000
 
-_EPILOG = """\b
+_EPILOG = f"""\b
 Examples:
   gaia-sessions create --agent terraform-architect --purpose approval_workflow
   gaia-sessions should-resume agent-20260108-180530-abc12345 && echo resume it
@@ -39,11 +39,8 @@ Examples:
 \b
 ID: the whole ID of a session, its beginning or end (4 characters
 or more, unambiguous), or 'latest'.
-\b
-Exit codes: 0 done, yes; 1 no; 2 usage; 3 not found; 4 conflict;
-5 lock timeout; 6 corrupt; 7 invalid input; 8 I/O error;
-9 written, durability unknown; 10 cancelled; 11 the work failed;
-70 internal error; 124 not ended in time; 130 interrupted.
+
+Exit codes: {"; ".join(f"{code} {words}" for code, (words, _) in EXIT_CODES.items())}.
 """
 
 
@@ -105,7 +102,7 @@ def _decode_utf8(argument: str) -> str:
 
 
 def _report_error(error: SessionsError, *, as_json: bool) -> int:
-    return _print_error(exit_code(error), error.code, str(error), error.hint, as_json=as_json)
+    return _print_error(error.exit_code, error.code, str(error), error.hint, as_json=as_json)
 
 
 def _print_error(status: int, code: str, message: str, hint: str, *, as_json: bool) -> int:

@@ -10,7 +10,7 @@ import os
 import sys
 
 from gaia_sessions.errors import StoreFailure, well_formed
-from gaia_sessions.errors.exit_codes import EXIT_CODES, EXIT_DONE
+from gaia_sessions.errors.exit_codes import EXIT_DONE
 from gaia_sessions.jsonio import strict
 
 from .render.words import safe
@@ -134,7 +134,7 @@ def print_failures(reasons: list[str], kind: type[SessionsError] = StoreFailure,
     else:
         print_to_stderr("\n".join(f"Error: {safe(reason, _LONGEST)}" for reason in reasons))
         print_to_stderr(f"Hint: {hint}")
-    return EXIT_CODES[kind]
+    return kind.exit_code
 
 
 def draw(renderable: RenderableType) -> None:

@@ -1,10 +1,10 @@
-"""Every error that this package raises. The number is the exit code of a command that ends with it.
+"""Every error that this package raises.
 
 An error has its data as attributes, makes its own message, and says in ``hint`` what to do next. The root and the main
 branches are in ``main_branches``; the others are loaded when they are first named. Hints may name commands.
 
     SessionsError
-    ├── UsageError              2   the request itself is wrong
+    ├── UsageError              the request itself is wrong
     │   ├── UnknownPhase
     │   ├── UnknownOutcome
     │   ├── UnknownHost
@@ -12,8 +12,8 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     │   ├── NoSuchFolder
     │   ├── AmbiguousId
     │   └── BadSetting
-    ├── SessionNotFound         3
-    ├── Conflict                4   a valid record does not allow the request
+    ├── SessionNotFound
+    ├── Conflict                a valid record does not allow the request
     │   ├── SessionExists
     │   ├── SessionFinal
     │   ├── IllegalMove
@@ -25,17 +25,17 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     │   ├── TooDeep
     │   ├── TooManyChildren
     │   └── HooksElsewhere
-    ├── LockTimeout             5
-    ├── CorruptSession          6
-    ├── InvalidInput            7   a text or value that was passed in is not acceptable
+    ├── LockTimeout
+    ├── CorruptSession
+    ├── InvalidInput            a text or value that was passed in is not acceptable
     │   ├── InvalidId
     │   ├── SettingsUnreadable
     │   └── TooLarge
-    ├── StoreFailure            8   the system refused the operation; nothing was changed
+    ├── StoreFailure            the system refused the operation; nothing was changed
     │   ├── LockUnsupported
-    │   └── OwnedByAnother          the sessions belong to another user
-    ├── DurabilityUnknown       9   written, but the sync to disk failed
-    └── Cancelled               10  somebody cancelled the session, or one above it
+    │   └── OwnedByAnother      the sessions belong to another user
+    ├── DurabilityUnknown       written, but the sync to disk failed
+    └── Cancelled               somebody cancelled the session, or one above it
 """
 
 from .main_branches import CorruptSession as CorruptSession
@@ -63,14 +63,6 @@ if TYPE_CHECKING:
     from .conflicts import SessionFinal as SessionFinal
     from .conflicts import TooDeep as TooDeep
     from .conflicts import TooManyChildren as TooManyChildren
-    from .exit_codes import EXIT_BUG as EXIT_BUG
-    from .exit_codes import EXIT_CODES as EXIT_CODES
-    from .exit_codes import EXIT_DONE as EXIT_DONE
-    from .exit_codes import EXIT_INTERRUPTED as EXIT_INTERRUPTED
-    from .exit_codes import EXIT_NO as EXIT_NO
-    from .exit_codes import EXIT_TIMEOUT as EXIT_TIMEOUT
-    from .exit_codes import EXIT_WORK_FAILED as EXIT_WORK_FAILED
-    from .exit_codes import exit_code as exit_code
     from .files import EXPORT_ROOT_COMMAND as EXPORT_ROOT_COMMAND
     from .files import DurabilityUnknown as DurabilityUnknown
     from .files import LockUnsupported as LockUnsupported
@@ -90,8 +82,8 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """The error ``name``, or what there is to know about exit codes, from the module that has it."""
-        for place in ("files", "inputs", "conflicts", "usage", "exit_codes"):  # the others are not loaded for nothing
+        """The error ``name``, from the module that has it."""
+        for place in ("files", "inputs", "conflicts", "usage"):  # the others are not loaded for nothing
             module = __import__(f"{__name__}.{place}", fromlist=[name])  # costs less than importlib
             if hasattr(module, name):
                 return getattr(module, name)

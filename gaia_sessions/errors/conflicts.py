@@ -16,6 +16,7 @@ class Conflict(SessionsError):
     """The record is valid and does not allow the request; nothing was written."""
 
     code = "conflict"
+    exit_code = 4
 
 
 class SessionExists(Conflict):
@@ -155,6 +156,7 @@ class Cancelled(SessionsError):
     """
 
     code = "cancelled"
+    exit_code = 10
 
     def __init__(
         self, agent_id: str | None, at: str | None = None, reason: str | None = None, by: str | None = None

@@ -1,18 +1,9 @@
-"""The exit code that each error ends a command with, and the codes of commands that end without an error.
+"""The exit codes of commands: what ``--help`` calls each one, and what the page says that it means.
 
-Owns the one table of exit codes.
+An error has the number of its own as ``exit_code``.
 """
 
 from __future__ import annotations
-
-from .conflicts import Cancelled, Conflict
-from .files import DurabilityUnknown
-from .main_branches import CorruptSession, InvalidInput, LockTimeout, SessionNotFound, StoreFailure
-from .usage import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .main_branches import SessionsError
 
 EXIT_DONE = 0
 EXIT_NO = 1
@@ -21,19 +12,23 @@ EXIT_BUG = 70
 EXIT_TIMEOUT = 124
 EXIT_INTERRUPTED = 130
 
-EXIT_CODES: dict[type[SessionsError], int] = {
-    UsageError: 2,
-    SessionNotFound: 3,
-    Conflict: 4,
-    LockTimeout: 5,
-    CorruptSession: 6,
-    InvalidInput: 7,
-    StoreFailure: 8,
-    DurabilityUnknown: 9,
-    Cancelled: 10,
+EXIT_CODES = {
+    EXIT_DONE: ("done, yes", "done, or the answer is yes"),
+    EXIT_NO: ("no", "the answer is no"),
+    2: ("usage", "usage: an unknown command, option, phase, outcome, setting or value"),
+    3: ("not found", "no such session"),
+    4: ("conflict", "conflict: exists already, is final, no such move, changed since, newer schema"),
+    5: ("lock timeout", "the session stayed locked by another process"),
+    6: ("corrupt", "`state.json` is not a valid record; it is kept as it is"),
+    7: ("invalid input", "invalid input: an invalid ID, bad JSON, over 1 MiB"),
+    8: (
+        "I/O error",
+        "the system refused the operation, or the sessions belong to another user; nothing was changed",
+    ),
+    9: ("written, durability unknown", "applied, but the disk did not confirm it"),
+    10: ("cancelled", "the session is cancelled, by itself or with one above it"),
+    EXIT_WORK_FAILED: ("the work failed", "`wait`: the work failed"),
+    EXIT_BUG: ("internal error", "a bug in gaia-sessions: one line, and the path of a log"),
+    EXIT_TIMEOUT: ("not ended in time", "`wait`: the work has not ended in time"),
+    EXIT_INTERRUPTED: ("interrupted", "interrupted"),
 }
-
-
-def exit_code(error: SessionsError) -> int:
-    """The documented exit code of ``error``: that of its nearest ancestor in the table."""
-    return next(EXIT_CODES[error_type] for error_type in type(error).__mro__ if error_type in EXIT_CODES)

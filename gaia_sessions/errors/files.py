@@ -22,6 +22,7 @@ class DurabilityUnknown(SessionsError):
     """The change is in place and visible, but the directory could not be synced: a power failure may undo it."""
 
     code = "durability_unknown"
+    exit_code = 9
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path

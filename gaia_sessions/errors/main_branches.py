@@ -17,9 +17,13 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 
 class SessionsError(Exception):
-    """The root of the tree: ``code`` is for programs, the message for people; ``hint`` says what to do next."""
+    """The root of the tree: ``code`` is for programs, the message for people; ``hint`` says what to do next.
+
+    exit_code: what a command ends with that the error stops; ``exit_codes`` says what each number means.
+    """
 
     code = "error"
+    exit_code: int
 
     def __init_subclass__(cls) -> None:
         """Gives each error the public path: programs and tracebacks name it by that one."""
@@ -63,6 +67,7 @@ class SessionNotFound(SessionsError):
     """No session has the id; ``root`` is the directory that was searched, None until ``set_root``."""
 
     code = "not_found"
+    exit_code = 3
 
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id
@@ -96,6 +101,7 @@ class LockTimeout(SessionsError):
     """Another process held the lock for the whole time; ``holder`` is its pid where the system can tell."""
 
     code = "lock_timeout"
+    exit_code = 5
 
     def __init__(self, path: str, seconds: float, holder: int | None) -> None:
         self.path = path
@@ -112,6 +118,7 @@ class CorruptSession(SessionsError):
     """The file at ``path`` is not a valid record; ``problem`` says what is wrong and where. The file is kept."""
 
     code = "corrupt"
+    exit_code = 6
 
     def __init__(self, agent_id: str, path: str, problem: str) -> None:
         self.agent_id = agent_id
@@ -127,6 +134,7 @@ class InvalidInput(SessionsError):
     """A value that was passed in is not acceptable; ``where`` is the place in it, empty for the whole value."""
 
     code = "invalid_input"
+    exit_code = 7
 
     def __init__(self, problem: str, where: str = "", hint: str = "correct the input and try again") -> None:
         self.problem = problem
@@ -138,6 +146,7 @@ class StoreFailure(SessionsError):
     """The system refused ``action`` on ``path``; what was stored before is unchanged."""
 
     code = "io_error"
+    exit_code = 8
 
     def __init__(
         self, action: str, path: str, reason: str, hint: str = "fix the reported problem and try again"

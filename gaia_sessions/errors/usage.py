@@ -18,6 +18,7 @@ class UsageError(SessionsError):
     """The request itself is wrong; nothing was read or written."""
 
     code = "usage"
+    exit_code = 2
 
 
 class BadSetting(UsageError):

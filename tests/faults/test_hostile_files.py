@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.errors import CorruptSession, exit_code
+from gaia_sessions.errors import CorruptSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,7 +147,7 @@ def _check_corrupt(root: str, tree: TreeOf) -> None:
     for call in calls:
         with pytest.raises(CorruptSession) as refused:
             call()
-        assert (refused.value.path, exit_code(refused.value)) == (path, 6)
+        assert (refused.value.path, refused.value.exit_code) == (path, 6)
         assert path in str(refused.value)
         assert len(str(refused.value)) < len(path) + 300
     assert gaia_sessions.should_resume(AGENT, root=root) is False

@@ -14,7 +14,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError, exit_code
+from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import sessions as use
 
@@ -130,7 +130,7 @@ def main(operation: str, *arguments: str) -> int:
         told = OPERATIONS[operation](*arguments)
     except SessionsError as error:
         sys.stderr.write(f"{error}\n")
-        return exit_code(error)
+        return error.exit_code
     os.write(1, b"ACK " + json.dumps(told).encode() + b"\n")
     return 0
 

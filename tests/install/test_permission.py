@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.errors import StoreFailure, exit_code
+from gaia_sessions.errors import StoreFailure
 from gaia_sessions.install import permission
 from tests.install.settings_files import PRETTY
 
@@ -44,7 +44,7 @@ def test_without_a_command_there_is_nothing_to_allow(
     setup.put(PRETTY)
     with pytest.raises(StoreFailure) as caught:
         setup.install(report=True)
-    assert (exit_code(caught.value), setup.held()) == (8, PRETTY)
+    assert (caught.value.exit_code, setup.held()) == (8, PRETTY)
 
 
 def test_a_path_is_quoted_in_the_rule_as_it_is_in_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.errors import SessionsError, exit_code
+from gaia_sessions.errors import SessionsError
 from gaia_sessions.install.hook_command import command_for, is_own_hook, new_handler
 from gaia_sessions.install.permission import is_own_rule, permission_rule
 from gaia_sessions.install.places import HOSTS
@@ -152,7 +152,7 @@ def test_what_does_not_parse_is_named_and_left_alone(setup: Setup, away_from_hom
     with pytest.raises(SessionsError) as caught:
         getattr(setup, ask)()
 
-    assert exit_code(caught.value) == 7
+    assert caught.value.exit_code == 7
     assert str(setup.file) in str(caught.value)
     assert row.refused in str(caught.value)
     assert (setup.held(), times(setup)) == (row.data, first)

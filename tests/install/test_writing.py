@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.errors import SessionsError, SettingsUnreadable, StoreFailure, exit_code
+from gaia_sessions.errors import SessionsError, SettingsUnreadable, StoreFailure
 from gaia_sessions.install import plan
 from gaia_sessions.store import external_file
 
@@ -30,7 +30,7 @@ def refused(setup: Setup) -> str:
     before = setup.file.read_bytes() if setup.file.is_file() else None
     with pytest.raises(SessionsError) as caught:
         setup.install()
-    assert exit_code(caught.value) == 8
+    assert caught.value.exit_code == 8
     assert (setup.file.read_bytes() if setup.file.is_file() else None) == before
     assert leftovers(setup.file.parent) == []
     return str(caught.value)

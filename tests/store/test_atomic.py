@@ -26,7 +26,7 @@ LINES = b'{"number": 1}\n{"number": 2}\n'
 DOES = """
 import sys
 from datetime import UTC, datetime
-from gaia_sessions.errors import SessionsError, exit_code
+from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
 store = FileStore(sys.argv[1])
@@ -40,7 +40,7 @@ try:
     else:
         store.defer({"kind": "stop"}, datetime.now(UTC))
 except SessionsError as error:
-    sys.exit(exit_code(error))
+    sys.exit(error.exit_code)
 """
 
 

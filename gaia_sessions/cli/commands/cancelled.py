@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.render import cancellation
 from gaia_sessions.errors import Cancelled
-from gaia_sessions.errors.exit_codes import EXIT_CODES, EXIT_DONE
+from gaia_sessions.errors.exit_codes import EXIT_DONE
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
@@ -26,4 +26,4 @@ def command(call: Call, agent_id: str) -> int:
     found = call.sessions().cancellation(session_id)
     result = {"agent_id": session_id, "cancelled": found is not None, **(found or {})}
     call.print_result(result, lambda: [cancellation.answer_line(session_id, found, utc_now())])
-    return EXIT_DONE if found is None else EXIT_CODES[Cancelled]
+    return EXIT_DONE if found is None else Cancelled.exit_code

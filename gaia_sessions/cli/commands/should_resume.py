@@ -9,14 +9,14 @@ import click
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.render import decisions
 from gaia_sessions.errors import CorruptSession, InvalidId, SessionNotFound
-from gaia_sessions.errors.exit_codes import EXIT_CODES, EXIT_DONE, EXIT_NO
+from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_NO
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.policy import Decision
 
 # For these the answer is no as well, but a script can distinguish them from a no of the policy.
-_EXIT_CODES = {"not_found": EXIT_CODES[SessionNotFound], "corrupt": EXIT_CODES[CorruptSession]}
+_EXIT_CODES = {"not_found": SessionNotFound.exit_code, "corrupt": CorruptSession.exit_code}
 
 
 @declare("should-resume agent-123 && echo resume it", "should-resume agent-123 --verbose")

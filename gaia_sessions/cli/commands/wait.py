@@ -11,7 +11,7 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import session_reports
 from gaia_sessions.errors import Cancelled, SessionNotFound
-from gaia_sessions.errors.exit_codes import EXIT_CODES, EXIT_DONE, EXIT_TIMEOUT, EXIT_WORK_FAILED
+from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_TIMEOUT, EXIT_WORK_FAILED
 from gaia_sessions.session import report
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _EXIT_CODES: dict[Status | Literal["not_found"], int] = {
     report.SUCCESS: EXIT_DONE,
-    report.CANCELLED: EXIT_CODES[Cancelled],
+    report.CANCELLED: Cancelled.exit_code,
     report.ERROR: EXIT_WORK_FAILED,
     report.RUNNING: EXIT_TIMEOUT,
     report.TIMEOUT: EXIT_TIMEOUT,
-    waiting.NOT_FOUND: EXIT_CODES[SessionNotFound],
+    waiting.NOT_FOUND: SessionNotFound.exit_code,
 }
 """The exit code of each status, the worst last."""
 
