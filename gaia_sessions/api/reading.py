@@ -197,7 +197,6 @@ class SessionReader:
         return usage_of(record, utc_now(), self.config.budgets)
 
     def _preview(self) -> Preview:
-        from gaia_sessions.hosts import noted_since
         from gaia_sessions.usecases.preview import Preview
 
-        return Preview(self._store, utc_now(), self.config, noted_since)
+        return Preview(self._store, utc_now(), self.config)

@@ -148,13 +148,12 @@ class Sessions(SessionReader):
 
     def import_sessions(self, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
         """Copies the sessions of ``directories`` into this root."""
-        from gaia_sessions.hosts import noted_since
         from gaia_sessions.usecases.importing import import_folders
 
         named: list[str] = [os.fspath(directory) for directory in directories]
         paths = [os.path.join(working_directory(), path) if path else path for path in named]
         reader = self._reader_for(dry_run=dry_run)
-        return import_folders(self._store, reader, paths, utc_now(), self.config, noted_since, dry_run=dry_run)
+        return import_folders(self._store, reader, paths, utc_now(), self.config, dry_run=dry_run)
 
     def _reader_for(self, *, dry_run: bool) -> Reader:
         """What to judge by: a dry run sees the waiting events as applied, a real run applies them."""
@@ -171,11 +170,10 @@ class Sessions(SessionReader):
 
     def _apply_deferred(self) -> None:
         """Applies the events that wait in the inbox, and logs which."""
-        from gaia_sessions.hosts import noted_since
         from gaia_sessions.ingest.deferred import apply_deferred
 
         now = utc_now()
-        applied = apply_deferred(self._store, now, self.config, noted_since=noted_since)
+        applied = apply_deferred(self._store, now, self.config)
         if applied:
             from gaia_sessions.store import hook_log
 

@@ -12,7 +12,6 @@ from typing import TypedDict
 
 from gaia_sessions import __version__
 from gaia_sessions.errors import EXPORT_ROOT_COMMAND, BadSetting, OwnedByAnother, plural, well_formed
-from gaia_sessions.hosts import noted_since
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_owner, find_root_and_skipped, working_directory
@@ -177,7 +176,7 @@ def _sweep(inspection: Inspection) -> str:
 
 
 def _apply_inbox(inspection: Inspection) -> str:
-    applied = apply_deferred(inspection.store, inspection.now, inspection.config, noted_since=noted_since)
+    applied = apply_deferred(inspection.store, inspection.now, inspection.config)
     return "; ".join(applied) or "no event is waiting now"
 
 

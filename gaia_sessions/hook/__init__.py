@@ -49,10 +49,9 @@ def apply_waiting(
     """
     if not store.may_have_waiting():
         return []
-    from gaia_sessions.hosts import noted_since
     from gaia_sessions.ingest.deferred import apply_deferred
 
-    return apply_deferred(store, now, config, is_late, new_events=events, noted_since=noted_since)
+    return apply_deferred(store, now, config, is_late, new_events=events)
 
 
 def one_by_one(

@@ -79,13 +79,10 @@ def _sessions_of(
 ) -> Iterator[Record]:
     """The open sessions; for a conversation that continues, only its own."""
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.hosts import noted_since
     from gaia_sessions.usecases.preview import Preview
 
     only_conversation = event["host_session_id"] if event.get("source") in _CONTINUING_SOURCES else None
-    scanned = Preview(store, now, config, noted_since, is_late).scan(
-        active_only=True, host_session_id=only_conversation
-    )
+    scanned = Preview(store, now, config, is_late).scan(active_only=True, host_session_id=only_conversation)
     return (record for _, record in scanned if not isinstance(record, SessionsError))
 
 

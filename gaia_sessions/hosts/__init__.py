@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
-    from gaia_sessions.usecases.revivals import HostRevival, Work
 
     from .payload import Payload
-    from .protocol import HostModule
+    from .protocol import HostModule, HostRevival, Work
     from .settings import HostSettings
 
 PRE_DELEGATE = "pre_delegate"

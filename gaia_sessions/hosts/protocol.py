@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict, final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
-    from gaia_sessions.usecases.revivals import ReviveByHost
 
     from .payload import HookPayload, Payload
 
@@ -23,6 +22,28 @@ if TYPE_CHECKING:
 
     The last argument says whether it is late, and is asked again and again.
     """
+    ReviveByHost = Callable[[Run, "Work"], "HostRevival | None"]
+    """How the host of a run goes on with it; None where the host has no such command, or none any more."""
+
+
+class Work(TypedDict):
+    """What a host is told about the session of a run. project: the folder of the project, if that is known."""
+
+    agent_id: str
+    agent_name: str
+    project: str | None
+
+
+@final
+class HostRevival(TypedDict):
+    """The host's own way to go on with a run.
+
+    means: ``message``, ``workflow`` or ``delegation``. command: for a shell. prompt: what it says to the host.
+    """
+
+    means: str
+    command: str
+    prompt: str
 
 
 class HostModule(Protocol):

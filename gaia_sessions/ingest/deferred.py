@@ -11,6 +11,7 @@ import os
 
 from gaia_sessions import errors
 from gaia_sessions.errors import InvalidInput, LockTimeout, SessionsError, StoreFailure
+from gaia_sessions.hosts import noted_since
 from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.event_checks import REQUIRED_FIELDS, check_event
 from gaia_sessions.session.ids import is_agent_id
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
-
-    NotedSince = Callable[[Event, Config], Event]
 
 MAX_WAIT = timedelta(hours=24)
 """How long an event waits for its session before it is dropped."""
@@ -57,13 +56,11 @@ def apply_deferred(
     should_stop: Callable[[], bool] = lambda: False,
     *,
     new_events: list[Event] | None = None,
-    noted_since: NotedSince | None = None,
 ) -> list[str]:
     """Applies the events of the inbox that can be applied without waiting for a lock; a line on each that was tried.
 
     With ``new_events``, those of a hook's call, only events that concern the same sessions and a few others are tried;
-    the rest is left to other calls. ``noted_since`` adds to an event without a key what its host has noted since.
-    An event that can never be applied is dropped, as is one that has waited too long.
+    the rest is left to other calls. An event that can never be applied is dropped, as is one that has waited too long.
     An inbox that cannot be read raises nothing. Once ``should_stop`` returns true, the rest waits for the next call.
     """
     outcomes: list[str] = []
@@ -74,7 +71,7 @@ def apply_deferred(
         for name, event in store.deferred(names):
             if should_stop():
                 break
-            word = _apply_one(store, name, event, now, config, should_stop, noted_since)
+            word = _apply_one(store, name, event, now, config, should_stop)
             outcomes.append(f"{name} {word}")  # kept if the next one fails
     except SessionsError as error:
         outcomes.append(f"unread: {error}")
@@ -101,15 +98,13 @@ def _apply_one(
     now: datetime,
     config: Config,
     should_stop: Callable[[], bool],
-    noted_since: NotedSince | None,
 ) -> str:
     if isinstance(event, StoreFailure):
         return f"waits: {event.code}"
     try:
         checked = checked_event(event)
         applied, word = try_to_apply(store, checked, config, should_stop)
-        noted = noted_since(checked, config) if noted_since and word == NO_KEY else checked
-        if noted is not checked:
+        if word == NO_KEY and (noted := noted_since(checked, config)) is not checked:
             applied, word = try_to_apply(store, noted, config, should_stop)
     except SessionsError as error:
         store.dismiss(name)

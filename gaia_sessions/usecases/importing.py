@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from gaia_sessions.config import Config
-    from gaia_sessions.ingest.deferred import NotedSince
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.file_store import FileStore
@@ -79,15 +78,13 @@ def import_folders(
     paths: Sequence[str],
     now: datetime,
     config: Config,
-    noted_since: NotedSince | None = None,
     *,
     dry_run: bool,
 ) -> Imported:
     """Imports the sessions in the folders at ``paths`` into ``store``, one folder after the other; the report.
 
-    ``sessions`` reads those of ``store``; for a dry run, which only decides, it is a ``Preview``. noted_since: see
-    ``apply_deferred``. Raises ``NoSuchFolder``, and ``StoreFailure`` if a folder cannot be read, before anything is
-    imported.
+    ``sessions`` reads those of ``store``; for a dry run, which only decides, it is a ``Preview``. Raises
+    ``NoSuchFolder``, and ``StoreFailure`` if a folder cannot be read, before anything is imported.
     """
     sources = [open_source(path) for path in paths]
     report: Imported = {
@@ -98,7 +95,7 @@ def import_folders(
         "already_there": [],
         "failed": [],
     }
-    apply_waiting = partial(apply_deferred, now=now, config=config, noted_since=noted_since)
+    apply_waiting = partial(apply_deferred, now=now, config=config)
     for source in sources:
         names = None
         for attempt in range(_ATTEMPTS):

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.ingest.deferred import NotedSince
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.inbox_keys import WaitingEvent
@@ -26,24 +25,22 @@ if TYPE_CHECKING:
 class Preview:
     """Reads ``store`` with the events applied that wait when the first session is read.
 
-    noted_since: see ``apply_deferred``. A hook passes ``is_late``: if many events wait, only those that concern the
-    sessions read are applied, until the time of the hook is up.
+    A hook passes ``is_late``: if many events wait, only those that concern the sessions read are applied, until the
+    time of the hook is up.
     """
 
-    __slots__ = ("_all_applied", "_config", "_is_late", "_noted_since", "_now", "_store", "_waiting")
+    __slots__ = ("_all_applied", "_config", "_is_late", "_now", "_store", "_waiting")
 
     def __init__(
         self,
         store: Store,
         now: datetime,
         config: Config,
-        noted_since: NotedSince | None = None,
         is_late: Callable[[], bool] | None = None,
     ) -> None:
         self._store = store
         self._now = now
         self._config = config
-        self._noted_since = noted_since
         self._is_late = is_late
         self._waiting: list[WaitingEvent] | None = None
         self._all_applied: StoreReader | None = None
@@ -153,5 +150,5 @@ class Preview:
 
         sessions = Overlay(self._store, inbox)
         should_stop = self._is_late or (lambda: False)
-        apply_deferred(sessions, self._now, self._config, should_stop, noted_since=self._noted_since)
+        apply_deferred(sessions, self._now, self._config, should_stop)
         return sessions

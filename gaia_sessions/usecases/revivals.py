@@ -20,24 +20,14 @@ from .resume import decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
-    from typing import NotRequired, TypeAlias, TypedDict, final
+    from typing import NotRequired, TypedDict, final
 
+    from gaia_sessions.hosts.protocol import ReviveByHost, Work
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Reader
-
-    @final
-    class HostRevival(TypedDict):
-        """The host's own way to go on with a run.
-
-        means: ``message``, ``workflow`` or ``delegation``. command: for a shell. prompt: what it says to the host.
-        """
-
-        means: str
-        command: str
-        prompt: str
 
     @final
     class Revival(TypedDict):
@@ -66,28 +56,12 @@ if TYPE_CHECKING:
         command: str | None
         prompt: str | None
 
-    ReviveByHost: TypeAlias = Callable[[Run, "Work"], HostRevival | None]
-    """How the host of a run goes on with it; None where the host has no such command, or none any more."""
 
 MESSAGE, WORKFLOW, DELEGATION, LINE, NONE = MEANS = ("message", "workflow", "delegation", "resume_line", "none")
 """The ways to go on, the cheapest first."""
 
 _WAITING = "waiting_for_limit"
 _ENDS = (ENDED_WITH_HOST, LOST)
-
-
-class Work:
-    """What a host is told about the session of a run.
-
-    project: the folder of the project, if that is known.
-    """
-
-    __slots__ = ("agent_id", "agent_name", "project")
-
-    def __init__(self, agent_id: str, agent_name: str, project: str | None) -> None:
-        self.agent_id = agent_id
-        self.agent_name = agent_name
-        self.project = project
 
 
 class Rule:
@@ -147,7 +121,7 @@ def _goes_on_with_its_workflow(sessions: Reader, record: Record, run: Run) -> bo
 
 def _revival(record: Record, run: Run, decision: Decision, rule: Rule) -> Revival:
     is_waiting = "paused_until" in decision
-    work = Work(record["agent_id"], record["agent_name"], rule.project)
+    work: Work = {"agent_id": record["agent_id"], "agent_name": record["agent_name"], "project": rule.project}
     by_host = rule.by_host(run, work)
     revival: Revival = {
         "agent_id": record["agent_id"],

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import hosts
-from gaia_sessions.usecases.revivals import Work
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gaia_sessions.hosts.protocol import Work
 
 CONVERSATION = "0e23a513-af54-4d10-a2ab-0fca8ff9a9a7"
 AGENT = "a98430d0ecbe2a81b"
 RUN_ID = "wf_54a553df-60f"
 ID = "agent-20260108-180530-abc12345"
-WORK = Work(ID, "terraform-architect", "/our project")
+WORK: Work = {"agent_id": ID, "agent_name": "terraform-architect", "project": "/our project"}
 WAKE = (
     f"Use SendMessage to tell the agent {AGENT} to go on where it stopped, and to look first at what it has done "
     "already. Do not do its work yourself, and do not delegate it again."
@@ -145,7 +146,7 @@ def test_what_a_record_says_of_files_can_be_any_text(keys: dict[str, str]) -> No
 def test_an_untrusted_name_stays_one_word_of_the_command() -> None:
     run: Any = {"run": 1, "host": "claude-code"}
 
-    told: Any = hosts.revival(run, Work(ID, "x'; rm -rf ~\n\x1b[2J", None))
+    told: Any = hosts.revival(run, {**WORK, "agent_name": "x'; rm -rf ~\n\x1b[2J", "project": None})
 
     assert shlex.split(told["command"]) == ["claude", told["prompt"]]
     assert told["command"].isprintable()
@@ -154,7 +155,7 @@ def test_an_untrusted_name_stays_one_word_of_the_command() -> None:
 @pytest.mark.parametrize("project", ["/our\x1b]0;project\a", "/our\nproject", "-", "our", None])
 def test_a_project_whose_name_may_not_be_shown_is_not_entered(project: str | None) -> None:
     run: Any = {"run": 1, "host": "claude-code"}
-    found: Any = hosts.revival(run, Work(ID, "terraform-architect", project))
+    found: Any = hosts.revival(run, {**WORK, "project": project})
 
     assert found["command"] == f"claude {shlex.quote(DELEGATE)}"
 

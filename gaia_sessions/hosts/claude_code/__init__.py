@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
+    from gaia_sessions.hosts.protocol import HostRevival, Work
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
-    from gaia_sessions.usecases.revivals import HostRevival, Work
 
 GENERAL = "general-purpose"
 SUPPORTED_REPLIES = frozenset(

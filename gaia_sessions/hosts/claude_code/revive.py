@@ -29,8 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gaia_sessions.hosts.protocol import HostRevival, Work
     from gaia_sessions.session.schema import Run
-    from gaia_sessions.usecases.revivals import HostRevival, Work
 
 _PROGRAM = "claude"
 _TRANSCRIPT = ".jsonl"
@@ -66,10 +66,10 @@ def _message(run: Run) -> HostRevival | None:
 def _delegation(work: Work) -> HostRevival:
     """A new agent with a briefing."""
     prompt = (
-        f"Delegate to the agent type {visible_line(work.agent_name, _LONGEST_NAME)} to go on with paused work. Put "
-        f"this line in its prompt, once, on its own line, not quoted: {resume_line(work.agent_id)}"
+        f"Delegate to the agent type {visible_line(work['agent_name'], _LONGEST_NAME)} to go on with paused work. Put "
+        f"this line in its prompt, once, on its own line, not quoted: {resume_line(work['agent_id'])}"
     )
-    return _revival("delegation", [_PROGRAM, prompt], work.project)
+    return _revival("delegation", [_PROGRAM, prompt], work["project"])
 
 
 def _workflow(run: Run) -> HostRevival | None:
