@@ -3,6 +3,10 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import subprocess
+import sys
+import traceback
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -48,6 +52,9 @@ from gaia_sessions.errors import (
     usage,
 )
 from gaia_sessions.errors.exit_codes import EXIT_CODES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # One of each kind: the error, its code, its exit code, its message, its hint, its own data.
 EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
@@ -390,14 +397,15 @@ KINDS = [
 def test_an_error_says_what_happened_and_what_to_do_and_carries_its_data(
     error: SessionsError, code: str, ends_with: int, message: str, hint: str, data: dict[str, object]
 ) -> None:
-    said = {"code": error.code, "exit_code": error.exit_code, "message": str(error), "data": vars(error)}
-    assert said == {"code": code, "exit_code": ends_with, "message": message, "data": {**data, "hint": hint}}
+    known = {name: value for name, value in vars(error).items() if name != "__notes__"}
+    said = {"code": error.code, "exit_code": error.exit_code, "message": str(error), "hint": error.hint, "data": known}
+    assert said == {"code": code, "exit_code": ends_with, "message": message, "hint": hint, "data": data}
 
 
 @pytest.mark.parametrize("error", [row[0] for row in EXAMPLES], ids=lambda error: type(error).__name__)
 def test_whatever_an_error_is_made_of_can_be_asked_of_it(error: SessionsError) -> None:
     arguments = {*inspect.signature(type(error)).parameters} - {"message"}
-    assert arguments - vars(error).keys() == set()
+    assert [name for name in arguments if not hasattr(error, name)] == []
 
 
 def test_there_is_an_example_above_of_every_error_but_the_root() -> None:
@@ -425,7 +433,7 @@ def test_an_error_survives_pickling_whole(error: SessionsError, protocol: int) -
 
 @pytest.mark.parametrize("error", ALL, ids=lambda error: type(error).__name__)
 def test_a_copied_error_shares_no_data_with_its_original(error: SessionsError) -> None:
-    before = dict(vars(error))
+    before = copy.deepcopy(vars(error))
     again = copy.copy(error)
     assert (type(again), str(again), vars(again)) == (type(error), str(error), before)
     again.hint = "another"
@@ -435,6 +443,67 @@ def test_a_copied_error_shares_no_data_with_its_original(error: SessionsError) -
 def test_an_error_of_a_later_part_survives_pickling_too() -> None:
     again = pickle.loads(pickle.dumps(Later("p", 7)))  # noqa: S301  # our own
     assert (type(again), str(again), vars(again)) == (Later, "p: cannot lock: errno 7", vars(Later("p", 7)))
+
+
+def printed(error: SessionsError) -> str:
+    """What Python prints of an error that nobody catches."""
+    return "".join(traceback.format_exception_only(error))
+
+
+@pytest.mark.parametrize("error", ALL, ids=lambda error: type(error).__name__)
+def test_python_prints_the_hint_of_an_error_once_however_often_it_is_raised(error: SessionsError) -> None:
+    expected = f"{errors.__name__}.{type(error).__name__}: {error}\nHint: {error.hint}\n"
+
+    for _ in range(2):
+        with pytest.raises(SessionsError):
+            raise error
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own
+
+    assert (printed(error), printed(again), printed(copy.copy(error))) == (expected,) * 3
+
+
+def test_python_prints_the_hint_that_replaced_another_and_what_a_program_notes() -> None:
+    error = SessionNotFound("agent-1")
+    copied = copy.copy(error)
+    copied.add_note("of the copy")
+    error.add_note("while it was reviewed")
+
+    error.set_root("/p", "name another root")
+
+    assert printed(error).splitlines()[1:] == ["Hint: name another root", "while it was reviewed"]
+    assert printed(copied).splitlines()[1:] == [f"Hint: {copied.hint}", "of the copy"]
+
+
+NOBODY_CATCHES = """
+import sys
+from gaia_sessions import update_state
+try:
+    update_state(sys.argv[1], "planning", root=sys.argv[2])
+except Exception:
+    raise
+"""
+
+
+def test_whoever_reads_a_traceback_is_told_once_what_to_do_and_so_is_whoever_reads_a_command(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", NOBODY_CATCHES, "agent-404", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "gaia_sessions",
+        "update",
+        "agent-404",
+        "--phase",
+        "planning",
+        "--root",
+        str(tmp_path),
+    ]
+
+    said = [subprocess.run(words, capture_output=True, text=True, check=False).stderr for words in (program, command)]
+
+    assert said[0].endswith(
+        "SessionNotFound: no session 'agent-404'\nHint: `gaia-sessions list` shows the existing sessions\n"
+    )
+    assert [text.count("Hint: ") for text in said] == [1, 1]
 
 
 def test_no_two_kinds_of_error_share_a_code() -> None:

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
 
 _PACKAGE = __name__.rpartition(".")[0]
+_HINT = "Hint: "
 
 
 class SessionsError(Exception):
     """The root of the tree: ``code`` is for programs, the message for people; ``hint`` says what to do next.
 
-    exit_code: what a command ends with that the error stops; ``exit_codes`` says what each number means.
+    exit_code: what a command ends with that the error stops; ``exit_codes`` says what each number means. The hint is
+    the first of the error's notes, which Python prints below the message.
     """
 
     code = "error"
@@ -32,11 +34,19 @@ class SessionsError(Exception):
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(well_formed(message))
-        self.hint = hint
+        self.__notes__ = [_HINT + hint]
+
+    @property
+    def hint(self) -> str:
+        return self.__notes__[0].removeprefix(_HINT)
+
+    @hint.setter
+    def hint(self, hint: str) -> None:
+        self.__notes__[0] = _HINT + hint
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles the error with all its data, whatever its constructor takes: process pools do that."""
-        return _restore, (type(self), self.args, self.__dict__)
+        return _restore, (type(self), self.args, {**self.__dict__, "__notes__": [*self.__notes__]})
 
 
 def well_formed(text: str) -> str:
