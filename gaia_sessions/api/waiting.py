@@ -58,7 +58,8 @@ def wait_sessions(
     not looked at again. After ``timeout`` seconds the reports say ``running`` where work goes on; without it there is
     no limit. Every session is reported on as it was found when the wait began, however long that takes; of the looks
     after that, the last stops a fraction of a second after the time, and what it did not reach is reported as it was
-    found before. Raises ``BadArgument`` for a timeout below 0, ``CorruptSession``, ``InvalidId``, ``StoreFailure``.
+    found before. Raises ``BadArgument`` for a timeout below 0 and for one text, ``CorruptSession``, ``InvalidId``,
+    ``StoreFailure``.
     """
     return wait(Sessions(root), agent_ids, first=first, timeout=timeout)
 
@@ -67,6 +68,8 @@ def wait(
     sessions: Sessions, agent_ids: Sequence[str], *, first: bool = False, timeout: float | None = None
 ) -> list[Report | NoReport]:
     """What ``wait_sessions`` does, in ``sessions``."""
+    if isinstance(agent_ids, str | bytes):  # or it would wait for each letter
+        raise BadArgument("agent_ids", agent_ids, "a list of IDs")
     if timeout is not None and not timeout >= 0:
         raise BadArgument("timeout", timeout, "a number of seconds from 0")
     deadline = float("inf") if timeout is None else time.monotonic() + timeout

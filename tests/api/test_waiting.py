@@ -120,6 +120,13 @@ def test_l20_a_session_that_does_not_exist_is_not_waited_for(root: str) -> None:
         wait_sessions(["../x"])
 
 
+@pytest.mark.parametrize("text", ["agent-x", "", b"agent-x"], ids=repr)
+def test_one_text_is_no_list_of_ids(text: Any) -> None:
+    with pytest.raises(BadArgument) as raised:
+        wait_sessions(text, timeout=0)
+    assert (str(raised.value), raised.value.hint) == (f"agent_ids {text!r} is not valid", "must be a list of IDs")
+
+
 def test_all_are_waited_for(root: str) -> None:
     ids = [with_run(root) for _ in range(3)]
     for place, agent_id in enumerate(ids):
