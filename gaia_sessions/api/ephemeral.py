@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 
+from gaia_sessions.errors import Cancelled, SessionFinal, SessionsError, well_formed
 from gaia_sessions.session.budget import skill_tokens_of
 from gaia_sessions.session.clock import parse_time
-from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED, is_final
 from gaia_sessions.session.requests import Ending, NewSession
 
 from .cancellation import CancellationToken
@@ -20,6 +22,7 @@ from .sessions import Sessions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
+    from types import TracebackType
     from typing import Self
 
     from gaia_sessions.session.budget import TokenUsage
@@ -33,6 +36,10 @@ class EphemeralSession:
     ``max_tokens`` is its budget: None takes that of the settings, 64,000 for a sub-agent and 200,000 without a
     ``parent``. ``parent`` is the session that it is created below, or its id: if that is cancelled, so is this one, and
     ``cancellation_token`` says so. ``memory`` has its messages and todos. Raises what ``create_session`` raises.
+
+    As a context manager it ends the work that is not final yet: as ``completed``; as ``failed`` with the exception that
+    leaves the block; as ``abandoned`` if that is no failure (``KeyboardInterrupt``, ``SystemExit``, a task that is
+    cancelled). ``Cancelled`` ends nothing: whoever cancels a session says how it ends. No exception is held back.
 
     It can be pickled and copied, and so can its memory and its token: unpickling opens the session, as ``open`` does.
     """
@@ -148,6 +155,24 @@ class EphemeralSession:
         """Ends the work, as ``finalize_session`` does."""
         return self._sessions.finalize(self.agent_id, Ending(outcome, summary, error))[0]
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, raised: BaseException | None, __: TracebackType | None) -> None:
+        if isinstance(raised, Cancelled):
+            return
+        outcome, error = (COMPLETED if raised is None else ABANDONED), None
+        if isinstance(raised, Exception):
+            outcome, error = FAILED, _said(raised)
+        try:
+            self.finalize(outcome, error=error)
+        except (SessionFinal, Cancelled):
+            pass
+        except SessionsError as failure:
+            if raised is None:
+                raise
+            raised.add_note(f"session {self.agent_id!r} was not ended as {outcome}: {failure}")
+
     def report(self) -> Report:
         """How the work stands or ended, as ``session_report`` returns it."""
         return self._sessions.report(self.agent_id)[0]
@@ -157,3 +182,12 @@ class EphemeralSession:
 
     def __repr__(self) -> str:
         return f"EphemeralSession.open({self.agent_id!r}, root={self.root!r})"
+
+
+def _said(error: Exception) -> str:
+    """What Python prints of ``error`` below its traceback, as a record has it."""
+    from traceback import format_exception_only
+
+    from gaia_sessions.session.visible import visible_line
+
+    return visible_line(well_formed("".join(format_exception_only(error))), MAX_MESSAGE_LENGTH)

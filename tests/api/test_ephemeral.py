@@ -6,10 +6,13 @@ import copy
 import multiprocessing
 import os
 import pickle
+import shutil
+import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -330,6 +333,140 @@ def test_ended_work_takes_no_message_and_no_charge() -> None:
         with pytest.raises(SessionFinal):
             write()
     assert (texts(session.memory.get_messages()), session.memory.token_count) == (["one"], 1)
+
+
+class OfTheProgram(Exception):
+    """An exception that this package knows nothing of."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def test_work_in_a_with_block_is_completed_by_its_end() -> None:
+    with EphemeralSession(None) as session:
+        session.memory.add_message("user", "one")
+        assert record_of(session)["phase"] == "initializing"
+
+    assert (record_of(session)["phase"], record_of(session)["error_count"]) == ("completed", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("no such plan", "no such plan"),
+        ("two\nlines, \0 and \ud800", "two lines, and \\ud800"),
+        ("x" * 2_000_000, "x" * 4000),
+        (None, "None"),
+    ],
+    ids=["short", "hostile", "longer than a record", "none"],
+)
+def test_an_exception_that_leaves_the_block_fails_the_work_and_goes_on(text: str | None, stored: str) -> None:
+    with pytest.raises(OfTheProgram) as raised, EphemeralSession(None) as session:
+        raise OfTheProgram(text)
+
+    record = record_of(session)
+    assert (record["phase"], record["error_count"]) == ("failed", 1)
+    assert record["last_error"] is not None
+    assert record["last_error"]["message"] == f"{__name__}.OfTheProgram: {stored}"[:4000]
+    assert not hasattr(raised.value, "__notes__")
+
+
+@pytest.mark.parametrize("outcome", ["completed", "failed", "abandoned"])
+@pytest.mark.parametrize("error", [None, OfTheProgram("too late"), KeyboardInterrupt()], ids=repr)
+def test_a_session_that_is_final_stays_as_it_is_when_the_block_ends(outcome: str, error: BaseException | None) -> None:
+    with pytest.raises(type(error)) if error else nullcontext(), EphemeralSession(None) as session:
+        in_another_process(f"session.finalize('{outcome}', 'as said')", session.agent_id)
+        before = record_of(session)
+        if error:
+            raise error
+
+    assert record_of(session) == before
+
+
+def test_what_is_cancelled_is_left_to_whoever_cancelled_it() -> None:
+    parent = EphemeralSession(None)
+    child = EphemeralSession(None, parent)
+    child.cancellation_token.cancel("enough")
+    before = record_of(parent), record_of(child)
+
+    with pytest.raises(Cancelled), parent, child:
+        child.cancellation_token.check()
+
+    assert (record_of(parent), record_of(child)) == before
+
+
+def test_a_block_that_ends_although_its_session_is_cancelled_raises_nothing_and_the_session_is_abandoned() -> None:
+    parent = EphemeralSession(None)
+    with EphemeralSession(None, parent) as session:
+        parent.cancellation_token.cancel("enough")
+
+    assert record_of(session)["phase"] == "abandoned"
+
+
+def test_a_session_that_exists_is_ended_by_a_block_too() -> None:
+    agent_id = EphemeralSession(None).agent_id
+
+    with EphemeralSession.open(agent_id) as session:
+        pass
+
+    assert record_of(session)["phase"] == "completed"
+
+
+def test_an_exception_is_not_hidden_by_an_end_that_cannot_be_written_and_says_so() -> None:
+    def remove_and_raise() -> None:
+        with EphemeralSession(None) as session:
+            shutil.rmtree(Path(session.root) / session.agent_id)
+            raise OfTheProgram(session.agent_id)
+
+    with pytest.raises(OfTheProgram) as raised:
+        remove_and_raise()
+
+    agent_id = raised.value.args[0]
+    assert raised.value.__notes__ == [f"session {agent_id!r} was not ended as failed: no session {agent_id!r}"]
+
+
+def test_an_end_that_cannot_be_written_is_raised_if_nothing_else_is() -> None:
+    with pytest.raises(SessionNotFound), EphemeralSession(None) as session:
+        shutil.rmtree(Path(session.root) / session.agent_id)
+
+
+INTERRUPTED = {
+    "a loop": "for _ in range(600): time.sleep(0.1)",
+    "asyncio": "asyncio.run(asyncio.sleep(60))",
+    "a block in a coroutine": "asyncio.run(work())",
+    "sys.exit in a handler": "signal.signal(signal.SIGINT, lambda *_: sys.exit(3)); time.sleep(60)",
+}
+
+PROGRAM = """
+import asyncio, signal, sys, time
+from gaia_sessions import EphemeralSession
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+async def work():
+    with EphemeralSession.open(sys.argv[1]):
+        await asyncio.sleep(60)
+
+with EphemeralSession.open(sys.argv[1]):
+    print("at work", flush=True)
+    %s
+"""
+
+
+@pytest.mark.parametrize("waiting", INTERRUPTED.values(), ids=INTERRUPTED)
+def test_ctrl_c_abandons_the_work(waiting: str) -> None:
+    session = EphemeralSession(None)
+    command = [sys.executable, "-c", PROGRAM % waiting, session.agent_id]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "at work\n"
+        time.sleep(0.3)
+        program.send_signal(signal.SIGINT)
+        _, said = program.communicate(timeout=20)
+
+    record = record_of(session)
+    assert (record["phase"], record["last_error"]) == ("abandoned", None)
+    assert program.returncode == (3 if "exit" in waiting else -signal.SIGINT)
+    assert "was not ended" not in said
 
 
 def test_todos_have_numbers_and_statuses() -> None:
