@@ -1,43 +1,175 @@
-"""The models of the record: one for each type of ``session.record_types``.
+"""The models of the record. Made by scripts/render_models: never change one by hand."""
 
-They are made when this module is imported, so a type checker cannot see their fields here: ``classes.pyi`` has them, as
-``scripts/render_models`` writes it. A field must never be added by hand, neither here nor there.
-"""
+from typing import Literal
 
-from gaia_sessions.session import record_types
+from pydantic import Field, JsonValue
 
-from .building import End, Interruption, Phase, RunModel, SessionModel, TodoStatus, model_of
+from .bases import Count, Number, RunModel, Seconds, SessionModel, StrictModel, Time
 
-__all__ = [
-    "Compaction",
-    "Denial",
-    "End",
-    "HostProcess",
-    "Interruption",
-    "LastError",
-    "Move",
-    "Phase",
-    "Run",
-    "Session",
-    "Todo",
-    "TodoStatus",
-    "Tools",
-    "Usage",
-    "Waiting",
-    "Workflow",
-    "Worktree",
-]
+__all__ = ["Compaction", "Denial", "End", "HostProcess", "Interruption", "LastError", "Move", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
 
-Move = model_of(record_types.Move, "Move")
-LastError = model_of(record_types.LastError, "LastError")
-Denial = model_of(record_types.Denial, "Denial")
-HostProcess = model_of(record_types.HostProcess, "HostProcess")
-Workflow = model_of(record_types.Workflow, "Workflow")
-Usage = model_of(record_types.Usage, "Usage")
-Worktree = model_of(record_types.Worktree, "Worktree")
-Waiting = model_of(record_types.Waiting, "Waiting")
-Run = model_of(record_types.Run, "Run", RunModel)
-Tools = model_of(record_types.Tools, "Tools")
-Todo = model_of(record_types.Todo, "Todo")
-Compaction = model_of(record_types.Compaction, "Compaction")
-Session = model_of(record_types.Record, "Session", SessionModel)
+Phase = Literal["initializing", "investigating", "planning", "approval", "executing", "validating", "completed", "failed", "abandoned"]
+End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"]
+Interruption = Literal["interrupted", "stopped_by_user", "usage_limit", "overloaded", "connection_lost"]
+TodoStatus = Literal["pending", "in_progress", "completed", "cancelled"]
+
+
+class Move(StrictModel, frozen=True):
+    """One change of the phase."""
+
+    from_phase: Phase
+    to_phase: Phase
+    timestamp: Time
+
+
+class LastError(StrictModel, frozen=True):
+    """The latest error."""
+
+    message: str
+    timestamp: Time
+
+
+class Denial(StrictModel, frozen=True):
+    """The approval was denied, and why; removed with the next change of the phase, or when it is requested again."""
+
+    message: str
+    timestamp: Time
+
+
+class HostProcess(StrictModel, frozen=True):
+    """The process of the host that ran the sub-agent, by which it can be proved to be gone."""
+
+    pid: Number | None = None
+    started: str | None = None
+    boot_id: str | None = None
+    pid_ns: str | None = None
+    machine: str | None = None
+
+
+class Workflow(StrictModel, frozen=True):
+    """The workflow run to which a run belongs: one call of a script of the host that starts agents."""
+
+    run_id: str = Field(description="The host's id of the workflow run; it stays the same when the host resumes the workflow.")
+    key: str | None = Field(default=None, description="The host's key of the agent in it; absent in the run of the workflow itself.")
+
+
+class Usage(StrictModel, frozen=True):
+    """What an agent used, as its host told it; a figure that was not told is absent."""
+
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_creation_tokens: Count | None = None
+    total_tokens: Count | None = None
+    tool_uses: Count | None = None
+    duration_ms: Count | None = None
+
+
+class Worktree(StrictModel, frozen=True):
+    """The linked worktree that the host made for the agent."""
+
+    path: str | None = None
+    branch: str | None = None
+
+
+class Waiting(StrictModel, frozen=True):
+    """Somebody is asked whether an agent may do what it wants to."""
+
+    since: Time
+    for_: str = Field(alias="for", description="The tool that its agent wants to use.")
+
+
+class Run(RunModel, frozen=True):
+    """One time that a host really ran the sub-agent; a key that is not known is absent."""
+
+    run: Number = Field(description="Its number, from 1.")
+    host: str | None = Field(default=None, description="Which host ran it.")
+    host_session_id: str | None = Field(default=None, description="The host's ID of the conversation in which it began.")
+    current_host_session_id: str | None = Field(default=None, description="The conversation in which the events of its agent come, if no longer `host_session_id`.")
+    host_agent_id: str | None = Field(default=None, description="The host's ID of the agent; in the run of a workflow that of its task.")
+    tool_use_id: str | None = Field(default=None, description="The host's ID of the delegation.")
+    parent_host_agent_id: str | None = Field(default=None, description="The host's ID of the agent that delegated, if it was not the main agent.")
+    workflow: Workflow | None = Field(default=None, description="The workflow run that it belongs to.")
+    host_process: HostProcess | None = Field(default=None, description="The process that ran it. All of this identifies it: a pid alone is used again.")
+    background: bool | None = Field(default=None, description="Whether its agent works in the background, so that its delegation returns before.")
+    unannounced: bool | None = Field(default=None, description="Its host sends no event when an agent starts.")
+    mentioned: list[str] | None = Field(default=None, description="The sessions that its delegation named without resuming one of them.")
+    claimed_at: Time | None = Field(default=None, description="When it was delegated: its agent may never have started.")
+    started_at: Time | None = Field(default=None, description="When its agent started.")
+    ended_at: Time | None = Field(default=None, description="When it ended.")
+    end: End | None = Field(default=None, description="How it ended. Without `ended_at`: silently, so it may go on.")
+    waiting: Waiting | None = Field(default=None, description="Its agent waits for a permission; absent once it is heard of again.")
+    interruption: Interruption | None = Field(default=None, description="Why its agent was killed although nobody gave up the work.")
+    detail: str | None = Field(default=None, description="What is known of its end besides.")
+    reported: Phase | None = Field(default=None, description="The last phase that its agent reported.")
+    inferred: Phase | None = Field(default=None, description="The last phase that was inferred from what its agent did.")
+    last_message: str | None = Field(default=None, description="What its agent said last.")
+    transcript_path: str | None = Field(default=None, description="The transcript of its agent, a file of the host.")
+    model: str | None = Field(default=None, description="The model that its host named.")
+    worktree: Worktree | None = Field(default=None, description="The worktree that its host made for the agent, if it was still there at the end.")
+    usage: Usage | None = Field(default=None, description="As its host reported it when the agent was done; Claude Code reports the tokens of the last request only.")
+    consumed: Usage | None = Field(default=None, description="The sum over all its requests: from the transcript of Claude Code, or as Qwen Code adds it up.")
+
+
+class Tools(StrictModel, frozen=True):
+    """How often the agent used each tool; kept where the hooks track tools."""
+
+    counts: dict[str, Number]
+    recent: list[str] = Field(description="Digests of the host's keys of the latest calls that were counted.")
+
+
+class Todo(StrictModel, frozen=True):
+    """One thing that the agent means to do."""
+
+    description: str
+    status: TodoStatus
+
+
+class Compaction(StrictModel, frozen=True):
+    """What stands in place of the older messages of the memory; the transcript still has them."""
+
+    summary: str
+    through: Number = Field(description="The number of the last message that it replaces.")
+    messages: Number = Field(description="How many messages it stands for, those of earlier summaries included.")
+
+
+class Session(SessionModel, frozen=True):
+    """The record of one sub-agent's piece of work: ``state.json``."""
+
+    agent_id: str = Field(description="The ID of the session, and the name of its directory: generated as `agent-{date}-{time}-{8 hex digits}`, or your own.")
+    agent_name: str = Field(description="The kind of agent, what hosts call its type; by default `unknown`.")
+    purpose: str = Field(description="What it is for; by default `general`.")
+    created_at: Time = Field(description="When it was created.")
+    last_updated: Time = Field(description="The last activity of the work that was reported; while its agent works, what it writes to its transcript counts too.")
+    phase: Phase = Field(description="Where the work stands.")
+    metadata: dict[str, JsonValue] = Field(description="For facts, not for secrets or transcripts.")
+    resume_ready: bool = Field(description="Follows the phase; can be switched off by hand.")
+    history: list[Move] = Field(description="The newest 200 changes of the phase.")
+    error_count: Count = Field(description="How many errors were counted.")
+    last_error: LastError | None = Field(description="The latest of them.")
+    schema_: Number = Field(default=1, alias="schema", description="The version of this shape.")
+    revision: Count = Field(default=0, description="One more with every write: this is what orders writes.")
+    history_dropped: Count | None = Field(default=None, description="How many changes of the phase there were before those in `history`.")
+    continues: str | None = Field(default=None, description="The finished session whose work this one continues.")
+    imported_from: str | None = Field(default=None, description="The folder of sessions that it was imported from.")
+    parent_id: str | None = Field(default=None, description="The session below which this one was created, or whose agent or workflow started this one's. Once set it never changes, and nothing else says who is above whom. For a host's agents only where the host tells; its main agent has no session, unless its environment names one: see Hooks.")
+    max_depth: Count | None = Field(default=None, description="The greatest depth that a session below this one may be created with.")
+    max_tokens: Count | None = Field(default=None, description="How many tokens the work may use: the budget, where it was created with one of its own.")
+    denial: Denial | None = Field(default=None, description="What it waited for was denied, and why.")
+    runs: list[Run] | None = Field(default=None, description="The newest 50, and earlier ones that have no end.")
+    runs_dropped: Count | None = Field(default=None, description="How many other runs there were.")
+    paused_until: Time | None = Field(default=None, description="When the limit is reset that interrupted the work.")
+    tools: Tools | None = Field(default=None, description="How often each tool was used, where tools are tracked.")
+    usage: Usage | None = Field(default=None, description="What all its runs used: the sum of their `consumed`, those of dropped runs included.")
+    charged_tokens: Count | None = Field(default=None, description="The sum of all charges.")
+    token_correction: int | None = Field(default=None, description="What is added to charges, skills and consumption so that the sum is the total that was stated.")
+    skills: dict[str, Count] | None = Field(default=None, description="The skills that were loaded, each with its tokens, in their order.")
+    todos: list[Todo] | None = Field(default=None, description="What its agent means to do; a status is `pending`, `in_progress`, `completed` or `cancelled`.")
+    turns: Count | None = Field(default=None, description="How many turns of its transcript are complete; nothing counts them yet.")
+    transcript_bytes: Count | None = Field(default=None, description="How many bytes of the transcript are committed.")
+    last_seq: Count | None = Field(default=None, description="The number of the last message; no other is given it, whatever is lost.")
+    compaction: Compaction | None = Field(default=None, description="The summary that stands in place of the older messages in the memory of an agent.")
+    transcripts_archived: Count | None = Field(default=None, description="The N of `transcript-N.jsonl`, which has the messages; what was before is archived.")
+    finalized_at: Time | None = Field(default=None, description="When the work ended; only in a final phase.")
+    duration_seconds: Seconds | None = Field(default=None, description="The time from its creation to its end; only in a final phase.")
+    summary: str | None = Field(default=None, description="What was said of the outcome; only in a final phase.")

@@ -66,6 +66,10 @@ def integer_from(least: int) -> Check:
     return check
 
 
+check_count = integer_from(0)
+check_number = integer_from(1)
+
+
 def one_of(words: tuple[str, ...]) -> Check:
     """One of the strings ``words``."""
 

@@ -12,7 +12,7 @@ from gaia_sessions.jsonio import strict
 from .clock import format_time
 from .ids import MAX_ID_LENGTH
 from .phases import INITIALIZING, OUTCOMES
-from .schema import check_record
+from .schema import DEFAULTS, check_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def decode(data: bytes, agent_id: str) -> Record:
     checked: it can be shown and no more.
     """
     document = strict.load_object(data)
-    document.setdefault("schema", SCHEMA)
-    document.setdefault("revision", 0)
+    for key, default in DEFAULTS.items():
+        document.setdefault(key, default)
     if not has_newer_schema(document):
         document = normalize_document(document)
         check_record(document, "")

@@ -1,13 +1,9 @@
-"""The keys of ``state.json`` with their types: one definition for the type checker, the models and the JSON Schema.
+"""The one table of the keys of ``state.json``: the type of each, what it means, and what it is if it is missing.
 
-A key that is not required is absent when it is not known, never null. ``Annotated`` adds what a type checker does not
-see: a bound, the kind of a text, a description. ``schema`` has the checks of the same keys for hooks and commands. It
-must never be imported at run time but by ``models``, because a hook would pay for ``typing``.
+``scripts/render_models`` makes the checks of ``schema``, the models and the tables of ``docs/store.md`` of it. Nothing
+imports it at run time: a hook would pay for ``typing``. What is not required is absent when not known, never null.
 """
 
-from __future__ import annotations
-
-from enum import Enum
 from typing import Annotated, NamedTuple, NotRequired, TypedDict
 
 TYPE_CHECKING = False
@@ -15,30 +11,29 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
 
-class AtLeast(NamedTuple):
-    """The bound of a number."""
+class Kind(NamedTuple):
+    """What a value must be besides its type; ``scripts/render_models`` says what that is in each thing it makes."""
 
-    least: int
-
-
-class TextKind(Enum):
-    """What a string must be: a time, a phase, how a run can end, or where a todo stands."""
-
-    TIME = "time"
-    PHASE = "phase"
-    END = "end"
-    INTERRUPTION = "interruption"
-    TODO_STATUS = "todo_status"
+    name: str
 
 
-Time = Annotated[str, TextKind.TIME]
-Phase = Annotated[str, TextKind.PHASE]
-End = Annotated[str, TextKind.END]
-Interruption = Annotated[str, TextKind.INTERRUPTION]
-TodoStatus = Annotated[str, TextKind.TODO_STATUS]
-Count = Annotated[int, AtLeast(0)]
-Number = Annotated[int, AtLeast(1)]
-Seconds = Annotated[float, AtLeast(0)]
+class Default(NamedTuple):
+    """The value of a key that a record of the users' own program does not have."""
+
+    value: int
+
+
+ALWAYS = "always"
+"""Every run in a record has the key, though its type does not require it, since code also passes parts of a run."""
+
+Time = Annotated[str, Kind("time")]
+Phase = Annotated[str, Kind("phase")]
+End = Annotated[str, Kind("end")]
+Interruption = Annotated[str, Kind("interruption")]
+TodoStatus = Annotated[str, Kind("todo status")]
+Count = Annotated[int, Kind("from 0")]
+Number = Annotated[int, Kind("from 1")]
+Seconds = Annotated[float, Kind("from 0")]
 
 
 class Move(TypedDict):
@@ -106,35 +101,47 @@ Waiting.__doc__ = "Somebody is asked whether an agent may do what it wants to."
 class Run(TypedDict, total=False):
     """One time that a host really ran the sub-agent; a key that is not known is absent."""
 
-    run: Number
-    host: str
-    host_session_id: str
+    run: Annotated[Number, ALWAYS, "Its number, from 1."]
+    host: Annotated[str, "Which host ran it."]
+    host_session_id: Annotated[str, "The host's ID of the conversation in which it began."]
     current_host_session_id: Annotated[
-        str, "The conversation in which the events of its agent come, if no longer host_session_id."
+        str, "The conversation in which the events of its agent come, if no longer `host_session_id`."
     ]
-    host_agent_id: str
-    tool_use_id: str
-    parent_host_agent_id: str
-    workflow: Workflow
-    host_process: HostProcess
-    background: bool
+    host_agent_id: Annotated[str, "The host's ID of the agent; in the run of a workflow that of its task."]
+    tool_use_id: Annotated[str, "The host's ID of the delegation."]
+    parent_host_agent_id: Annotated[str, "The host's ID of the agent that delegated, if it was not the main agent."]
+    workflow: Annotated[Workflow, "The workflow run that it belongs to."]
+    host_process: Annotated[
+        HostProcess, "The process that ran it. All of this identifies it: a pid alone is used again."
+    ]
+    background: Annotated[bool, "Whether its agent works in the background, so that its delegation returns before."]
     unannounced: Annotated[bool, "Its host sends no event when an agent starts."]
     mentioned: Annotated[list[str], "The sessions that its delegation named without resuming one of them."]
-    claimed_at: Time
-    started_at: Time
-    ended_at: Time
-    end: Annotated[End, "Without ended_at: it stopped without a message, and may go on."]
-    waiting: Annotated[Waiting, "Its agent waits for a permission; absent once it was heard of again."]
-    interruption: Annotated[Interruption, "Why its agent was killed although nobody gave up the work."]
-    detail: str
-    reported: Phase
-    inferred: Phase
-    last_message: str
-    transcript_path: str
-    model: str
-    worktree: Worktree
-    usage: Annotated[Usage, "As the host reported it at the end; some hosts report their last request only."]
-    consumed: Annotated[Usage, "The sum over all requests of the run, from its transcript or as the host adds it up."]
+    claimed_at: Annotated[Time, "When it was delegated: its agent may never have started."]
+    started_at: Annotated[Time, "When its agent started."]
+    ended_at: Annotated[Time, "When it ended."]
+    end: Annotated[End, "[How it ended](hooks.md#how-a-run-ends). Without `ended_at`: silently, so it may go on."]
+    waiting: Annotated[
+        Waiting,
+        "Its agent [waits for a permission](hooks.md#who-waits-for-a-person); absent once it is heard of again.",
+    ]
+    interruption: Annotated[
+        Interruption, "Why its agent was killed [although nobody gave up the work](hooks.md#how-a-run-ends)."
+    ]
+    detail: Annotated[str, "What is known of its end besides."]
+    reported: Annotated[Phase, "The last phase that its agent reported."]
+    inferred: Annotated[Phase, "The last phase that was [inferred](hooks.md#track-tools) from what its agent did."]
+    last_message: Annotated[str, "What its agent said last."]
+    transcript_path: Annotated[str, "The transcript of its agent, a file of the host."]
+    model: Annotated[str, "The model that its host named."]
+    worktree: Annotated[Worktree, "The worktree that its host made for the agent, if it was still there at the end."]
+    usage: Annotated[
+        Usage,
+        "As its host reported it when the agent was done; Claude Code reports the tokens of the last request only.",
+    ]
+    consumed: Annotated[
+        Usage, "The sum over all its requests: from the transcript of Claude Code, or as Qwen Code adds it up."
+    ]
 
 
 class Tools(TypedDict):
@@ -159,47 +166,83 @@ class Compaction(TypedDict):
     messages: Annotated[Number, "How many messages it stands for, those of earlier summaries included."]
 
 
-class Record(TypedDict):
+class _EveryRecord(TypedDict):
+    """What every record has: the eleven keys of the users' documents, in their order, and two of ours."""
+
+    agent_id: Annotated[
+        str,
+        "The ID of the session, and the name of its directory: "
+        "generated as `agent-{date}-{time}-{8 hex digits}`, or [your own](#ids).",
+    ]
+    agent_name: Annotated[str, "The kind of agent, what hosts call its type; by default `unknown`."]
+    purpose: Annotated[str, "What it is for; by default `general`."]
+    created_at: Annotated[Time, "When it was created."]
+    last_updated: Annotated[
+        Time,
+        "The last activity of the work that was reported; while its agent works, "
+        "[what it writes to its transcript](policy.md#may-the-work-be-resumed) counts too.",
+    ]
+    phase: Annotated[Phase, "[Where the work stands](policy.md#phases)."]
+    metadata: Annotated[dict[str, "Json"], "For facts, not for secrets or [transcripts](#transcripts)."]
+    resume_ready: Annotated[bool, "Follows the phase; can be switched off by hand."]
+    history: Annotated[list[Move], "The newest 200 changes of the phase."]
+    error_count: Annotated[Count, "How many errors were counted."]
+    last_error: Annotated[LastError | None, "The latest of them."]
+    schema: Annotated[Number, Default(1), "The version of this shape."]
+    revision: Annotated[Count, Default(0), "One more with every write: this is what orders writes."]
+
+
+class Record(_EveryRecord, total=False):
     """The record of one sub-agent's piece of work: ``state.json``."""
 
-    agent_id: Annotated[str, "The id of the session, and the name of its directory."]
-    agent_name: Annotated[str, "The kind of agent, what hosts call its type."]
-    purpose: str
-    created_at: Time
-    last_updated: Annotated[Time, "The last activity of the work."]
-    phase: Phase
-    metadata: dict[str, Json]
-    resume_ready: bool
-    history: Annotated[list[Move], "The newest 200 changes of the phase."]
-    error_count: Count
-    last_error: LastError | None
-    schema: Number
-    revision: Annotated[Count, "One more with every write: this is what orders writes."]
-    history_dropped: NotRequired[Count]
-    continues: NotRequired[Annotated[str, "The finished session whose work this one continues."]]
-    imported_from: NotRequired[Annotated[str, "The folder of sessions that it was imported from."]]
-    parent_id: NotRequired[Annotated[str, "The session whose agent, or whose workflow, started this one's."]]
-    max_depth: NotRequired[Annotated[Count, "The greatest depth that a session below this one may be begun with."]]
-    max_tokens: NotRequired[Annotated[Count, "How many tokens the work may use."]]
-    denial: NotRequired[Denial]
-    runs: NotRequired[Annotated[list[Run], "The newest 50, and earlier ones that have no end."]]
-    runs_dropped: NotRequired[Count]
-    paused_until: NotRequired[Annotated[Time, "When the limit is reset that interrupted the work."]]
-    tools: NotRequired[Tools]
-    usage: NotRequired[Annotated[Usage, "The sum of consumed over all runs, those that were dropped included."]]
-    charged_tokens: NotRequired[Annotated[Count, "The sum of all charges."]]
-    token_correction: NotRequired[
-        Annotated[int, "What is added to charges, skills and consumption so that the sum is the total that was stated."]
+    history_dropped: Annotated[Count, "How many changes of the phase there were before those in `history`."]
+    continues: Annotated[str, "The finished session whose work this one continues."]
+    imported_from: Annotated[
+        str, "The folder of sessions that it was [imported](operations.md#import-sessions-from-another-folder) from."
     ]
-    skills: NotRequired[Annotated[dict[str, Count], "The skills that were loaded, each with its tokens, in order."]]
-    todos: NotRequired[list[Todo]]
-    turns: NotRequired[Annotated[Count, "How many turns of its transcript are complete."]]
-    transcript_bytes: NotRequired[Annotated[Count, "How many bytes of the transcript are committed."]]
-    last_seq: NotRequired[Annotated[Count, "The number of the last message; no other is given it, whatever is lost."]]
-    compaction: NotRequired[Compaction]
-    transcripts_archived: NotRequired[
-        Annotated[Count, "The messages are in transcript-N.jsonl; what was before is archived."]
+    parent_id: Annotated[
+        str,
+        "The session below which this one was created, or whose agent or workflow started this one's. "
+        "Once set it never changes, and nothing else says who is above whom. For a host's agents only where the host "
+        "tells; its main agent has no session, unless its environment names one: "
+        "see [Hooks](hooks.md#sessions-below-a-session).",
     ]
-    finalized_at: NotRequired[Time]
-    duration_seconds: NotRequired[Seconds]
-    summary: NotRequired[str]
+    max_depth: Annotated[Count, "The greatest depth that a session below this one may be created with."]
+    max_tokens: Annotated[
+        Count,
+        "How many tokens the work may use: [the budget](shell.md#budgets-skills-and-todos), "
+        "where it was created with one of its own.",
+    ]
+    denial: Annotated[Denial, "[What it waited for was denied](policy.md#approvals-and-denials), and why."]
+    runs: Annotated[list[Run], "The newest 50, and earlier ones that have no end."]
+    runs_dropped: Annotated[Count, "How many other runs there were."]
+    paused_until: Annotated[Time, "When the limit is reset that interrupted the work."]
+    tools: Annotated[Tools, "How often each tool was used, where [tools are tracked](hooks.md#track-tools)."]
+    usage: Annotated[
+        Usage,
+        "[What all its runs used](hooks.md#what-a-run-cost): the sum of their `consumed`, "
+        "those of dropped runs included.",
+    ]
+    charged_tokens: Annotated[Count, "The sum of all charges."]
+    token_correction: Annotated[
+        int, "What is added to charges, skills and consumption so that the sum is the total that was stated."
+    ]
+    skills: Annotated[dict[str, Count], "The skills that were loaded, each with its tokens, in their order."]
+    todos: Annotated[
+        list[Todo],
+        "What its agent means to do; a status is `pending`, `in_progress`, `completed` or `cancelled`.",
+    ]
+    turns: Annotated[Count, "How many turns of its [transcript](#transcripts) are complete; nothing counts them yet."]
+    transcript_bytes: Annotated[Count, "How many bytes of the transcript are committed."]
+    last_seq: Annotated[Count, "The number of the last message; no other is given it, whatever is lost."]
+    compaction: Annotated[
+        Compaction,
+        "The summary that stands in place of the older messages in "
+        "[the memory](python.md#a-session-for-an-agent-of-your-own) of an agent.",
+    ]
+    transcripts_archived: Annotated[
+        Count, "The N of `transcript-N.jsonl`, which has the messages; what was before is archived."
+    ]
+    finalized_at: Annotated[Time, "When the work ended; only in a final phase."]
+    duration_seconds: Annotated[Seconds, "The time from its creation to its end; only in a final phase."]
+    summary: Annotated[str, "What was said of the outcome; only in a final phase."]

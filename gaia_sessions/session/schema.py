@@ -1,8 +1,6 @@
-"""The checks of a record: every known key of ``state.json``, with as few instructions as a hook may spend.
+"""The checks of a record, with as few instructions as a hook may spend: each key by itself, then runs and times.
 
-Owns how a run can end, and which documents hooks and commands accept as a record. The eleven keys of the users'
-documents come first, in their order; unknown keys are kept and must never be looked at. ``record_types`` has the same
-keys as types, and a property test compares the two.
+The checks of the keys are made of ``record_types``, which describes each. Unknown keys are kept, and never looked at.
 """
 
 from __future__ import annotations
@@ -11,13 +9,14 @@ from gaia_sessions.errors import InvalidInput
 
 from .checks import (
     array_of,
+    check_count,
     check_flag,
     check_integer,
+    check_number,
     check_object,
     check_seconds,
     check_string,
     check_time,
-    integer_from,
     map_of,
     nullable,
     object_with,
@@ -77,53 +76,71 @@ TODO_STATUSES = (TODO_PENDING, "in_progress", TODO_COMPLETED, "cancelled")
 """Where a todo can stand."""
 
 _check_phase = one_of(PHASES)
+_check_end = one_of(ENDS)
+_check_interruption = one_of(INTERRUPTIONS)
+_check_todo_status = one_of(TODO_STATUSES)
 
-_check_message = object_with({"message": check_string}, {})
-
-_run_string_keys = (
-    *("host", "host_session_id", "current_host_session_id", "host_agent_id", "tool_use_id", "parent_host_agent_id"),
-    *("detail", "last_message", "transcript_path", "model"),
-)
-
+# Made by scripts/render_models of record_types.py: never change it by hand.
+check_move = object_with({"from_phase": _check_phase, "to_phase": _check_phase, "timestamp": check_time}, {})
+check_last_error = object_with({"message": check_string, "timestamp": check_time}, {})
+check_denial = object_with({"message": check_string, "timestamp": check_time}, {})
 check_host_process = object_with(
-    {}, {"pid": integer_from(1)} | dict.fromkeys(("started", "boot_id", "pid_ns", "machine"), check_string)
-)
-
-check_workflow = object_with({"run_id": check_string}, {"key": check_string})
-
-FIGURES = (
-    *("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens", "total_tokens"),
-    *("tool_uses", "duration_ms"),
-)
-"""What a host may tell of what an agent used."""
-
-check_usage = object_with({}, dict.fromkeys(FIGURES, integer_from(0)))
-check_worktree = object_with({}, {"path": check_string, "branch": check_string})
-
-check_todo = object_with({"description": check_string, "status": one_of(TODO_STATUSES)}, {})
-
-_check_waiting = object_with({"since": check_time, "for": check_string}, {})
-
-_check_run_keys = object_with(
-    {"run": integer_from(1)},
-    dict.fromkeys(_run_string_keys, check_string)
-    | dict.fromkeys(("background", "unannounced"), check_flag)
-    | {
-        "mentioned": array_of(check_string),
-        "workflow": check_workflow,
-        "worktree": check_worktree,
-        "waiting": _check_waiting,
-        "usage": check_usage,
-        "consumed": check_usage,
-        "host_process": check_host_process,
-        "end": one_of(ENDS),
-        "interruption": one_of(INTERRUPTIONS),
-        "reported": _check_phase,
-        "inferred": _check_phase,
+    {},
+    {
+        "pid": check_number,
+        "started": check_string,
+        "boot_id": check_string,
+        "pid_ns": check_string,
+        "machine": check_string,
     },
 )
-
-_check_record_keys = object_with(
+check_workflow = object_with({"run_id": check_string}, {"key": check_string})
+check_usage = object_with(
+    {},
+    {
+        "input_tokens": check_count,
+        "output_tokens": check_count,
+        "cache_read_tokens": check_count,
+        "cache_creation_tokens": check_count,
+        "total_tokens": check_count,
+        "tool_uses": check_count,
+        "duration_ms": check_count,
+    },
+)
+check_worktree = object_with({}, {"path": check_string, "branch": check_string})
+check_waiting = object_with({"since": check_time, "for": check_string}, {})
+check_run = object_with(
+    {"run": check_number},
+    {
+        "host": check_string,
+        "host_session_id": check_string,
+        "current_host_session_id": check_string,
+        "host_agent_id": check_string,
+        "tool_use_id": check_string,
+        "parent_host_agent_id": check_string,
+        "workflow": check_workflow,
+        "host_process": check_host_process,
+        "background": check_flag,
+        "unannounced": check_flag,
+        "mentioned": array_of(check_string),
+        "end": _check_end,
+        "waiting": check_waiting,
+        "interruption": _check_interruption,
+        "detail": check_string,
+        "reported": _check_phase,
+        "inferred": _check_phase,
+        "last_message": check_string,
+        "transcript_path": check_string,
+        "model": check_string,
+        "worktree": check_worktree,
+        "usage": check_usage,
+        "consumed": check_usage,
+    },
+)
+check_tools = object_with({"counts": map_of(check_number), "recent": array_of(check_string)}, {})
+check_todo = object_with({"description": check_string, "status": _check_todo_status}, {})
+check_compaction = object_with({"summary": check_string, "through": check_number, "messages": check_number}, {})
+check_record_keys = object_with(
     {
         "agent_id": check_string,
         "agent_name": check_string,
@@ -131,59 +148,65 @@ _check_record_keys = object_with(
         "phase": _check_phase,
         "metadata": check_object,
         "resume_ready": check_flag,
-        "error_count": integer_from(0),
-        "last_error": nullable(_check_message),
-        "schema": integer_from(1),
-        "revision": integer_from(0),
+        "error_count": check_count,
+        "last_error": nullable(check_last_error),
+        "schema": check_number,
+        "revision": check_count,
     },
     {
-        "history_dropped": integer_from(0),
+        "history_dropped": check_count,
         "continues": check_string,
         "imported_from": check_string,
         "parent_id": check_string,
-        "max_depth": integer_from(0),
-        "max_tokens": integer_from(0),
-        "denial": _check_message,
-        "runs": array_of(_check_run_keys),
-        "runs_dropped": integer_from(0),
-        "tools": object_with({"counts": map_of(integer_from(1)), "recent": array_of(check_string)}, {}),
+        "max_depth": check_count,
+        "max_tokens": check_count,
+        "denial": check_denial,
+        "runs": array_of(check_run),
+        "runs_dropped": check_count,
+        "tools": check_tools,
         "usage": check_usage,
-        "charged_tokens": integer_from(0),
+        "charged_tokens": check_count,
         "token_correction": check_integer,
-        "skills": map_of(integer_from(0)),
-        **dict.fromkeys(("turns", "transcript_bytes", "last_seq", "transcripts_archived"), integer_from(0)),
-        "compaction": object_with(
-            {"summary": check_string, **dict.fromkeys(("through", "messages"), integer_from(1))}, {}
-        ),
+        "skills": map_of(check_count),
         "todos": array_of(check_todo),
+        "turns": check_count,
+        "transcript_bytes": check_count,
+        "last_seq": check_count,
+        "compaction": check_compaction,
+        "transcripts_archived": check_count,
         "duration_seconds": check_seconds,
         "summary": check_string,
     },
 )
-"""The keys of a record, each by itself, apart from times and moves."""
+FIGURES = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_creation_tokens",
+    "total_tokens",
+    "tool_uses",
+    "duration_ms",
+)
+RUN_TIMES = ("claimed_at", "started_at", "ended_at")
+OPTIONAL_TIMES = ("paused_until", "finalized_at")
+DEFAULTS = {"schema": 1, "revision": 0}
+# The end of what scripts/render_models makes.
 
-_RUN_TIMES = ("claimed_at", "started_at", "ended_at")
-_check_timestamp = object_with({"timestamp": check_time}, {})
-
-_check_move = object_with({"from_phase": _check_phase, "to_phase": _check_phase, "timestamp": check_time}, {})
 _check_times = object_with(
-    {"created_at": check_time, "last_updated": check_time, "history": array_of(_check_move)},
+    {"created_at": check_time, "last_updated": check_time, "history": array_of(check_move)},
     {
-        "last_error": nullable(_check_timestamp),
-        "denial": _check_timestamp,
-        "runs": array_of(object_with({}, dict.fromkeys(_RUN_TIMES, check_time))),
-        "finalized_at": check_time,
-        "paused_until": check_time,
+        "runs": array_of(object_with({}, dict.fromkeys(RUN_TIMES, check_time))),
+        **dict.fromkeys(OPTIONAL_TIMES, check_time),
     },
 )
-"""The times and the moves of a record."""
+"""The times and the moves of a record, which the checks of its keys and of those of its runs leave out."""
 
 _all_phases = frozenset(PHASES)
 
 
 def check_record(value: object, where: str) -> None:
     """Returns if ``value`` is a record of this version; else raises ``InvalidInput``, which names a bad key."""
-    _check_record_keys(value, where)
+    check_record_keys(value, where)
     record: Record = value  # type: ignore[assignment]  # just checked
     _check_runs(record, f"{where}." if where else "")
     if not _has_canonical_times(record):
@@ -198,9 +221,8 @@ def _has_canonical_times(record: Record) -> bool:
     try:
         moves = record["history"]
         times = [record["created_at"], record["last_updated"], *(move["timestamp"] for move in moves)]
-        times += [run[key] for run in record.get("runs", ()) for key in _RUN_TIMES if key in run]  # type: ignore[literal-required]  # keys of a run
-        times += [message["timestamp"] for message in (record["last_error"], record.get("denial")) if message]
-        times += [record[key] for key in ("finalized_at", "paused_until") if key in record]
+        times += [run[key] for run in record.get("runs", ()) for key in RUN_TIMES if key in run]  # type: ignore[literal-required]  # keys of a run
+        times += [record[key] for key in OPTIONAL_TIMES if key in record]  # type: ignore[literal-required]  # keys of a record
         phases = {move["from_phase"] for move in moves}.union([move["to_phase"] for move in moves])
         is_array = isinstance(moves, list)  # an empty object has no moves either
         return is_array and phases <= _all_phases and are_canonical_times(times)
