@@ -11,7 +11,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -54,26 +54,14 @@ def apply_waiting(
     return apply_deferred(store, now, config, is_late, new_events=events)
 
 
-def one_by_one(
-    store: FileStore, events: list[Event], now: datetime, is_over: Callable[[], bool], failed: list[Exception]
-) -> Iterable[Event]:
-    """Each of ``events``; many are in the inbox until the last is applied, or longer if time is over or any failed."""
-    from gaia_sessions.ingest import AT_ONCE
-
-    if len(events) <= AT_ONCE:
-        return events
-    from gaia_sessions.ingest.several import held_one_by_one
-
-    return held_one_by_one(store, events, now, is_over, failed)
-
-
 def handle_event(
     store: FileStore, event: Event, payload: HookPayload, host: HostModule, is_over: Callable[[], bool]
 ) -> EventResult:
     """What was done with ``event``. If no session has the agent that it comes from, that is recorded, if it can be."""
-    from gaia_sessions.ingest import NO_KEY, dispatch
+    from gaia_sessions.ingest import NO_KEY, HandlerContext, dispatch
 
-    result = dispatch.handle_event(store, event, payload.now, payload.config, LOCK_TIMEOUT, is_over)
+    context = HandlerContext(payload.now, payload.config, LOCK_TIMEOUT, is_over)
+    result = dispatch.handle_event(store, event, context)
     has_orphan = "parent_host_agent_id" in event and result.record is not None and "parent_id" not in result.record
     if not (result.word == NO_KEY or has_orphan) or "agent_id" not in payload.raw:
         return result
@@ -84,12 +72,12 @@ def handle_event(
     starts = starts_of_sender(payload, host)
     try:
         for start in starts:
-            dispatch.apply_event(store, start, payload.now, payload.config, LOCK_TIMEOUT, is_over)
+            dispatch.apply_event(store, start, context)
     except SessionsError:  # the agent's next news tries again
         return result
     if not starts or result.word != NO_KEY:
         return result
-    return dispatch.handle_event(store, event, payload.now, payload.config, LOCK_TIMEOUT, is_over)
+    return dispatch.handle_event(store, event, context)
 
 
 def is_countable(event: Event, result: EventResult) -> bool:

@@ -83,11 +83,11 @@ def subagent_stop(request: Request, context: DirectContext) -> Answer:
     if agent_id is None:
         return {"finalized": False, "agent_id": None, "outcome": None, "reason": "no_agent_id"}
     event = _finalize_event(check_agent_id(agent_id), fields, context.now)
-    from gaia_sessions.ingest import dispatch
+    from gaia_sessions.ingest import HandlerContext, dispatch
 
     context.apply_inbox(event)
     try:
-        result = dispatch.handle_event(context.store, event, context.now, context.config, LOCK_TIMEOUT)
+        result = dispatch.handle_event(context.store, event, HandlerContext(context.now, context.config, LOCK_TIMEOUT))
     except SessionNotFound as missing:
         return {"finalized": False, "agent_id": agent_id, "outcome": None, "reason": missing.code}
     is_finalized = result.word == "finalized"

@@ -29,7 +29,6 @@ from . import (
     handle_event,
     is_countable,
     may_have_reply,
-    one_by_one,
 )
 
 TYPE_CHECKING = False
@@ -192,17 +191,16 @@ class HookCall:
         return hosts.host_of(configured, payload, os.environ)
 
     def _apply(self, events: list[Event], payload: HookPayload, host: HostModule) -> list[Reply]:
-        """Applies the events that wait in the inbox, then ``events``: one that fails does not stop the others."""
+        """Applies the events that wait in the inbox, then ``events``."""
         store = self.time.open_store(self.root or "", payload.config)
         applied = apply_waiting(store, self.now, payload.config, events, self.time.is_late)
         self.line |= {"inbox": applied} if applied else {}
-        replies: list[Reply | None] = []
-        failed: list[Exception] = []
-        for event in one_by_one(store, events, self.now, self.time.is_over, failed):
-            try:
-                replies.append(self._apply_event(event, payload, host, store))
-            except Exception as error:  # noqa: BLE001  # it is logged, and the next event is not to blame
-                failed.append(error)
+        from gaia_sessions.ingest.dispatch import apply_each
+
+        def apply(event: Event) -> Reply | None:
+            return self._apply_event(event, payload, host, store)
+
+        replies, failed = apply_each(store, events, self.now, self.time.is_over, apply)
         if failed:
             self.fail(*failed)
         return [reply for reply in replies if reply]

@@ -83,26 +83,37 @@ class HandlerContext:
     """What a handler is given beside the store and the event.
 
     now: the time that the event counts for. config: its limits load the policy, which few handlers need. timeout: how
-    many seconds a lock is waited for at most. should_stop: whether the time of the call is over. hold: keeps the event
-    in the inbox until it is applied; for one that may take long, called before anything is written.
-    id_bytes: what the ids of new sessions are made of, the same for the same event.
+    many seconds a lock is waited for at most. should_stop: whether the time of the call is over; without it, an event
+    is applied to its last run. hold: keeps the event in the inbox until it is applied; for one that may take long,
+    called before anything is written.
     """
 
-    __slots__ = ("config", "hold", "id_bytes", "now", "should_stop", "timeout")
+    __slots__ = ("config", "hold", "now", "should_stop", "timeout")
 
     def __init__(
         self,
         now: datetime,
         config: Config,
         timeout: float,
-        id_bytes: RandomBytes,
-        *,
-        should_stop: Callable[[], bool],
-        hold: Callable[[], None],
+        should_stop: Callable[[], bool] = lambda: False,
+        hold: Callable[[], None] = lambda: None,
     ) -> None:
         self.now = now
         self.config = config
         self.timeout = timeout
-        self.id_bytes = id_bytes
         self.should_stop = should_stop
         self.hold = hold
+
+    def with_hold(self, hold: Callable[[], None]) -> HandlerContext:
+        return HandlerContext(self.now, self.config, self.timeout, self.should_stop, hold)
+
+
+def id_bytes(event: Event) -> RandomBytes:
+    """What the id of a session that ``event`` begins is made of: whoever foresees it sees the id that it will have.
+
+    What its host notes later of the event is not in it.
+    """
+    from gaia_sessions.session.ids import bytes_made_of  # few events begin a session
+
+    keys = ("at", "host_session_id", "host_agent_id" if "host_agent_id" in event else "tool_use_id", "kind")
+    return bytes_made_of(" ".join(str(event.get(key)) for key in keys))

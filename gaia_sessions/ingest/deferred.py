@@ -17,7 +17,7 @@ from gaia_sessions.session.event_checks import REQUIRED_FIELDS, check_event
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 
-from . import BUSY, EARLY, NO_KEY, EventResult
+from . import BUSY, EARLY, NO_KEY, EventResult, HandlerContext
 from .dispatch import EARLY_KINDS, apply_event, may_join_later, with_key
 
 TYPE_CHECKING = False
@@ -130,9 +130,8 @@ def _max_wait(word: str | None) -> timedelta:
 def try_to_apply(store: Store, event: Event, config: Config, should_stop: Callable[[], bool]) -> tuple[bool, str]:
     """Whether ``event`` was applied, and the word for what was done or for what prevented it."""
     try:
-        result = _join_failure(store, event) or apply_event(
-            store, event, parse_time(event["at"]), config, 0, should_stop
-        )
+        context = HandlerContext(parse_time(event["at"]), config, 0, should_stop)
+        result = _join_failure(store, event) or apply_event(store, event, context)
     except (LockTimeout, StoreFailure, errors.DurabilityUnknown, errors.TooLarge) as error:
         return False, error.code
     except SessionsError:

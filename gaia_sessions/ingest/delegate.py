@@ -18,7 +18,7 @@ from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED
 from gaia_sessions.store import change_with_result, create_under_new_id, proved_cancellation
 
-from . import KNOWN, EventResult
+from . import KNOWN, EventResult, id_bytes
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
 
 TYPE_CHECKING = False
@@ -197,8 +197,8 @@ def create_session(
     store: Store, event: Event, context: HandlerContext, *, earlier: Record | None = None, refused: str | None = None
 ) -> EventResult:
     """A new session for the delegation; ``earlier`` is the one whose work it continues."""
-    now, id_bytes = context.now, context.id_bytes
-    new = new_record(new_agent_id(now, id_bytes), event["agent_name"], event["purpose"], {}, now)
+    now = context.now
+    new = new_record(new_agent_id(now, id_bytes(event)), event["agent_name"], event["purpose"], {}, now)
     if earlier:
         new["continues"] = earlier["agent_id"]
     mentioned_fields: Run = {} if earlier else _mentioned_fields(store, event)
@@ -206,7 +206,7 @@ def create_session(
     def begin(new: Record) -> Record:
         record = runs.with_claimed_run(new, {**run_fields_of(event), **mentioned_fields}, now)
         entry = entry_of_event(event, record, record["runs"][0], record["revision"])
-        return create_under_new_id(store, record, now, id_bytes, entry)
+        return create_under_new_id(store, record, now, id_bytes(event), entry)
 
     kept = _begin_below_parent(store, event, context, new, begin)
     word = "continued" if earlier else "created"

@@ -26,43 +26,62 @@ from gaia_sessions.session.events import (
     STOP,
     TOOL_USED,
 )
-from gaia_sessions.session.ids import bytes_made_of
 
-from . import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult, HandlerContext
+from . import AT_ONCE, BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
+    from typing import TypeVar
 
-    from gaia_sessions.config import Config
     from gaia_sessions.session.events import Event
-    from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 
-    from . import Handler
+    from . import Handler, HandlerContext
+
+    Applied = TypeVar("Applied")
 
 
-def handle_event(
-    store: Store,
-    event: Event,
-    now: datetime,
-    config: Config,
-    timeout: float,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> EventResult:
+def apply_each(
+    store: Store, events: list[Event], now: datetime, is_over: Callable[[], bool], apply: Callable[[Event], Applied]
+) -> tuple[list[Applied], list[Exception]]:
+    """What ``apply`` returned for each of ``events``, and what it raised: one that fails does not stop the others.
+
+    Many are in the inbox until the last was applied. They stay there if any failed, or ``is_over`` returns true before.
+    """
+    names = []
+    if len(events) > AT_ONCE:
+        from . import several
+
+        names = several.hold(store, events, now)
+    applied: list[Applied] = []
+    failed: list[Exception] = []
+    for event in events:
+        if names and is_over():
+            return applied, failed
+        try:
+            applied.append(apply(event))
+        except Exception as error:  # noqa: BLE001  # the caller logs it, and the next event is not to blame
+            failed.append(error)
+    for name in () if failed else names:
+        store.dismiss(name)
+    return applied, failed
+
+
+def handle_event(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """Applies ``event`` and returns what was done; an event that cannot be applied yet is ``deferred``, durably.
 
-    Waits at most ``timeout`` seconds for a lock. After that, the use of a tool is not recorded, since more uses follow;
-    any other event is deferred, as is an end that does not fit into its record. One that concerns many runs is in the
-    inbox before the first is changed, and stays there if ``should_stop`` returns true before the last.
+    The use of a tool that meets a held lock is not recorded, since more uses follow; any other event is deferred, as is
+    an end that does not fit into its record. One that concerns many runs is in the inbox before the first is changed,
+    and stays there if the time of the call is over before the last.
     Raises what the handlers raise, but never ``LockTimeout``, and ``StoreFailure`` only if deferring is
     impossible too.
     """
-    held = _HeldEvent(store, event, now)
+    held = _HeldEvent(store, event, context.now)
     try:
-        result = apply_event(store, event, now, config, timeout, should_stop, held.hold)
+        result = apply_event(store, event, context.with_hold(held.hold))
     except (errors.LockTimeout, errors.StoreFailure):
         result = EventResult(BUSY, event.get("agent_id"))
     except errors.TooLarge:  # the record may get smaller
@@ -106,23 +125,11 @@ def may_join_later(event: Event, result: EventResult) -> bool:
     return is_early and event["kind"] in EARLY_KINDS
 
 
-def apply_event(
-    store: Store,
-    event: Event,
-    now: datetime,
-    config: Config,
-    timeout: float,
-    should_stop: Callable[[], bool] = lambda: False,
-    hold: Callable[[], None] = lambda: None,
-) -> EventResult:
-    """Applies ``event`` at once, or raises what prevents it. Imports the one module that its kind needs.
-
-    ``should_stop`` and ``hold`` are those of ``HandlerContext``: without them, an event is applied to its last run.
-    """
+def apply_event(store: Store, event: Event, context: HandlerContext) -> EventResult:
+    """Applies ``event`` at once, or raises what prevents it. Imports the one module that its kind needs."""
     handlers = WORKFLOW_HANDLERS if "workflow" in event else HANDLERS
     module, name = handlers[event["kind"]]
     handler: Handler = getattr(__import__(f"{__package__}.{module}", fromlist=[name]), name)
-    context = HandlerContext(now, config, timeout, _id_bytes(event), should_stop=should_stop, hold=hold)
     event = with_key(event)
     result = handler(store, event, context)
     if result.word in (NOT_JOINED, NO_KEY):
@@ -134,12 +141,6 @@ def apply_event(
     if result.record and event["kind"] in EARLY_KINDS and "host_agent_id" in event:
         return _with_orphans_adopted(store, result.record, event, context, result)
     return result
-
-
-def _id_bytes(event: Event) -> RandomBytes:
-    """What the id of a session that ``event`` begins is made of: whoever foresees it sees the id that it will have."""
-    keys = ("at", "host_session_id", "host_agent_id", "tool_use_id", "kind")
-    return bytes_made_of(" ".join(str(event.get(key)) for key in keys))
 
 
 def _with_orphans_adopted(

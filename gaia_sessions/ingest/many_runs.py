@@ -41,13 +41,16 @@ def change_each_run(
     """
     words = {KNOWN}
     failed: SessionsError | None = None
-    to_change = _runs_to_change(context, rule, joined_runs, words)
+    to_change = _runs_to_change(context, rule, joined_runs)
     first = list(islice(to_change, AT_ONCE + 1))
     if len(first) > AT_ONCE:
         context.hold()
-    for agent_id, number in chain(first, to_change):
+    for run_ref in chain(first, to_change):
+        if run_ref is None:
+            words.add(BUSY)
+            break
         try:
-            _change_run(store, event, context.timeout, rule, agent_id, number)
+            _change_run(store, event, context.timeout, rule, *run_ref)
             words.add("settled")
         except (LockTimeout, StoreFailure, errors.DurabilityUnknown):
             words.add(BUSY)  # the event is deferred, and applying it twice changes nothing
@@ -61,14 +64,14 @@ def change_each_run(
 
 
 def _runs_to_change(
-    context: HandlerContext, rule: RunRule, joined_runs: Iterable[JoinedRun], words: set[str]
-) -> Iterator[RunRef]:
-    """Each run that ``rule`` changes, once; ``busy`` is added to ``words`` if the time of the call ends before."""
+    context: HandlerContext, rule: RunRule, joined_runs: Iterable[JoinedRun]
+) -> Iterator[RunRef | None]:
+    """Each run that ``rule`` changes, once; None in place of those that are left when the time of the call is over."""
     found: set[RunRef] = set()
     record: Record | None = None
     for read, run in joined_runs:
         if context.should_stop():
-            words.add(BUSY)
+            yield None
             return
         before = record if record and record["agent_id"] == read["agent_id"] else read  # another run of one session
         record = rule(before, runs.updated_run(before, run))

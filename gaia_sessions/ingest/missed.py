@@ -14,7 +14,7 @@ from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema, new_record
 from gaia_sessions.session.run_reopening import with_agent_in_conversation
 
-from . import EventResult
+from . import EventResult, id_bytes
 from .join import changed_run_entry, find_run
 from .start import create_started_session
 
@@ -61,7 +61,7 @@ def record_agent(store: Store, event: Event, context: HandlerContext) -> None:
 
 def _create(store: Store, event: Event, context: HandlerContext) -> None:
     now, purpose = context.now, event.get("purpose", NO_PURPOSE)
-    new = new_record(new_agent_id(now, context.id_bytes), event["agent_name"], purpose, {}, now)
+    new = new_record(new_agent_id(now, id_bytes(event)), event["agent_name"], purpose, {}, now)
     run: Run = {key: event[key] for key in _RUN_FIELDS if key in event}  # type: ignore[literal-required, assignment]
     create_started_session(store, event, context, new, run)
 

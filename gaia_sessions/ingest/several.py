@@ -16,7 +16,7 @@ from . import APPLIED, BUSY, EARLY, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
@@ -28,23 +28,12 @@ IN_ONE_FILE = 500
 """A hook has time to see of so many events that they were applied before, and goes on behind them."""
 
 
-def held_one_by_one(
-    store: Store, events: list[Event], now: datetime, is_over: Callable[[], bool], failed: list[Exception]
-) -> Iterator[Event]:
-    """Each of ``events``, which are in the inbox until the caller has applied the last.
-
-    They stay there if ``is_over`` returns true before that, and if the caller has put anything into ``failed``.
-    """
+def hold(store: Store, events: list[Event], now: datetime) -> list[str]:
+    """Puts ``events`` into the inbox, and returns their names there; none if that fails."""
     try:
-        names = list(_hold(store, events, IN_ONE_FILE, _moments_from(now)))
-    except (StoreFailure, DurabilityUnknown, TooLarge):  # then all are applied, whatever the time
-        names = []
-    for event in events:
-        if names and is_over():
-            return
-        yield event
-    for name in () if failed else names:
-        store.dismiss(name)
+        return list(_hold(store, events, IN_ONE_FILE, _moments_from(now)))
+    except (StoreFailure, DurabilityUnknown, TooLarge):
+        return []
 
 
 def several(store: Store, event: Event, context: HandlerContext) -> EventResult:

@@ -14,7 +14,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 from gaia_sessions.store import create_under_new_id
 
-from . import EventResult
+from . import EventResult, id_bytes
 from .join import change_run, entry_of_event, find_run, read_or_none
 
 TYPE_CHECKING = False
@@ -145,7 +145,7 @@ def _continue_in_new_session(store: Store, event: Event, earlier: Record, contex
 
     from .parents import put_below
 
-    new_id = new_agent_id(context.now, context.id_bytes)
+    new_id = new_agent_id(context.now, id_bytes(event))
     new = new_record(new_id, earlier["agent_name"], earlier["purpose"], {}, context.now)
     new["continues"] = earlier["agent_id"]
 
@@ -163,7 +163,7 @@ def create_started_session(store: Store, event: Event, context: HandlerContext, 
     """Stores ``new`` with its first run, which has ``fields``: the agent of ``event`` is at work on it."""
     record = runs.with_start({**new, "runs": [{"run": 1}]}, {"run": 1}, fields, context.now)
     entry = entry_of_event(event, record, record["runs"][0], record["revision"])
-    return create_under_new_id(store, record, context.now, context.id_bytes, entry)
+    return create_under_new_id(store, record, context.now, id_bytes(event), entry)
 
 
 def first_fields(event: Event, now: datetime) -> Run:

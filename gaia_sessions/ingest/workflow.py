@@ -16,7 +16,7 @@ from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.schema import KILLED, LOST
 
-from . import BUSY, KNOWN, NO_KEY, EventResult
+from . import BUSY, KNOWN, NO_KEY, EventResult, id_bytes
 from . import delegate as delegations
 from . import start as starts
 from .join import changed_run_entry
@@ -134,7 +134,7 @@ def _begin_session(
 ) -> EventResult:
     """A new session for an agent of ``workflow``; ``earlier`` is the final one whose work it continues."""
     purpose = event.get("purpose") or (earlier["purpose"] if earlier else NO_PURPOSE)
-    new = new_record(new_agent_id(context.now, context.id_bytes), event["agent_name"], purpose, {}, context.now)
+    new = new_record(new_agent_id(context.now, id_bytes(event)), event["agent_name"], purpose, {}, context.now)
     if earlier:
         new["continues"] = earlier["agent_id"]
     fields = starts.first_fields(event, context.now)

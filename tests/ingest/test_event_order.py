@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.config import Config
-from gaia_sessions.ingest import deferred, dispatch
+from gaia_sessions.ingest import HandlerContext, deferred, dispatch
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.events import KINDS
 from gaia_sessions.store.memory import MemoryStore
@@ -61,7 +61,7 @@ def record_after(events: list[tuple[Event, datetime]]) -> Any:
     """The one session there is, without its times, its id and the revision."""
     store = MemoryStore()
     for event, moment in events:
-        result = dispatch.handle_event(store, event, moment, Config({}), 0)
+        result = dispatch.handle_event(store, event, HandlerContext(moment, Config({}), 0))
         assert result.word not in {"deferred", "not_joined", "no_key", "keys_disagree"}
     [(_, record)] = store.scan()
     return timeless({**record, "agent_id": "the only one"})  # type: ignore[dict-item]

@@ -7,6 +7,7 @@ How a killed call leaves them is in ``tests/faults/test_long_events.py``, the re
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,10 @@ import pytest
 
 from gaia_sessions.config import Config
 from gaia_sessions.errors import StoreFailure
-from gaia_sessions.ingest import AT_ONCE
+from gaia_sessions.ingest import AT_ONCE, HandlerContext
 from gaia_sessions.ingest.deferred import apply_deferred
-from gaia_sessions.ingest.dispatch import handle_event
-from gaia_sessions.ingest.several import IN_ONE_FILE, held_one_by_one
+from gaia_sessions.ingest.dispatch import apply_each, handle_event
+from gaia_sessions.ingest.several import IN_ONE_FILE, hold
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
@@ -55,7 +56,7 @@ def event_at(minutes: float, **fields: Any) -> Event:
 
 
 def tell(store: FileStore, event: Event, should_stop: Callable[[], bool] = lambda: False) -> str:
-    return handle_event(store, event, parse_time(event["at"]), Config({}), 1.0, should_stop).word
+    return handle_event(store, event, HandlerContext(parse_time(event["at"]), Config({}), 1.0, should_stop)).word
 
 
 def start_of(number: int, agent: str = "a", **fields: Any) -> dict[str, Any]:
@@ -243,12 +244,13 @@ def ends_of_agents(number: int) -> list[Event]:
 
 def test_many_events_of_one_payload_wait_together_until_the_last_was_applied(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "killed workflow", MANY)
-    applied = 0
-    for event in held_one_by_one(store, ends_of_agents(MANY), NOW, stop_after(AT_ONCE), []):
-        assert len(store.waiting()) == 1
-        assert tell(store, event) == "finalized"
-        applied += 1
-    assert (applied, open_agents(store), len(store.waiting())) == (AT_ONCE, MANY - AT_ONCE, 1)
+
+    def apply(event: Event) -> tuple[str, int]:
+        return tell(store, event), len(store.waiting())
+
+    applied, _ = apply_each(store, ends_of_agents(MANY), NOW, stop_after(AT_ONCE), apply)
+    assert applied == [("finalized", 1)] * AT_ONCE
+    assert (open_agents(store), len(store.waiting())) == (MANY - AT_ONCE, 1)
 
     apply_deferred(store, NOW + 2 * MINUTE, Config({}), stop_after(1 + AT_ONCE + 5))
     assert (open_agents(store), len(store.waiting())) == (MANY - AT_ONCE - 5, 1)
@@ -262,20 +264,21 @@ def test_many_events_of_one_payload_wait_together_until_the_last_was_applied(tmp
 def test_many_events_that_are_all_applied_in_time_leave_nothing(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "killed workflow", MANY)
 
-    words = [tell(store, event) for event in held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: False, [])]
+    told = apply_each(store, ends_of_agents(MANY), NOW, lambda: False, partial(tell, store))
 
-    assert (words, store.waiting()) == (["finalized"] * (MANY + 1), [])
+    assert (told, store.waiting()) == ((["finalized"] * (MANY + 1), []), [])
 
 
 def test_many_events_of_which_one_failed_wait_until_they_are_applied(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "killed workflow", MANY)
-    failed: list[Exception] = []
+    failure = StoreFailure("write", "state.json", "No space left on device")
 
-    for number, event in enumerate(held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: False, failed)):
-        if number == 3:
-            failed.append(StoreFailure("write", "state.json", "No space left on device"))
-        else:
-            tell(store, event)
+    def apply(event: Event) -> str:
+        if event["host_agent_id"] == "a3":
+            raise failure
+        return tell(store, event)
+
+    assert apply_each(store, ends_of_agents(MANY), NOW, lambda: False, apply) == (["finalized"] * MANY, [failure])
 
     assert (open_agents(store), len(store.waiting())) == (1, 1)
     assert apply_deferred(store, NOW + MINUTE, Config({}))[0].endswith(" applied")
@@ -284,8 +287,7 @@ def test_many_events_of_which_one_failed_wait_until_they_are_applied(tmp_path: P
 
 def test_many_events_of_which_one_is_refused_for_more_than_a_day_are_not_dropped(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "killed workflow", MANY)
-    events = held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: False, [])
-    next(iter(events))
+    hold(store, ends_of_agents(MANY), NOW)
     (tmp_path / "root" / agents_in(store)[0]["agent_id"] / "cancelled.json").mkdir()
 
     [outcome] = apply_deferred(store, NOW + timedelta(days=2), Config({}))
@@ -301,10 +303,9 @@ def test_so_many_events_as_fit_share_a_file_and_their_order_is_that_of_the_files
     store = FileStore(str(tmp_path / "root"), durable=False)
     events = [event_at(1, kind="notification", error="x" * length, summary=str(n)) for n in range(2 * IN_ONE_FILE + 1)]
 
-    taken = next(iter(held_one_by_one(store, events, NOW, lambda: False, [])))
+    hold(store, events, NOW)
 
     kept = [event for _, event in store.deferred()]
-    assert taken is events[0]
     assert [one for together in kept for one in together["events"]] == events  # type: ignore[index, union-attr]
     assert len(kept) <= files
     assert apply_deferred(store, NOW + MINUTE, Config({}), lambda: True) == []
@@ -318,8 +319,7 @@ def test_events_that_no_inbox_takes_are_applied_whatever_the_time(tmp_path: Path
     populate(tmp_path / "root", "killed workflow", MANY)
     store = Full(str(tmp_path / "root"))
 
-    for event in held_one_by_one(store, ends_of_agents(MANY), NOW, lambda: True, []):
-        tell(store, event)
+    apply_each(store, ends_of_agents(MANY), NOW, lambda: True, partial(tell, store))
 
     assert open_agents(store) == 0
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config
+from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.deferred import TRY_ALL_LIMIT, apply_deferred
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
@@ -61,7 +62,7 @@ class Project:
             for key in [("agent", "a"), ("delegation", "h", "tb")] if held else []:
                 locks.enter_context(FileStore(self.store.root).lock_key(key, 0))
             apply_deferred(self.store, now, Config({}), new_events=[event])
-            handle_event(self.store, event, now, Config({}), 0)
+            handle_event(self.store, event, HandlerContext(now, Config({}), 0))
 
     def above(self) -> dict[str, Any]:
         """What is above the session of each purpose."""

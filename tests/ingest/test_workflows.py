@@ -18,6 +18,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.config import Config
+from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
@@ -62,7 +63,10 @@ class Project:
     def tell(self, *events: dict[str, Any], after: timedelta = timedelta(0)) -> list[str]:
         at = NOW + after
         base = {"at": format_time(at), "host": "claude-code", "host_session_id": "h1"}
-        return [handle_event(self.store, self._event(base, event), at, Config({}), 2.0).word for event in events]
+        return [
+            handle_event(self.store, self._event(base, event), HandlerContext(at, Config({}), 2.0)).word
+            for event in events
+        ]
 
     def _event(self, base: dict[str, Any], event: dict[str, Any]) -> Event:
         return {**base, **event}  # type: ignore[typeddict-item]

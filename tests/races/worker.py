@@ -25,6 +25,7 @@ from gaia_sessions.errors import (
     SessionNotFound,
     TooManyChildren,
 )
+from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.requests import NewSession
@@ -102,7 +103,7 @@ def begins_below(root: str, parent_id: str, manner: str) -> int:
                     **keys,
                 }
                 now = datetime.now(UTC)
-                apply_event(store, {**event, "parent_id": parent_id}, now, Config({}), 10)  # type: ignore[typeddict-item]
+                apply_event(store, {**event, "parent_id": parent_id}, HandlerContext(now, Config({}), 10))  # type: ignore[typeddict-item]
         except (SessionNotFound, TooManyChildren):
             continue
         begun += 1
