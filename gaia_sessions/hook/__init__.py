@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
+    from typing import TypeVar
 
     from gaia_sessions.config import Config
     from gaia_sessions.hosts.payload import HookPayload
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from gaia_sessions.store.directory import Directory
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.locks import Release
+
+    Applied = TypeVar("Applied")
 
 TRACK_TOOLS, ALLOW_REPORT = "--track-tools", "--allow-report"
 """Options of the command in a host's settings; ``arguments`` reads all of them."""
@@ -52,6 +55,34 @@ def apply_waiting(
     from gaia_sessions.ingest.deferred import apply_deferred
 
     return apply_deferred(store, now, config, is_late, new_events=events)
+
+
+def apply_each(
+    store: FileStore, events: list[Event], now: datetime, is_over: Callable[[], bool], apply: Callable[[Event], Applied]
+) -> tuple[list[Applied], list[Exception]]:
+    """What ``apply`` returned for each of ``events``, and what it raised: one that fails does not stop the others.
+
+    Many are in the inbox until the last was applied. They stay there if any failed, or ``is_over`` returns true before.
+    """
+    from gaia_sessions.ingest import AT_ONCE
+
+    names = []
+    if len(events) > AT_ONCE:
+        from gaia_sessions.ingest import several
+
+        names = several.hold(store, events, now)
+    applied: list[Applied] = []
+    failed: list[Exception] = []
+    for event in events:
+        if names and is_over():
+            return applied, failed
+        try:
+            applied.append(apply(event))
+        except Exception as error:  # noqa: BLE001  # the caller logs it, and the next event is not to blame
+            failed.append(error)
+    for name in () if failed else names:
+        store.dismiss(name)
+    return applied, failed
 
 
 def handle_event(

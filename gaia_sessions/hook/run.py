@@ -25,6 +25,7 @@ from . import (
     READ_TIMEOUT,
     TRACK_TOOLS,
     TimeLimits,
+    apply_each,
     apply_waiting,
     handle_event,
     is_countable,
@@ -195,7 +196,6 @@ class HookCall:
         store = self.time.open_store(self.root or "", payload.config)
         applied = apply_waiting(store, self.now, payload.config, events, self.time.is_late)
         self.line |= {"inbox": applied} if applied else {}
-        from gaia_sessions.ingest.dispatch import apply_each
 
         def apply(event: Event) -> Reply | None:
             return self._apply_event(event, payload, host, store)

@@ -27,47 +27,17 @@ from gaia_sessions.session.events import (
     TOOL_USED,
 )
 
-from . import AT_ONCE, BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult
+from . import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
-    from typing import TypeVar
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 
     from . import Handler, HandlerContext
-
-    Applied = TypeVar("Applied")
-
-
-def apply_each(
-    store: Store, events: list[Event], now: datetime, is_over: Callable[[], bool], apply: Callable[[Event], Applied]
-) -> tuple[list[Applied], list[Exception]]:
-    """What ``apply`` returned for each of ``events``, and what it raised: one that fails does not stop the others.
-
-    Many are in the inbox until the last was applied. They stay there if any failed, or ``is_over`` returns true before.
-    """
-    names = []
-    if len(events) > AT_ONCE:
-        from . import several
-
-        names = several.hold(store, events, now)
-    applied: list[Applied] = []
-    failed: list[Exception] = []
-    for event in events:
-        if names and is_over():
-            return applied, failed
-        try:
-            applied.append(apply(event))
-        except Exception as error:  # noqa: BLE001  # the caller logs it, and the next event is not to blame
-            failed.append(error)
-    for name in () if failed else names:
-        store.dismiss(name)
-    return applied, failed
 
 
 def handle_event(store: Store, event: Event, context: HandlerContext) -> EventResult:
